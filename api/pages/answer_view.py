@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,8 +10,12 @@ from api.pages.addresses import passage_address
 from api.pages.catalogue import DomainChoice
 from api.pages.citations import CitedPlace, day_of, place_of
 from api.pages.coverage_view import RETRIEVERS, Searched, counted, coverage_of, not_searched, nothing_found, summary_of
-from api.pages.excerpts import Excerpt, code_excerpt, prose_excerpt, thread_excerpt
+from api.pages.excerpts import Excerpt, code_excerpt, markup_excerpt, prose_excerpt
+from api.pages.facets import Facet, facets_of
+from api.pages.markup import MARKUP, sentence_runs
+from api.pages.question_form import QuestionForm
 from api.pages.text_runs import TextRun, highlighted, query_terms_of, runs_of
+from api.pages.thread_view import MessageView, messages_of
 from nornweave.ask.search.combine import EXACT
 from nornweave.ask.views.answer import ConflictDocument, FusedItemDocument, FusionResult, MergeDocument, SideDocument
 
@@ -66,6 +69,7 @@ class Result:
     place: CitedPlace
     is_code: bool
     excerpt: Excerpt
+    messages: tuple[MessageView, ...]
     shortened: bool
     steps: tuple[AnswerStep, ...]
     score: str
@@ -97,7 +101,6 @@ class ConflictSideView:
     day: str
     author: str
     revision: str
-    authority: str
     caveats: tuple[str, ...]
 
 
@@ -123,6 +126,7 @@ class AnswerView:
     results: tuple[Result, ...]
     tail: tuple[Result, ...]
     conflicts: tuple[Conflict, ...]
+    facets: tuple[Facet, ...]
     coverage: tuple[Searched, ...]
     headline: str
     summary: str
@@ -130,8 +134,8 @@ class AnswerView:
     not_searched: tuple[Searched, ...]
 
 
-def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice]) -> AnswerView:
-    """Return what the page shows of an answer."""
+def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice], form: QuestionForm) -> AnswerView:
+    """Return what the page shows of an answer to the question of a form."""
     terms = query_terms_of(document["query"])
     places = {item["chunk_id"]: place_of(item["citation"], item["chunk_id"]) for item in document["items"]}
     merges = document.get("merged", [])
@@ -139,19 +143,24 @@ def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice]) -> An
         _result(number, item, terms, places[item["chunk_id"]], merges)
         for number, item in enumerate(document["items"], 1)
     )
-    shown = before_gap([item["score"]["value"] for item in document["items"]])
+    extract = _extract(document, results, terms)
+    # What the first sentences are taken from is not folded.
+    shown = max(
+        before_gap([item["score"]["value"] for item in document["items"]]), *(quoted.number for quoted in extract), 0
+    )
     coverage = coverage_of(document, catalogue)
     missing = tuple(one for one in coverage if one.state in {"late", "unpublished", "failed"})
     asked = [one for one in coverage if one.state != "left out"]
     return AnswerView(
         query_id=document["query_id"],
-        extract=_extract(document, results, terms),
-        doubt=document["answerable"]["words"] if results else "",
+        extract=extract,
+        doubt=_doubt(document) if results else "",
         results=results[:shown],
         tail=results[shown:],
         conflicts=tuple(
             _conflict(number, conflict, places, terms) for number, conflict in enumerate(document["conflicts"], 1)
         ),
+        facets=facets_of(document["items"], catalogue, form),
         coverage=coverage,
         headline=counted(len(results), "passage") if results else "Nothing found",
         summary=summary_of(document, len(asked) - len(missing), len(asked)),
@@ -164,11 +173,21 @@ def _extract(document: FusionResult, results: Sequence[Result], terms: Collectio
     by_chunk = {result.chunk_id: result for result in reversed(results)}
     return tuple(
         QuotedSentence(
-            result.number, result.title, result.conflict, highlighted(" ".join(sentence["text"].split()), terms)
+            result.number,
+            result.title,
+            result.conflict,
+            highlighted(" ".join(sentence["text"].split()), terms)
+            if result.is_code
+            else sentence_runs(sentence["text"], terms),
         )
         for sentence in document["extract"]
         if (result := by_chunk.get(sentence["chunk_id"]))
     )
+
+
+def _doubt(document: FusionResult) -> str:
+    words = document["answerable"]["words"]
+    return words or ("" if document["extract"] else "No single sentence answers this. These passages come nearest.")
 
 
 def before_gap(scores: Sequence[float]) -> int:
@@ -195,21 +214,12 @@ def certainty(confidence: float) -> str:
     return "probably disagree" if confidence >= PROBABLE else "may disagree"
 
 
-def without_headings(text: str, title: str) -> str:
-    """Return a text without the headings that it begins with: title and breadcrumb say them already."""
-    while True:
-        first, _, rest = text.lstrip("\n").partition("\n")
-        is_heading = re.match(r"#{1,6}\s", first) or first.strip("= \t\r") == title
-        if not (is_heading and rest.strip()):
-            return text
-        text = rest
-
-
 def _result(
     number: int, item: FusedItemDocument, terms: Collection[str], place: CitedPlace, merges: Sequence[MergeDocument]
 ) -> Result:
     citation, conflict = item["citation"], item["conflict"]
     title = citation["title"] or citation["source_path"].rpartition("/")[2]
+    excerpt, messages = _shown_text(item, title, terms)
     return Result(
         number=number,
         chunk_id=item["chunk_id"],
@@ -218,7 +228,8 @@ def _result(
         title=runs_of(title),
         place=place,
         is_code=citation["domain_id"] == "code",
-        excerpt=_excerpt(item, title, terms),
+        excerpt=excerpt,
+        messages=messages,
         shortened=item["shortened"],
         steps=_steps(item),
         score=f"{item['score']['value']:.3f}",
@@ -229,14 +240,18 @@ def _result(
     )
 
 
-def _excerpt(item: FusedItemDocument, title: str, terms: Collection[str]) -> Excerpt:
-    citation, text = item["citation"], item["content"]
+def _shown_text(item: FusedItemDocument, title: str, terms: Collection[str]) -> tuple[Excerpt, tuple[MessageView, ...]]:
+    """Return what is shown of a passage: code, markup or plain text as an excerpt, or messages."""
+    citation, text, lines = item["citation"], item["content"], item["citation"]["line_range"]
     if citation["domain_id"] == "code":
-        lines = citation["line_range"]
-        return code_excerpt(text, terms, lines[0] if lines and not item["shortened"] else None)
-    return (
-        thread_excerpt(text, terms) if citation["message_ids"] else prose_excerpt(without_headings(text, title), terms)
-    )
+        first = lines[0] if lines and not item["shortened"] else None
+        return code_excerpt(text, terms, first, str(item["metadata"].get("language") or "")), ()
+    if citation["message_ids"]:
+        return Excerpt(), messages_of(text, terms, ids=citation["message_ids"])
+    kind = str(item["metadata"].get("format") or item["metadata"].get("source_type") or "")
+    if kind in MARKUP:
+        return markup_excerpt(text, terms, title=title, is_rst=kind == "rst"), ()
+    return prose_excerpt(text, terms, title=title), ()
 
 
 def _merged(merge: MergeDocument) -> Merged:
@@ -309,6 +324,5 @@ def _side(side: SideDocument, places: Mapping[str, CitedPlace], terms: Collectio
         day=day_of(side["updated_at"]),
         author=side["author"] or "",
         revision=side["revision"] or "",
-        authority=side["domain_id"],
         caveats=tuple(side["qualifiers"]),
     )

@@ -106,6 +106,19 @@ def domain_chips(catalogue: Sequence[DomainChoice], form: QuestionForm) -> tuple
     )
 
 
+def filters_in_force(form: QuestionForm) -> tuple[Chip, ...]:
+    """Return a chip for each filter that is asked for; a click takes it out."""
+    return tuple(
+        Chip(f"{_label_of(name)}: {value}", 0, True, form.narrowed("", [(name, value)], several=True).address)
+        for name, value in form.filters
+    )
+
+
+def _label_of(name: str) -> str:
+    _, key, *end = name.split(".")
+    return " ".join((_LABELS.get(key, key.replace("_", " ")), *end))
+
+
 def filter_groups(catalogue: Sequence[DomainChoice], form: QuestionForm) -> tuple[FilterGroup, ...]:
     """Return the filters of the domains that are asked."""
     asked = [choice for choice in catalogue if not form.domains or choice.domain in form.domains]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from api.pages.addresses import original, passage_address
 from api.pages.text_runs import TextRun, runs_of
+
+_FORGES = {"github": "GitHub", "gitlab": "GitLab", "gitea": "Gitea", "codeberg": "Codeberg", "bitbucket": "Bitbucket"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +24,9 @@ class CitedPlace:
         detail: lines, page or messages, in words; empty where none is known.
         day: of the document, ``2026-01-20``; empty where unknown.
         href: permalink of the passage; empty where it is not known.
-        original: where it was read from, if one may go there.
+        original: where it was read from, if one may go there; a file at its lines.
+        opens: what the link to it says.
+        spot: path and line, as editors take them.
         revision: short name of the version; empty where there is none.
         stale: a newer version could not be read.
     """
@@ -32,6 +37,8 @@ class CitedPlace:
     day: str
     href: str = ""
     original: str | None = None
+    opens: str = ""
+    spot: str = ""
     revision: str = ""
     stale: bool = False
 
@@ -40,16 +47,32 @@ def place_of(citation: Mapping[str, Any], chunk_id: str = "") -> CitedPlace:
     """Return the place that a citation names."""
     section = citation.get("section") or ""
     crumbs = [citation["source_id"], citation["source_path"], section]
+    lines = citation.get("line_range")
+    url, opens = _opened(citation.get("url"), lines)
     return CitedPlace(
         domain=citation["domain_id"],
         crumbs=tuple(runs_of(crumb) for crumb in crumbs if crumb),
         detail=detail_of(citation),
         day=day_of(citation["timestamp"]),
         href=passage_address(chunk_id) if chunk_id else "",
-        original=original(citation.get("url")),
+        original=url,
+        opens=opens,
+        spot=f"{citation['source_path']}:{lines[0]}" if lines else citation["source_path"],
         revision=citation.get("revision") or "",
         stale=bool(citation.get("stale")),
     )
+
+
+def _opened(url: object, lines: Sequence[int] | None) -> tuple[str | None, str]:
+    """Return where the original is, at its lines on a forge that counts them, and what the link says."""
+    address = original(url)
+    if address is None:
+        return None, ""
+    host = urlsplit(address).hostname or ""
+    name = next((name for part, name in _FORGES.items() if part in host), "")
+    if any(part in address for part in ("/blob/", "/src/commit/", "/src/branch/")) and lines and "#" not in address:
+        address += f"#L{lines[0]}-{'' if name == 'GitLab' else 'L'}{lines[1]}"
+    return address, f"Open on {name}" if name else "Open original"
 
 
 def detail_of(citation: Mapping[str, Any]) -> str:

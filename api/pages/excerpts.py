@@ -1,26 +1,29 @@
-"""The part of a passage that a list of results shows: the lines that say the most about the question."""
+"""The part of a passage that a list of results shows: what says the most about the question."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
-from api.pages.text_runs import Mark, TextRun, hits, runs_of
+from api.pages.code_colours import colours_of
+from api.pages.markup import Block, blocks_of
+from api.pages.text_runs import HIT, TextRun, highlighted, marked_code
 from nornweave.core.text.lines import lines_of
 
 # What fits a screen beside nine others.
 MAX_LINES = 9
 MAX_PARAGRAPHS = 5
-MAX_LINE_CHARACTERS = 600
+MAX_CHARACTERS = 600
+# What stands before the first match of a paragraph that is cut.
+_BEFORE_MATCH = 120
 # A cut that leaves out less than this takes the room of what it leaves out.
 MIN_CUT = 3
 # A line as short as this ends where its author wanted it to.
 _WRAPPED = 50
-# What begins a block of its own: headings, lists, tables, quotes.
-_BLOCK = re.compile(r"#|[-*+>|]\s|\d+[.)]\s|\||\.\. ")
-_FENCE = re.compile(r"\s*(```|~~~)")
-_UNDERLINE = re.compile(r"\s*([=~^*-])\1{2,}\s*")
+# What begins a paragraph of its own in plain text.
+_BEGINS = re.compile(r"[-*+•]\s|\d+[.)]\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,75 +34,134 @@ class Line:
     runs: tuple[TextRun, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Excerpt:
-    """Neighbouring lines of a passage, and how many stand before and after them."""
+    """Neighbouring lines of code or blocks of prose, and how many stand before and after them."""
 
-    lines: tuple[Line, ...]
-    before: int
-    after: int
+    lines: tuple[Line, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    before: int = 0
+    after: int = 0
 
 
-def code_excerpt(text: str, terms: Collection[str], first_line: int | None) -> Excerpt:
+def code_excerpt(text: str, terms: Collection[str], first_line: int | None, language: str = "") -> Excerpt:
     """Choose the neighbouring lines of code that hold the most different terms, the earliest of equals.
 
     Args:
         text: of the passage.
         terms: of the question (``query_terms_of``).
         first_line: the number of its first line; ``None`` where lines have no number.
+        language: whose colours it has; empty for none.
     """
-    return _excerpt(lines_of(text.rstrip()), terms, MAX_LINES, first_line)
-
-
-def prose_excerpt(text: str, terms: Collection[str]) -> Excerpt:
-    """Choose the neighbouring paragraphs that hold the most different terms, the earliest of equals."""
-    return _excerpt(paragraphs_of(text), terms, MAX_PARAGRAPHS, None)
-
-
-def thread_excerpt(text: str, terms: Collection[str]) -> Excerpt:
-    """Choose the neighbouring messages that hold the most different terms, the earliest of equals."""
-    return _excerpt([line for line in lines_of(text) if line.strip()], terms, MAX_LINES, None)
-
-
-def paragraphs_of(text: str) -> list[str]:
-    """Return a text as it reads: wrapped lines joined; fences, underlines and blank lines left out."""
-    paragraphs: list[str] = []
-    is_code, joins = False, False
-    for line in lines_of(text):
-        if _FENCE.match(line):
-            is_code, joins = not is_code, False
-        elif not line.strip() or _UNDERLINE.fullmatch(line):
-            joins = False
-        elif is_code or not joins or _BLOCK.match(line) or line[:1].isspace():
-            paragraphs.append(line)
-            joins = not is_code and len(line) >= _WRAPPED and not line.startswith(("#", "|"))
-        else:
-            paragraphs[-1] += f" {line}"
-            joins = len(line) >= _WRAPPED
-    return paragraphs
-
-
-def _excerpt(lines: Sequence[str], terms: Collection[str], limit: int, first_line: int | None) -> Excerpt:
-    lines = [line[:MAX_LINE_CHARACTERS] for line in lines]
-    limit = len(lines) if len(lines) < limit + MIN_CUT else limit
-    marks = [hits(line, terms) for line in lines]
-    start = _best_window(lines, marks, limit)
-    shown = range(start, min(start + limit, len(lines)))
+    text = text.rstrip()
+    lines = list(marked_code(lines_of(text), colours_of(text, language), terms))
+    shown = _window(lines, MAX_LINES)
     return Excerpt(
-        tuple(
-            Line(None if first_line is None else first_line + place, runs_of(lines[place], marks[place]))
+        lines=tuple(
+            Line(None if first_line is None else first_line + place, _cut(lines[place], MAX_CHARACTERS))
             for place in shown
         ),
-        before=start,
+        before=shown.start,
         after=len(lines) - shown.stop,
     )
 
 
-def _best_window(lines: Sequence[str], marks: Sequence[Sequence[Mark]], limit: int) -> int:
-    """Return where the window starts; the first lines count a little more, because they say what the passage is."""
-    words = [
-        {line[mark.start : mark.end].lower() for mark in line_marks}
-        for line, line_marks in zip(lines, marks, strict=True)
-    ]
-    starts = range(max(1, len(lines) - limit + 1))
-    return max(starts, key=lambda start: (len(set().union(*words[start : start + limit])) + (start == 0), -start))
+def markup_excerpt(text: str, terms: Collection[str], *, title: str = "", is_rst: bool = False) -> Excerpt:
+    """Choose the neighbouring blocks of Markdown or reStructuredText that hold the most different terms.
+
+    Entries of a list and rows of a table count as blocks; the head of a table stays above what is left of it.
+    """
+    return _chosen(_without_title(blocks_of(text, terms, is_rst=is_rst), title))
+
+
+def prose_excerpt(text: str, terms: Collection[str], *, title: str = "") -> Excerpt:
+    """Choose the neighbouring paragraphs of a plain text that hold the most different terms."""
+    paragraphs = paragraphs_of(text)
+    blocks = [Block(tag="p", lines=(1, 1), runs=highlighted(paragraph, terms)) for paragraph in paragraphs]
+    return _chosen(_without_title(blocks, title))
+
+
+def paragraphs_of(text: str) -> list[str]:
+    """Return plain text as it reads: wrapped lines joined, blank lines left out."""
+    paragraphs: list[str] = []
+    joins = False
+    for line in lines_of(text):
+        if not line.strip():
+            joins = False
+            continue
+        if not joins or _BEGINS.match(line) or line[0].isspace():
+            paragraphs.append(line)
+        else:
+            paragraphs[-1] += f" {line}"
+        joins = len(line) >= _WRAPPED
+    return paragraphs
+
+
+def _without_title(blocks: Sequence[Block], title: str) -> Sequence[Block]:
+    """Return what comes after the headings that a passage begins with: its title and its place say them already."""
+    for place, block in enumerate(blocks):
+        if block.tag != "heading" and "".join(run.text for run in block.runs).strip() != title:
+            return blocks[place:]
+    return blocks
+
+
+def _chosen(blocks: Sequence[Block]) -> Excerpt:
+    pieces = [(place, piece) for place, block in enumerate(blocks) for piece in _pieces(block)]
+    shown = _window([tuple(_texts(piece)) for _, piece in pieces], MAX_PARAGRAPHS)
+    kept = groupby(pieces[shown.start : shown.stop], key=lambda piece: piece[0])
+    return Excerpt(
+        blocks=tuple(_joined(blocks[place], [piece for _, piece in group]) for place, group in kept),
+        before=shown.start,
+        after=len(pieces) - shown.stop,
+    )
+
+
+def _pieces(block: Block) -> Iterator[Block]:
+    """Yield the entries of a list, the rows of a table, or the block itself."""
+    if block.tag in {"ul", "ol"}:
+        for place, entry in enumerate(block.blocks):
+            yield replace(block, blocks=(entry,), level=block.level + place)
+    elif block.tag == "table":
+        yield from (replace(block, blocks=(row,)) for row in block.blocks[1:] or block.blocks)
+    elif block.tag == "pre":
+        shown = _window([line.runs for line in block.blocks], MAX_LINES)
+        yield replace(block, blocks=block.blocks[shown.start : shown.stop])
+    else:
+        yield replace(block, runs=_cut(block.runs, MAX_CHARACTERS))
+
+
+def _joined(whole: Block, pieces: Sequence[Block]) -> Block:
+    """Return the chosen pieces of a block as one."""
+    blocks = tuple(block for piece in pieces for block in piece.blocks)
+    head = whole.blocks[:1] if whole.tag == "table" and len(whole.blocks) > 1 else ()
+    return replace(pieces[0], blocks=(*head, *blocks))
+
+
+def _texts(block: Block) -> Iterator[TextRun]:
+    yield from block.runs
+    for inner in block.blocks:
+        yield from _texts(inner)
+
+
+def _cut(runs: tuple[TextRun, ...], limit: int) -> tuple[TextRun, ...]:
+    """Return at most so many characters, from shortly before the first match on."""
+    if sum(len(run.text) for run in runs) <= limit:
+        return runs
+    before = next((place for place, run in enumerate(runs) if run.kind == HIT), 0)
+    skipped = max(0, sum(len(run.text) for run in runs[:before]) - _BEFORE_MATCH)
+    skipped = 0 if skipped < _BEFORE_MATCH else skipped
+    shown, at = [TextRun("… ")] if skipped else [], 0
+    for run in runs:
+        text = run.text[max(0, skipped - at) : max(0, skipped + limit - at)]
+        at += len(run.text)
+        shown += [run._replace(text=text)] if text else []
+    return (*shown, TextRun(" …")) if at > skipped + limit else tuple(shown)
+
+
+def _window(pieces: Sequence[Sequence[TextRun]], limit: int) -> range:
+    """Return which pieces are shown; the first ones count a little more, because they say what the passage is."""
+    limit = len(pieces) if len(pieces) < limit + MIN_CUT else limit
+    words = [{run.text.lower() for run in runs if run.kind == HIT} for runs in pieces]
+    starts = range(max(1, len(pieces) - limit + 1))
+    start = max(starts, key=lambda start: (len(set().union(*words[start : start + limit])) + (start == 0) / 2, -start))
+    return range(start, min(start + limit, len(pieces)))

@@ -67,7 +67,6 @@ def _side(side: LedgerSideDocument, suggested: str | None) -> ConflictSideView:
         day=day_of(side["updated_at"]),
         author=side["author"] or "",
         revision=side["revision"] or "",
-        authority=side["side"],
         caveats=(),
     )
 

@@ -58,6 +58,15 @@ class QuestionForm:
         """Return the permalink."""
         return ask_address(self.pairs)
 
+    def leaves_out(self, pairs: Sequence[Pair]) -> bool:
+        """Tell whether an address has fields that say nothing: blank ones, and what is so anyway."""
+        return any(not value.strip() or pair == ("top_k", str(TOP_K)) for pair in pairs for value in pair[1:])
+
+    def with_more(self, shown: int) -> str:
+        """Return the address of the same question with more passages; empty where there are no more."""
+        more = next((count for count in COUNTS if count > self.top_k), 0)
+        return f"{replace(self, top_k=more).address}#r{shown + 1}" if more and shown >= self.top_k else ""
+
     def values(self, name: str) -> tuple[str, ...]:
         """Return the values of one filter."""
         return tuple(value for key, value in self.filters if key == name)
@@ -76,6 +85,14 @@ class QuestionForm:
             return replace(self, filters=tuple(pair for pair in self.filters if pair != (name, value)))
         kept = tuple(pair for pair in self.filters if several or pair[0] != name)
         return replace(self, filters=(*kept, (name, value)))
+
+    def narrowed(self, domain: str, pairs: Sequence[Pair], *, several: bool) -> QuestionForm:
+        """Return the form with what stands in a domain added, or taken out where it is there."""
+        if all(pair in self.filters for pair in pairs):
+            return replace(self, filters=tuple(pair for pair in self.filters if pair not in pairs))
+        names = () if several else {name for name, _ in pairs}
+        kept = tuple(pair for pair in self.filters if pair[0] not in names)
+        return replace(self, domains=tuple(dict.fromkeys((*self.domains, domain))), filters=(*kept, *pairs))
 
     def body(self) -> QueryBody:
         """Return the body of ``POST /query`` that asks the same.

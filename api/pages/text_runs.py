@@ -6,7 +6,7 @@ A template escapes every run; nothing here makes markup.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from nornweave.core.text.analyzer import FUNCTION_TERMS, analyze, occurrences
@@ -20,10 +20,18 @@ _UNSEEN = re.compile(
 
 
 class TextRun(NamedTuple):
-    """A piece of text and what it is: ``hit``, ``unseen``, a kind of token, or nothing special."""
+    """A piece of text.
+
+    Attributes:
+        kind: ``hit``, ``unseen``, a kind of token, or nothing special.
+        style: ``strong``, ``em``, ``del`` or ``code``, where the text is markup.
+        href: where it leads, if one may go there.
+    """
 
     text: str
     kind: str = ""
+    style: str = ""
+    href: str = ""
 
 
 class Mark(NamedTuple):
@@ -57,6 +65,36 @@ def runs_of(text: str, marks: Iterable[Mark] = ()) -> tuple[TextRun, ...]:
 def highlighted(text: str, terms: Collection[str]) -> tuple[TextRun, ...]:
     """Split a text into runs, with the words of a question marked."""
     return runs_of(text, hits(text, terms))
+
+
+def marked_code(lines: Sequence[str], colours: Sequence[Mark], terms: Collection[str]) -> Iterator[tuple[TextRun, ...]]:
+    """Yield the runs of each line of code: its colours, cut at the ends of lines, and over them the matching words."""
+    at = start = 0
+    for line in lines:
+        end = start + len(line)
+        within: list[Mark] = []
+        while at < len(colours) and colours[at].start <= end:
+            colour = colours[at]
+            if colour.end > start:
+                within.append(Mark(max(0, colour.start - start), min(len(line), colour.end - start), colour.kind))
+            if colour.end > end:
+                break
+            at += 1
+        yield runs_of(line, _over(within, hits(line, terms)))
+        start = end + 1
+
+
+def _over(marks: Sequence[Mark], above: Sequence[Mark]) -> list[Mark]:
+    """Lay marks over others: what lies below is cut."""
+    cut: list[Mark] = []
+    for mark in marks:
+        start = mark.start
+        for other in above:
+            if other.end > start and other.start < mark.end:
+                cut.append(Mark(start, max(start, other.start), mark.kind))
+                start = other.end
+        cut.append(Mark(start, max(start, mark.end), mark.kind))
+    return sorted([mark for mark in cut if mark.end > mark.start] + list(above))
 
 
 def plain(text: str) -> str:

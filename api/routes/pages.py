@@ -29,6 +29,7 @@ from api.pages.catalogue import (
     declared_in,
     domain_chips,
     filter_groups,
+    filters_in_force,
 )
 from api.pages.ledger_view import MAX_SHOWN, entries_of, find_entry
 from api.pages.passage_view import CONTEXT_LINES, MORE_LINES, passage_view
@@ -62,6 +63,8 @@ async def ask(request: Request) -> Response:
     form = QuestionForm(text=request.query_params.get("q", "").strip())
     try:
         form = read_form(request.query_params.multi_items(), declared_in(catalogue))
+        if not wants_json(request) and form.leaves_out(request.query_params.multi_items()):
+            return RedirectResponse(form.address, status_code=303)
         if not form.text:
             return _blank(request, catalogue, form)
         return await _answered(request, catalogue, form, arrival)
@@ -206,6 +209,7 @@ def _ask_context(request: Request, catalogue: Sequence[DomainChoice], form: Ques
         "form": form,
         "catalogue": catalogue,
         "chips": domain_chips(catalogue, form),
+        "in_force": filters_in_force(form),
         "groups": filter_groups(catalogue, form),
         "ages": ages(catalogue, present()),
         "counts": COUNTS,
@@ -233,7 +237,8 @@ async def _answered(
             return json_response(document)
         context = {
             **_ask_context(request, catalogue, form),
-            "answer": answer_view(document, catalogue),
+            "answer": answer_view(document, catalogue, form),
+            "more": form.with_more(len(document["items"])),
             "writing": writing_body(body) if answers.writes_answers and document["items"] else "",
         }
         return html_response("ask.html", context)

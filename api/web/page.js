@@ -100,6 +100,34 @@ box?.addEventListener("input", (event) => {
   if (event.inputType !== "insertReplacementText") waiting = setTimeout(complete, 60);
 });
 
+// An address holds what is asked, and nothing of what is not.
+document.addEventListener("formdata", ({ target, formData }) => {
+  if (target.method !== "get") return;
+  for (const [name, value] of [...formData]) if (!value || (name === "top_k" && value === "10")) formData.delete(name);
+});
+
+// ---- what is copied
+
+if (navigator.clipboard) {
+  const copied = (root) => { for (const button of root.querySelectorAll("[data-copy], [data-copy-text], [data-copy-link]")) button.hidden = false; };
+  copied(document);
+  panel && new MutationObserver(() => copied(panel)).observe(panel, { childList: true });
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy], [data-copy-text], [data-copy-link]");
+  if (!button) return;
+  const { copy, copyText, copyLink } = button.dataset;
+  try {
+    const text = copyLink ? new URL(copyLink, location.href).href
+      : copyText ?? (await (await fetch(`/chunks/${encodeURIComponent(copy)}`)).json()).content;
+    await navigator.clipboard.writeText(text);
+    announce("Copied.");
+    button.classList.add("done");
+    setTimeout(() => button.classList.remove("done"), 1500);
+  } catch (error) { announce(`Not copied: ${error.message}`); }
+});
+
 // ---- keys
 
 const dialog = $("#keys");

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from api.pages.answer_view import AnswerView, Merged, answer_view, value_of, without_headings
-from api.pages.catalogue import DomainChoice
+from api.pages.answer_view import AnswerView, Merged, answer_view, value_of
+from api.pages.catalogue import DomainChoice, FilterChoice
+from api.pages.citations import place_of
+from api.pages.facets import facets_of
+from api.pages.question_form import QuestionForm
 
 CATALOGUE = tuple(
     DomainChoice(
@@ -97,7 +101,7 @@ def shown(*items: Any, coverage: dict[str, Any], **fields: Any) -> AnswerView:
         "total_latency_ms": 12.4,
         **fields,
     }
-    return answer_view(document, CATALOGUE)
+    return answer_view(document, CATALOGUE, QuestionForm(text="pay"))
 
 
 def test_every_served_domain_says_how_it_was_searched() -> None:
@@ -192,8 +196,37 @@ def test_values_read_as_people_write_them(value: str | None, unit: str | None, w
     assert value_of(value, unit) == words
 
 
-def test_headings_are_not_said_twice() -> None:
-    assert without_headings("# API\n\n## Errors\n\nText", "Errors") == "\nText"
-    assert without_headings("Errors\n======\nText", "Errors") == "======\nText", "an underline is no paragraph"
-    assert without_headings("## Errors", "Errors") == "## Errors"
-    assert without_headings("#hashtag\nText", "Errors") == "#hashtag\nText"
+def test_what_is_quoted_first_is_not_folded() -> None:
+    items = [{**ITEM, "chunk_id": f"c{place}", "score": {"value": value, "signals": {}}}
+             for place, value in enumerate((0.9, 0.2, 0.19))]  # fmt: skip
+    quoted = [{"text": "return error", "chunk_id": "c1", "char_range": [0, 9]}]
+    assert len(shown(*items, coverage={"code": FOUND}).results) == 1
+    assert len(shown(*items, coverage={"code": FOUND}, extract=quoted).results) == 2
+
+
+def test_facets_count_what_is_shown_and_can_be_taken_back() -> None:
+    declared = (
+        FilterChoice(key="language", type="string", values=()),
+        FilterChoice(key="node_type", type="string", values=()),
+    )
+    catalogue = [replace(CATALOGUE[0], filters=declared)]
+    kinds = ("function_definition", "class_definition", "function_definition")
+    items: Any = [{**ITEM, "metadata": {"language": "python", "node_type": kind}} for kind in kinds]
+    (kind,) = facets_of(items, catalogue, QuestionForm(text="pay"))
+    assert (kind.name, [(each.label, each.count) for each in kind.values]) == ("Kind", [("function", 2), ("class", 1)])
+    assert kind.values[0].href == "/?q=pay&domain=code&code.node_type=function_definition"
+    chosen = QuestionForm(text="pay", domains=("code",), filters=(("code.language", "python"),))
+    (language, _) = facets_of(items, catalogue, chosen)
+    assert (language.values[0].is_on, language.values[0].href) == (True, "/?q=pay&domain=code")
+
+
+def test_an_original_on_a_forge_opens_at_its_lines() -> None:
+    for host, ending in (
+        ("github.com/a/b/blob", "#L4-L6"),
+        ("gitlab.com/a/b/-/blob", "#L4-6"),
+        ("codeberg.org/a/b/src/commit", "#L4-L6"),
+    ):
+        place = place_of({**CITATION, "url": f"https://{host}/abc/a.py"})
+        assert place.original == f"https://{host}/abc/a.py{ending}"
+    assert (place.opens, place.spot) == ("Open on Codeberg", "src/a.py:4")
+    assert place_of({**CITATION, "url": "https://example.org/a"}).original == "https://example.org/a"

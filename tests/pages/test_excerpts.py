@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from api.pages.excerpts import MAX_LINES, Excerpt, code_excerpt, paragraphs_of, prose_excerpt, thread_excerpt
+from api.pages.excerpts import (
+    MAX_CHARACTERS,
+    MAX_LINES,
+    MAX_PARAGRAPHS,
+    Excerpt,
+    code_excerpt,
+    markup_excerpt,
+    paragraphs_of,
+    prose_excerpt,
+)
 from api.pages.text_runs import query_terms_of
 
 
@@ -31,29 +40,46 @@ def test_nothing_is_cut_where_the_cut_takes_more_room() -> None:
     assert (len(found.lines), found.before, found.after) == (MAX_LINES + 2, 0, 0)
 
 
-def test_prose_reads_as_its_author_meant_it() -> None:
+def test_plain_text_reads_as_its_author_meant_it() -> None:
     text = (
         "Retries belong to the few parts of a payment system where\n"
         "doing less helps everybody.\n\n"
         "- the first entry of a list that was written by somebody who\n"
         "  wrapped it\n"
         "- the second\n"
-        "```json\n"
-        '{"a": 1}\n'
-        "```\n"
-        "Title\n=====\n"
     )
     assert paragraphs_of(text) == [
         "Retries belong to the few parts of a payment system where doing less helps everybody.",
         "- the first entry of a list that was written by somebody who",
         "  wrapped it",
         "- the second",
-        '{"a": 1}',
-        "Title",
     ]
-    assert prose_excerpt("", frozenset()).lines == ()
+    assert prose_excerpt("", frozenset()).blocks == ()
 
 
-def test_messages_stay_apart() -> None:
-    said = "alice: Has anyone looked at the payment bug that was reported?\n\nbob: I saw it yesterday."
-    assert [text for _, text in shown(thread_excerpt(said, frozenset()))] == said.split("\n\n")
+def test_of_a_long_list_and_a_long_table_the_matching_part_is_shown() -> None:
+    entries = "\n".join(f"{number}. {'needle' if number == 17 else 'hay'}" for number in range(1, 21))
+    (shown_list,) = markup_excerpt(entries, query_terms_of("needle")).blocks
+    assert (shown_list.tag, len(shown_list.blocks), shown_list.level) == ("ol", MAX_PARAGRAPHS, 13)
+    rows = "| limit | value |\n|---|---|\n" + "\n".join(f"| l{number} | {number} |" for number in range(20))
+    found = markup_excerpt(rows, query_terms_of("l15"))
+    (table,) = found.blocks
+    assert [cell.runs[0].text for cell in table.blocks[0].blocks] == ["limit", "value"], "the head stays"
+    assert len(table.blocks) == 1 + MAX_PARAGRAPHS
+    assert found.before + MAX_PARAGRAPHS + found.after == 20
+
+
+def test_headings_are_not_said_twice() -> None:
+    for text, is_rst in (("# API\n\n## Errors\n\nText", False), ("Errors\n======\n\nText", True)):
+        (only,) = markup_excerpt(text, frozenset(), title="Errors", is_rst=is_rst).blocks
+        assert only.runs[0].text == "Text"
+    assert markup_excerpt("## Errors", frozenset(), title="Errors").blocks[0].tag == "heading"
+    assert prose_excerpt("2 Results\n\nText", frozenset(), title="2 Results").blocks[0].runs[0].text == "Text"
+
+
+def test_a_long_paragraph_is_cut_around_its_match() -> None:
+    text = f"{'before ' * 200}needle {'after ' * 200}"
+    (block,) = prose_excerpt(text, query_terms_of("needle")).blocks
+    said = "".join(run.text for run in block.runs)
+    assert said.startswith("… ") and said.endswith(" …") and "needle" in said
+    assert len(said) <= MAX_CHARACTERS + 4

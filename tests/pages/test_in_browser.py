@@ -112,8 +112,8 @@ def test_what_is_typed_is_completed(url: str, open_page: Opened) -> None:
 def test_an_answer_begins_with_sentences_that_lead_to_their_passages(url: str, open_page: Opened) -> None:
     page = open_page(url + ASKED)
     sentence = page.locator(".extract li").first
-    expect(sentence.locator("q")).to_be_visible()
-    sentence.locator("a").first.click()
+    expect(sentence).to_be_visible()
+    sentence.locator("a.cite").click()
     assert re.search(r"#r\d+$", page.url)
 
 

@@ -1,0 +1,93 @@
+"""Messages as people read them: who, when, and what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from zlib import crc32
+
+from api.pages.markup import Block, blocks_of
+from nornweave.core.text.lines import lines_of
+from nornweave.core.text.message_lines import INDENT, NOBODY, split_line
+
+HUES = 6
+_NO_NAME = frozenset("`\"'(){}[]<>=/#*|")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageView:
+    """A message, or lines before the first one, which nobody said.
+
+    Attributes:
+        speaker: empty where nobody is known to have said it.
+        letter: for the avatar.
+        hue: the same number for the same speaker.
+        time: of the day, UTC; empty where unknown.
+        blocks: what was said, as markup.
+        number: of its first line in the document.
+        cited: whether it belongs to what is cited.
+    """
+
+    speaker: str
+    letter: str
+    hue: int
+    blocks: tuple[Block, ...]
+    number: int
+    cited: bool
+    time: str = ""
+
+
+def messages_of(
+    text: str, terms: Collection[str], *, first_line: int = 1, cited: range = range(0), ids: Sequence[str] = ()
+) -> tuple[MessageView, ...]:
+    """Read the messages of a text.
+
+    Args:
+        text: of a conversation.
+        terms: words that are marked.
+        first_line: the number of its first line.
+        cited: numbers of lines that are cited.
+        ids: of the messages that are cited, or of all where no lines are; those of Slack say when.
+    """
+    messages = tuple(_messages(text, terms, first_line, cited))
+    dated = [message.number for message in messages if message.speaker and (message.cited or not cited)]
+    if len(dated) != len(ids):
+        return messages
+    times = dict(zip(dated, map(_time_of, ids), strict=True))
+    return tuple(replace(message, time=times.get(message.number, "")) for message in messages)
+
+
+def _messages(text: str, terms: Collection[str], first_line: int, cited: range) -> Iterator[MessageView]:
+    groups: list[tuple[int, str, list[str]]] = []
+    for number, line in enumerate(lines_of(text), first_line):
+        speaker, said = _spoken(line)
+        if speaker or not groups or line.startswith(NOBODY):
+            groups.append((number, speaker, [said.removeprefix(NOBODY)]))
+        else:
+            groups[-1][2].append(line.removeprefix(INDENT))
+    for number, speaker, lines in groups:
+        name = speaker.strip()
+        yield MessageView(
+            speaker=name,
+            letter=name[:1].upper(),
+            hue=crc32(name.casefold().encode()) % HUES,
+            blocks=blocks_of("\n".join(lines), terms, first_line=number, breaks=True),
+            number=number,
+            cited=number < cited.stop and cited.start < number + len(lines),
+        )
+
+
+def _spoken(line: str) -> tuple[str, str]:
+    """Split a line where its speaker is a name: texts that were handed in need not be conversations."""
+    speaker, said = split_line(line)
+    is_name = 0 < len(speaker) <= 40 and not set(speaker) & _NO_NAME
+    return (speaker, said) if is_name and len(speaker.split()) <= 4 else ("", line)
+
+
+def _time_of(message_id: str) -> str:
+    """Return the time of a message of Slack, whose id is one: ``1768211090.000100``."""
+    seconds, dot, fraction = message_id.partition(".")
+    if not (dot and seconds.isdecimal() and fraction.isdecimal() and len(seconds) == 10):
+        return ""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%H:%M")

@@ -1,0 +1,159 @@
+"""Markup of documents: an allow-list of blocks, the numbers of their lines, and nothing that runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from api.pages.markup import Block, blocks_of, sentence_runs
+from api.pages.text_runs import Mark, TextRun, marked_code, query_terms_of
+from api.pages.thread_view import messages_of
+
+RST = """\
+=====
+Title
+=====
+
+:Severity: high
+A :ref:`link <target>`, `a site <https://example.org>`_ and ``code :ref:`x` ``.
+
+.. code-block:: python
+   :linenos:
+
+   x = 1
+
+Like this::
+
+    $ run
+
+.. note:: Careful
+   with this.
+
+===== =====
+key   value
+===== =====
+a     1
+      one
+b     2
+===== =====
+
++----+-----+
+| h  | i   |
++====+=====+
+| j  | k   |
++----+-----+
+
+Below
+-----
+
+.. _hidden:
+
+End.
+"""
+
+
+def tree(blocks: tuple[Block, ...]) -> list[object]:
+    return [(block.tag, "".join(run.text for run in block.runs), tree(block.blocks)) for block in blocks]
+
+
+def every(blocks: tuple[Block, ...]) -> Iterator[Block]:
+    for block in blocks:
+        yield block
+        yield from every(block.blocks)
+
+
+def test_markdown_is_read_with_the_numbers_of_its_lines() -> None:
+    prose = "# Head\n\nA **bold** `word`\nand more\n\n- one\n  - two\n\n"
+    text = f"{prose}```python\ndef f(): pass\n```\n\n| a |\n|---|\n| b |\n"
+    blocks = blocks_of(text, query_terms_of("word"), first_line=10, cited=range(18, 20))
+    assert [(block.tag, block.lines) for block in blocks] == [
+        ("heading", (10, 10)), ("p", (12, 13)), ("ul", (15, 17)), ("pre", (19, 19)), ("table", (22, 24)),
+    ]  # fmt: skip
+    assert blocks[1].runs[1] == TextRun("bold", style="strong")
+    assert blocks[1].runs[3] == TextRun("word", "hit", "code")
+    assert [run.kind for run in blocks[3].blocks[0].runs][:3] == ["keyword", "", "definition"]
+    assert [block.lines for block in every(blocks) if block.cited] == [(19, 19)]
+    assert [row.lines for row in blocks[4].blocks] == [(22, 22), (24, 24)]
+
+
+def test_front_matter_is_no_heading() -> None:
+    front, head = blocks_of("---\ntitle: x\n---\n# Head\n", frozenset())
+    assert (front.tag, head.tag, head.lines) == ("pre", "heading", (4, 4))
+
+
+def test_restructured_text_reads_as_markdown_does() -> None:
+    blocks = blocks_of(RST, frozenset(), is_rst=True)
+    said = {block.tag: block for block in reversed(blocks)}
+    assert [(block.level, block.lines[0]) for block in blocks if block.tag == "heading"] == [(1, 2), (2, 34)]
+    runs = said["p"].runs
+    assert TextRun("a site", href="https://example.org") in runs
+    assert [run.text for run in runs if run.style == "code"] == ["link", "code :ref:`x` "]
+    assert [[line.runs[0].text for line in block.blocks] for block in blocks if block.tag == "pre"] == [
+        ["x = "],
+        ["$ run"],
+    ]
+    assert [block.blocks[0].lines for block in blocks if block.tag == "pre"] == [(11, 11), (15, 15)]
+    assert "note Careful" in "".join(run.text for run in said["quote"].blocks[0].runs)
+    simple, grid = (
+        [[cell.runs[0].text for cell in row.blocks] for row in block.blocks] for block in blocks if block.tag == "table"
+    )
+    assert simple == [["key", "value"], ["a", "1 one"], ["b", "2"]]
+    assert grid == [["h", "i"], ["j", "k"]]
+    assert "hidden" not in str(tree(blocks))
+
+
+@pytest.mark.parametrize("is_rst", [False, True])
+def test_nothing_of_a_document_becomes_markup_that_runs(is_rst: bool) -> None:
+    text = (
+        "<script>x</script>\n\n[a](javascript:x) [b](data:text/html,x) <https://ok.example> ![i](http://evil/x.png)\n\n"
+        "<iframe src=x>\n\n.. raw:: html\n\n   <b>x</b>\n"
+    )
+    blocks = list(every(blocks_of(text, frozenset(), is_rst=is_rst)))
+    assert {block.tag for block in blocks} <= {"p", "pre", "line", "quote"}
+    runs = [run for block in blocks for run in block.runs]
+    assert {run.href for run in runs} == {"", "https://ok.example"}
+    assert {run.style for run in runs} <= {"", "em", "strong", "code", "del"}
+    assert "<script>x</script>" in "".join(run.text for run in runs)
+
+
+@pytest.mark.parametrize(
+    "text", ["> " * 9_000, "[" * 20_000, "* " * 10_000, "`" * 20_000, "- \n" * 9_000, "|" * 20_000, "+--" * 9_000]
+)
+@pytest.mark.parametrize("is_rst", [False, True])
+def test_hostile_markup_ends_in_time(text: str, is_rst: bool) -> None:
+    started = time.thread_time()
+    blocks_of(text, frozenset(), is_rst=is_rst)
+    assert time.thread_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
+    [
+        ("- The **limit** is `3`.", "The limit is 3."),
+        ("| 429 | too many |", "429 · too many"),
+        ("## Errors", "Errors"),
+        ("2. Two", "Two"),
+    ],
+)
+def test_a_sentence_loses_its_marks(sentence: str, words: str) -> None:
+    assert "".join(run.text for run in sentence_runs(sentence, frozenset())) == words
+
+
+def test_matches_lie_over_colours() -> None:
+    (first, second) = marked_code(
+        ["def pay():", "x"], [Mark(0, 3, "keyword"), Mark(4, 12, "string")], query_terms_of("pay")
+    )
+    assert first == (TextRun("def", "keyword"), TextRun(" "), TextRun("pay", "hit"), TextRun("():", "string"))
+    assert second == (TextRun("x", "string"),)
+
+
+def test_messages_name_who_spoke_and_when() -> None:
+    text = "dana: `x` works\n  and\n\n  - more\nbob: fine"
+    first, second = messages_of(text, frozenset(), first_line=5, cited=range(5, 9), ids=["1768211090.000100"])
+    assert (first.speaker, first.letter, first.time, first.number, first.cited) == ("dana", "D", "09:44", 5, True)
+    assert [block.tag for block in first.blocks] == ["p", "ul"]
+    assert (second.time, second.cited, second.number) == ("", False, 9)
+    assert [each.time for each in messages_of(text, frozenset(), ids=["12", "14"])] == ["", ""]
+    assert messages_of("it is: `x: y`\nz", frozenset())[0].speaker == "it is"
