@@ -21,6 +21,7 @@ from nornweave.ask.query_models import QueryModels
 from nornweave.ask.query_path import DOMAIN_THREADS, QueryPath
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.freshness import freshness_of
+from nornweave.ask.search.lanes import Lanes, Place
 from nornweave.ask.seen import SeenEngine
 from nornweave.ask.seen.agents import SeenAgents
 from nornweave.ask.seen.answers import SeenAnswers
@@ -79,12 +80,15 @@ class Engine:
         self.models = QueryModels(settings)
         # A process that serves only some domains, or measures, does not ask agents of other machines.
         joins = settings.agents is not None and domains is None and not candidates
+        remote = RemoteAgents(settings, settings.agents, os.environ) if joins and settings.agents else None
         served = domains or settings.served_domains
+        pools = {domain: ThreadPoolExecutor(DOMAIN_THREADS, thread_name_prefix=domain.value) for domain in served}
         self.path = QueryPath(
             settings=settings,
             agents={domain: self._agent(domain) for domain in served},
-            pools={domain: ThreadPoolExecutor(DOMAIN_THREADS, thread_name_prefix=domain.value) for domain in served},
-            remote=RemoteAgents(settings, settings.agents, os.environ) if joins and settings.agents else None,
+            pools=pools,
+            lanes=Lanes(self._threads),
+            remote=remote,
             feedback=feedback_of(settings),
             fusion=settings.fusion,
             synthesizer=Synthesizer(settings.fusion),
@@ -176,6 +180,14 @@ class Engine:
         )
         agent.follow(plan_in_force(self._settings, domain))
         return agent
+
+    def _threads(self, place: Place) -> ThreadPoolExecutor:
+        """Return the threads of an agent here or elsewhere; its own, or one that hangs would hold those of others."""
+        if isinstance(place, Domain):
+            return self.path.pools[place]
+        if self.path.remote is None:
+            raise KeyError(place)
+        return self.path.remote.executor(place[1])
 
     def _files(self, domain: Domain) -> Generations:
         files = store_of(self._settings, domain).files

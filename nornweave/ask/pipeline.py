@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from concurrent.futures import Executor
+from collections.abc import Mapping, Sequence
 
 from nornweave.ask.answer.context_budget import fit, shown_conflicts
 from nornweave.ask.answer.extract import extract
@@ -17,7 +16,8 @@ from nornweave.ask.fuse.pipeline import fuse
 from nornweave.ask.fuse.records import Answer, Recalled, Synthesis
 from nornweave.ask.fuse.stopwatch import Stopwatch
 from nornweave.ask.route.router import choose_agents, combine_signals, domain_signals
-from nornweave.ask.search.fan_out import JoinedAgents, K, Recaller, recall_everywhere
+from nornweave.ask.search.fan_out import Recaller, one_a_domain, recall_everywhere, with_elsewhere
+from nornweave.ask.search.lanes import Lanes, P
 from nornweave.ask.search.query import check_query
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import CoverageGap, RecallResponse
@@ -29,22 +29,22 @@ from nornweave.disagree.conflicts.origins import NO_ORIGINS, Origins
 def answer(
     question: Question,
     agents: Mapping[Domain, Recaller],
-    executors: Mapping[Domain, Executor],
+    lanes: Lanes,
     settings: FusionSettings,
     synthesizer: Synthesizer | None = None,
     origins: Origins = NO_ORIGINS,
-    joined: JoinedAgents | None = None,
+    elsewhere: Sequence[Recaller] = (),
 ) -> Answer:
     """Answer a question from everything that can be asked.
 
     Args:
         question: what is asked.
         agents: those that can be asked.
-        executors: where each domain's agent works.
+        lanes: where agents work.
         settings: of fusion.
         synthesizer: writes the answer where one is asked for.
         origins: who wrote lines that contradict each other.
-        joined: agents on other machines that may be asked for the viewer, and where they work.
+        elsewhere: agents on other machines that may be asked for the viewer.
 
     Returns:
         The answer; a domain that could not be searched is a coverage gap.
@@ -56,13 +56,10 @@ def answer(
     check_query(question.text, question.top_k)
     if question.synthesize and synthesizer:
         synthesizer.prepare()  # loading takes seconds the first time; the domains are asked meanwhile
-    chosen = choose_agents(question, joined.with_own(agents) if joined else agents, settings.fusion_max_sources)
-    asked: dict[Hashable, Recaller] = dict(chosen.items())
-    working: dict[Hashable, Executor] = dict(executors.items())
-    if joined:
-        asked, working = joined.beside(chosen, executors)
+    chosen = choose_agents(question, one_a_domain(agents, elsewhere), settings.fusion_max_sources)
+    asked = with_elsewhere(chosen, elsewhere)
     with clock.step("recall"):
-        responses, gaps = recall_everywhere(question, asked, working)
+        responses, gaps = recall_everywhere(question, asked, lanes)
     recalled = to_recalled(question, asked, responses, gaps)
     return answer_from(question, recalled, settings, synthesizer, origins, clock)
 
@@ -117,8 +114,8 @@ def answer_from(
 
 def to_recalled(
     question: Question,
-    agents: Mapping[K, Recaller],
-    responses: Mapping[K, RecallResponse],
+    agents: Mapping[P, Recaller],
+    responses: Mapping[P, RecallResponse],
     gaps: tuple[CoverageGap, ...] = (),
 ) -> Recalled:
     """Put together what agents answered, with how strongly the question is about each domain.

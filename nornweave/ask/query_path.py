@@ -12,6 +12,7 @@ from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 from nornweave.ask.feedback.book import FeedbackBook
 from nornweave.ask.fuse.records import Answer
 from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.lanes import Lanes
 from nornweave.config import Settings
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.types import Domain
@@ -29,7 +30,8 @@ class QueryPath:
     Attributes:
         settings: of the workspace.
         agents: of this process, by domain.
-        pools: where the agent of each domain works.
+        pools: the threads of each domain's agent.
+        lanes: where agents answer, in these threads.
         remote: agents on other machines; ``None``: none can join.
         feedback: what answers showed, and what users say of it.
         fusion: settings of fusion.
@@ -42,6 +44,7 @@ class QueryPath:
     settings: Settings
     agents: Mapping[Domain, Agent]
     pools: Mapping[Domain, ThreadPoolExecutor]
+    lanes: Lanes
     remote: RemoteAgents | None
     feedback: FeedbackBook
     fusion: FusionSettings

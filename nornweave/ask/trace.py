@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from nornweave.ask.pipeline import answer_from, to_recalled
 from nornweave.ask.route.router import choose_agents
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.fan_out import merge_items, recall_everywhere
+from nornweave.ask.search.lanes import Lanes
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation, RecallResponse
 from nornweave.config.fusion import FusionSettings
@@ -31,15 +31,13 @@ class Rankings:
     confidence: float | None
 
 
-def trace(
-    question: Question, agents: Mapping[Domain, Agent], executors: Mapping[Domain, Executor], settings: FusionSettings
-) -> Rankings:
+def trace(question: Question, agents: Mapping[Domain, Agent], lanes: Lanes, settings: FusionSettings) -> Rankings:
     """Answer a question and return what every stage ranked, at most ``top_k`` items of each.
 
     Args:
         question: with ``trace`` set.
         agents: those that can be asked.
-        executors: where each domain's agent works.
+        lanes: where agents work.
         settings: of fusion.
 
     Raises:
@@ -48,7 +46,7 @@ def trace(
     """
     depth = question.top_k
     chosen = choose_agents(question, agents, settings.fusion_max_sources)
-    responses, gaps = recall_everywhere(question, chosen, executors)
+    responses, gaps = recall_everywhere(question, chosen, lanes)
     if not responses:
         raise StoreError("; ".join(gap.reason for gap in gaps))
     items = merge_items([response.items for response in responses.values()], depth)

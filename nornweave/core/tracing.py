@@ -1,30 +1,30 @@
 """OpenTelemetry spans: what a request spends its time on, for whoever configures an exporter.
 
-Only the API is used. Without an SDK a span costs some microseconds and is kept by nobody. Names and attributes follow
-the semantic conventions of generative AI where these have any
-(https://opentelemetry.io/docs/specs/semconv/gen-ai/). What is asked is left out unless
-``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` is ``true``, the variable that other instrumentations read.
+Only the API is used; without an SDK no span is opened. Names and attributes follow the semantic conventions of
+generative AI where these have any (https://opentelemetry.io/docs/specs/semconv/gen-ai/). What is asked is left out
+unless ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` is ``true``, as other instrumentations have it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import TypeVar
+from contextlib import AbstractContextManager, nullcontext
 
 from opentelemetry import trace
 from opentelemetry.util.types import AttributeValue
 
-T = TypeVar("T")
-
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 _TRACER = trace.get_tracer("nornweave")
+_NO_SPAN = nullcontext(trace.INVALID_SPAN)
+_KEEPS_NOTHING = (trace.ProxyTracerProvider, trace.NoOpTracerProvider)
 
 
 def span(name: str, **attributes: AttributeValue) -> AbstractContextManager[trace.Span]:
     """Open a span below the current one; of attribute names ``__`` stands for a dot."""
+    # A span that nobody keeps takes 15 microseconds, and a question opens thirty.
+    if isinstance(trace.get_tracer_provider(), _KEEPS_NOTHING):
+        return _NO_SPAN
     return _TRACER.start_as_current_span(
         name, attributes={key.replace("__", "."): value for key, value in attributes.items()}
     )
@@ -45,16 +45,6 @@ def retrieval_span(domain: str, query: str, top_k: int) -> AbstractContextManage
 def model_span(model: str) -> AbstractContextManager[trace.Span]:
     """Open the span of a language model's answer."""
     return span(f"chat {model}", gen_ai__operation__name="chat", gen_ai__request__model=model)
-
-
-def in_span(name: str, work: Callable[[], T]) -> Callable[[], T]:
-    """Return work that has a span of its own."""
-
-    def spanned() -> T:
-        with span(name):
-            return work()
-
-    return spanned
 
 
 def captures_content() -> bool:

@@ -27,6 +27,7 @@ from nornweave.ask.route.router import choose_agents
 from nornweave.ask.search import fan_out
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.fan_out import merge_items
+from nornweave.ask.search.lanes import Lanes, Place
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation, RecallItem, RecallResponse
 from nornweave.ask.views.answer import FusionResult, answer_document
@@ -39,17 +40,14 @@ from nornweave.models.encoders.hashing import HashEncoder
 COMPOUND = "what is the retry limit of payments and who owns the ledger service?"
 
 
-Executors = Mapping[Domain, Executor]
-
-
 def answer(
-    question: Question, agents: Mapping[Domain, Agent], executors: Executors, settings: FusionSettings | None = None
+    question: Question, agents: Mapping[Domain, Agent], lanes: Lanes, settings: FusionSettings | None = None
 ) -> FusionResult:
-    return answer_document(recipe.answer(question, agents, executors, settings or FusionSettings()))
+    return answer_document(recipe.answer(question, agents, lanes, settings or FusionSettings()))
 
 
-def one_pool(pool: Executor) -> Executors:
-    return dict.fromkeys(Domain, pool)
+def one_pool(pool: Executor) -> Lanes:
+    return Lanes(lambda _: pool)
 
 
 class Slow(HashEncoder):
@@ -101,7 +99,7 @@ def pools() -> Iterator[tuple[ThreadPoolExecutor, ThreadPoolExecutor]]:
 
 
 @pytest.fixture(scope="module")
-def questions(pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]) -> Executors:
+def questions(pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]) -> Lanes:
     return one_pool(pools[0])
 
 
@@ -246,7 +244,7 @@ def test_a_wrong_filter_is_refused_before_anybody_is_asked(
         assert raised.value.field == "filters.code.colour"
 
 
-def test_at_most_so_many_are_asked(everybody: dict[Domain, Agent], questions: Executors) -> None:
+def test_at_most_so_many_are_asked(everybody: dict[Domain, Agent], questions: Lanes) -> None:
     result = answer(question_of("payments"), everybody, questions, FusionSettings(fusion_max_sources=2))
     assert len(result["domains_queried"]) == 2
 
@@ -254,7 +252,7 @@ def test_at_most_so_many_are_asked(everybody: dict[Domain, Agent], questions: Ex
 # Answers
 
 
-def test_the_best_of_all_domains(everybody: dict[Domain, Agent], questions: Executors) -> None:
+def test_the_best_of_all_domains(everybody: dict[Domain, Agent], questions: Lanes) -> None:
     result = answer(question_of("jitter lowered duplicate authorizations", top_k=5), everybody, questions)
     assert places(result)[0] == ("research", "storms.md")
     scores = [one["score"]["value"] for one in result["items"]]
@@ -271,23 +269,21 @@ def test_the_best_of_all_domains(everybody: dict[Domain, Agent], questions: Exec
     assert result["stats"]["total_items"] >= 5
 
 
-def test_the_answer_is_json(everybody: dict[Domain, Agent], questions: Executors) -> None:
+def test_the_answer_is_json(everybody: dict[Domain, Agent], questions: Lanes) -> None:
     result = answer(question_of("422 instead of 400", explain=True), everybody, questions)
     again = json.loads(json.dumps(result))
     assert again == json.loads(json.dumps(result, default=str)), "nothing needs a default"
     assert {one["citation"]["domain_id"] for one in again["items"]} >= {"code", "documentation", "conversations"}
 
 
-def test_the_same_question_has_the_same_answer(everybody: dict[Domain, Agent], questions: Executors) -> None:
+def test_the_same_question_has_the_same_answer(everybody: dict[Domain, Agent], questions: Lanes) -> None:
     for text in ("payment error", "the", COMPOUND, "zzz"):
         question = question_of(text, explain=True)
         first, second = (answer(question, everybody, questions) for _ in range(2))
         assert first["items"] == second["items"]
 
 
-def test_one_moment_counts_in_every_domain_and_between_them(
-    everybody: dict[Domain, Agent], questions: Executors
-) -> None:
+def test_one_moment_counts_in_every_domain_and_between_them(everybody: dict[Domain, Agent], questions: Lanes) -> None:
     def recencies(now: datetime) -> list[tuple[str, float]]:
         found = answer(question_of("payment error", explain=True, now=now), everybody, questions)
         return [(one["chunk_id"], one["score"]["signals"]["recency"]) for one in found["items"]]
@@ -300,7 +296,7 @@ def test_one_moment_counts_in_every_domain_and_between_them(
     assert all(then < value for value, then in aged)
 
 
-def test_filters_by_domain_are_exact(everybody: dict[Domain, Agent], questions: Executors) -> None:
+def test_filters_by_domain_are_exact(everybody: dict[Domain, Agent], questions: Lanes) -> None:
     filters: dict[Domain, dict[str, JsonValue]] = {
         Domain.CODE: {"path_glob": "src/payments/**"},
         Domain.RESEARCH: {"authors": ["Halvorsen"]},
@@ -317,7 +313,7 @@ def test_filters_by_domain_are_exact(everybody: dict[Domain, Agent], questions: 
 @settings(max_examples=40)
 @given(st.sampled_from(["payment", "retry", "the", COMPOUND]), st.integers(1, 25), st.integers(1, 25))
 def test_fewer_items_are_the_first_of_more(
-    everybody: dict[Domain, Agent], questions: Executors, text: str, one: int, other: int
+    everybody: dict[Domain, Agent], questions: Lanes, text: str, one: int, other: int
 ) -> None:
     few, many = (
         answer(question_of(text, top_k=top_k), everybody, questions)["items"] for top_k in sorted((one, other))
@@ -328,7 +324,7 @@ def test_fewer_items_are_the_first_of_more(
     assert len({item["chunk_id"] for item in many}) == len(many)
 
 
-def test_a_compound_question_is_asked_by_its_clauses_too(everybody: dict[Domain, Agent], questions: Executors) -> None:
+def test_a_compound_question_is_asked_by_its_clauses_too(everybody: dict[Domain, Agent], questions: Lanes) -> None:
     clauses = split_clauses(COMPOUND)
     assert len(clauses) == 2
     whole = answer(question_of(COMPOUND, top_k=50), everybody, questions)
@@ -342,7 +338,7 @@ def test_a_compound_question_is_asked_by_its_clauses_too(everybody: dict[Domain,
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_domain_that_hangs_loses_nobody_elses_items(agents: Agents, questions: Executors, held: Held) -> None:
+def test_a_domain_that_hangs_loses_nobody_elses_items(agents: Agents, questions: Lanes, held: Held) -> None:
     """Its own other sources answer as well; what is missing is named."""
     started = time.monotonic()
     result = answer(
@@ -358,7 +354,7 @@ def test_a_domain_that_hangs_loses_nobody_elses_items(agents: Agents, questions:
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_domain_that_hangs_costs_the_next_questions_nothing(agents: Agents, questions: Executors, held: Held) -> None:
+def test_a_domain_that_hangs_costs_the_next_questions_nothing(agents: Agents, questions: Lanes, held: Held) -> None:
     """Each question leaves a call behind that hangs; twenty of them hold more threads than there are for sources."""
     domains = agents.of(Domain.CODE, Domain.DOCUMENTATION, code=held)
     for number in range(20):
@@ -383,7 +379,7 @@ def test_a_domain_that_gives_nothing_by_the_deadline_is_a_gap(agents: Agents, he
     assert result["coverage"]["code"] == {"searched": False, "reason": "timeout after 50ms"}
 
 
-def test_a_broken_encoder_is_named_per_domain(agents: Agents, questions: Executors) -> None:
+def test_a_broken_encoder_is_named_per_domain(agents: Agents, questions: Lanes) -> None:
     result = answer(question_of("payment error"), agents.of(code=Broken(64)), questions)
     assert result["coverage"]["code"]["retrieval"]["dense"] == "failed"
     assert "the model is gone" in str(result["coverage"]["code"]["notices"])
@@ -412,7 +408,7 @@ def test_an_unpublished_and_a_damaged_domain_are_gaps(
     assert result["domains_queried"] == ["code", "documentation", "research"]
 
 
-def test_a_closed_agent_is_a_gap(agents: Agents, questions: Executors) -> None:
+def test_a_closed_agent_is_a_gap(agents: Agents, questions: Lanes) -> None:
     domains = agents.of(Domain.CODE, Domain.DOCUMENTATION)
     domains[Domain.CODE].close()
     result = answer(question_of("payment"), domains, questions)
@@ -421,7 +417,7 @@ def test_a_closed_agent_is_a_gap(agents: Agents, questions: Executors) -> None:
 
 
 @pytest.mark.usefixtures("patient")
-def test_the_clauses_share_the_deadline_of_the_question(agents: Agents, questions: Executors) -> None:
+def test_the_clauses_share_the_deadline_of_the_question(agents: Agents, questions: Lanes) -> None:
     """The question and two clauses, 1 s each to encode, in 1.5 s: what the question itself found is not lost."""
     domains = agents.of(Domain.CODE, code=Slow(1))
     assert len(split_clauses(COMPOUND)) == 2
@@ -431,7 +427,7 @@ def test_the_clauses_share_the_deadline_of_the_question(agents: Agents, question
     assert result["coverage"]["code"]["notices"], "what was cut short is named"
 
 
-def test_a_millisecond_is_no_error_and_no_silence(everybody: dict[Domain, Agent], questions: Executors) -> None:
+def test_a_millisecond_is_no_error_and_no_silence(everybody: dict[Domain, Agent], questions: Lanes) -> None:
     for number in range(15):
         result = answer(question_of(f"payment error {number}", timeout_ms=1), everybody, questions)
         gaps = {gap["domain_id"] for gap in result["coverage_gaps"]}
@@ -442,13 +438,13 @@ def test_a_millisecond_is_no_error_and_no_silence(everybody: dict[Domain, Agent]
                 assert all(source in str(covered["notices"]) for source in late)
 
 
-def test_without_a_deadline_everybody_is_waited_for(agents: Agents, questions: Executors) -> None:
+def test_without_a_deadline_everybody_is_waited_for(agents: Agents, questions: Lanes) -> None:
     domains = agents.of(Domain.CODE, code=Slow(0.3))
     result = answer(question_of("payment error"), domains, questions)
     assert result["coverage"]["code"]["retrieval"]["dense"] == "ok"
 
 
-def test_a_question_is_not_changed_by_answering_it(everybody: dict[Domain, Agent], questions: Executors) -> None:
+def test_a_question_is_not_changed_by_answering_it(everybody: dict[Domain, Agent], questions: Lanes) -> None:
     filters = {Domain.CODE: {"language": "python"}}
     question = question_of("payment", filters=filters)
     before = replace(question, filters={Domain.CODE: dict(filters[Domain.CODE])})
@@ -481,7 +477,8 @@ def test_trap_a_mixed_speed_question_keeps_what_is_fast(agents: Agents, hanging:
     """A domain that reaches the deadline must not lose the answers of the fast ones."""
     domains = {**agents.of(Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS), Domain.RESEARCH: hanging}
     with ExitStack() as stack:
-        own = {domain: stack.enter_context(ThreadPoolExecutor(2)) for domain in Domain}
+        threads: dict[Place, Executor] = {domain: stack.enter_context(ThreadPoolExecutor(2)) for domain in Domain}
+        own = Lanes(threads.__getitem__)
         stack.callback(Hanging.go.set)
         # Twice as often as the domain that hangs has threads: it must not take those of the others.
         for number in range(4):
@@ -496,7 +493,7 @@ def test_trap_a_mixed_speed_question_keeps_what_is_fast(agents: Agents, hanging:
     ]
 
 
-def test_trap_what_two_clauses_find_stands_there_once(everybody: dict[Domain, Agent], questions: Executors) -> None:
+def test_trap_what_two_clauses_find_stands_there_once(everybody: dict[Domain, Agent], questions: Lanes) -> None:
     """Two clauses may find the same chunk in the same domain."""
     assert len(split_clauses(COMPOUND)) == 2
     result = answer(question_of(COMPOUND, top_k=20), everybody, questions)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -104,8 +105,8 @@ def found(generation: Index, query: str, encoder: HashEncoder) -> dict[int, floa
     """Search as the agent does; chunk → combined score, best first."""
     with ThreadPoolExecutor(2) as executor:
         context = SearchContext(
-            domain=Domain.CODE, generation=generation, plan=PlanSettings(), encode=encoder.encode_query, depth=100,
-            executor=executor, dense_executor=executor,
+            domain=Domain.CODE, generation=generation, plan=PlanSettings(), depth=100,
+            encode=partial(executor.submit, encoder.encode_query), executor=executor,
         )  # fmt: skip
         ranking = search(read_query(query), context).ranking
     return dict(zip(ranking.numbers.tolist(), ranking.scores.tolist(), strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -348,10 +349,9 @@ def search_all(
         domain=Domain.CODE,
         generation=generation,
         plan=plan,
-        encode=(encoder or HashEncoder(64)).encode_query,
+        encode=partial(pool.submit, (encoder or HashEncoder(64)).encode_query),
         depth=depth,
         executor=pool,
-        dense_executor=pool,
         within=within,
     )
     return search(read_query(text), context)

@@ -6,7 +6,7 @@ import copy
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import replace
 
 from nornweave.ask.search import agent_report
@@ -39,10 +39,6 @@ from nornweave.share.standing import Following
 
 log = logging.getLogger(__name__)
 
-# Encoders may hang (a remote one, a busy machine). Theirs are threads of their own, or late queries would hold all that
-# the other sources and domains run on.
-DENSE_THREADS = 8
-
 
 class Agent:
     """Recalls from one domain; every method may be called from any thread."""
@@ -66,7 +62,7 @@ class Agent:
             generation: where it reads.
             load_encoder: returns the domain's encoder; called once.
             reranker: the domain's cross-encoder, if any.
-            executor: where retrieval sources run, except dense retrieval.
+            executor: where quoted phrases are looked for.
             freshness: what is known of the sources, if anything.
             following: where a replica is with the domain; ``None`` of one that is no replica.
         """
@@ -79,7 +75,6 @@ class Agent:
         self.freshness = freshness
         self.statistics = agent_report.Statistics()
         self._executor = executor
-        self._dense_executor = ThreadPoolExecutor(DENSE_THREADS, thread_name_prefix=f"dense-{domain.value}")
         self._started = False
         self._closing = False
         self.plan = PlanInForce(settings.plan)
@@ -251,7 +246,6 @@ class Agent:
             plan=self.settings.plan,
             encode=lambda text: self.encoding.encode(text, generation.meta),
             executor=self._executor,
-            dense_executor=self._dense_executor,
             within=generation.within(conditions) if conditions else None,
             deadline=question.deadline.at if question.deadline else None,
             verified=self.freshness.file.of(generation.meta["generation"]) if self.freshness else NOTHING_VERIFIED,

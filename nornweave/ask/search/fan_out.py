@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import Executor, Future, wait
-from contextvars import copy_context
-from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
 
 from nornweave.ask.route.decomposition import split_clauses
-from nornweave.ask.search.query import MAX_TOP_K, read_query
+from nornweave.ask.search.lanes import Lanes, P, Place
+from nornweave.ask.search.query import MAX_TOP_K
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import CoverageGap, Filters, RecallItem, RecallResponse
 from nornweave.core.errors import NornWeaveError, QueryError
@@ -45,55 +46,32 @@ class Recaller(Protocol):
         """Read filters of the domain; raises ``QueryError``."""
 
 
-K = TypeVar("K", bound=Hashable)
+def one_a_domain(own: Mapping[Domain, Recaller], elsewhere: Sequence[Recaller]) -> dict[Domain, Recaller]:
+    """Return one agent for each domain that can be asked: the one of this process where there is one."""
+    by_domain = {agent.domain: agent for agent in reversed(elsewhere)} | dict(own)
+    return {domain: by_domain[domain] for domain in Domain if domain in by_domain}
 
 
-@dataclass(frozen=True, slots=True)
-class JoinedAgents:
-    """Agents on other machines that may be asked for the viewer of a question, and where each works.
+def with_elsewhere(chosen: Mapping[Domain, Recaller], elsewhere: Sequence[Recaller]) -> dict[Place, Recaller]:
+    """Return all agents of the chosen domains.
 
     A domain may have an agent here and others elsewhere: all of them are asked. One elsewhere of the same name as the
     one here is the same agent, and the one here answers.
-
-    Attributes:
-        agents: in the order in which they are asked.
-        executor: agent's name → its threads.
     """
-
-    agents: tuple[Recaller, ...]
-    executor: Callable[[str], Executor]
-
-    def with_own(self, own: Mapping[Domain, Recaller]) -> dict[Domain, Recaller]:
-        """Return one agent for each domain that can be asked: the own one where there is one."""
-        by_domain = {agent.domain: agent for agent in reversed(self.agents)} | dict(own)
-        return {domain: by_domain[domain] for domain in Domain if domain in by_domain}
-
-    def beside(
-        self, chosen: Mapping[Domain, Recaller], own: Mapping[Domain, Executor]
-    ) -> tuple[dict[Hashable, Recaller], dict[Hashable, Executor]]:
-        """Return all agents of the chosen domains, and where they work; own ones by their domain, others by name."""
-        asked: dict[Hashable, Recaller] = {}
-        working: dict[Hashable, Executor] = {}
-        for domain, first in chosen.items():
-            others = [agent for agent in self.agents if agent.domain is domain]
-            if first not in others:
-                asked[domain], working[domain] = first, own[domain]
-                others = [agent for agent in others if agent.agent_id != first.agent_id]
-            for agent in others:
-                asked[domain, agent.agent_id] = agent
-                working[domain, agent.agent_id] = self.executor(agent.agent_id)
-        return asked, working
+    agents: dict[Place, Recaller] = {}
+    for domain, first in chosen.items():
+        others = [agent for agent in elsewhere if agent.domain is domain]
+        if first not in others:
+            agents[domain] = first
+            others = [agent for agent in others if agent.agent_id != first.agent_id]
+        agents |= {(domain, agent.agent_id): agent for agent in others}
+    return agents
 
 
 def recall_everywhere(
-    question: Question, agents: Mapping[K, Recaller], executors: Mapping[K, Executor]
-) -> tuple[dict[K, RecallResponse], tuple[CoverageGap, ...]]:
-    """Ask every agent at once.
-
-    Args:
-        question: what is asked.
-        agents: which are asked, by domain where each domain has one.
-        executors: where each agent works: one that hangs fills its own threads, not those of the others.
+    question: Question, agents: Mapping[P, Recaller], lanes: Lanes
+) -> tuple[dict[P, RecallResponse], tuple[CoverageGap, ...]]:
+    """Ask several agents, until all have answered or the question's deadline has passed.
 
     Returns:
         The answers, in the order of the agents, and who gave none.
@@ -102,22 +80,17 @@ def recall_everywhere(
         QueryError: an agent refuses the query or its filters.
     """
     clauses = split_clauses(question.text)
-    read_query(question.text)  # remembered; otherwise every domain would read it, all at the same time
-    futures = {
-        # In a copy of the context: what is logged in another thread is still of this request.
-        key: executors[key].submit(copy_context().run, _recall, question, clauses, agent)
-        for key, agent in agents.items()
-    }
-    wait(futures.values(), question.deadline.left_s + GRACE_S if question.deadline else None)
-    responses: dict[K, RecallResponse] = {}
+    tasks = {place: partial(_recall, question, clauses, agent) for place, agent in agents.items()}
+    futures = lanes.run(tasks, question.deadline.left_s + GRACE_S if question.deadline else None)
+    responses: dict[P, RecallResponse] = {}
     gaps: list[CoverageGap] = []
-    for key, future in futures.items():
+    for place, future in futures.items():
         outcome = _outcome(future, question)
         if isinstance(outcome, RecallResponse):
-            responses[key] = outcome
+            responses[place] = outcome
         else:
-            agent, elsewhere = agents[key], not isinstance(key, Domain)
-            gaps.append(CoverageGap(agent.domain.value, agent.agent_id, outcome, elsewhere))
+            agent, is_elsewhere = agents[place], not isinstance(place, Domain)
+            gaps.append(CoverageGap(agent.domain.value, agent.agent_id, outcome, is_elsewhere))
     return responses, tuple(gaps)
 
 

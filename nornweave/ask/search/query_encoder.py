@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from nornweave.core.errors import EncoderError
 from nornweave.index.port import Vectors
@@ -14,6 +15,11 @@ from nornweave.models.encoders.queries import QueryMemo
 log = logging.getLogger(__name__)
 
 
+# Encoders may hang (a remote one, a busy machine). They are waited for in threads of their own, or late queries would
+# hold all that the other retrievers and domains run on.
+THREADS = 8
+
+
 class QueryEncoder:
     """Encodes questions; every method may be called from any thread."""
 
@@ -21,6 +27,7 @@ class QueryEncoder:
         """Store how it is loaded, once; the agent's name is for the log."""
         self._load = load
         self._agent_id = agent_id
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=f"encode-{agent_id}")
         self._lock = threading.Lock()
         self._memo: QueryMemo | None = None
         self.problem: str | None = None
@@ -41,12 +48,15 @@ class QueryEncoder:
                     log.warning("%s answers without dense retrieval: %s", self._agent_id, error)
             return self._memo
 
-    def encode(self, text: str, meta: Mapping[str, str]) -> Vectors:
-        """Return the vector of a text, to search the generation with this metadata.
+    def encode(self, text: str, meta: Mapping[str, str]) -> Future[Vectors]:
+        """Begin to encode a text, to search the generation with this metadata; others may hold the future as well.
 
-        Raises:
-            EncoderError: the encoder cannot be loaded, is not the generation's, or fails.
+        Its error is an ``EncoderError``: the encoder cannot be loaded, is not the generation's, or fails.
         """
+        known = self._memo.known(text) if self._memo and not self.mismatch(meta) else None
+        return known or self._threads.submit(self._encode, text, meta)
+
+    def _encode(self, text: str, meta: Mapping[str, str]) -> Vectors:
         memo = self.load()
         if memo is None:
             raise EncoderError(self.problem or "no encoder")

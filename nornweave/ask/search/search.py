@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import Executor, Future
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -33,7 +33,7 @@ from nornweave.ask.search.retrievers import (
 )
 from nornweave.config import PlanSettings, SourceWeights
 from nornweave.core.errors import NornWeaveError
-from nornweave.core.tracing import in_span
+from nornweave.core.tracing import span
 from nornweave.core.types import Domain
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
@@ -57,9 +57,8 @@ class SearchContext:
         domain: whose chunks are searched.
         generation: open for reading.
         plan: the domain's weights.
-        encode: text → vector, with the generation's own encoder; may raise ``NornWeaveError``.
+        encode: begins to encode a text with the generation's own encoder; the error may be a ``NornWeaveError``.
         executor: where quoted phrases are looked for, in the file; what is in memory is searched by the caller.
-        dense_executor: where dense retrieval runs, which waits for an encoder.
         within: which chunks may be found; ``None`` are all.
         deadline: ``time.monotonic()`` after which sources that have not answered are left out.
         depth: candidates per source.
@@ -69,13 +68,17 @@ class SearchContext:
     domain: Domain
     generation: Index
     plan: PlanSettings
-    encode: Callable[[str], Vectors]
+    encode: Callable[[str], Future[Vectors]]
     executor: Executor
-    dense_executor: Executor
     within: Mask | None = None
     deadline: float | None = None
     depth: int = CANDIDATES
     verified: Verified = NOTHING_VERIFIED
+
+    @property
+    def left_s(self) -> float | None:
+        """Return the seconds until the deadline, below 0 after it; ``None`` without one."""
+        return None if self.deadline is None else self.deadline - time.monotonic()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,84 +100,70 @@ class SearchOutcome:
 
 
 def search(query: Query, context: SearchContext) -> SearchOutcome:
-    """Run the four retrieval sources concurrently and combine their results.
+    """Run the four retrieval sources and combine their results.
 
     Returns:
         Every chunk that any source found; a source that failed or was late adds nothing and is named.
     """
-    futures = _run(query, context)
-    outcomes = {name.value: _outcome(name.value, futures[name.value]) for name in RetrievalSource}
-    findings = {name: finding for name, (_, _, finding) in outcomes.items() if finding is not None}
+    vector = context.encode(query.text)  # elsewhere, while the words are looked for here
+    outcomes = {name: _outcome(name, task, context) for name, task in _word_tasks(query, context).items()}
+    quoting = _quoting(query, outcomes[RetrievalSource.FULLTEXT][2])
+    evidence = exact_evidence(query.text, context.generation, quoting, context.within)
+    outcomes[RetrievalSource.DENSE] = _outcome(RetrievalSource.DENSE, partial(_dense, vector, context), context)
+    outcomes = {name: outcomes[name] for name in RetrievalSource}
+    findings = {name.value: finding for name, (_, _, finding) in outcomes.items() if finding is not None}
     weights, common = (source_weights(plan.weights) for plan in (context.plan, ONE_SCALE))
     return SearchOutcome(
-        ranking=_combine(query, findings, context, weights, common),
+        ranking=_combine(findings, evidence, context, weights, common),
         findings=findings,
-        states={name: state for name, (state, _, _) in outcomes.items()},
-        reasons={name: reason for name, (_, reason, _) in outcomes.items() if reason},
+        states={name.value: state for name, (state, _, _) in outcomes.items()},
+        reasons={name.value: reason for name, (_, reason, _) in outcomes.items() if reason},
         weights=weights,
     )
 
 
-def _run(query: Query, context: SearchContext) -> dict[str, Future[RetrieverFinding]]:
-    """Hand to other threads what waits, do the rest here meanwhile; return when all is done or too late."""
-    deadline = context.deadline
-    futures = {}
-    tasks = _tasks(query, context)
-    for name, task in tasks.items():
-        if name == RetrievalSource.DENSE:
-            futures[name] = context.dense_executor.submit(copy_context().run, task)
-        elif name == RetrievalSource.FULLTEXT and query.phrases:
-            futures[name] = context.executor.submit(copy_context().run, task)
-    # The others take some 0.1 ms each, out of memory: handing them to another thread would cost more than it gains.
-    futures |= {name: _here(task, deadline) for name, task in tasks.items() if name not in futures}
-    wait(futures.values(), None if deadline is None else max(0.0, deadline - time.monotonic()))
-    return futures
-
-
-def _here(task: Callable[[], RetrieverFinding], deadline: float | None) -> Future[RetrieverFinding]:
-    """Run a task at once, unless the deadline has passed."""
-    future: Future[RetrieverFinding] = Future()
-    if deadline is not None and time.monotonic() >= deadline:
-        return future
-    try:
-        future.set_result(task())
-    except Exception as error:  # as a pool does: who asks for the result gets the error
-        future.set_exception(error)
-    return future
-
-
-def _tasks(query: Query, context: SearchContext) -> dict[str, Callable[[], RetrieverFinding]]:
+def _word_tasks(query: Query, context: SearchContext) -> dict[RetrievalSource, Callable[[], RetrieverFinding]]:
     generation, plan, depth, within = context.generation, context.plan, context.depth, context.within
     weights = term_weights(query, generation, plan)
+    fulltext = partial(search_fulltext, query, weights, generation, depth, within)
 
-    def dense() -> RetrieverFinding:
-        return search_dense(context.encode(query.text), generation, depth, within)
+    def with_phrases() -> RetrieverFinding:
+        """Read texts for quoted phrases in a thread that may be late."""
+        return context.executor.submit(copy_context().run, fulltext).result(context.left_s)
 
-    tasks: dict[str, Callable[[], RetrieverFinding]] = {
-        RetrievalSource.DENSE.value: dense,
-        RetrievalSource.SPARSE.value: partial(search_sparse, weights, generation, plan, depth, within),
-        RetrievalSource.FULLTEXT.value: partial(search_fulltext, query, weights, generation, depth, within),
-        RetrievalSource.STRUCTURED.value: partial(search_structured, query, generation, depth, within),
+    return {
+        RetrievalSource.SPARSE: partial(search_sparse, weights, generation, plan, depth, within),
+        RetrievalSource.FULLTEXT: with_phrases if query.phrases else fulltext,
+        RetrievalSource.STRUCTURED: partial(search_structured, query, generation, depth, within),
     }
-    return {name: in_span(f"search {name}", task) for name, task in tasks.items()}
 
 
-def _outcome(name: str, future: Future[RetrieverFinding]) -> tuple[SourceState, str, RetrieverFinding | None]:
-    if not future.done():
-        future.cancel()
-        return "timeout", f"{name}: no answer before the deadline", None
-    error = future.exception()
-    if error is None:
-        finding = future.result()
-        return ("ok" if len(finding.hits) else "empty"), "", finding
-    if not isinstance(error, NornWeaveError):
-        log.error("retrieval source %s failed", name, exc_info=error)
-    return "failed", f"{name}: {error or type(error).__name__}", None
+def _dense(vector: Future[Vectors], context: SearchContext) -> RetrieverFinding:
+    return search_dense(vector.result(context.left_s), context.generation, context.depth, context.within)
+
+
+def _outcome(
+    name: RetrievalSource, task: Callable[[], RetrieverFinding], context: SearchContext
+) -> tuple[SourceState, str, RetrieverFinding | None]:
+    """Run a retrieval source, unless the deadline has passed; return how it went, why it failed, what it found."""
+    late: tuple[SourceState, str, None] = ("timeout", f"{name}: no answer before the deadline", None)
+    if context.left_s is not None and context.left_s <= 0:
+        return late
+    try:
+        with span(f"search {name}"):
+            finding = task()
+    except TimeoutError:
+        return late
+    except Exception as error:
+        if not isinstance(error, NornWeaveError):
+            log.exception("retrieval source %s failed", name)
+        return "failed", f"{name}: {error or type(error).__name__}", None
+    return ("ok" if len(finding.hits) else "empty"), "", finding
 
 
 def _combine(
-    query: Query,
     findings: Mapping[str, RetrieverFinding],
+    evidence: Evidence,
     context: SearchContext,
     weights: Mapping[str, float],
     common: Mapping[str, float],
@@ -182,7 +171,6 @@ def _combine(
     generation = context.generation
     if not findings:  # all failed or were late: what is known would only look like an answer
         return convex_combination(NO_HITS.numbers, [], weights)
-    evidence = exact_evidence(query.text, generation, _quoting(query, findings), context.within)
     candidates = _union([*(finding.hits.numbers for finding in findings.values()), _proven(evidence)], generation.size)
     legs = [
         Leg(name, _scores(finding, candidates, generation), finding.hits.numbers) for name, finding in findings.items()
@@ -193,10 +181,12 @@ def _combine(
     return ranking if weights == common else on_one_scale(ranking, candidates, legs, common, evidence)
 
 
-def _quoting(query: Query, findings: Mapping[str, RetrieverFinding]) -> Numbers:
+def _quoting(query: Query, fulltext: RetrieverFinding | None) -> Numbers:
     """Return the chunks that hold a quoted phrase, to which full text gives its highest score."""
-    finding = findings.get(RetrievalSource.FULLTEXT) if query.phrases else None
-    return finding.hits.numbers[finding.hits.scores == 1] if finding else NO_HITS.numbers
+    if fulltext is None or not query.phrases:
+        return NO_HITS.numbers
+    holding: Numbers = fulltext.hits.numbers[fulltext.hits.scores == 1]
+    return holding
 
 
 def _proven(evidence: Evidence) -> Numbers:

@@ -15,7 +15,7 @@ from nornweave.ask.pipeline import answer, answer_from
 from nornweave.ask.query_path import QueryPath
 from nornweave.ask.route.router import choose_agents
 from nornweave.ask.search.agent import Agent
-from nornweave.ask.search.fan_out import JoinedAgents, recall_everywhere
+from nornweave.ask.search.fan_out import Recaller, recall_everywhere
 from nornweave.ask.search.question import NOTHING_HIDDEN, Question
 from nornweave.ask.search.records import Filters, HiddenPlace, RecallResponse
 from nornweave.ask.seen.agents import check_own
@@ -53,16 +53,12 @@ class SeenAnswers:
             StoreError: the engine is closed.
         """
         check_own(question, self._viewer)
-        path, joined = self._path, self._joined()
+        path = self._path
+        elsewhere = path.remote.asked_for(self._viewer) if path.remote else ()
+        agents = self._own(elsewhere)
         try:
             answered = answer(
-                question,
-                self._own(joined),
-                path.pools,
-                path.fusion,
-                path.synthesizer,
-                path.lines.origins(),
-                joined,
+                question, agents, path.lanes, path.fusion, path.synthesizer, path.lines.origins(), elsewhere
             )
         except RuntimeError as error:  # of the pools, once they are closed
             if not path.is_closing.is_set():
@@ -140,7 +136,7 @@ class SeenAnswers:
         """Return what every domain that is asked answers, before fusion; domains without an answer are left out."""
         check_own(question, self._viewer)
         chosen = choose_agents(question, self._path.agents, self._path.settings.fusion.fusion_max_sources)
-        responses, _ = recall_everywhere(question, chosen, self._path.pools)
+        responses, _ = recall_everywhere(question, chosen, self._path.lanes)
         return tuple(responses.values())
 
     def rankings(
@@ -175,7 +171,7 @@ class SeenAnswers:
             trace=True,
             hidden=hidden,
         )
-        return trace(question, self._path.agents, self._path.pools, self._path.fusion)
+        return trace(question, self._path.agents, self._path.lanes, self._path.fusion)
 
     def domain_of(self, paths: Collection[str]) -> Mapping[str, Domain]:
         """Return the domain that holds each document, by its path in its source; unknown paths are left out."""
@@ -187,18 +183,13 @@ class SeenAnswers:
                 log.warning("%s: %s", domain.value, error)
         return domains
 
-    def _joined(self) -> JoinedAgents | None:
-        """Return the agents on other machines that are asked for the viewer."""
-        remote = self._path.remote
-        return JoinedAgents(remote.asked_for(self._viewer), remote.executor) if remote else None
-
-    def _own(self, joined: JoinedAgents | None) -> Mapping[Domain, Agent]:
+    def _own(self, elsewhere: Sequence[Recaller]) -> Mapping[Domain, Agent]:
         """Return the agents here, without those that have nothing by design where another one answers."""
-        elsewhere = {agent.domain for agent in joined.agents} if joined else set()
+        answered = {agent.domain for agent in elsewhere}
         return {
             domain: agent
             for domain, agent in self._path.agents.items()
-            if domain not in elsewhere or agent.generation.name or self._path.settings.sources_of(domain)
+            if domain not in answered or agent.generation.name or self._path.settings.sources_of(domain)
         }
 
     def _may_know_lines(self) -> bool:

@@ -113,18 +113,25 @@ class QueryMemo:
         waiting = self.encoder.waiting if isinstance(self.encoder, BatchedQueries) else 0
         return EncoderLoad(self._encoded, self._remembered, waiting)
 
+    def known(self, text: str) -> Future[Vectors] | None:
+        """Return the vector of a query that was encoded lately or is being encoded."""
+        with self._lock:
+            future = self._vectors.get(text)
+            if future is not None:
+                self._vectors.move_to_end(text)
+                self._remembered += 1
+            return future
+
     def encode(self, text: str) -> Vectors:
         """Return the vector of a query; concurrent calls with the same text encode it once.
 
         Raises:
             EncoderError: the model fails; the next call tries again.
         """
+        future = self.known(text)
         with self._lock:
-            future = self._vectors.get(text)
-            if future is not None:
-                self._vectors.move_to_end(text)
-                self._remembered += 1
-            else:
+            future = future or self._vectors.get(text)
+            if future is None:
                 self._encoded += 1
                 mine = self._vectors[text] = Future()
                 while len(self._vectors) > _REMEMBERED:
