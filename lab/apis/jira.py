@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,8 +22,7 @@ USER = "me@example.org"
 SITE = "https://team.atlassian.net"
 _API = "/rest/api/3"
 _JQL = re.compile(
-    r'(?P<all>created >= "-20000d")?(?:project in \((?P<projects>[^()]+)\))?'
-    r'(?: and )?(?:updated >= "-(?P<minutes>\d+)m")? order by created asc, key asc'
+    r'(?P<all>created >= "-20000d")?(?:project in \((?P<projects>[^()]+)\))? order by created asc, key asc'
 )
 
 
@@ -43,9 +42,6 @@ class JiraServer(Api):
         self.epoch = 0
         self._ids = 10_000
         self._numbers = dict.fromkeys(self.projects, 0)
-
-    def now(self) -> float:
-        return (BASE + timedelta(hours=self.hours)).timestamp()
 
     def open(self, project: str, summary: str, description: str = "", **fields: Any) -> int:
         identity, moment = self._id(), self._moment()
@@ -141,7 +137,8 @@ class JiraServer(Api):
         projects = set(re.findall(r'"(\w+)"', query["projects"])) if query["projects"] else self.projects
         for unknown in projects - self.projects:
             return _bad(f"The value '{unknown}' does not exist for the field 'project'.")
-        ordered = sorted(self._matching(projects, query["minutes"]), key=_place)
+        named = (each for each in self.issues.values() if each["key"].partition("-")[0] in projects)
+        ordered = sorted(named, key=_place)
         if token := asked.get("nextPageToken"):
             epoch, jql, after = json.loads(base64.b64decode(token))
             if (epoch, jql) != (self.epoch, asked["jql"]):
@@ -154,12 +151,6 @@ class JiraServer(Api):
             following = json.dumps([self.epoch, asked["jql"], _place(ordered[size - 1])])
             content["nextPageToken"] = base64.b64encode(following.encode()).decode()
         return Reply(content)
-
-    def _matching(self, projects: Iterable[str], minutes: str | None) -> Iterable[Mapping[str, Any]]:
-        since = _iso(BASE + timedelta(hours=self.hours, minutes=-int(minutes))) if minutes else ""
-        for each in self.issues.values():
-            if each["key"].partition("-")[0] in projects and each["fields"]["updated"] >= since:
-                yield each
 
     def _bulk(self, asked: Mapping[str, Any]) -> Reply:
         if len(asked["issueIdsOrKeys"]) > 100:

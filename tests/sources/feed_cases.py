@@ -104,12 +104,11 @@ def opened(
     *,
     of: type[FeedSource] = FeedSource,
     limits: Limits = QUICK,
-    now: Callable[[], float] | None = None,
     **keys: Any,
 ) -> FeedSource:
     """Open the stand-in of this name; ``keys`` are those of its settings."""
     settings = STAND_INS[name].settings(address, **keys)
-    feed = STAND_INS[name].feed(settings, limits=limits, **({"now": now} if now else {}))
+    feed = STAND_INS[name].feed(settings, limits=limits)
     return of(feed, settings, folder, parse, say)
 
 
@@ -309,9 +308,9 @@ def confluence_server(choose: random.Random) -> ConfluenceServer:
     return server
 
 
-def change_confluence(server: ConfluenceServer, choose: random.Random, *, kinds: int) -> None:
+def change_confluence(server: ConfluenceServer, choose: random.Random) -> None:
     pages, spaces = list(server.contents), list(server.spaces)
-    kind = choose.randrange(kinds)
+    kind = choose.randrange(9)
     if kind <= 2 or not pages:
         is_blog = choose.random() < 0.2
         space = choose.choice(spaces)
@@ -334,7 +333,7 @@ def change_confluence(server: ConfluenceServer, choose: random.Random, *, kinds:
 
 
 def jira_source(server: JiraServer, folder: Path, **keys: Any) -> FeedSource:
-    return opened("jira", server.url, folder, jira_document, bodies, now=server.now, **keys)
+    return opened("jira", server.url, folder, jira_document, bodies, **keys)
 
 
 def jira_said(server: JiraServer, *projects: str) -> dict[str, list[str]]:
@@ -353,9 +352,9 @@ def _text(document: Any) -> str:
     return str(document["content"][0]["content"][0]["text"]) if document else ""
 
 
-def change_jira(server: JiraServer, choose: random.Random, *, kinds: int) -> None:
+def change_jira(server: JiraServer, choose: random.Random) -> None:
     issues = list(server.issues)
-    kind = choose.randrange(kinds)
+    kind = choose.randrange(9)
     if kind <= 1 or not issues:
         server.open(choose.choice(["PAY", "OPS"]), f"T{server.hours}", choose.choice(["", "body"]))
         return
@@ -579,8 +578,8 @@ CASES: Mapping[str, FeedCase] = {
         fill=fill_confluence,
         source=confluence_source,
         expected=confluence_said,
-        change=partial(change_confluence, kinds=9),
-        change_seen_at_once=partial(change_confluence, kinds=6),
+        change=change_confluence,
+        change_seen_at_once=change_confluence,
         examples=(25, 15),
         within=10,
         changes_meanwhile=True,
@@ -593,9 +592,8 @@ CASES: Mapping[str, FeedCase] = {
             {"spaces": tuple(f"S{number}" for number in range(101))},
             *OTHERS,
         ),
-        large=lambda: (confluence.large(600, page_size=3), 600),
-        share=0.025,
-        settles=True,
+        large=lambda: (confluence.large(600), 600),
+        share=0.4,
         edit=lambda server: server.edit(next(iter(server.contents)), "<p>Edited.</p>"),
         delete=lambda server: server.trash(next(iter(server.contents))),
     ),
@@ -604,8 +602,8 @@ CASES: Mapping[str, FeedCase] = {
         fill=lambda server: [server.comment(server.open(key, "T", "body"), "C") for key in ("PAY", "OPS")],
         source=jira_source,
         expected=jira_said,
-        change=partial(change_jira, kinds=9),
-        change_seen_at_once=partial(change_jira, kinds=7),
+        change=change_jira,
+        change_seen_at_once=change_jira,
         examples=(25, 20),
         within=10,
         changes_meanwhile=True,
@@ -616,8 +614,8 @@ CASES: Mapping[str, FeedCase] = {
             {"projects": ("1",)},
             *OTHERS,
         ),
-        large=lambda: (jira.large(400, page_size=4), 400),
-        share=0.02,
+        large=lambda: (jira.large(400), 400),
+        share=0.3,
         edit=lambda server: server.edit(next(iter(server.issues)), summary="Edited."),
         delete=lambda server: server.delete(next(iter(server.issues))),
     ),

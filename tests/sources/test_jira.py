@@ -73,25 +73,25 @@ def test_only_the_projects_that_are_named_are_read(jira: JiraServer, tmp_path: P
         jira_source(jira, tmp_path / "none", projects=("HR",)).source.list()
 
 
-def test_a_second_pass_asks_twice_and_reads_what_changed(jira: JiraServer, tmp_path: Path) -> None:
+def test_a_second_pass_lists_everything_and_asks_for_changed_issues_only(jira: JiraServer, tmp_path: Path) -> None:
     issues = [jira.open("PAY", f"T{number}") for number in range(9)]
     comment = jira.comment(issues[2], "first")
-    jira.page_size = 2
     source = jira_source(jira, tmp_path)
     before = source.gates()
-    jira.hours += 3
-    source.gates()
     jira.requests.clear()
     assert source.gates() == before
-    searched, asked_again = (request.json() for request in jira.requests)
-    assert searched["jql"] == 'updated >= "-40m" order by created asc, key asc'
-    assert (sorted(asked_again["issueIdsOrKeys"]), asked_again["fields"]) == (sorted(map(str, issues)), ["updated"])
+    searched = [request.json() for request in jira.requests if request.path.endswith("jql")]
+    assert [(each["fields"], each["maxResults"]) for each in searched] == [(["updated"], 1_000)]
     jira.edit(issues[5], summary="Other")
     jira.edit_comment(issues[2], comment, "second")
     jira.comment(issues[7], "new")
+    jira.requests.clear()
     after = source.gates()
     assert {path for path in after if before[path] != after[path]} == {"PAY/PAY-3", "PAY/PAY-6", "PAY/PAY-8"}
+    fetched = [request.json()["issueIdsOrKeys"] for request in jira.requests if request.path.endswith("bulkfetch")]
+    assert fetched == [[str(issues[number]) for number in (2, 5, 7)]]
     jira.delete_comment(issues[2], comment)
+    jira.delete(issues[0])
     assert source.said() == jira_said(jira)
 
 
@@ -102,20 +102,6 @@ def test_an_issue_that_moves_to_another_project_moves_with_its_comments(jira: Ji
     assert list(source.gates()) == ["PAY/PAY-1"]
     jira.move(issue, "OPS")
     assert source.said() == {"OPS/OPS-1": ["T", "C"]}
-
-
-def test_a_full_pass_finds_what_is_gone_and_asks_for_changed_issues_only(jira: JiraServer, tmp_path: Path) -> None:
-    kept, lost, changed = (jira.open("PAY", summary) for summary in ("kept", "lost", "changed"))
-    jira.comment(kept, "C")
-    source = jira_source(jira, tmp_path)
-    source.said()
-    jira.delete(lost)
-    jira.edit(changed, summary="anew")
-    source.a_day_later()
-    jira.requests.clear()
-    assert source.said() == jira_said(jira)
-    fetched = [request.json()["issueIdsOrKeys"] for request in jira.requests if request.path.endswith("bulkfetch")]
-    assert fetched == [[str(changed)]]
 
 
 def test_a_changed_issue_that_the_site_does_not_give_stays_as_it_was(jira: JiraServer, tmp_path: Path) -> None:
@@ -161,21 +147,6 @@ def test_a_token_that_the_site_forgot_begins_the_pass_again(jira: JiraServer, tm
     jira.before = lambda _: None
     jira.faults.clear()
     jira.forget_tokens()
-    assert source.said() == jira_said(jira)
-
-
-def test_a_pass_for_changes_that_was_interrupted_long_ago_begins_again(jira: JiraServer, tmp_path: Path) -> None:
-    issues = [jira.open("PAY", f"T{number}") for number in range(6)]
-    source = jira_source(jira, tmp_path)
-    source.said()
-    for issue in issues:
-        jira.comment(issue, "new")
-    jira.page_size = 2
-    jira.before = lambda request: jira.faults.extend([Reply({}, 401)] if b"nextPageToken" in request.body else [])
-    assert source.source.list().problem
-    jira.before = lambda _: None
-    jira.faults.clear()
-    jira.hours += 48
     assert source.said() == jira_said(jira)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from nornweave.config.sources import Name
-from nornweave.connect.connector import AT_ONCE, Connector
+from nornweave.connect.connector import Connector
 from nornweave.connect.mirror.settings import AtlassianSettings
 from nornweave.connect.protocol import Source
 from nornweave.core.types import Domain
@@ -29,11 +29,4 @@ def _open(settings: ConfluenceSettings, data_dir: Path) -> Source:
     return MirroredSource(settings, ConfluenceFeed(settings), data_dir)
 
 
-def _bound(settings: ConfluenceSettings) -> str:
-    return (
-        f"{AT_ONCE} for pages that changed, or are in the trash, archived or deleted; at most {settings.hours()} for "
-        "pages that were purged, moved, restored, or are hidden from the account"
-    )
-
-
-CONFLUENCE = Connector(ConfluenceSettings, _open, _bound)
+CONFLUENCE = Connector(ConfluenceSettings, _open)

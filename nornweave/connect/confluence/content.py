@@ -6,11 +6,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from nornweave.connect.confluence.storage import mentioned_accounts
-from nornweave.connect.conversation import as_is, parse_time
+from nornweave.connect.conversation import as_is
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.types import JsonValue
@@ -119,11 +118,6 @@ def contents_of(
 
 def _is_read(content: Mapping[str, Any], spaces: Mapping[str, Body]) -> bool:
     return content.get("status", "current") == "current" and str(content.get("spaceId")) in spaces
-
-
-def modified_at(content: Mapping[str, Any]) -> datetime | None:
-    """Return when the current version of something listed was written."""
-    return parse_time((as_is(content.get("version"), dict) or {}).get("createdAt"))
 
 
 def id_of(value: object) -> str:

@@ -1,9 +1,9 @@
 """Read the pages and blog posts of Confluence Cloud through its REST API.
 
 A pass asks for the spaces, then for pages, then for blog posts, and settles at its end which titles stand above each
-page. The first pass brings bodies with the lists. A later full pass lists without bodies and asks only for those whose
-version changed; a pass for changes lists the newest first and ends where the last one began. It also lists what is in
-the trash, deleted or archived, all of it, because nothing tells when something came there.
+page. The first pass brings bodies with the lists. A later one lists everything without bodies, 250 pages a request, and
+asks only for the bodies whose version changed: so it sees whatever came, changed, moved or went, and needs no list of
+changes and none of the trash.
 
 Source: developer.atlassian.com/cloud/confluence/rest/v2.
 """
@@ -12,32 +12,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from typing import Any
+from dataclasses import dataclass, replace
 
 from nornweave.connect.confluence.connector import ConfluenceSettings
-from nornweave.connect.confluence.content import (
-    Content,
-    changed_trails,
-    contents_of,
-    id_of,
-    modified_at,
-    page_bytes,
-    spaces_of,
-)
+from nornweave.connect.confluence.content import Content, changed_trails, contents_of, page_bytes, spaces_of
 from nornweave.connect.confluence.document import confluence_document
-from nornweave.connect.confluence.lists import (
-    SPACE_KEY,
-    WITHOUT_BODIES,
-    ConfluenceLists,
-    PeopleReader,
-    endless,
-    since_of,
-)
-from nornweave.connect.conversation import parse_time
+from nornweave.connect.confluence.lists import SPACE_KEY, WITHOUT_BODIES, ConfluenceLists, PeopleReader
 from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.atlassian import MAX_REQUESTS, AtlassianSite
+from nornweave.connect.mirror.atlassian import AtlassianSite
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId
@@ -46,12 +28,8 @@ from nornweave.read.isolated import parse_apart
 STAGES = ("spaces", "pages", "blogposts", "trails")
 # Of a list with bodies: a body may have megabytes. Of one without: as many as the API gives.
 WITH_BODIES = 50
-# What is written while a list is read may carry a time before that.
-_OVERLAP = timedelta(minutes=10)
 _MAX_SPACES = 100
 _TRAILS_AT_ONCE = 500
-# What is not current; blog posts cannot be archived.
-_GONE = {"pages": "trashed,deleted,archived", "blogposts": "trashed,deleted"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +37,6 @@ class _Step(RecordPage):
     """A part of a stage; ``position`` is the cursor of the page to go on with, ``None`` for the first one."""
 
     position: JsonValue = None
-    since: Mapping[str, str] = field(default_factory=dict)
-    is_change: bool = False
     is_end: bool = False
 
 
@@ -95,26 +71,15 @@ class ConfluenceFeed:
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Read the spaces; see ``Feed.pages``."""
         self._people = PeopleReader(self._site)
-        position = state.position or {
-            "stage": STAGES[0],
-            "cursor": None,
-            "since": dict(state.since or {}),
-            "with_bodies": not known.count("body/"),
-            "changed": state.is_full,
-        }
+        position = state.position or {"stage": STAGES[0], "cursor": None, "with_bodies": not known.count("body/")}
         first = STAGES.index(position["stage"])
         for number, stage in enumerate(STAGES[first:], start=first):
             cursor = position["cursor"] if number == first else None
-            for step in self._read(stage, cursor, position, state, known):
+            for step in self._read(stage, cursor, known, with_bodies=position["with_bodies"]):
                 is_last = step.is_end and number + 1 < len(STAGES)
-                position = {
-                    **position,
-                    "stage": STAGES[number + 1] if is_last else stage,
-                    "cursor": None if is_last else step.position,
-                    "since": {**position["since"], **step.since},
-                    "changed": position["changed"] or step.is_change,
-                }
-                yield replace(step, position=position, since=position["since"])
+                at, following = (STAGES[number + 1], None) if is_last else (stage, step.position)
+                position = {**position, "stage": at, "cursor": following}
+                yield replace(step, position=position)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
         """Return a page with its body, the titles above it and the names of those it mentions, as JSON."""
@@ -124,85 +89,27 @@ class ConfluenceFeed:
         """Build the document."""
         return parse_apart(confluence_document, source_id, entry, raw)
 
-    def _read(
-        self, stage: str, cursor: str | None, position: Mapping[str, Any], state: Pass, known: Known
-    ) -> Iterator[_Step]:
+    def _read(self, stage: str, cursor: str | None, known: Known, *, with_bodies: bool) -> Iterator[_Step]:
         if stage == "spaces":
-            yield self._read_spaces(known)
+            yield _Step(records=self._lists.spaces(), confirmed=("user/",), is_end=True)
         elif stage == "trails":
-            yield from self._trails(known) if position["changed"] else (_Step(is_end=True),)
-        elif state.is_full:
-            yield from self._all(stage, cursor, known, with_bodies=position["with_bodies"])
+            yield from self._trails(known)
         else:
-            yield from self._changed(stage, cursor, (state.since or {}).get(stage), known)
+            yield from self._contents(stage, cursor, known, with_bodies=with_bodies)
 
-    def _read_spaces(self, known: Known) -> _Step:
-        records = self._lists.spaces()
-        is_change = any(known.body(record.key) != record.body for record in records)
-        lost = {key.split("/")[1] for key, _ in known.under("space/")} - {each.key.split("/")[1] for each in records}
-        pages = known.under("meta/") if lost else ()
-        gone = [key.split("/")[1] for key, page in pages if page.get("space_id") in lost]
-        return _Step(
-            records=records,
-            confirmed=("user/",),
-            gone=(*(f"space/{each}/" for each in lost), *_keys_of(gone)),
-            is_change=is_change or bool(lost),
-            is_end=True,
-        )
-
-    def _all(self, stage: str, cursor: str | None, known: Known, *, with_bodies: bool) -> Iterator[_Step]:
+    def _contents(self, stage: str, cursor: str | None, known: Known, *, with_bodies: bool) -> Iterator[_Step]:
         """List everything, by id: what is written meanwhile comes last and shifts no page."""
         parameters = {**self._lists.parameters(known), "sort": "id"}
         parameters |= {"limit": WITH_BODIES, "body-format": "storage"} if with_bodies else {"limit": WITHOUT_BODIES}
-        if cursor is None:
-            yield _Step(since=self._lists.newest(stage, known))
         spaces = spaces_of(known)
-        for _ in range(MAX_REQUESTS):
-            content, results, following = self._lists.page_of(stage, parameters, cursor)
+        for content, results, following in self._lists.pages_of(stage, parameters, cursor):
             contents = contents_of(results, spaces, self._lists.base(content), stage)
             if with_bodies:
                 yield self._stored(contents, known, cursor)
             else:
                 yield from self._stored_if_changed(stage, contents, known, cursor)
             yield _Step(position=following, is_end=following is None)
-            if following is None:
-                return
             cursor = following
-        raise endless(stage)
-
-    def _changed(self, stage: str, cursor: str | None, before: str | None, known: Known) -> Iterator[_Step]:
-        """List the newest first, back to where the last pass began."""
-        parameters = {**self._lists.parameters(known), "sort": "-modified-date", "limit": WITH_BODIES}
-        moment = parse_time(before)
-        limit = moment - _OVERLAP if moment else None
-        spaces = spaces_of(known)
-        for _ in range(MAX_REQUESTS):
-            content, results, following = self._lists.page_of(stage, parameters, cursor)
-            since = since_of(stage, results, before) if cursor is None else {}
-            fresh = [each for each in results if limit is None or (modified_at(each) or limit) >= limit]
-            contents = contents_of(fresh, spaces, self._lists.base(content), stage)
-            is_end = following is None or len(fresh) < len(results)
-            yield from self._stored_if_changed(stage, contents, known, cursor)
-            if is_end:
-                yield from self._removed(stage, known, cursor)
-            yield _Step(position=None if is_end else following, since=since, is_end=is_end)
-            if is_end:
-                return
-            cursor = following
-        raise endless(stage)
-
-    def _removed(self, stage: str, known: Known, position: str | None) -> Iterator[_Step]:
-        """Remove what the site says is not current any more."""
-        parameters = {**self._lists.parameters(known), "status": _GONE[stage], "limit": WITHOUT_BODIES}
-        cursor: str | None = None
-        for _ in range(MAX_REQUESTS):
-            _, results, cursor = self._lists.page_of(stage, parameters, cursor, is_optional=True)
-            gone = [each for each in map(_id_in, results) if known.body(f"meta/{each}/") is not None]
-            if gone:
-                yield _Step(gone=_keys_of(gone), position=position, is_change=True)
-            if cursor is None:
-                return
-        raise endless(stage)
 
     def _trails(self, known: Known) -> Iterator[_Step]:
         """Store the titles above each page where they changed, some pages at a time."""
@@ -225,36 +132,29 @@ class ConfluenceFeed:
             parameters: dict[str, str | int] = {"id": ",".join(asked), "limit": WITH_BODIES, "status": "current"}
             content, results, _ = self._lists.page_of(stage, {**parameters, "body-format": "storage"}, None)
             given = contents_of(results, spaces_of(known), self._lists.base(content), stage)
-            # What was listed a moment ago and is not given stays as it was: the next full pass decides.
+            # What was listed a moment ago and is not given stays as it was: the next pass decides.
             left = set(asked) - {each.id for each in given}
             yield replace(self._stored(given, known, cursor), kept=_keys_of(sorted(left)))
         yield _Step(
             records=tuple(each.meta for each in same),
             confirmed=tuple(f"{kind}/{each.id}/" for each in same for kind in ("body", "trail")),
             position=cursor,
-            is_change=any(known.body(each.meta.key) != each.meta.body for each in same),
         )
 
     def _stored(self, contents: Sequence[Content], known: Known, cursor: str | None) -> _Step:
         """Store pages with their bodies, and the names of the people in them."""
         records = [record for each in contents for record in (each.meta, each.body())]
         moved = [each for each in contents if not each.is_at_its_place(known)]
-        changed = any(known.body(each.meta.key) != each.meta.body for each in contents)
         return _Step(
             records=(*records, *self._people.unknown(contents, known)),
             confirmed=tuple(f"trail/{each.id}/" for each in contents),
             gone=tuple(f"trail/{each.id}/" for each in moved),
             position=cursor,
-            is_change=changed,
         )
 
 
 def _keys_of(identities: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{kind}/{identity}/" for identity in identities for kind in ("meta", "body", "trail"))
-
-
-def _id_in(content: Mapping[str, Any]) -> str:
-    return id_of(content["id"])
 
 
 def _advice(token_name: str) -> Mapping[int, str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from nornweave.connect.confluence.content import Content, id_of, modified_at
-from nornweave.connect.conversation import as_is, mappings, parse_time
+from nornweave.connect.confluence.content import Content, id_of
+from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.mirror.atlassian import MAX_REQUESTS, AtlassianSite, listed
 from nornweave.connect.mirror.feed import FeedRecord, Known, PositionLostError
 from nornweave.core.errors import SourceUnavailableError
@@ -19,7 +19,6 @@ WITHOUT_BODIES = 250
 MAX_PEOPLE = 100
 """Names of one request."""
 SPACE_KEY = re.compile(r"~?[A-Za-z0-9][\w:.-]{0,254}", re.ASCII)
-_NOT_ALLOWED = frozenset({400, 403, 404})
 _ACCOUNT = re.compile(r"[\w:.-]{1,200}", re.ASCII)
 
 
@@ -39,7 +38,7 @@ class ConfluenceLists:
         parameters: dict[str, str | int] = {"limit": WITHOUT_BODIES}
         parameters |= {"keys": ",".join(self._spaces)} if self._spaces else {"status": "current"}
         records = []
-        for content in self._every("spaces", parameters):
+        for content in (each for _, results, _ in self.pages_of("spaces", parameters) for each in results):
             key, name = str(content["key"]), as_is(content.get("name"), str)
             body = {"key": key if SPACE_KEY.fullmatch(key) else id_of(content["id"]), "name": name or key}
             records.append(FeedRecord(key=f"space/{id_of(content['id'])}/", document="", body=body))
@@ -55,34 +54,27 @@ class ConfluenceLists:
             )
         return tuple(records)
 
-    def _every(self, address: str, parameters: Mapping[str, str | int]) -> Iterator[Mapping[str, Any]]:
-        """Yield what a list holds, page by page."""
-        cursor: str | None = None
+    def pages_of(
+        self, address: str, parameters: Mapping[str, str | int], cursor: str | None = None
+    ) -> Iterator[tuple[Mapping[str, Any], list[dict[str, Any]], str | None]]:
+        """Yield the pages of a list, as ``page_of`` returns them."""
         for _ in range(MAX_REQUESTS):
-            _, results, cursor = self.page_of(address, parameters, cursor)
-            yield from results
+            content, results, cursor = self.page_of(address, parameters, cursor)
+            yield content, results, cursor
             if cursor is None:
                 return
-        raise endless(address)
+        raise SourceUnavailableError(f"{address}: more than {MAX_REQUESTS:,} pages; expected an end")
 
     def page_of(
-        self, address: str, parameters: Mapping[str, str | int], cursor: str | None, *, is_optional: bool = False
+        self, address: str, parameters: Mapping[str, str | int], cursor: str | None = None
     ) -> tuple[Mapping[str, Any], list[dict[str, Any]], str | None]:
-        """Ask for a page of a list; return the answer, its results and the cursor of the page after it.
-
-        Args:
-            is_optional: a list that the account may not read is empty.
-        """
+        """Ask for a page of a list; return the answer, its results and the cursor of the page after it."""
         asked = {**parameters, **({"cursor": cursor} if cursor else {})}
-        allowed = _NOT_ALLOWED if is_optional else frozenset[int]()
-        content = self._site.get(f"{API}/{address}", asked, resumed=cursor is not None, allowed=allowed)
-        if is_optional and not content:
-            return content, [], None
-        results = listed(content, "results", address)
+        content = self._site.get(f"{API}/{address}", asked, resumed=cursor is not None)
         following = _cursor(content)
         if following is not None and following == cursor:
             raise PositionLostError(f"{address}: the page after a page is the same one; expected another")
-        return content, results, following
+        return content, listed(content, "results", address), following
 
     def parameters(self, known: Known) -> dict[str, str | int]:
         """Return the parameters that name the spaces of a list."""
@@ -90,12 +82,6 @@ class ConfluenceLists:
         if self._spaces:
             parameters["space-id"] = ",".join(key.split("/")[1] for key, _ in known.surviving("space/"))
         return parameters
-
-    def newest(self, stage: str, known: Known) -> Mapping[str, str]:
-        """Return when the last change was, by the server's own times: what comes later is for the next pass."""
-        parameters = {**self.parameters(known), "sort": "-modified-date", "limit": 1}
-        _, results, _ = self.page_of(stage, parameters, None)
-        return since_of(stage, results, None)
 
     def base(self, content: Mapping[str, Any]) -> str:
         """Return the address that links of an answer are relative to."""
@@ -129,20 +115,7 @@ class PeopleReader:
                     yield FeedRecord(key=f"user/{account}/", document="", body={"name": name})
 
 
-def since_of(stage: str, results: Iterable[Mapping[str, Any]], before: str | None) -> Mapping[str, str]:
-    """Return the time of the newest change, if it is later than the one before."""
-    moments = [moment for each in results if (moment := modified_at(each))]
-    known = parse_time(before)
-    newest = max([*moments, known] if known else moments, default=None)
-    return {stage: newest.isoformat()} if newest else {}
-
-
 def _cursor(content: Mapping[str, Any]) -> str | None:
     """Return the cursor of the next page; only it is taken from the address that an answer names."""
     following = as_is((as_is(content.get("_links"), dict) or {}).get("next"), str)
     return dict(parse_qsl(urlsplit(following).query)).get("cursor") if following else None
-
-
-def endless(address: str) -> SourceUnavailableError:
-    """Return the error of a list that does not end."""
-    return SourceUnavailableError(f"{address}: more than {MAX_REQUESTS:,} pages; expected an end")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from nornweave.config.sources import Name
-from nornweave.connect.connector import AT_ONCE, Connector
+from nornweave.connect.connector import Connector
 from nornweave.connect.mirror.settings import AtlassianSettings
 from nornweave.connect.protocol import Source
 from nornweave.core.types import Domain
@@ -29,8 +29,4 @@ def _open(settings: JiraSettings, data_dir: Path) -> Source:
     return MirroredSource(settings, JiraFeed(settings), data_dir)
 
 
-def _bound(settings: JiraSettings) -> str:
-    return f"{AT_ONCE} for changes; deleted and hidden issues are found 100 a sync, and all within {settings.hours()}"
-
-
-JIRA = Connector(JiraSettings, _open, _bound)
+JIRA = Connector(JiraSettings, _open)

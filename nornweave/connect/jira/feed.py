@@ -1,8 +1,7 @@
 """Read the issues of Jira Cloud, with their comments, through its REST API.
 
-The first pass lists whole issues, by the time when they were opened. A later full pass lists only when each one changed
-and asks for those that did; a pass for changes lists what was updated since the last one began, in minutes back from
-now, which mean the same in every time zone, and asks whether some of the others are still there.
+The first pass lists whole issues, by the time when they were opened. A later one lists only when each one changed, a
+thousand issues a request, and asks for those that did: so it sees whatever came, changed, moved or went.
 
 Source: developer.atlassian.com/cloud/jira/platform/rest/v3: ``search/jql``, ``issue/bulkfetch``, comments of an issue.
 """
@@ -10,10 +9,8 @@ Source: developer.atlassian.com/cloud/jira/platform/rest/v3: ``search/jql``, ``i
 from __future__ import annotations
 
 import json
-import math
 import re
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +20,7 @@ from nornweave.connect.jira.content import comment_body, id_of, is_as_stored, is
 from nornweave.connect.jira.document import jira_document
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.atlassian import MAX_REQUESTS, AtlassianSite, listed
-from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, PositionLostError, RecordPage, least_confirmed
+from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
 from nornweave.core.errors import ConfigError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.isolated import parse_apart
@@ -31,12 +28,7 @@ from nornweave.read.isolated import parse_apart
 # Whole issues, and issues of which only the time is asked for.
 WHOLE = 50
 BRIEF = 1_000
-# A pass for changes asks whether so many issues are still there; of one request no more.
-AGAIN = 100
 _API = "rest/api/3"
-# Jira's index of issues may lag behind; and a pass that was interrupted goes on with the minutes that it began with.
-_OVERLAP_MIN = 10
-_RESUMABLE_MIN = 30
 _COMMENTS_AT_ONCE = 100
 _ORDER = "order by created asc, key asc"
 # Jira refuses a query that restricts nothing.
@@ -56,9 +48,7 @@ class JiraFeed:
     domain = Domain.CONVERSATIONS
     version = "jira-1"
 
-    def __init__(
-        self, settings: JiraSettings, *, limits: Limits | None = None, now: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, settings: JiraSettings, *, limits: Limits | None = None) -> None:
         """Store the parameters; no request is made yet.
 
         Raises:
@@ -70,7 +60,6 @@ class JiraFeed:
         self._projects = tuple(dict.fromkeys(settings.projects))
         self._site = AtlassianSite(settings, _advice(settings.token_name), limits)
         self._has_token = bool(settings.token)
-        self._now = now
 
     @property
     def scope(self) -> str:
@@ -78,22 +67,12 @@ class JiraFeed:
         return json.dumps(["jira", 1, self._site.address, sorted(self._projects)])
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
-        """Read the projects; see ``Feed.pages``.
-
-        Raises:
-            PositionLostError: also when a pass for changes was interrupted longer ago than it can go on.
-        """
-        position = state.position or self._start(state, known)
-        if not state.is_full and self._now() - position["begun"] > _RESUMABLE_MIN * 60:
-            raise PositionLostError("the pass was interrupted too long ago; it has to be read from its start")
-        if state.is_full and state.position is None:
+        """Read the projects; see ``Feed.pages``."""
+        position = state.position or {"token": None, "whole": not known.count("issue/")}
+        if state.position is None:
             yield RecordPage(records=(self._read_site(),), position=position)
-        is_brief = state.is_full and not position["whole"]
-        for page in self._search(position, is_brief, known):
-            position = {**position, "token": page.position}
-            yield replace(page, position=position, since={"at": position["begun"]})
-        if not state.is_full:
-            yield replace(self._asked_again(state, known), position=position)
+        for page in self._search(position["token"], is_brief=not position["whole"], known=known):
+            yield replace(page, position={**position, "token": page.position})
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
         """Return an issue with its comments, as JSON."""
@@ -121,23 +100,9 @@ class JiraFeed:
         """Build the document."""
         return parse_apart(jira_document, source_id, entry, raw)
 
-    def _start(self, state: Pass, known: Known) -> dict[str, Any]:
-        begun = self._now()
-        return {
-            "token": None,
-            "begun": begun,
-            "jql": self._jql(None if state.is_full else begun - state.since["at"]),
-            "whole": not known.count("issue/"),
-        }
-
-    def _jql(self, seconds: float | None) -> str:
-        """Return the query for what changed in the last so many seconds, or for everything."""
+    def _jql(self) -> str:
         keys = ", ".join(f'"{key}"' for key in self._projects)
-        conditions = [f"project in ({keys})"] if keys else []
-        if seconds is not None:
-            minutes = max(math.ceil(seconds / 60), 0) + _OVERLAP_MIN + _RESUMABLE_MIN
-            conditions.append(f'updated >= "-{minutes}m"')
-        return f"{' and '.join(conditions) or _EVERYTHING} {_ORDER}"
+        return f"{f'project in ({keys})' if keys else _EVERYTHING} {_ORDER}"
 
     def _read_site(self) -> FeedRecord:
         """Ask what the site is called, and whether the account is one.
@@ -153,10 +118,9 @@ class JiraFeed:
         is_address = re.fullmatch(r"https?://[^\s<>\"']{1,300}", url)
         return FeedRecord(key=_SITE, document="", body={"url": url.rstrip("/") if is_address else self._site.address})
 
-    def _search(self, position: Mapping[str, Any], is_brief: bool, known: Known) -> Iterator[RecordPage]:
+    def _search(self, token: str | None, *, is_brief: bool, known: Known) -> Iterator[RecordPage]:
         """Yield the parts of the list; their position is the token of the page to go on with."""
-        token: str | None = position["token"]
-        asked = {"jql": position["jql"], "fields": ["updated"] if is_brief else list(_FIELDS)}
+        asked: dict[str, Any] = {"jql": self._jql(), "fields": ["updated"] if is_brief else list(_FIELDS)}
         asked["maxResults"] = BRIEF if is_brief else WHOLE
         before: list[object] = []
         for _ in range(MAX_REQUESTS):
@@ -188,30 +152,12 @@ class JiraFeed:
                 wanted = {"issueIdsOrKeys": [id_of(each) for each in some], "fields": list(_FIELDS)}
                 answer = self._site.post(f"{_API}/issue/bulkfetch", wanted)
                 given = listed(answer, "issues", f"{_API}/issue/bulkfetch")
-                # What was listed a moment ago and is not given stays as it was: the next full pass decides.
+                # What was listed a moment ago and is not given stays as it was: the next pass decides.
                 left = {id_of(each) for each in some} - {id_of(each) for each in given}
                 kept, some = tuple(f"issue/{identity}/" for identity in sorted(left)), given
             records = tuple(record for each in some for record in self._issue(each))
             gone = tuple(f"issue/{id_of(each)}/" for each in some)
             yield RecordPage(records=records, kept=kept, gone=gone, position=token)
-
-    def _asked_again(self, state: Pass, known: Known) -> RecordPage:
-        """Ask whether some issues are still there; one that is not returned and has no error is gone, or hidden."""
-        ids = least_confirmed(known, "issue/", state.began_at, AGAIN)
-        if not ids:
-            return RecordPage(position=None)
-        answer = self._site.post(f"{_API}/issue/bulkfetch", {"issueIdsOrKeys": ids, "fields": ["updated"]})
-        given = [each for each in listed(answer, "issues", f"{_API}/issue/bulkfetch") if self._is_of_projects(each)]
-        there = {id_of(each) for each in (*given, *mappings(answer.get("issueErrors")))}
-        return RecordPage(
-            confirmed=tuple(f"issue/{id_of(each)}/" for each in given),  # a change would have been listed
-            gone=tuple(f"issue/{each}/" for each in ids if each not in there),
-            position=None,
-        )
-
-    def _is_of_projects(self, issue: Mapping[str, Any]) -> bool:
-        project = key_of(issue).rpartition("-")[0]
-        return not self._projects or project.casefold() in {each.casefold() for each in self._projects}
 
     def _issue(self, content: Mapping[str, Any]) -> Iterator[FeedRecord]:
         """Yield an issue and its comments; nothing of one that only some may see."""

@@ -162,7 +162,8 @@ class Mirror(_StoredRecords):
             now: seconds since 1970.
         """
         before = self.state()
-        if not before.is_complete and not anew and (before.state.is_full or not full):
+        has_begun = not before.is_complete and before.state.position is not None
+        if has_begun and not anew and (before.state.is_full or not full):
             return before
         with self._transaction():
             self._connection.execute(

@@ -30,7 +30,8 @@ def mirror_file(data_dir: Path, source_id: str) -> Path:
 class MirroredSource:
     """The documents of one API.
 
-    ``list`` asks the API for what changed, or for everything once in ``relist_hours``, to find what was deleted. A pass
+    ``list`` asks the API for what changed, or for everything once in ``relist_hours``, to find what was deleted; of an
+    API whose lists are short, it asks for everything each time. A pass
     that is interrupted, by a kill or by the API, goes on with the next listing. ``fetch`` reads the mirror.
     """
 
@@ -49,7 +50,7 @@ class MirroredSource:
         self._feed = feed
         self._file = mirror_file(data_dir, self.id)
         self._mirror = Mirror(self._file, feed.scope)
-        self._relist_s = settings.relist_hours * 3600
+        self._relist_s = 0.0 if settings.lists_everything else settings.relist_hours * 3600
         self._problem = settings.problem
         self._now = now
         self._is_thorough = False

@@ -13,6 +13,9 @@ from nornweave.config.sources import EnvironmentName, Name, SourceSettings
 class MirroredSettings(SourceSettings):
     """The keys of what is listed again and again over the network."""
 
+    lists_everything: ClassVar[bool] = False
+    """Every pass is a full one, whatever ``relist_hours`` says."""
+
     relist_hours: float = Field(24.0, gt=0, le=8_760)
     """Everything is listed again after so many hours, to find what was deleted."""
 
@@ -56,6 +59,7 @@ class AtlassianSettings(ApiSettings):
 
     place_keys: ClassVar[tuple[str, ...]] = ("url",)
     usual_variable: ClassVar[str] = "ATLASSIAN_TOKEN"
+    lists_everything: ClassVar[bool] = True
 
     url: str | None = None
     """Of the site."""
