@@ -10,22 +10,17 @@ from typing import Annotated, TypeAlias
 import typer
 
 from lab.bench import (
-    access,
-    agents,
     corpora,
     encoding,
     evaluating,
     fetching,
     fusing,
     large,
-    pages,
     ranking,
     reading,
     recalling,
     streaming,
     syncing,
-    travelling,
-    workers,
 )
 
 Tables: TypeAlias = dict[str, Callable[[], None]]
@@ -38,15 +33,12 @@ def main(
         str,
         typer.Option(
             help="encoding, reading, sync, memory, fusion, streaming, ranking, evaluation, recall; "
-            "only if named: access, agents, large, hnsw, pages, remote, travel, workers."
+            "only if named: large, hnsw, remote."
         ),
     ] = "",
     corpus: Annotated[
         list[Path] | None, typer.Option(help="Folder or git directory that `large` reads; several may be given.")
     ] = None,
-    url: Annotated[
-        str, typer.Option(help="Server over the example corpus that `pages` asks.")
-    ] = "http://127.0.0.1:8082",
     keep: Annotated[Path | None, typer.Option(help="Folder for the indexes of recall and fusion, used again.")] = None,
 ) -> None:
     """Print the benchmark tables; takes about 30 minutes on two cores, a million chunks an hour more."""
@@ -64,22 +56,17 @@ def main(
             "evaluation": lambda: evaluating.print_evaluating(shared, kept / "fusion"),
             "recall": lambda: recalling.print_recall(kept / "recall"),
         }
-        tables = {**usual, **_if_named(kept, url, corpus or [corpora.site_packages()])}
+        tables = {**usual, **_if_named(kept, corpus or [corpora.site_packages()])}
         if only and only not in tables:
             raise typer.BadParameter(f"{only!r} is not a part; parts: {', '.join(tables)}", param_hint="--only")
         for name in [only] if only else usual:
             tables[name]()
 
 
-def _if_named(kept: Path, url: str, corpus: list[Path]) -> Tables:
+def _if_named(kept: Path, corpus: list[Path]) -> Tables:
     return {
-        "agents": lambda: agents.print_agents(kept / "agents"),
-        "access": lambda: access.print_access(kept / "access"),
         "hnsw": lambda: recalling.print_hnsw(kept / "recall"),
-        "pages": lambda: pages.print_pages(url),
         "remote": fetching.print_fetching,
-        "travel": lambda: travelling.print_travelling(kept / "travel"),
-        "workers": workers.print_workers,
         "large": lambda: large.print_large(kept / "large", corpus),
     }
 
