@@ -12,6 +12,7 @@ from api.pages.citations import CitedPlace, day_of, place_of
 from api.pages.coverage_view import RETRIEVERS, Searched, counted, coverage_of, not_searched, nothing_found, summary_of
 from api.pages.excerpts import Excerpt, code_excerpt, markup_excerpt, prose_excerpt
 from api.pages.facets import Facet, facets_of
+from api.pages.html_text import with_tables
 from api.pages.markup import MARKUP, sentence_runs
 from api.pages.question_form import QuestionForm
 from api.pages.text_runs import TextRun, highlighted, query_terms_of, runs_of
@@ -249,6 +250,8 @@ def _shown_text(item: FusedItemDocument, title: str, terms: Collection[str]) -> 
     if citation["message_ids"]:
         return Excerpt(), messages_of(text, terms, ids=citation["message_ids"])
     kind = str(item["metadata"].get("format") or item["metadata"].get("source_type") or "")
+    if kind == "html":  # of which passages have the text alone
+        text = with_tables(text)
     if kind in MARKUP:
         return markup_excerpt(text, terms, title=title, is_rst=kind == "rst"), ()
     return prose_excerpt(text, terms, title=title), ()

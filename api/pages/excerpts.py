@@ -71,7 +71,7 @@ def markup_excerpt(text: str, terms: Collection[str], *, title: str = "", is_rst
 
     Entries of a list and rows of a table count as blocks; the head of a table stays above what is left of it.
     """
-    return _chosen(_without_title(blocks_of(text, terms, is_rst=is_rst), title))
+    return _chosen(_without_title(blocks_of(text, terms, format="rst" if is_rst else "markdown"), title))
 
 
 def prose_excerpt(text: str, terms: Collection[str], *, title: str = "") -> Excerpt:

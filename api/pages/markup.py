@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from api.pages.addresses import original
 from api.pages.code_colours import colours_of
-from api.pages.restructured_text import markdown_of
+from api.pages.html_text import markdown_of_html
+from api.pages.restructured_text import markdown_of_rst
 from api.pages.text_runs import TextRun, highlighted, marked_code
 from nornweave.core.text.inline_markup import front_matter
 from nornweave.core.text.lines import lines_of
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 
 MAX_CHARACTERS = 60_000
 """Of a text that is read as markup; a longer one is shown as it is."""
-MARKUP = frozenset({"markdown", "html", "rst", "stackexchange", "confluence", "jira", "web", "docx", "ipynb"})
-"""Formats whose text is markup: what is converted (HTML, Word) becomes Markdown when it is read."""
+MARKUP = frozenset(
+    {"markdown", "rst", "html", "docx", "pptx", "xlsx", "epub", "ipynb", "eml", "stackexchange", "stackoverflow"}
+)
+"""Formats of documents whose text is markup; that of office formats became Markdown when it was read."""
 _TAGS = {
     "paragraph": "p", "heading": "heading", "bullet_list": "ul", "ordered_list": "ol", "list_item": "li",
     "blockquote": "quote", "fence": "pre", "code_block": "pre", "html_block": "p", "table": "table", "tr": "tr",
@@ -80,7 +83,7 @@ def blocks_of(
     text: str,
     terms: Collection[str],
     *,
-    is_rst: bool = False,
+    format: str = "markdown",  # noqa: A002
     first_line: int = 1,
     cited: range = range(0),
     breaks: bool = False,
@@ -90,16 +93,18 @@ def blocks_of(
     Args:
         text: of a document or a passage.
         terms: words that are marked.
-        is_rst: reStructuredText instead of Markdown.
+        format: ``rst`` and ``html`` are turned into Markdown first.
         first_line: the number of its first line.
         cited: numbers of lines that are cited.
         breaks: a line ends where it ends in the text, as in messages.
     """
-    head = front_matter(text)[1]
+    head = front_matter(text)[1] if format != "html" else 0
     behind = text.count("\n", 0, head)
     lines = list(enumerate(lines_of(text[head:]), first_line + behind))
-    if is_rst:
-        lines = markdown_of(lines)
+    if format == "rst":
+        lines = markdown_of_rst(lines)
+    elif format == "html":
+        lines = [(first_line - 1 + number, line) for number, line in markdown_of_html(text)]
     reading = _Reading(numbers=[number for number, _ in lines], terms=terms, cited=cited, breaks=breaks)
     from markdown_it.tree import SyntaxTreeNode
 

@@ -1,19 +1,20 @@
-"""A passage in its document: lines numbered, the cited ones marked, code coloured."""
+"""A passage in its document: markup rendered, code coloured, messages with their speakers; what is cited is marked."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from api.pages.addresses import passage_address
 from api.pages.citations import CitedPlace, place_of
 from api.pages.code_colours import colours_of
-from api.pages.text_runs import Mark, TextRun, runs_of
+from api.pages.markup import MARKUP, MAX_CHARACTERS, Block, blocks_of
+from api.pages.text_runs import TextRun, marked_code
+from api.pages.thread_view import MessageView, messages_of
 from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
 from nornweave.core.text.lines import lines_of
-from nornweave.core.text.message_lines import split_line
 
 CONTEXT_LINES = 16
 MORE_LINES = 400
@@ -24,11 +25,10 @@ _FLOWING = frozenset({"slack", "github", "transcript", "messages", "pdf", "stack
 
 @dataclass(frozen=True, slots=True)
 class PassageLine:
-    """A line of a document: whether it is cited, who speaks, what is said."""
+    """A line of a document, and whether it is cited."""
 
     number: int
     cited: bool
-    speaker: str
     runs: tuple[TextRun, ...]
 
 
@@ -37,12 +37,15 @@ class PassageView:
     """A passage as its page shows it.
 
     Attributes:
-        kind: ``code``, ``thread`` or ``prose``.
+        kind: ``code``, ``thread``, ``doc`` or ``prose``.
         numbered: whether line numbers are shown.
-        lines: of the document around the passage.
+        lines: of code and of plain text around the passage.
+        blocks: of markup.
+        messages: of a thread.
         before, after: lines of the document that are not shown.
         fewer, more: addresses that show less or more of the document; empty where there is none.
-        neighbours: addresses of the passages before and after it.
+        previous, following: addresses of the passages before and after it.
+        back: address of the answer that led here.
     """
 
     title: str
@@ -53,6 +56,8 @@ class PassageView:
     kind: str
     numbered: bool
     lines: tuple[PassageLine, ...]
+    blocks: tuple[Block, ...]
+    messages: tuple[MessageView, ...]
     before: int
     after: int
     more: str
@@ -61,32 +66,50 @@ class PassageView:
     following: str
     facts: tuple[tuple[str, str], ...]
     generation: str
-    language: str
+    back: str
 
 
-def passage_view(chunk: ChunkDocument, document: DocumentDocument | None, context: int = CONTEXT_LINES) -> PassageView:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """The part of a document that is shown: its lines, and which of them are cited, counted from 0."""
+
+    text: str
+    lines: Sequence[str]
+    low: int
+    high: int
+    cited: range
+    first_number: int
+
+    @property
+    def numbers(self) -> range:
+        """Return the numbers of the lines that are cited."""
+        return range(self.cited.start + self.first_number, self.cited.stop + self.first_number)
+
+
+def passage_view(
+    chunk: ChunkDocument,
+    document: DocumentDocument | None,
+    context: int = CONTEXT_LINES,
+    *,
+    terms: Collection[str] = (),
+    back: str = "",
+) -> PassageView:
     """Return what the page shows of a passage.
 
     Args:
         chunk: that is cited.
         document: it stands in; ``None`` when it went between two look-ups: the passage alone is shown.
         context: lines before and after it.
+        terms: words that are marked.
+        back: address of the answer that led here; empty for none.
     """
     citation = chunk["citation"]
-    text = document["text"] if document else chunk["content"]
-    start, end = citation["char_range"] if document else (0, len(text))
     kind = _kind(chunk, document)
-    language = (
-        str(chunk["metadata"].get("language") or (document["format"] if document else "")) if kind == "code" else ""
-    )
-    lines = lines_of(text)
-    offsets = _offsets(text)
-    first, last = _line_at(offsets, start), _line_at(offsets, max(start, end - 1))
-    low, high = max(0, first - context), min(len(lines), last + context + 1)
-    numbers_from = 1 if document else (citation["line_range"] or [1])[0]
+    shown = _shown(chunk, document, context)
     address = passage_address(chunk["chunk_id"])
     neighbours = document["chunks"] if document else []
     position = neighbours.index(chunk["chunk_id"]) if chunk["chunk_id"] in neighbours else -1
+    is_cut = shown.low > 0 or shown.high < len(shown.lines)
     return PassageView(
         title=citation["title"] or citation["source_path"],
         chunk_id=chunk["chunk_id"],
@@ -95,58 +118,70 @@ def passage_view(chunk: ChunkDocument, document: DocumentDocument | None, contex
         path=citation["source_path"],
         kind=kind,
         numbered=kind == "code" or citation["line_range"] is not None,
-        lines=tuple(_lines(lines[low:high], low, (first, last), numbers_from, kind, language)),
-        before=low,
-        after=len(lines) - high,
-        more=f"{address}?context={MORE_LINES}" if low > 0 or high < len(lines) else "",
+        lines=tuple(_lines(shown, chunk, terms)) if kind in {"code", "prose"} else (),
+        blocks=_blocks(shown, document, terms) if kind == "doc" else (),
+        messages=_messages(shown, chunk, terms) if kind == "thread" else (),
+        before=shown.low,
+        after=len(shown.lines) - shown.high,
+        more=f"{address}?context={MORE_LINES}" if is_cut else "",
         fewer=address if context > CONTEXT_LINES else "",
         previous=passage_address(neighbours[position - 1]) if position > 0 else "",
         following=passage_address(neighbours[position + 1]) if 0 <= position < len(neighbours) - 1 else "",
         facts=_facts(chunk["metadata"]),
         generation=chunk["generation"],
-        language=language,
+        back=back,
+    )
+
+
+def _shown(chunk: ChunkDocument, document: DocumentDocument | None, context: int) -> _Shown:
+    citation = chunk["citation"]
+    text = document["text"] if document else chunk["content"]
+    start, end = citation["char_range"] if document else (0, len(text))
+    lines, offsets = lines_of(text), _offsets(text)
+    first, last = _line_at(offsets, start), _line_at(offsets, max(start, end - 1))
+    return _Shown(
+        text=text,
+        lines=lines,
+        low=max(0, first - context),
+        high=min(len(lines), last + context + 1),
+        cited=range(first, last + 1),
+        first_number=1 if document else (citation["line_range"] or [1])[0],
     )
 
 
 def _kind(chunk: ChunkDocument, document: DocumentDocument | None) -> str:
     if chunk["domain_id"] == "code":
         return "code"
-    is_thread = chunk["domain_id"] == "conversations" and (document is None or document["format"] in _FLOWING)
-    return "thread" if is_thread else "prose"
+    if chunk["domain_id"] == "conversations" and (document is None or document["format"] in _FLOWING):
+        return "thread"
+    is_markup = document is not None and document["format"] in MARKUP and len(document["text"]) <= MAX_CHARACTERS
+    return "doc" if is_markup else "prose"
 
 
-def _lines(
-    lines: Sequence[str], low: int, cited: tuple[int, int], numbers_from: int, kind: str, language: str
-) -> Iterator[PassageLine]:
-    """Yield the lines that are shown, with their numbers; a colour that spans several lines is cut at their ends."""
-    marks = colours_of("\n".join(lines), language) if language else []
-    at = start = 0
-    for place, line in enumerate(lines):
-        end = start + len(line)
-        within: list[Mark] = []
-        while at < len(marks) and marks[at].start <= end:
-            mark = marks[at]
-            if mark.end > start:
-                within.append(Mark(max(0, mark.start - start), min(len(line), mark.end - start), mark.kind))
-            if mark.end > end:
-                break
-            at += 1
-        speaker, said = _spoken(line) if kind == "thread" else ("", line)
-        number = low + place
-        yield PassageLine(
-            number + numbers_from,
-            cited[0] <= number <= cited[1],
-            speaker,
-            runs_of(said[:MAX_LINE_CHARACTERS], within if kind == "code" else ()),
-        )
-        start = end + 1
+def _lines(shown: _Shown, chunk: ChunkDocument, terms: Collection[str]) -> Iterator[PassageLine]:
+    """Yield the lines that are shown, with their numbers."""
+    lines = [line[:MAX_LINE_CHARACTERS] for line in shown.lines[shown.low : shown.high]]
+    language = str(chunk["metadata"].get("language") or "") if chunk["domain_id"] == "code" else ""
+    coloured = marked_code(lines, colours_of("\n".join(lines), language) if language else [], terms)
+    for place, runs in enumerate(coloured, shown.low):
+        yield PassageLine(place + shown.first_number, place in shown.cited, runs)
 
 
-def _spoken(line: str) -> tuple[str, str]:
-    """Split a line where its speaker is a name: texts that were handed in need not be conversations."""
-    speaker, said = split_line(line)
-    is_name = 0 < len(speaker) <= 40 and not set(speaker) & set("`\"'(){}[]<>=/#*|")
-    return (speaker, said) if is_name and len(speaker.split()) <= 4 else ("", line)
+def _blocks(shown: _Shown, document: DocumentDocument | None, terms: Collection[str]) -> tuple[Block, ...]:
+    """Return the blocks of the document that stand within the lines that are shown."""
+    form = document["format"] if document else "markdown"
+    blocks = blocks_of(shown.text, terms, format=form, cited=shown.numbers)
+    return tuple(block for block in blocks if block.lines[0] <= shown.high and shown.low < block.lines[1])
+
+
+def _messages(shown: _Shown, chunk: ChunkDocument, terms: Collection[str]) -> tuple[MessageView, ...]:
+    return messages_of(
+        "\n".join(shown.lines[shown.low : shown.high]),
+        terms,
+        first_line=shown.low + shown.first_number,
+        cited=shown.numbers,
+        ids=chunk["citation"]["message_ids"] or (),
+    )
 
 
 def _offsets(text: str) -> list[int]:

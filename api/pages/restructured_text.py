@@ -26,7 +26,7 @@ _LINK = re.compile(r"`([^`<]*?)\s*<([^`>\s]+)>`__?")
 _REFERENCE = re.compile(r"(?<![`\w])`([^`]+)`_{0,2}(?!`)")
 
 
-def markdown_of(lines: Lines) -> list[tuple[int, str]]:
+def markdown_of_rst(lines: Lines) -> list[tuple[int, str]]:
     """Return Markdown that reads as the lines do; each line has the number of the one that it was made of."""
     return list(_blocks(lines))
 

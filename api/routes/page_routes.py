@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TypeVar
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
@@ -13,6 +14,7 @@ from starlette.types import Scope
 
 from api.errors import ProblemError
 from api.negotiation import prefers_html
+from api.pages.addresses import ASK, ask_address
 from api.pages.rendering import html_response
 from api.pages.shell import shell_of
 from nornweave.core.errors import EncoderError, NoGenerationError, NotPermittedError, QueryError, StoreError
@@ -89,6 +91,16 @@ def _accept(scope: Scope) -> str:
 def wants_json(request: Request) -> bool:
     """Tell whether a request is for the data of a page: by its suffix, or by what it accepts."""
     return request.url.path.endswith(".json") or not prefers_html(_accept(request.scope), otherwise=True)
+
+
+def came_from(request: Request) -> tuple[str, str]:
+    """Return the question that led to a page and the address of its answer, by ``Referer``; empty for none."""
+    referer = urlsplit(request.headers.get("referer", ""))
+    pairs = parse_qsl(referer.query)
+    asked = next((value for name, value in pairs if name == "q"), "")
+    if not asked or referer.netloc != request.url.netloc or referer.path != ASK:
+        return "", ""
+    return asked, ask_address(pairs)
 
 
 def validated(kind: type[Asked], given: Mapping[str, str]) -> Asked:

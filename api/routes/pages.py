@@ -38,9 +38,10 @@ from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_bod
 from api.pages.rendering import html_response
 from api.pages.shell import shell_of
 from api.pages.status_view import elsewhere_view, status_view
+from api.pages.text_runs import query_terms_of
 from api.registration_body import listed_document
 from api.routes.login import browsers_form, checked_form
-from api.routes.page_routes import HtmlRoute, both, shown, validated, wants_json
+from api.routes.page_routes import HtmlRoute, both, came_from, shown, validated, wants_json
 from api.schemas import json_response
 from api.state import Serving, serving_of
 from api.syncs import Running
@@ -89,7 +90,9 @@ async def passage(request: Request) -> Response:
     if wants_json(request):
         return json_response({"passage": chunk, "document": document})
     context = MORE_LINES if request.query_params.get("context") == str(MORE_LINES) else CONTEXT_LINES
-    view = await serving.lookups.run(lambda: passage_view(chunk, document, context))
+    asked, back = came_from(request)
+    terms = query_terms_of(asked) if asked else ()
+    view = await serving.lookups.run(lambda: passage_view(chunk, document, context, terms=terms, back=back))
     frame = shell_of(request, "", f"{passage_address(chunk_id)}.json")
     return html_response("passage.html", {**frame, "passage": view})
 

@@ -100,13 +100,22 @@ def test_a_long_document_is_cut_around_the_passage() -> None:
 def test_a_thread_names_who_speaks() -> None:
     text = "dana: backlog is 22 min\nbob: need help?\nit goes on: here and `x: y` there"
     passage = view(text, "bob: need help?", domain="conversations", kind="slack", line_range=None, message_ids=["2"])
-    assert [(line.speaker, line.cited) for line in passage.lines] == [
+    assert [(message.speaker, message.cited) for message in passage.messages] == [
         ("dana", False),
         ("bob", True),
         ("it goes on", False),
     ]
     assert (passage.kind, passage.numbered) == ("thread", False)
     assert passage.facts == (("participants", "dana, bob"),)
+
+
+def test_markup_is_rendered_around_the_passage_with_the_numbers_of_its_lines() -> None:
+    text = "\n\n".join(f"## Part {number}\n\nSays {number}." for number in range(40))
+    passage = view(text, "## Part 20\n\nSays 20.", domain="documentation", kind="markdown")
+    assert (passage.kind, passage.lines, passage.numbered) == ("doc", (), True)
+    assert [block.lines[0] for block in passage.blocks] == [79, 81, 83, 85]
+    assert [block.lines[0] for block in passage.blocks if block.cited] == [81, 83]
+    assert (passage.before, passage.after) == (77, 159 - 86)
 
 
 def test_a_page_of_a_pdf_is_named() -> None:
