@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 from fastapi import FastAPI
+from starlette.exceptions import HTTPException
 
 from api.access.door import Door
 from api.auth import BearerAuth, registration_token, service_token
@@ -28,6 +29,7 @@ from api.metrics import Measured, Metrics
 from api.openapi import DESCRIPTION, TAGS, App
 from api.origins import OriginGuard
 from api.pages.addresses import original
+from api.pages.judged import JudgedQuestions
 from api.routes import (
     agents,
     chat,
@@ -39,6 +41,7 @@ from api.routes import (
     health,
     inbox,
     login,
+    page_routes,
     pages,
     query,
     receipts,
@@ -95,6 +98,7 @@ def create_app(
     app.state.tools = tool_endpoint(service, own_filters(settings, service.domains))
     service.engine.path.on_answer = app.state.metrics.observe_answer
     add_handlers(app)
+    app.exception_handlers[HTTPException] = page_routes.missing_as_page(app.exception_handlers[HTTPException])
     _surround(app, names)
     _route(app)
     return app
@@ -131,6 +135,7 @@ def _service(settings: Settings, engine: Engine, agent: Domain | None, environme
         public_url=configured_url(environment),
         syncs=None if settings.replica_of else Syncs(settings),
         dagster_url=original(environment.get("NORNWEAVE_DAGSTER_URL")),
+        judged=JudgedQuestions(settings),
         sources_file=None if settings.replica_of else settings.file,
     )
 

@@ -14,6 +14,7 @@ from api.deletion import Receipts
 from api.errors import ProblemError
 from api.event_streams import StreamSlots
 from api.limits import Admission
+from api.pages.judged import JudgedQuestions
 from api.starting import wait_for_start
 from api.syncs import Syncs
 from nornweave.ask.search.question import Deadline, Question
@@ -58,6 +59,7 @@ class Shared:
         dagster_url: where Dagster's UI is; ``None``: nobody said.
         public_url: at which people open the pages; ``None``: where the caller called.
         admission: how many recalls run and wait.
+        judged: questions of the judged sets.
         sources_file: names the sources and may be edited; ``None`` for a replica.
         questions: how many questions to all domains do.
         fusions: how many fusions of given answers do; apart, for large ones take seconds.
@@ -76,6 +78,7 @@ class Shared:
     syncs: Syncs | None = None
     receipts: Receipts | None = None
     dagster_url: str | None = None
+    judged: JudgedQuestions | None = None
     sources_file: Path | None = None
     admission: Admission = field(default_factory=Admission)
     questions: Admission = field(default_factory=lambda: Admission(QUESTIONS))

@@ -7,6 +7,7 @@ from typing import TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
@@ -20,6 +21,7 @@ from api.pages.shell import shell_of
 from nornweave.core.errors import EncoderError, NoGenerationError, NotPermittedError, QueryError, StoreError
 
 Asked = TypeVar("Asked", bound=BaseModel)
+Handler = Callable[..., Response | Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -61,6 +63,21 @@ def shown(endpoint: Endpoint, fields: Collection[str] | None = ()) -> Endpoint:
             return response
 
     return show
+
+
+def missing_as_page(otherwise: Handler) -> Handler:
+    """Answer an unknown address with a page that asks, where somebody reads pages; else as before."""
+
+    async def handle(request: Request, error: HTTPException) -> Response:
+        is_read = request.method == "GET" and prefers_html(_accept(request.scope), otherwise=False)
+        if error.status_code != 404 or not is_read:
+            answer = otherwise(request, error)
+            return answer if isinstance(answer, Response) else await answer
+        detail = f"There is nothing at {request.url.path[:200]}. Ask for what you are looking for."
+        context = {**shell_of(request, ""), "title": "No such page", "detail": detail}
+        return html_response("error.html", context, 404)
+
+    return handle
 
 
 def _refuse_unknown(given: Collection[str], fields: Collection[str] | None) -> None:

@@ -72,7 +72,7 @@ async def ask(request: Request) -> Response:
     except QueryError as error:
         if wants_json(request):
             raise
-        context = {"answer": None, "error": f"{error.field}: {error.problem}"}
+        context = {"answer": None, "examples": (), "error": f"{error.field}: {error.problem}"}
         return html_response("ask.html", {**_ask_context(request, catalogue, form), **context}, 422)
 
 
@@ -223,7 +223,9 @@ def _ask_context(request: Request, catalogue: Sequence[DomainChoice], form: Ques
 def _blank(request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm) -> Response:
     if wants_json(request):
         return json_response({"domains": [asdict(choice) for choice in catalogue]})
-    return html_response("ask.html", {**_ask_context(request, catalogue, form), "answer": None})
+    serving = serving_of(request)
+    examples = serving.judged.examples if serving.judged and serving.viewer.operates else ()
+    return html_response("ask.html", {**_ask_context(request, catalogue, form), "answer": None, "examples": examples})
 
 
 async def _answered(

@@ -42,8 +42,8 @@ async function openPassage(href, from) {
   panel.hidden = false;
   hideBehind();
   const lines = $(".lines", panel);
-  const cited = $(".line.cited", panel);
-  if (cited) lines.scrollTop = Math.max(0, cited.offsetTop - lines.offsetTop - lines.clientHeight / 4);
+  const cited = $(".cited", panel);
+  if (cited) lines.scrollTop += cited.getBoundingClientRect().top - lines.getBoundingClientRect().top - lines.clientHeight / 4;
   for (const item of document.querySelectorAll(".is-open")) item.classList.remove("is-open");
   opener?.closest("li")?.classList.add("is-open");
   $("h1", panel)?.focus({ preventScroll: true });
@@ -104,6 +104,35 @@ box?.addEventListener("input", (event) => {
 document.addEventListener("formdata", ({ target, formData }) => {
   if (target.method !== "get") return;
   for (const [name, value] of [...formData]) if (!value || (name === "top_k" && value === "10")) formData.delete(name);
+});
+
+// ---- what was asked before, in this browser alone
+
+const MAX_RECENT = 6;
+const asked = () => { try { return JSON.parse(localStorage.getItem("asked") ?? "[]"); } catch { return []; } };
+const keep = (list) => { try { localStorage.setItem("asked", JSON.stringify(list)); } catch { /* storage may be refused */ } };
+
+if ($("[data-query]") && box?.value) {
+  const address = location.pathname + location.search;
+  keep([[box.value, address], ...asked().filter(([text]) => text !== box.value)].slice(0, MAX_RECENT));
+}
+const recent = $("[data-recent]");
+if (recent && asked().length) {
+  $("ul", recent).replaceChildren(...asked().filter(([, address]) => /^\/\?/.test(address)).map(([text, address]) => {
+    const link = document.createElement("a");
+    link.href = address;
+    link.textContent = text;
+    link.dataset.item = "";
+    const entry = document.createElement("li");
+    entry.append(link);
+    return entry;
+  }));
+  recent.hidden = false;
+}
+document.addEventListener("click", (event) => {
+  if (!event.target.closest("[data-forget], form[action='/logout'] button")) return;
+  keep([]);
+  if (recent) recent.hidden = true;
 });
 
 // ---- what is copied

@@ -64,11 +64,11 @@ def test_from_a_question_to_both_sides_and_the_lines_without_a_mouse(url: str, o
     assert focused(page) == first
     page.keyboard.press("Enter")
     panel = page.locator("#panel")
-    expect(panel.locator(".line.cited").first).to_be_visible()
+    expect(panel.locator(".cited").first).to_be_visible()
     assert page.url.startswith(url + ASKED[:4]) and "#passage=" in page.url
     assert page.evaluate("document.activeElement.closest('#panel') !== null"), "a reader is taken there"
     page.reload()
-    expect(panel.locator(".line.cited").first).to_be_visible()
+    expect(panel.locator(".cited").first).to_be_visible()
     page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
     assert "#" not in page.url
@@ -117,6 +117,51 @@ def test_an_answer_begins_with_sentences_that_lead_to_their_passages(url: str, o
     assert re.search(r"#r\d+$", page.url)
 
 
+def test_facets_narrow_an_answer_down_and_addresses_have_no_blanks(url: str, open_page: Opened) -> None:
+    page = open_page(f"{url}{ASKED}&code.language=&top_k=10")
+    assert page.url == url + ASKED
+    page.locator(".facets").get_by_role("link", name="shop", exact=True).first.click()
+    assert re.search(r"\.source=shop", page.url)
+    unfold(page)
+    crumbs = page.locator(".result .crumbs").all_inner_texts()
+    assert crumbs and all("shop" in text for text in crumbs)
+    page.get_by_role("group", name="Filters in force").get_by_role("link").click()
+    assert "source" not in page.url
+    page.locator("#q").fill("refund")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"\?q=refund&domain=\w+$"))
+
+
+def test_what_was_asked_is_kept_in_the_browser_until_it_is_forgotten(url: str, open_page: Opened) -> None:
+    page = open_page(url + ASKED)
+    page.goto(url)
+    page.locator("[data-recent] a").click()
+    page.wait_for_url(url + ASKED)
+    page.goto(url)
+    page.get_by_role("button", name="Forget them").click()
+    page.reload()
+    expect(page.locator("[data-recent]")).to_be_hidden()
+
+
+def test_a_passage_leads_back_to_its_answer_and_can_be_copied(url: str, open_page: Opened) -> None:
+    page = open_page(f"{url}/?q=refund+policy&domain=documentation", permissions=["clipboard-read", "clipboard-write"])
+    page.locator("#r1").get_by_role("button", name="Copy path").click()
+    expect(page.locator("#announce")).to_have_text("Copied.")
+    assert page.evaluate("navigator.clipboard.readText()").endswith(":1")
+    page.goto(f"{url}{page.locator('#r1 [data-passage]').get_attribute('href')}", referer=page.url)
+    expect(page.locator("#passage mark").first).to_be_visible()
+    page.get_by_role("link", name="Back to the answer").click()
+    assert page.url == f"{url}/?q=refund+policy&domain=documentation"
+
+
+def test_an_unknown_address_asks_what_is_looked_for(url: str, open_page: Opened) -> None:
+    page = open_page(f"{url}/nothing/here")
+    page.get_by_label("Question").fill("payment")
+    page.keyboard.press("Enter")
+    expect(page.locator(".result").first).to_be_visible()
+    assert httpx.get(f"{url}/nothing/here").headers["content-type"] == "application/problem+json"
+
+
 def test_a_judgment_is_stored_and_said(url: str, open_page: Opened) -> None:
     page = open_page(url + ASKED)
     page.get_by_role("button", name="Result 1 is useful").click()
@@ -142,7 +187,7 @@ def test_without_scripts_questions_filters_passages_and_judgments_work(url: str,
     assert page.url == f"{asked}#r1"
     page.click("#r1 [data-passage]")
     assert "/passages/" in page.url
-    expect(page.locator(".line.cited").first).to_be_visible()
+    expect(page.locator(".cited").first).to_be_visible()
 
 
 def test_hostile_documents_are_text(url: str, open_page: Opened) -> None:
@@ -155,7 +200,7 @@ def test_hostile_documents_are_text(url: str, open_page: Opened) -> None:
     assert len(places) >= 2
     for place in places:
         place.locator("[data-passage]").first.click()
-        expect(page.locator("#panel .line.cited").first).to_be_visible()
+        expect(page.locator("#panel .cited").first).to_be_visible()
         harmless(page)
     for path in page.locator(".result [data-passage]").evaluate_all("all => all.map(link => link.href)"):
         page.goto(path)
@@ -223,7 +268,7 @@ def test_every_page_is_accessible_in_both_themes_and_at_both_widths(
 ) -> None:
     """WCAG 2.2 AA as far as axe-core can tell; and nothing is wider than the window."""
     page = open_page(url, **WITH_AXE)
-    for path in ("/", f"{ASKED}&domain=code&code.language=python", f"{ASKED}&top_k=0", passage, "/passages/gone",
+    for path in ("/", f"{ASKED}&domain=code&code.language=python", f"{ASKED}&top_k=0", passage, "/passages/gone", "/nothing",
                  "/conflicts", "/quality", "/status", f"{locked}/login"):  # fmt: skip
         page.goto(path if path.startswith("http") else url + path)
         check(page, path)
