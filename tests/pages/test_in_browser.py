@@ -268,7 +268,8 @@ def test_every_page_is_accessible_in_both_themes_and_at_both_widths(
 ) -> None:
     """WCAG 2.2 AA as far as axe-core can tell; and nothing is wider than the window."""
     page = open_page(url, **WITH_AXE)
-    for path in ("/", f"{ASKED}&domain=code&code.language=python", f"{ASKED}&top_k=0", passage, "/passages/gone", "/nothing",
+    for path in ("/", f"{ASKED}&domain=code&code.language=python", f"{ASKED}&top_k=0", passage, "/passages/gone",
+                 "/nothing",
                  "/conflicts", "/quality", "/status", f"{locked}/login"):  # fmt: skip
         page.goto(path if path.startswith("http") else url + path)
         check(page, path)
