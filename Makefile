@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCKED := install --quiet --no-deps --no-compile --only-binary :all: --require-hashes --requirement
 PROJECT := install --quiet --no-deps --no-build-isolation --editable .
 
-.PHONY: demo test test-fast check bill audit lock serve bench clean
+.PHONY: demo test test-fast check docs image check-image bill audit lock serve bench clean
 
 demo: $(RUNTIME)
 	$(BIN)/python -m examples.demo
@@ -37,6 +37,22 @@ serve: $(RUNTIME)
 
 bench: $(DEVELOPMENT)
 	$(BIN)/python -m lab.bench
+
+# The documentation as a site with search, in build/docs/site; it is read without a server and asks nobody.
+docs: $(DEVELOPMENT)
+	$(BIN)/python -m lab.site build/docs
+	$(BIN)/mkdocs build --quiet --strict --config-file build/docs/mkdocs.yml
+
+# With docker, else podman. LOCK=runtime adds LiteLLM, PyMuPDF and vss; LOCK=workers TAG=nornweave:workers is for deploy/compose.large.yaml.
+ENGINE ?= $(shell docker info >/dev/null 2>&1 && echo docker || echo podman)
+LOCK ?= image
+TAG ?= nornweave
+BASE ?= debian:12.12-slim
+image:
+	$(ENGINE) build $(if $(findstring podman,$(ENGINE)),--format docker) --build-arg BASE=$(BASE) --build-arg LOCK=$(LOCK) $(BUILD_OPTIONS) --file deploy/Dockerfile --tag $(TAG) .
+
+check-image:
+	ENGINE='$(ENGINE)' RUN_OPTIONS='$(RUN_OPTIONS)' deploy/check_image.sh $(TAG)
 
 clean:
 	rm -rf .venv var build
@@ -69,12 +85,13 @@ audit:
 # After a change of dependencies; needs the index. A version stays as it is locked unless pyproject.toml forbids it.
 UV := build/lock/bin/uv
 COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header
-# What `make demo` and `make serve` use, and what the image of every process has.
+# What `make demo` and `make serve` use.
 RUNNING := --extra hnsw --extra llm --extra office --extra pymupdf --extra ui
 SHARED := filelock fsspec jinja2 markupsafe mpmath networkx setuptools sympy typing-extensions
 lock:
 	test -x $(UV) || { $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet uv==0.13.8; }
 	$(COMPILE) pyproject.toml requirements/always.in $(RUNNING) --output-file requirements/runtime.txt
+	$(COMPILE) pyproject.toml requirements/always.in --extra office --extra ui --output-file requirements/image.txt
 	$(COMPILE) pyproject.toml requirements/always.in $(RUNNING) --extra workers --output-file requirements/workers.txt
 	$(COMPILE) pyproject.toml requirements/always.in --extra dev --no-emit-package torch --output-file requirements/development.txt
 	echo torch==2.13.0 | $(COMPILE) - --no-config $(SHARED:%=--no-emit-package %) --output-file requirements/torch.txt

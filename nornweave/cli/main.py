@@ -57,7 +57,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _configure(
     context: typer.Context,
-    config: Annotated[Path, typer.Option(help="The configuration file.")] = Path("nornweave.yaml"),
+    config: Annotated[Path, typer.Option(help="The configuration file.", envvar="NORNWEAVE_CONFIG")] = Path("nornweave.yaml"),
     _: Annotated[
         bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
     ] = False,

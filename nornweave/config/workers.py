@@ -12,6 +12,7 @@ from nornweave.config.base import FrozenSettings
 from nornweave.config.object_store import ObjectStoreSettings, StoreAddress
 
 BROKER_VARIABLE = "NORNWEAVE_BROKER_URL"
+BROKER_PASSWORD_VARIABLE = "NORNWEAVE_BROKER_PASSWORD"
 BROKERS = ("redis", "rediss", "amqp", "amqps")
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from nornweave.config import Settings
-from nornweave.config.workers import BROKER_VARIABLE, BROKERS, WorkersSettings
+from nornweave.config.workers import BROKER_PASSWORD_VARIABLE, BROKER_VARIABLE, BROKERS, WorkersSettings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 from nornweave.index.object_store import ObjectStore
@@ -26,7 +26,9 @@ def workers_of(settings: Settings) -> WorkersSettings:
 
 
 def broker_of(workers: WorkersSettings, environment: Mapping[str, str] | None = None) -> str:
-    """Return the broker's address; it may hold a password, so it is never shown.
+    """Return the broker's address with its password, so it is never shown.
+
+    A password that stands in a variable of its own may hold any character; in an address it has to be percent-encoded.
 
     Raises:
         ConfigError: neither the environment nor the settings name one.
@@ -37,6 +39,10 @@ def broker_of(workers: WorkersSettings, environment: Mapping[str, str] | None = 
         raise ConfigError(f"workers.broker: is missing; name it there, or with its password in {BROKER_VARIABLE}")
     if address.partition("://")[0] not in BROKERS:
         raise ConfigError(f"{BROKER_VARIABLE}: expected an address that begins with {', '.join(BROKERS)}")
+    if password := environment.get(BROKER_PASSWORD_VARIABLE):
+        scheme, _, place = address.partition("://")
+        user, _, host = place.rpartition("@")
+        return f"{scheme}://{user.partition(':')[0]}:{quote(password, safe='')}@{host}"
     return address
 
 
