@@ -11,7 +11,7 @@ size=$(( $($engine image inspect --format '{{.Size}}' "$image") / 1000000 ))
 echo "size: $size MB"
 (( size <= limit_mb )) || fail "larger than $limit_mb MB"
 [[ $($engine image inspect --format '{{.Config.User}}' "$image") == 10001:10001 ]] || fail "does not run as 10001"
-$engine image inspect --format '{{json .}}' "$image" | grep -q 'Healthcheck.*127.0.0.1:8082/health' || fail "has no health check"
+$engine image inspect --format '{{json .}}' "$image" | grep -qi 'healthcheck.*127.0.0.1:8082/health' || fail "has no health check"
 
 mkdir "$folder/handbook" "$folder/src"
 printf '# Limits\n\nThe webhook timeout is 30 seconds.\n' > "$folder/handbook/limits.md"

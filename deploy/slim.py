@@ -20,6 +20,7 @@ UNUSED = (
     "pyarrow/libarrow_python*.so", "pyarrow/libarrow_python*.so.*.*.*",  # the same file as the .so.2600 that is loaded
     "pymupdf/mupdf-devel", "numpy/**/tests", "pip", "pip-*", "setuptools", "setuptools-*",
     "pkg_resources", "_distutils_hack", "distutils-precedence.pth",
+    "uvloop", "uvloop-*", "hf_xet", "hf_xet-*",  # faster variants: of asyncio's loop, of downloads from the hub
     "**/*.map", "**/*.pyi", "**/*.pxd", "**/*.pyx", "**/*.a",
 )  # fmt: skip
 GRAMMAR_FILES = "tree_sitter_language_pack/bindings/*.so"

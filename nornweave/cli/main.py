@@ -36,6 +36,11 @@ from nornweave.core.interrupts import heed_signals
 from nornweave.core.text.terminal import configure_logging, print_json
 from nornweave.core.types import Domain, GenerationId
 
+INTERRUPTED = (
+    "interrupted: what was read and encoded is kept, and what was published answers as before; "
+    "`nornweave sync` goes on from here"
+)
+
 app = typer.Typer(
     name="nornweave",
     cls=GroupedCommands,
@@ -57,11 +62,20 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _configure(
     context: typer.Context,
-    config: Annotated[Path, typer.Option(help="The configuration file.", envvar="NORNWEAVE_CONFIG")] = Path("nornweave.yaml"),
+    config: Annotated[
+        Path, typer.Option(help="The configuration file.", envvar="NORNWEAVE_CONFIG", show_envvar=False)
+    ] = Path("nornweave.yaml"),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False,
+    verbose: Annotated[
+        int,
+        typer.Option("--verbose", "-v", count=True, help="Log what is done; twice, all.", show_default=False),
+    ] = 0,
     _: Annotated[
         bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
+    if quiet or verbose:  # in the environment, for the processes that a command starts
+        os.environ["LOG_LEVEL"] = "ERROR" if quiet else "INFO" if verbose == 1 else "DEBUG"
     configure_logging(os.environ)
     context.obj = config
 
@@ -101,7 +115,11 @@ def sync(
 
     with disk_full_said(settings.data_dir), ProgressBars(messages) as bars, open_instance(settings) as instance:
         progress = ProgressFile(progress_file, bars) if progress_file else bars
-        run = materialize(settings, domains, options, progress, instance)
+        try:
+            run = materialize(settings, domains, options, progress, instance)
+        except KeyboardInterrupt:
+            messages.print(INTERRUPTED, style="yellow", soft_wrap=True)
+            sys.exit(130)
     from nornweave.cli.report import DOCUMENTS_FAILED, documents_failed, print_sync, sync_document, sync_failed
 
     if as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -48,7 +49,7 @@ class ProgressBars:
             _Speed(),
             TimeRemainingColumn(),
             console=console,
-            disable=not console.is_terminal,
+            disable=not console.is_terminal or not logging.getLogger().isEnabledFor(logging.WARNING),  # --quiet
         )
         self._tasks: dict[str, TaskID] = {}
 

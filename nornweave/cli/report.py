@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
+from api.pages.text_runs import HIT, highlighted, query_terms_of
 from nornweave.ask.views.ledger import LedgerDocument, LedgerSideDocument
 from nornweave.core.text.terminal import Terminal
 from nornweave.core.types import Domain
@@ -158,6 +159,7 @@ def _print_problems(console: Terminal, domain: str, status: Mapping[str, Any]) -
 def print_answer(console: Terminal, result: Mapping[str, Any]) -> None:
     """Print the items of an answer with their citations, conflicts with both sides, and what a model wrote."""
     _print_before_items(console, result)
+    terms = query_terms_of(result["query"])
     for rank, item in enumerate(result["items"], 1):
         title = Text(f"{rank}. {_where(item['citation'])}", style="bold")
         title.append(f"  {item['score']['value']:.3f}", style="cyan")
@@ -168,15 +170,24 @@ def print_answer(console: Terminal, result: Mapping[str, Any]) -> None:
         console.print(title)
         for citation in item["corroborated_by"]:
             console.print(Text(f"   = {_where(citation)}", style="green"))
-        lines = [line for line in item["content"].splitlines() if line.strip()]
-        for line in lines[:EXCERPT_LINES]:
-            console.print(Text(f"   {line}", style="dim"), no_wrap=True, overflow="ellipsis")
+        for line in _excerpt(item["content"], terms):
+            console.print(line, no_wrap=True, overflow="ellipsis")
     if any("explanation" in item for item in result["items"]):
         _print_explanations(console, result["items"])
     for number, conflict in enumerate(result["conflicts"], 1):
         _print_conflict(console, number, conflict)
     if not result["items"] and not result["coverage_gaps"]:
         console.print("nothing found; every domain was searched")
+
+
+def _excerpt(text: str, terms: Collection[str]) -> list[Text]:
+    """Choose the neighbouring lines that hold the most different words of the question, and mark these."""
+    lines = [highlighted(line, terms) for line in text.splitlines() if line.strip()]
+    words = [{run.text.casefold() for run in line if run.kind == HIT} for line in lines]
+    starts = range(max(1, len(lines) - EXCERPT_LINES + 1))
+    start = max(starts, key=lambda at: (len(set().union(*words[at : at + EXCERPT_LINES])), -at))
+    shown = lines[start : start + EXCERPT_LINES]
+    return [Text.assemble("   ", *((run.text, "bold" if run.kind == HIT else "dim") for run in line)) for line in shown]
 
 
 def _print_before_items(console: Terminal, result: Mapping[str, Any]) -> None:

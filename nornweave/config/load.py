@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -125,11 +127,13 @@ def _read_sources(entries: tuple[Mapping[str, Any], ...], kinds: SourceKinds, fi
 def _read_source(entry: Mapping[str, Any], kinds: SourceKinds, file: Path, prefix: str) -> SourceSettings:
     """Validate an entry by the class that its ``type`` names."""
     if "type" not in entry:
-        raise ConfigError(f"{file}: key '{prefix}.type' is missing")
+        raise ConfigError(f"{file}{line_of(file, prefix.split('.'))}: key '{prefix}.type' is missing")
     name = entry["type"]
     if not isinstance(name, str) or name not in kinds:
         *others, last = (repr(each) for each in kinds)
-        raise ConfigError(f"{file}: {prefix}.type: Input should be {', '.join(others)} or {last}, found {name!r}")
+        where = f"{file}{line_of(file, [*prefix.split('.'), 'type'])}: {prefix}.type"
+        meant = did_you_mean(name, kinds)
+        raise ConfigError(f"{where}: Input should be {', '.join(others)} or {last}, found {name!r}{meant}")
     kind = kinds[name]
     for key in sorted(map(str, entry.keys() - kind.model_fields.keys())):
         if owners := sorted(each for each, settings in kinds.items() if key in settings.model_fields):
@@ -213,23 +217,51 @@ def _validate(model: type[T], values: Mapping[str, Any], file: Path, prefix: str
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        lines = [_explain(dict(problem), model, prefix) for problem in error.errors()]
-        raise ConfigError("\n".join(f"{file}: {line}" for line in lines)) from error
+        lines = [_explain(dict(problem), model, file, prefix) for problem in error.errors()]
+        raise ConfigError("\n".join(lines)) from error
 
 
-def _explain(problem: Mapping[str, Any], model: type[BaseModel], prefix: str) -> str:
-    """Describe one pydantic error by key, value and what is allowed."""
+def _explain(problem: Mapping[str, Any], model: type[BaseModel], file: Path, prefix: str) -> str:
+    """Describe one pydantic error by line, key, value, and what is allowed or was probably meant."""
     location = [part for part in problem["loc"] if part != "[key]"]
-    key = ".".join(str(part) for part in ([prefix] if prefix else []) + location) or "(top level)"
+    path = [*(prefix.split(".") if prefix else []), *(str(part) for part in location)]
+    key, where = ".".join(path) or "(top level)", f"{file}{line_of(file, path)}"
     found, kind = problem["input"], problem["type"]
     if kind == "extra_forbidden":
-        allowed = ", ".join(sorted(_fields_at(model, location[:-1])))
-        return f"unknown key {key!r} (value {found!r}); allowed here: {allowed}"
+        allowed = sorted(_fields_at(model, location[:-1]))
+        meant = did_you_mean(path[-1], allowed)
+        return f"{where}: unknown key {key!r} (value {found!r}){meant}; allowed here: {', '.join(allowed)}"
     if kind == "missing":
-        return f"key {key!r} is missing"
+        return f"{where}: key {key!r} is missing"
     if kind == "value_error":
-        return f"{key}: {problem['msg'].removeprefix('Value error, ')}"
-    return f"{key}: {problem['msg']}, found {found!r}"
+        return f"{where}: {key}: {problem['msg'].removeprefix('Value error, ')}"
+    choices = re.findall(r"'([^']+)'", str(problem.get("ctx", {}).get("expected", "")))
+    return f"{where}: {key}: {problem['msg']}, found {found!r}{did_you_mean(found, choices)}"
+
+
+def did_you_mean(found: object, allowed: Collection[str]) -> str:
+    """Return ``; did you mean 'path'?`` if something allowed is nearly the same, else nothing."""
+    close = difflib.get_close_matches(str(found), allowed, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def line_of(file: Path, path: Sequence[str]) -> str:
+    """Return ``:LINE`` of a key of a YAML file, or of the nearest key above it; nothing if not even that is there."""
+    try:
+        node = yaml.compose(file.read_text(encoding="utf-8"), yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return ""
+    line = None
+    for part in path:
+        children = {}
+        if isinstance(node, yaml.SequenceNode):
+            children = {str(place): (child, child) for place, child in enumerate(node.value)}
+        elif isinstance(node, yaml.MappingNode):
+            children = {key.value: (key, child) for key, child in node.value}
+        if part not in children:
+            break
+        line, node = children[part][0].start_mark.line, children[part][1]
+    return "" if line is None else f":{line + 1}"
 
 
 def _fields_at(model: type[BaseModel], location: list[Any]) -> set[str]:

@@ -12,7 +12,7 @@ from nornweave.config.base import FrozenSettings
 from nornweave.config.object_store import ObjectStoreSettings, StoreAddress
 
 BROKER_VARIABLE = "NORNWEAVE_BROKER_URL"
-BROKER_PASSWORD_VARIABLE = "NORNWEAVE_BROKER_PASSWORD"
+BROKER_PASSWORD_VARIABLE = "NORNWEAVE_BROKER_PASSWORD"  # noqa: S105 - a name
 BROKERS = ("redis", "rediss", "amqp", "amqps")
 
 

@@ -34,7 +34,7 @@ def lines_of(name: str) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
-@pytest.mark.parametrize("name", ["image.txt", "runtime.txt", "workers.txt", "development.txt", "torch-cpu.txt", "torch.txt"])
+@pytest.mark.parametrize("name", sorted(file.name for file in LOCKS.glob("*.txt")))
 def test_every_entry_is_one_version_with_the_hashes_of_its_files(name: str) -> None:
     text = (LOCKS / name).read_text(encoding="utf-8")
     for line in lines_of(name):

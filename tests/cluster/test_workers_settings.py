@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from kombu.utils.url import parse_url
 
 from nornweave.config import Settings
+from nornweave.config.workers import WorkersSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.extras import optional
@@ -63,6 +65,15 @@ def test_leases_need_postgresql(tmp_path, monkeypatch):
 
 
 def test_a_missing_package_names_what_to_install():
-    message = r"'celery', which is not installed: pip install 'nornweave\[workers\]'"
+    message = r"'celery', which is not installed: pip install 'nornweave-search\[workers\]'"
     with pytest.raises(ConfigError, match=message), optional("workers", "workers"):
         raise ImportError(name="celery")
+
+
+@pytest.mark.parametrize("password", ["a@b/c:d%e?f#g", "plain"])
+def test_a_password_of_its_own_may_hold_any_character(password: str) -> None:
+    environment = {"NORNWEAVE_BROKER_URL": "redis://user@broker:6379/0", "NORNWEAVE_BROKER_PASSWORD": password}
+    address = broker_of(WorkersSettings(objects="file:///tmp/x"), environment)
+    parsed = parse_url(address)
+    assert (parsed["userid"], parsed["password"]) == ("user", password)
+    assert (parsed["hostname"], parsed["port"]) == ("broker", 6379)

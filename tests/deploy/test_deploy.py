@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import re
+import runpy
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +15,11 @@ import yaml
 
 from nornweave.cli.main import app
 from nornweave.connect.connectors import load_settings
+from nornweave.read.chunking.languages import GRAMMARS
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+COMPOSE = yaml.safe_load((DEPLOY / "compose.large.yaml").read_text())
+ONE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["nornweave"]
 OBJECTS = [
     document
     for file in sorted((DEPLOY / "kubernetes").glob("*.yaml"))
@@ -25,7 +28,7 @@ OBJECTS = [
 ]
 KUBERNETES = yaml.safe_load((DEPLOY / "kubernetes/nornweave.yaml").read_text())
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
-OWN = {name: service for name, service in COMPOSE["services"].items() if service["image"] == "nornweave"}
+OWN = {name: service for name, service in COMPOSE["services"].items() if service["image"] == "nornweave:workers"}
 USER = 10001
 
 
@@ -45,6 +48,7 @@ def commands() -> list[list[str]]:
     """Return the arguments of ``nornweave`` everywhere."""
     of_units = [shlex.split(unit(file)["ExecStart"]) for file in UNITS]
     return [
+        ONE["command"],
         *(service["command"] for service in OWN.values()),
         *(container["args"] for container in containers()),
         *(words[words.index("/etc/nornweave/nornweave.yaml") + 1 :] for words in of_units),
@@ -53,7 +57,7 @@ def commands() -> list[list[str]]:
 
 def test_every_process_is_a_command_that_takes_these_options() -> None:
     known = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    assert len(commands()) >= 11
+    assert len(commands()) >= 12
     for name, *options in commands():
         assert name in known, name
         known[name].make_context(name, list(options), resilient_parsing=False, parent=None)
@@ -88,25 +92,31 @@ def test_nothing_runs_as_root() -> None:
 
 def test_images_are_pinned_and_packages_are_locked() -> None:
     dockerfile = (DEPLOY / "Dockerfile").read_text()
-    bases = re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)
-    foreign = [each["image"] for each in COMPOSE["services"].values() if each["image"] != "nornweave"]
+    bases = re.findall(r"^ARG BASE=(\S+)", dockerfile, re.MULTILINE)
+    assert {each.split()[0] for each in re.findall(r"^FROM (.+)", dockerfile, re.MULTILINE)} == {"${BASE}"}
+    foreign = [each["image"] for each in COMPOSE["services"].values() if each["image"] != "nornweave:workers"]
     assert len(set(bases)) == 1
     for image in (*bases, *foreign):
         assert re.search(r":\S*\d+[.\d-]", image), image
-    assert "--require-hashes --requirement requirements/workers.txt" in dockerfile
+    assert "COPY requirements/${LOCK}.txt lock.txt" in dockerfile
+    assert "--require-hashes --requirement lock.txt" in dockerfile
+    for lock in (*re.findall(r"^ARG LOCK=(\S+)", dockerfile, re.MULTILINE), "workers"):
+        assert (DEPLOY.parent / "requirements" / f"{lock}.txt").exists()
 
 
 def test_no_file_holds_a_secret() -> None:
     for service in COMPOSE["services"].values():
         for name, value in service.get("environment", {}).items():
-            if re.search("PASSWORD|KEY|TOKEN|AUTH|URL$", name) and name != "AWS_ENDPOINT_URL":
+            if re.search("PASSWORD|KEY|TOKEN|AUTH", name):
                 assert "${" in value, name
+            if name.endswith("URL"):
+                assert "$" not in value, f"{name}: a password with / or @ would break the address"
     assert all(each["envFrom"] == [{"secretRef": {"name": "nornweave"}}] for each in containers())
 
 
 def test_the_api_is_published_on_loopback_alone() -> None:
-    published = [port for service in COMPOSE["services"].values() for port in service.get("ports", [])]
-    assert published == ["127.0.0.1:8082:8082"]
+    published = [port for service in (ONE, *COMPOSE["services"].values()) for port in service.get("ports", [])]
+    assert published == ["127.0.0.1:8082:8082"] * 2
 
 
 def test_the_configuration_is_valid_and_the_same() -> None:
@@ -121,3 +131,18 @@ def test_the_configuration_is_valid_and_the_same() -> None:
     for command in commands():
         if command[0] == "serve":
             assert command[2] == settings.publish.url
+
+
+def test_one_service_has_no_rights_and_a_read_only_root() -> None:
+    assert (ONE["read_only"], ONE["cap_drop"], ONE["tmpfs"]) == (True, ["ALL"], ["/tmp"])
+    assert ONE["user"] == "${UID:-1000}:${GID:-1000}"
+    assert "/health" in re.findall(r"HEALTHCHECK(?:.*\\\n)*.*", (DEPLOY / "Dockerfile").read_text())[0]
+
+
+def test_what_the_image_leaves_out_keeps_every_grammar(tmp_path: Path) -> None:
+    bindings = tmp_path / "tree_sitter_language_pack" / "bindings"
+    bindings.mkdir(parents=True)
+    for name in (*GRAMMARS, "cobol"):
+        (bindings / f"{name}.abi3.so").write_bytes(b"x")
+    runpy.run_path(str(DEPLOY / "slim.py"))["main"](tmp_path)
+    assert {file.name.partition(".")[0] for file in bindings.iterdir()} == set(GRAMMARS)

@@ -238,3 +238,20 @@ def test_wrong_fusion_settings_are_named(
         load_settings(write(tmp_path, text), environment)
     for part in said:
         assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("data_dir:", "data_dri:", ":2: unknown key 'data_dri'.*did you mean 'data_dir'?"),
+        ("path: export}", "pth: export}", ":5: unknown key 'sources.1.pth'.*did you mean 'path'?"),
+        ("type: slack", "type: slak", ":5: sources.1.type: .* found 'slak'; did you mean 'slack'?"),
+        ("domain: code,", "domain: cod,", ":4: sources.0.domain: .* found 'cod'; did you mean 'code'?"),
+        ("max_chunk_tokens: 256", "max_chunk_token: 256", ":7: unknown key 'domains.code.chunking.max_chunk_token'"),
+        ("type: slack", "type: 17", ":5: sources.1.type: .* found 17$"),
+    ],
+)
+def test_an_error_names_the_line_and_what_was_meant(tmp_path: Path, before: str, after: str, told: str) -> None:
+    file = write(tmp_path, GOOD.replace(before, after))
+    with pytest.raises(ConfigError, match=told.replace("?", r"\?")):
+        load_settings(file, {})

@@ -56,7 +56,7 @@ def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for module in [name for name in sys.modules if name.startswith("nornweave.index.postgresql.")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(ConfigError, match=r"pip install 'nornweave\[postgresql\]'"):
+    with pytest.raises(ConfigError, match=r"pip install 'nornweave-search\[postgresql\]'"):
         store_of(settings, Domain.CODE)
 
 

@@ -18,6 +18,7 @@ from nornweave.index.connection import check_vss
 from nornweave.index.wiring import encoder_of, store_of
 
 _SYNC = "run `nornweave sync`"
+_INIT = "nornweave.yaml names no source: `nornweave init` looks for some, `nornweave init --add PLACE` adds one"
 
 
 def look_at_source(settings: Settings, source: SourceSettings, environment: Mapping[str, str]) -> CheckFinding:
@@ -83,7 +84,7 @@ def look_at_index(settings: Settings, domain: Domain) -> Iterator[CheckFinding]:
         yield finding("error", str(error), f"`nornweave rollback {domain.value}` or {_SYNC}")
         return
     if status["generation"] is None:
-        yield finding("warning", "nothing is published yet", _SYNC)
+        yield finding("warning", "nothing is published yet", _SYNC if settings.sources else _INIT)
     elif status["runs"] and "error" in status["runs"][0]:
         text = f"the last sync failed: {status['runs'][0]['error']}"
         yield finding("error", text, f"mend that, then {_SYNC}")
