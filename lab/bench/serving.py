@@ -16,7 +16,7 @@ import psutil
 
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.agent import Agent
-from nornweave.ask.search.query import read_query
+from nornweave.ask.search.query import read_query, statistics_of
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.retrievers import (
     search_dense,
@@ -102,12 +102,12 @@ def _steps(agent: Agent, generation: Index, queries: Sequence[str]) -> dict[str,
     if memo is None:
         raise RuntimeError("no encoder")
     read = {query: read_query(query) for query in queries}
-    weights = {query: term_weights(read[query], generation, plan) for query in queries}
+    weights = {query: term_weights(read[query], statistics_of(read[query], generation), plan) for query in queries}
     vectors = {query: memo.encoder.encode_query(query) for query in queries}
     ranked = {query: search_dense(vectors[query], generation, 10, None).hits.numbers for query in queries}
     steps: dict[str, Callable[[str], object]] = {
         "encode the query": memo.encoder.encode_query,
-        "read the query": lambda query: term_weights(read_query(query), generation, plan),
+        "read the query": lambda query: statistics_of(read_query(query), generation),
         "dense": lambda query: search_dense(vectors[query], generation, _CANDIDATES, None),
         "sparse": lambda query: search_sparse(weights[query], generation, plan, _CANDIDATES, None),
         "fulltext": lambda query: search_fulltext(read[query], weights[query], generation, _CANDIDATES, None),

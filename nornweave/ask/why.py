@@ -15,9 +15,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from nornweave.ask.fuse.records import Answer
+from nornweave.ask.search.query import words_of
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.ask.search.records import Candidate, Filters
-from nornweave.ask.search.signals import words_of
 from nornweave.core.types import NO_METADATA, Domain
 from nornweave.index.conditions import SOURCE, AnyOf, AtPath
 from nornweave.index.index import Index

@@ -134,7 +134,9 @@ class FileSearch:
         return self._held(self._mapped.names, keys)
 
     def _held(self, lists: InvertedLists[K], keys: Iterable[K]) -> dict[K, Numbers]:
-        chunks_of = {key: self._seen(lists.chunks(key)) for key in keys}
+        find, starts, chunk_nos = lists.keys.find, lists.offsets, lists.chunk_nos
+        placed = [(key, place) for key in keys if (place := find(key)) >= 0]
+        chunks_of = {key: self._seen(chunk_nos[starts[place] : starts[place + 1]]) for key, place in placed}
         return {key: chunks for key, chunks in chunks_of.items() if len(chunks)}
 
     def named_nearly(self, field: str, word: str) -> Numbers:

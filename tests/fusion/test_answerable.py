@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from nornweave.ask.fuse.answerable import UNSURE_BELOW, Answerable, judge, shipped
+from nornweave.ask.search.query import words_of
 from nornweave.ask.search.records import RecallResponse, SearchSignals
-from nornweave.ask.search.signals import words_of
 
 GOOD = {
     "score": 0.7, "margin": 0.3, "sparse": 0.5, "sparse_margin": 0.3, "agreement": 0.5, "background": 0.1,

@@ -47,7 +47,7 @@ def answer(
 
 
 def one_pool(pool: Executor) -> Lanes:
-    return Lanes(lambda _: pool)
+    return Lanes(lambda _: pool, lambda: pool)
 
 
 class Slow(HashEncoder):
@@ -478,7 +478,7 @@ def test_trap_a_mixed_speed_question_keeps_what_is_fast(agents: Agents, hanging:
     domains = {**agents.of(Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS), Domain.RESEARCH: hanging}
     with ExitStack() as stack:
         threads: dict[Place, Executor] = {domain: stack.enter_context(ThreadPoolExecutor(2)) for domain in Domain}
-        own = Lanes(threads.__getitem__)
+        own = Lanes(threads.__getitem__, lambda: stack.enter_context(ThreadPoolExecutor(2)))
         stack.callback(Hanging.go.set)
         # Twice as often as the domain that hangs has threads: it must not take those of the others.
         for number in range(4):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from support import MemorySource, memory_parts, sync
 
 from nornweave.ask.search.combine import Evidence
 from nornweave.ask.search.exact import exact_evidence
+from nornweave.ask.search.query import read_query, statistics_of
 from nornweave.core.types import Document, Domain, Entry
 from nornweave.index.generation import open_generation
 from nornweave.index.index import Index
+from nornweave.index.port import Numbers, Scores
 from nornweave.index.ranked_chunks import NO_HITS
 from nornweave.read.chunking.chunker import Chunker
 
@@ -78,12 +81,21 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         yield generation
 
 
-def evidence_of(text: str, generation: Index) -> Evidence:
-    return exact_evidence(text, generation, NO_HITS.numbers)
+def evidence_of(text: str, generation: Index, quoting: Numbers = NO_HITS.numbers, within: Any = None) -> Evidence:
+    query = read_query(text)
+    return exact_evidence(query, statistics_of(query, generation), generation, quoting, within)
+
+
+def scores_of(evidence: Evidence, generation: Index) -> Scores:
+    return np.zeros(generation.size, np.float32) if evidence.scores is None else evidence.scores
+
+
+def kept_of(text: str, generation: Index, chunks: Numbers) -> list[float]:
+    return evidence_of(text, generation).kept_of(chunks).tolist()
 
 
 def leading(text: str, generation: Index) -> str:
-    scores = evidence_of(text, generation).scores
+    scores = scores_of(evidence_of(text, generation), generation)
     return next(iter(generation.contents(np.array([scores.argmax()], np.int32)).values())) if scores.any() else ""
 
 
@@ -119,27 +131,26 @@ def test_a_rare_run_of_words_wins_whatever_stands_between(code: Index, text: str
 
 def test_a_quoted_phrase_needs_no_other_word_of_the_query(code: Index) -> None:
     quoting = np.array([2], np.int32)
-    assert exact_evidence("whence comes the gone message", code, quoting).scores.argmax() == 2
+    assert scores_of(evidence_of("whence comes the gone message", code, quoting), code).argmax() == 2
 
 
 @pytest.mark.parametrize("text", ["how are the records of a day measured", "what is it", "weigh", "?", "dogs", "=>"])
 def test_what_is_no_name_and_no_quotation_has_no_evidence(code: Index, text: str) -> None:
-    assert not evidence_of(text, code).scores.any()
+    assert not scores_of(evidence_of(text, code), code).any()
 
 
 def test_tests_lose_where_a_name_is_asked_for_and_not_where_tests_are(code: Index) -> None:
     aside = code.named(["place:aside"])["place:aside"]
-    assert evidence_of("Table.upsert", code).kept[aside].max() < 0.8
-    assert evidence_of("tests of Table.upsert", code).kept[aside].min() == 1
-    assert evidence_of("what is it", code).kept[aside].min() == 1
+    assert max(kept_of("Table.upsert", code, aside)) < 0.8
+    assert min(kept_of("tests of Table.upsert", code, aside)) == 1
+    assert min(kept_of("what is it", code, aside)) == 1
 
 
 def test_import_blocks_lose_unless_imports_are_asked_for(code: Index) -> None:
     imports = code.named(["place:imports"])["place:imports"]
-    assert evidence_of("sys path", code).kept[imports].max() == 0.5
-    assert evidence_of("import sys", code).kept[imports].min() == 1
+    assert max(kept_of("sys path", code, imports)) == 0.5
+    assert min(kept_of("import sys", code, imports)) == 1
 
 
 def test_what_is_filtered_out_has_none(code: Index) -> None:
-    scores = exact_evidence("Table.upsert", code, NO_HITS.numbers, np.zeros(code.size, np.bool_)).scores
-    assert not scores.any()
+    assert not scores_of(evidence_of("Table.upsert", code, within=np.zeros(code.size, np.bool_)), code).any()

@@ -18,7 +18,7 @@ from support import MemorySource, memory_parts, sync
 
 from nornweave.ask.search.combine import EXACT
 from nornweave.ask.search.exact import DEFINED, LEAST
-from nornweave.ask.search.query import read_query
+from nornweave.ask.search.query import read_query, statistics_of
 from nornweave.ask.search.retrievers import (
     RetrieverFinding,
     search_dense,
@@ -84,13 +84,18 @@ def found_paths(generation: Index, finding: RetrieverFinding) -> list[str]:
     return paths_of(generation, finding.hits.numbers)
 
 
+def weights_of(text: str, generation: Index, plan: PlanSettings = PLAIN) -> dict[str, float]:
+    query = read_query(text)
+    return term_weights(query, statistics_of(query, generation), plan)
+
+
 def sparse(text: str, generation: Index, plan: PlanSettings = PLAIN, within: Any = None) -> RetrieverFinding:
-    return search_sparse(term_weights(read_query(text), generation, plan), generation, plan, 10, within)
+    return search_sparse(weights_of(text, generation, plan), generation, plan, 10, within)
 
 
 def fulltext(text: str, generation: Index, within: Any = None, k: int = 10) -> RetrieverFinding:
     query = read_query(text)
-    return search_fulltext(query, term_weights(query, generation, PLAIN), generation, k, within)
+    return search_fulltext(query, weights_of(text, generation), generation, k, within)
 
 
 # Sparse
@@ -105,7 +110,7 @@ def saturated(times: int, length: int, average: float = 4) -> float:
 
 
 def test_idf_by_hand(animals: Index) -> None:
-    weights = term_weights(read_query("cat dog unicorn"), animals, PLAIN)
+    weights = weights_of("cat dog unicorn", animals)
     assert weights == pytest.approx({"cat": idf(1), "dog": idf(2), "unicorn": idf(0)})
     assert weights["dog"] == pytest.approx(math.log(1.6))
 
@@ -130,9 +135,8 @@ def test_a_word_that_is_nowhere_lowers_every_score(animals: Index) -> None:
 
 
 def test_function_words_count_for_less_by_the_plan(animals: Index) -> None:
-    query = read_query("the cat")
-    full = term_weights(query, animals, PLAIN)
-    less = term_weights(query, animals, PlanSettings(function_words=0.3))
+    full = weights_of("the cat", animals)
+    less = weights_of("the cat", animals, PlanSettings(function_words=0.3))
     assert less == pytest.approx({"the": 0.3 * full["the"], "cat": full["cat"]})
     none = PlanSettings(function_words=0, document_share=0)
     assert scores_of(sparse("the cat", animals, none)) == scores_of(sparse("cat", animals, none))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from nornweave.ask.search.query import words_of
 from nornweave.ask.search.records import RecallResponse, SearchSignals
-from nornweave.ask.search.signals import words_of
 from nornweave.core.text.legible import legible
 from nornweave.disagree.conflicts.model import Model
 

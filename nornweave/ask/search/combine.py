@@ -32,15 +32,23 @@ class Leg:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What else is known of every chunk of a generation.
+    """What else is known of the chunks of a generation.
 
     Attributes:
-        scores: of exact evidence, in [0, 1].
-        kept: the share of its score that a chunk keeps, in [0, 1]; less than 1 for tests and import blocks.
+        scores: of exact evidence, one per chunk, in [0, 1]; ``None`` where there is none.
+        kept: chunks, ascending, that keep only a share of their score, in [0, 1]: tests and import blocks.
     """
 
-    scores: Scores
-    kept: Scores
+    scores: Scores | None
+    kept: tuple[tuple[Numbers, float], ...] = ()
+
+    def kept_of(self, candidates: Numbers) -> NDArray[np.float64]:
+        """Return the share of its score that each candidate keeps."""
+        shares = np.ones(len(candidates), np.float32)
+        for chunks, share in self.kept:
+            places = np.minimum(np.searchsorted(chunks, candidates), len(chunks) - 1)
+            shares[chunks[places] == candidates] *= np.float32(share)
+        return shares.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,8 +186,12 @@ def _with(
     """Add exact evidence to what the legs give: ``(1 − (1 − Σ parts) · (1 − evidence)) · kept``."""
     if evidence is None:
         return parts
-    kept = evidence.kept[candidates].astype(np.float64)
-    exact = (1 - np.minimum(_summed(parts, len(candidates)), 1)) * evidence.scores[candidates]
+    exact = np.zeros(len(candidates), np.float64)
+    if evidence.scores is not None:
+        exact = (1 - np.minimum(_summed(parts, len(candidates)), 1)) * evidence.scores[candidates]
+    if not evidence.kept:
+        return {**parts, EXACT: exact}
+    kept = evidence.kept_of(candidates)
     return {**{name: part * kept for name, part in parts.items()}, EXACT: exact * kept}
 
 

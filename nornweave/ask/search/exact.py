@@ -13,22 +13,19 @@ next to no evidence, however it is written, and an error message has much, whate
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
+from functools import reduce
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nornweave.ask.search.combine import Evidence
-from nornweave.core.text.analyzer import FUNCTION_TERMS, FUNCTION_WORDS, pair_key, sequence
-from nornweave.core.text.index_fields import ASIDE, IMPORTS, folded, is_identifier
+from nornweave.ask.search.query import Query, TermStatistics, Word
+from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
+from nornweave.core.text.index_fields import ASIDE, IMPORTS
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores
-
-# What stands further back in a long query is pasted text, which shows before.
-MAX_WORDS, MAX_TERMS = 32, 64
 
 # Fitted on click, mux, commander.js, gson, got and xsv, and held against the judged sets (docs/recall.md).
 DEFINED = 0.9
@@ -39,8 +36,8 @@ OTHER_SPELLING = 0.9
 """Share for a name in another case or with other separators."""
 MISSPELLED, MIN_MISSPELLED = 0.8, 5
 """Share for a name that one letter parts from the query's, and from how many letters on that is looked for."""
-IN_SENTENCE, SENTENCE_WORDS = 0.6, 4
-"""Share for a name that a sentence of so many words holds as an ordinary word ("set", "payments")."""
+IN_SENTENCE = 0.6
+"""Share for a name that a sentence holds as an ordinary word ("set", "payments")."""
 BESIDE_QUALIFIED = 0.6
 """Share for a class or another member of its name, where the query names a class and a member of it."""
 FUNCTION_SHARE, UNKNOWN_SHARE, VALUE_SHARE = 0.15, 0.25, 0.15
@@ -58,101 +55,69 @@ LEAST = 0.25
 ASIDE_SHARE, IMPORT_SHARE = 0.3, 0.5
 """What tests and examples lose where there is full evidence, and import blocks always."""
 
-_WORD = re.compile(r"[\w$]+(?:-[\w$]+)*")
-_QUALIFIED = re.compile(r"([\w$]+)(?:\.|::|->|#)(?=([\w$]+))")
-_CAPITALISED = re.compile(r"[A-Z][a-z]")
+_ROUNDING = 1 - 1e-5
+"""Bounds are compared with a little less: they are summed in another order."""
 _ASIDE_TERMS = frozenset(sequence("test spec example benchmark fixture mock"))
 _IMPORT_TERMS = frozenset(sequence("import"))
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word of a query that may name something.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Searched:
+    """What evidence is looked for with.
 
     Attributes:
-        written: as it stands there.
-        spelled: what spellings of it have in common.
-        is_name: it is written as names are, or the query is no sentence.
+        known: lookup key → chunks, of what the query may name.
+        reach: the logarithm of the number of chunks: what rarity is measured by.
     """
 
-    written: str
-    spelled: str
-    is_name: bool
+    query: Query
+    statistics: TermStatistics
+    generation: Index
+    known: Mapping[str, Numbers]
+    reach: float
 
-    @property
-    def whole(self) -> str:
-        """Return the word as the index holds it beside its parts."""
-        return self.written.lower()
+    def rarity(self, chunks: int) -> float:
+        """Return how rare it is that so many chunks have something, in [0, 1]."""
+        return 1 - math.log(chunks) / self.reach
 
-    @property
-    def is_function_word(self) -> bool:
-        """Tell whether the word shapes the sentence only."""
-        return self.whole in FUNCTION_WORDS
-
-
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """What a query may name or quote.
-
-    Attributes:
-        words: distinct by spelling.
-        terms: of the analyzer, in order.
-        values: those that an error message may carry and its source does not have: numbers, paths.
-    """
-
-    words: tuple[Word, ...]
-    terms: tuple[str, ...]
-    values: frozenset[str]
+    def nothing(self) -> Scores:
+        """Return scores of 0."""
+        return np.zeros(self.generation.size, np.float32)
 
 
-@lru_cache(maxsize=256)
-def read_wording(text: str) -> Wording:
-    """Read a query for what it may name or quote, once for all domains."""
-    found = _WORD.findall(text)[:MAX_WORDS]
-    qualified = {folded(part) for match in _QUALIFIED.finditer(text) for part in match.groups()}
-    words: dict[str, Word] = {}
-    for place, word in enumerate(found):
-        spelled = folded(word)
-        name = len(found) < SENTENCE_WORDS or spelled in qualified or is_identifier(word)
-        capitalised = place > 0 and _CAPITALISED.search(word) is not None
-        if spelled:
-            words.setdefault(spelled, Word(word, spelled, name or capitalised))
-    terms = tuple(sequence(text)[:MAX_TERMS])
-    in_paths = {term for token in text.split()[:MAX_TERMS] if "/" in token for term in sequence(token)}
-    numbers = {term for term in terms if len(term) == 1 or not term.isalpha()}
-    return Wording(tuple(words.values()), terms, frozenset(numbers | in_paths))
-
-
-def exact_evidence(text: str, generation: Index, quoting: Numbers, within: Mask | None = None) -> Evidence:
+def exact_evidence(
+    query: Query, statistics: TermStatistics, generation: Index, quoting: Numbers, within: Mask | None = None
+) -> Evidence:
     """Return the evidence for every chunk of a generation.
 
     Args:
-        text: the query.
+        query: what is asked.
+        statistics: of its terms in the generation.
         generation: open.
         quoting: chunks that hold a phrase which the query has in quotation marks, word for word.
         within: which chunks may be found.
     """
-    wording, reach = read_wording(text), math.log(generation.chunk_count + 1) or 1.0
-    scores = np.maximum(_defining(wording, generation, reach), _saying(wording, generation, reach))
-    _raise(scores, quoting, SAID, reach)
-    scores = (np.maximum(scores - LEAST, 0) / (1 - LEAST)).astype(np.float32)
-    places = generation.named((ASIDE, IMPORTS))
-    kept = np.ones(generation.size, np.float32)
-    if ASIDE in places and _ASIDE_TERMS.isdisjoint(wording.terms):
-        kept[places[ASIDE]] -= ASIDE_SHARE * float(scores.max(initial=0))
-    if IMPORTS in places and _IMPORT_TERMS.isdisjoint(wording.terms):
-        kept[places[IMPORTS]] *= IMPORT_SHARE
-    return Evidence(scores if within is None else scores * within, kept)
+    known = generation.named((ASIDE, IMPORTS, *query.names))
+    searched = _Searched(query, statistics, generation, known, math.log(statistics.count + 1) or 1.0)
+    proven = [each for each in (_defining(searched), _saying(searched)) if each is not None]
+    if len(quoting):
+        proven.append(searched.nothing())
+        _raise(proven[-1], quoting, SAID, searched)
+    scores = None
+    if proven:
+        scores = (np.maximum(reduce(np.maximum, proven) - LEAST, 0) / (1 - LEAST)).astype(np.float32)
+    kept = []
+    if ASIDE in known and scores is not None and _ASIDE_TERMS.isdisjoint(query.in_order):
+        kept.append((known[ASIDE], float(1 - np.float32(ASIDE_SHARE * float(scores.max(initial=0))))))
+    if IMPORTS in known and _IMPORT_TERMS.isdisjoint(query.in_order):
+        kept.append((known[IMPORTS], IMPORT_SHARE))
+    return Evidence(scores if scores is None or within is None else scores * within, tuple(kept))
 
 
-def _idf(frequency: int, count: int) -> float:
-    return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
-
-
-def _raise(scores: Scores, chunks: Numbers, most: float, reach: float, coverage: float = 1.0) -> None:
+def _raise(scores: Scores, chunks: Numbers, most: float, searched: _Searched, coverage: float = 1.0) -> None:
     """Raise the evidence of some chunks to ``most · rarity · coverage``; the fewer they are, the rarer."""
     if len(chunks):
-        scores[chunks] = np.maximum(scores[chunks], most * (1 - math.log(len(chunks)) / reach) * coverage)
+        scores[chunks] = np.maximum(scores[chunks], most * searched.rarity(len(chunks)) * coverage)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,107 +129,165 @@ class _Defined:
     most: float
 
 
-def _defining(wording: Wording, generation: Index, reach: float) -> Scores:
-    """Weigh what each chunk defines of what the query names."""
-    scores = np.zeros(generation.size, np.float32)
-    asked = [word for word in wording.words if not word.is_function_word]
-    known = generation.named([f"{field}:{word.spelled}" for word in asked for field in ("defines", "owner")])
-    frequencies = generation.document_frequencies({word.whole for word in wording.words})
-    unknown = {word for word in asked if not frequencies[word.whole]}
-    defined = [each for word in asked if (each := _definers(word, known, word in unknown, generation)) is not None]
+def _defining(searched: _Searched) -> Scores | None:
+    """Weigh what each chunk defines of what the query names; ``None`` where that proves nothing."""
+    statistics, known = searched.statistics, searched.known
+    asked = [word for word in searched.query.words if not word.is_function_word]
+    unknown = {word for word in asked if not statistics.frequencies[word.whole]}
+    if not _may_define(asked, unknown, searched):
+        return None
+    defined = [each for word in asked if (each := _definers(word, word in unknown, searched)) is not None]
     if not defined:
-        return scores
+        return None
     explained = {each.word for each in defined} | {word for word in asked if f"owner:{word.spelled}" in known}
-    shares = {
-        word: FUNCTION_SHARE if word.is_function_word else UNKNOWN_SHARE if word in unknown - explained else 1.0
-        for word in wording.words
+    weights = _weights(searched, unknown - explained)
+    return _weighed(defined, weights, searched)
+
+
+def _weights(searched: _Searched, unexplained: Collection[Word]) -> dict[Word, float]:
+    """Return what each word of the query counts for."""
+    idf = searched.statistics.idf
+    return {
+        word: idf[word.whole]
+        * (FUNCTION_SHARE if word.is_function_word else UNKNOWN_SHARE if word in unexplained else 1.0)
+        for word in searched.query.words
     }
-    weights = {word: share * _idf(frequencies[word.whole], generation.chunk_count) for word, share in shares.items()}
-    return _weighed(defined, known, weights, generation, reach)
 
 
-def _definers(word: Word, known: Mapping[str, Numbers], is_unknown: bool, generation: Index) -> _Defined | None:
-    chunks = known.get(f"defines:{word.spelled}")
+def _may_define(asked: Sequence[Word], unknown: Collection[Word], searched: _Searched) -> bool:
+    """Tell whether a definition may count for more than chance: most words of a sentence are too small a part of it.
+
+    The bound takes the word for known, alone or with the heaviest class beside it, and all others for as light as they
+    can be.
+    """
+    known, idf = searched.known, searched.statistics.idf
+    light = _weights(searched, unknown)
+    rest = math.fsum(light.values())
+    owners = {word: idf[word.whole] for word in asked if f"owner:{word.spelled}" in known}
+    for word in asked:
+        chunks, weight = known.get(f"defines:{word.spelled}"), idf[word.whole]
+        if chunks is None and not _may_be_misspelt(word, word in unknown):
+            continue
+        rarity = 1.0 if chunks is None else searched.rarity(len(chunks))
+        whole = rest - light[word] + weight
+        coverage = (weight / whole if whole else 1.0) ** NAME_POWER * rarity * (1 if word.is_name else IN_SENTENCE)
+        for owner, heavy in owners.items():
+            if owner != word:
+                both = min(1.0, (weight + heavy) / (whole - light[owner] + heavy)) ** QUALIFIED_POWER
+                coverage = max(coverage, both * (1.0 if word.is_name or owner.is_name else IN_SENTENCE))
+        if DEFINED * coverage > LEAST * _ROUNDING:
+            return True
+    return False
+
+
+def _may_be_misspelt(word: Word, is_unknown: bool) -> bool:
+    return is_unknown and word.is_name and len(word.spelled) >= MIN_MISSPELLED
+
+
+def _definers(word: Word, is_unknown: bool, searched: _Searched) -> _Defined | None:
+    chunks = searched.known.get(f"defines:{word.spelled}")
     if chunks is not None:
         return _Defined(word, chunks, DEFINED)
-    if is_unknown and word.is_name and len(word.spelled) >= MIN_MISSPELLED:
-        chunks = generation.named_nearly("defines", word.spelled)
-    return _Defined(word, chunks, DEFINED * MISSPELLED) if chunks is not None and len(chunks) else None
+    if not _may_be_misspelt(word, is_unknown):
+        return None
+    chunks = searched.generation.named_nearly("defines", word.spelled)
+    return _Defined(word, chunks, DEFINED * MISSPELLED) if len(chunks) else None
 
 
-def _weighed(
-    defined: Sequence[_Defined],
-    known: Mapping[str, Numbers],
-    weights: Mapping[Word, float],
-    generation: Index,
-    reach: float,
-) -> Scores:
+def _weighed(defined: Sequence[_Defined], weights: Mapping[Word, float], searched: _Searched) -> Scores:
     """Weigh names alone, and with the class, module or package that the query names as well."""
-    alone, qualified = np.zeros(generation.size, np.float32), np.zeros(generation.size, np.float32)
-    written = generation.named([f"spelled:{each.word.written}" for each in defined])
+    known, alone, qualified = searched.known, searched.nothing(), searched.nothing()
     whole = math.fsum(weights.values()) or 1.0
     for each in defined:
         word, most = each.word, each.most * (1.0 if each.word.is_name else IN_SENTENCE)
-        _raise(alone, each.chunks, most, reach, (weights[word] / whole) ** NAME_POWER)
+        _raise(alone, each.chunks, most, searched, (weights[word] / whole) ** NAME_POWER)
         for owner, weight in weights.items():
             owned = known.get(f"owner:{owner.spelled}") if owner != word else None
             if owned is not None:
                 both = np.intersect1d(each.chunks, owned, assume_unique=True)
                 most = each.most * (1.0 if word.is_name or owner.is_name else IN_SENTENCE)
-                _raise(qualified, both, most, reach, min(1.0, (weights[word] + weight) / whole) ** QUALIFIED_POWER)
-        exactly = written.get(f"spelled:{word.written}", each.chunks[:0])
+                coverage = min(1.0, (weights[word] + weight) / whole) ** QUALIFIED_POWER
+                _raise(qualified, both, most, searched, coverage)
+        exactly = known.get(f"spelled:{word.written}", each.chunks[:0])
         other = np.setdiff1d(each.chunks, exactly, assume_unique=True)
         alone[other] *= OTHER_SPELLING
         qualified[other] *= OTHER_SPELLING
     return np.maximum(alone * BESIDE_QUALIFIED if qualified.any() else alone, qualified)
 
 
-def _saying(wording: Wording, generation: Index, reach: float) -> Scores:
-    """Weigh the runs of neighbouring words that each chunk has in common with the query."""
-    terms = wording.terms
-    frequencies = generation.document_frequencies(set(terms))
+def _saying(searched: _Searched) -> Scores | None:
+    """Weigh the runs of neighbouring words that each chunk shares with the query; ``None`` where all are chance."""
+    query, statistics = searched.query, searched.statistics
 
     def weight(term: str) -> float:
-        value = term in wording.values or not frequencies[term]
-        share = FUNCTION_SHARE if term in FUNCTION_TERMS else VALUE_SHARE if value else 1.0
-        return share * _idf(frequencies[term], generation.chunk_count)
+        is_value = term in query.values or not statistics.frequencies[term]
+        return (FUNCTION_SHARE if term in FUNCTION_TERMS else VALUE_SHARE if is_value else 1.0) * statistics.idf[term]
 
-    weights = [weight(term) for term in terms]
-    covered, longest = _runs(terms, weights, generation)
-    best, whole = float(covered.max(initial=0)), math.fsum(weights)
-    if not best or not whole:
-        return covered
-    rarity = 1 - math.log(np.count_nonzero(covered >= ALIKE * best)) / reach
+    weights = [weight(term) for term in query.in_order]
+    whole = math.fsum(weights)
+    held = searched.generation.paired({key for _, key in query.neighbours})
+    if not held or not whole:
+        return None
+    runs = _Runs([(place, held.get(key)) for place, key in query.neighbours], weights)
+    bounds = runs.bounds(searched.generation.size)
+    # A chunk whose pairs weigh less than a run must, and less than a long one, is not looked at.
+    least = min(whole * math.sqrt(LEAST / SAID), LONG_RUN) * _ROUNDING
+    chunks = np.flatnonzero(bounds >= least).astype(np.int32)
+    if not len(chunks):
+        return None
+    covered, longest = runs.weigh(chunks)
+    alike = ALIKE * float(covered.max()) * _ROUNDING
+    if alike < least:  # those that are nearly as good tell how rare the best are
+        chunks = np.flatnonzero(bounds >= alike).astype(np.int32)
+        covered, longest = runs.weigh(chunks)
+    rarity = searched.rarity(int(np.count_nonzero(covered >= ALIKE * float(covered.max()))))
+    scores = searched.nothing()
     power = RUN_POWER / np.maximum(1, longest / LONG_RUN)
-    scores: Scores = (SAID * rarity * np.minimum(covered / whole, 1) ** power).astype(np.float32)
+    scores[chunks] = SAID * rarity * np.minimum(covered / whole, 1) ** power
     return scores
 
 
-def _runs(terms: Sequence[str], weights: Sequence[float], generation: Index) -> tuple[Scores, Scores]:
-    """Return the weight of the words that stand in runs in each chunk, longer runs fuller, and of its heaviest run.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Runs:
+    """Runs of neighbouring words.
 
     Word pairs have no places in the index: neighbouring pairs that a chunk has are taken for a run, which they nearly
     always are. Between two function words there is no pair, and a run goes on.
+
+    Attributes:
+        pairs: the place of each pair's first word in the query, and the chunks that hold it, ascending.
+        weights: of the words of the query.
     """
-    covered, longest, mass, length = np.zeros((4, generation.size), np.float32)
-    reached = np.full(generation.size, -1, np.int32)
-    pairs = [
-        (place, pair_key(pair))
-        for place, pair in enumerate(pairwise(terms))
-        if pair[0] not in FUNCTION_TERMS or pair[1] not in FUNCTION_TERMS
-    ]
-    held = generation.paired({key for _, key in pairs})
-    for step, (place, key) in enumerate(pairs, 1):
-        chunks = held.get(key)
-        if chunks is None:
-            continue
-        broken = chunks[reached[chunks] != step - 1]
-        covered[broken] += mass[broken] * (1 - SHORT_RUN ** length[broken])
-        longest[broken] = np.maximum(longest[broken], mass[broken])
-        length[broken], mass[broken] = 0, weights[place]
-        length[chunks] += 1
-        mass[chunks] += weights[place + 1]
-        reached[chunks] = step
-    complete = length == len(pairs)
-    covered += mass * (1 - SHORT_RUN ** (length + complete))
-    return covered, np.maximum(longest, mass)
+
+    pairs: Sequence[tuple[int, Numbers | None]]
+    weights: Sequence[float]
+
+    def bounds(self, size: int) -> NDArray[np.float64]:
+        """Return what the words of all pairs of each chunk weigh: no run in it weighs more."""
+        held = [
+            (chunks, self.weights[place] + self.weights[place + 1])
+            for place, chunks in self.pairs
+            if chunks is not None
+        ]
+        weights = np.repeat([weight for _, weight in held], [len(chunks) for chunks, _ in held])
+        return np.asarray(np.bincount(np.concatenate([chunks for chunks, _ in held]), weights, size), np.float64)
+
+    def weigh(self, chunks: Numbers) -> tuple[Scores, Scores]:
+        """Return the weight of the words that stand in runs in some chunks, longer runs fuller, and of the heaviest."""
+        covered, longest, mass, length = np.zeros((4, len(chunks)), np.float32)
+        reached = np.full(len(chunks), -1, np.int32)
+        for step, (place, holding) in enumerate(self.pairs, 1):
+            if holding is None:
+                continue
+            places = np.minimum(np.searchsorted(holding, chunks), len(holding) - 1)
+            having = np.flatnonzero(holding[places] == chunks)
+            broken = having[reached[having] != step - 1]
+            covered[broken] += mass[broken] * (1 - SHORT_RUN ** length[broken])
+            longest[broken] = np.maximum(longest[broken], mass[broken])
+            length[broken], mass[broken] = 0, self.weights[place]
+            length[having] += 1
+            mass[having] += self.weights[place + 1]
+            reached[having] = step
+        complete = length == len(self.pairs)
+        covered += mass * (1 - SHORT_RUN ** (length + complete))
+        return covered, np.maximum(longest, mass)

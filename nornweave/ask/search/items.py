@@ -7,9 +7,13 @@ from datetime import datetime
 from types import MappingProxyType
 
 from nornweave.ask.search.passage_url import passage_url
-from nornweave.ask.search.records import Citation, RecallItem
+from nornweave.ask.search.records import Citation, Explanation, RecallItem, SourceScore
+from nornweave.ask.search.search import SearchContext
 from nornweave.core.types import Domain, Metadata, aware
+from nornweave.index.port import Vectors
 from nornweave.index.records import StoredChunk
+
+NO_SOURCES: Mapping[str, SourceScore] = MappingProxyType({})
 
 # Where the chunks of a domain say when they were said or published. When their file changed says nothing about that.
 _DATED_BY: Mapping[str, str] = MappingProxyType(
@@ -49,14 +53,26 @@ def citation_of(domain: Domain, chunk: StoredChunk, verified_at: datetime | None
     )
 
 
-def item_of(domain: Domain, chunk: StoredChunk, score: float, verified_at: datetime | None) -> RecallItem:
-    """Return a chunk as an item with this score; which retrieval sources found it is not known yet."""
+def item_of(
+    context: SearchContext,
+    chunk: StoredChunk,
+    score: float,
+    *,
+    sources: Mapping[str, SourceScore] = NO_SOURCES,
+    rerank_score: float | None = None,
+    explanation: Explanation | None = None,
+    vector: Vectors | None = None,
+) -> RecallItem:
+    """Return a chunk as an item with this score, and what is known of how it was found."""
     return RecallItem(
         chunk_id=chunk.chunk_id,
         content=chunk.content,
         score=score,
-        citation=citation_of(domain, chunk, verified_at),
-        sources={},
+        citation=citation_of(context.domain, chunk, context.verified.at(chunk.source_id, chunk.path)),
+        sources=sources,
+        rerank_score=rerank_score,
         metadata=chunk.metadata,
+        explanation=explanation,
         facts=chunk.facts,
+        vector=vector,
     )

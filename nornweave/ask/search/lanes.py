@@ -24,48 +24,64 @@ T = TypeVar("T")
 class Lanes:
     """Runs the work of several agents; every method may be called from any thread.
 
-    Agents of this process compute, and one thread of an interpreter computes at a time: four threads that answer one
-    question take a quarter longer than one, because they hand the interpreter to each other hundreds of times. So they
-    take turns. If one keeps the others waiting, another thread goes on with the next, and from then on the slow one has
-    threads of its own, until it is quick again: an agent that hangs holds only its own threads. Agents elsewhere always
-    have their own.
+    Agents of this process compute, and one thread of an interpreter computes at a time: threads that do so at once hand
+    it to each other thousands of times a second. So the agents of a question take turns in one of a few threads, which
+    all questions share. If one keeps the next ones waiting, a thread of the next goes on with them, and the shared
+    threads are replaced. From then on the slow one has threads of its own, until it is quick again: an agent that hangs
+    holds only its own threads. Agents elsewhere always have their own.
     """
 
-    def __init__(self, threads: Callable[[Place], Executor]) -> None:
-        """Store what returns the threads of an agent."""
+    def __init__(self, threads: Callable[[Place], Executor], shared: Callable[[], Executor]) -> None:
+        """Store what returns the threads of an agent, and what makes those that quick agents share."""
         self._threads = threads
+        self._make_shared = shared
+        self._shared = shared()
+        self._replaced = 0
         self._slow: set[Place] = set()
+
+    def close(self) -> None:
+        """Let the running questions end."""
+        self._shared.shutdown(wait=True)
 
     def run(self, tasks: Mapping[P, Callable[[], T]], timeout_s: float | None = None) -> dict[P, Future[T]]:
         """Run the tasks of some agents; return when all have ended or the time is over, in their order."""
         futures: dict[P, Future[T]] = {place: Future() for place in tasks}
-        quick = [place for place in tasks if isinstance(place, Domain) and place not in self._slow]
-        line: deque[P] = deque(quick)
-
-        def start(places: deque[P]) -> None:
-            """Let a thread of the first one's work for all of them."""
-            for first in tuple(places)[:1]:
-                # In a copy of the context: what is logged in another thread is still of this request.
-                self._threads(first).submit(copy_context().run, self._work, places, tasks, futures)
-
+        replaced, line = self._replaced, deque(place for place in tasks if self._is_quick(place))
         for place in tasks:
-            if place not in quick:
-                start(deque([place]))
-        start(line)
+            if place not in line:
+                self._start(self._threads(place), deque([place]), tasks, futures)
+        if line:
+            self._start(self._shared, line, tasks, futures)
         until = math.inf if timeout_s is None else time.monotonic() + timeout_s
         patience = PATIENCE_S if timeout_s is None else min(PATIENCE_S, timeout_s / 4)
         ended = 0
         while True:
             left = max(0.0, until - time.monotonic())
             done, waiting = wait(futures.values(), min(left, patience))
-            is_over = not waiting or left <= patience
-            if waiting and (is_over or len(done) == ended):
-                self._slow.update(place for place, future in futures.items() if future.running())
-            if is_over:
+            is_stuck = len(done) == ended and any(futures[place].running() for place in tasks)
+            if waiting and (is_stuck or left <= patience):
+                self._slow.update(place for place in tasks if futures[place].running())
+            if not waiting or left <= patience:
                 return futures
-            if len(done) == ended:
-                start(line)
+            if is_stuck and self._replaced == replaced:
+                self._shared, self._replaced = self._make_shared(), replaced + 1
+            if len(done) == ended and self._replaced > replaced:
+                for first in tuple(line)[:1]:
+                    self._start(self._threads(first), line, tasks, futures)
             ended = len(done)
+
+    def _is_quick(self, place: Place) -> bool:
+        return isinstance(place, Domain) and place not in self._slow
+
+    def _start(
+        self,
+        executor: Executor,
+        line: deque[P],
+        tasks: Mapping[P, Callable[[], T]],
+        futures: Mapping[P, Future[T]],
+    ) -> None:
+        """Let a thread work through a line, in a copy of the context: what it logs is still of this request."""
+        executor.submit(copy_context().run, self._work, line, tasks, futures)
 
     def _work(self, line: deque[P], tasks: Mapping[P, Callable[[], T]], futures: Mapping[P, Future[T]]) -> None:
         while line:

@@ -2,18 +2,51 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from nornweave.core.errors import QueryError
 from nornweave.core.text import analyzer
-from nornweave.core.text.index_fields import asked_keys
+from nornweave.core.text.analyzer import FUNCTION_TERMS, FUNCTION_WORDS
+from nornweave.core.text.index_fields import asked_keys, folded, is_identifier
+from nornweave.index.index import Index
 
 MAX_CHARACTERS = 4096
 MAX_TOP_K = 100
 
+# What stands further back in a long query is pasted text, which shows before.
+MAX_WORDS, MAX_IN_ORDER = 32, 64
+# From so many words on a query is a sentence, whose ordinary words name nothing.
+SENTENCE_WORDS = 4
+
 _QUOTED = re.compile(r'"([^"\n]{1,512})"|`([^`\n]{1,512})`|“([^”\n]{1,512})”')
+_WORD = re.compile(r"[\w$]+(?:-[\w$]+)*")
+_QUALIFIED = re.compile(r"(?<![\w$])([\w$]+)(?:\.|::|->|#)(?=([\w$]+))")
+_CAPITALISED = re.compile(r"[A-Z][a-z]")
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a query that may name something.
+
+    Attributes:
+        written: as it stands there.
+        spelled: what spellings of it have in common.
+        is_name: it is written as names are, or the query is no sentence.
+        whole: as the index holds it beside its parts.
+        is_function_word: it shapes the sentence only.
+    """
+
+    written: str
+    spelled: str
+    is_name: bool
+    whole: str
+    is_function_word: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,29 +56,105 @@ class Query:
     Attributes:
         text: as asked.
         terms: distinct terms of the analyzer.
-        pairs: distinct neighbours among them.
+        pairs: distinct neighbours among them → the key of the pair in the index.
         phrases: what stands in quotation marks or backticks.
         keys: what it may mean by name (``fields``).
+        words: those that may name something, distinct by spelling.
+        names: what the index is asked for about them.
+        in_order: the terms as they follow each other.
+        neighbours: where the first of two neighbours stands among them, and the key of the pair in the index.
+        values: those of them that an error message may carry and its source does not have: numbers, paths.
+        meaning: the words that carry meaning → their terms: the whole, then its parts.
+        vocabulary: all terms and words, which are counted in each domain.
     """
 
     text: str
     terms: tuple[str, ...]
-    pairs: tuple[tuple[str, str], ...]
+    pairs: Mapping[tuple[str, str], int]
     phrases: tuple[str, ...]
     keys: tuple[str, ...]
+    words: tuple[Word, ...]
+    names: tuple[str, ...]
+    in_order: tuple[str, ...]
+    neighbours: tuple[tuple[int, int], ...]
+    values: frozenset[str]
+    meaning: Mapping[str, tuple[str, ...]]
+    vocabulary: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TermStatistics:
+    """What a domain says of the terms of a query: chunks that hold each, its idf, and how many chunks there are."""
+
+    frequencies: Mapping[str, int]
+    idf: Mapping[str, float]
+    count: int
 
 
 @lru_cache(maxsize=256)
 def read_query(text: str) -> Query:
     """Analyze a query, once for all domains that are asked."""
     phrases = tuple(phrase for found in _QUOTED.findall(text) if (phrase := "".join(found).strip()))
+    terms, in_order = analyzer.query_terms(text), analyzer.sequence(text)
+    words, meaning = _names_in(text), words_of(text)
+    asked = [word for word in words if not word.is_function_word]
+    followed = enumerate(pairwise(in_order[:MAX_IN_ORDER]))
+    in_paths = {term for token in text.split()[:MAX_IN_ORDER] if "/" in token for term in analyzer.sequence(token)}
     return Query(
         text=text,
-        terms=tuple(analyzer.query_terms(text)),
-        pairs=tuple(sorted(analyzer.word_pairs(analyzer.sequence(text)))),
+        terms=tuple(terms),
+        pairs={pair: analyzer.pair_key(pair) for pair in sorted(analyzer.word_pairs(in_order))},
         phrases=phrases,
         keys=tuple(sorted(asked_keys(text))),
+        words=words,
+        names=tuple(f"{field}:{word.spelled}" for word in asked for field in ("defines", "owner"))
+        + tuple(f"spelled:{word.written}" for word in asked),
+        in_order=tuple(in_order[:MAX_IN_ORDER]),
+        neighbours=tuple((place, analyzer.pair_key(pair)) for place, pair in followed if not {*pair} <= FUNCTION_TERMS),
+        values=frozenset(term for term in in_order if len(term) == 1 or not term.isalpha()) | in_paths,
+        meaning=meaning,
+        vocabulary=frozenset(terms).union(in_order, (word.whole for word in words), *meaning.values()),
     )
+
+
+def _names_in(text: str) -> tuple[Word, ...]:
+    """Return the words of a query that may name something, distinct by spelling."""
+    found = _WORD.findall(text)[:MAX_WORDS]
+    qualified = {folded(part) for match in _QUALIFIED.finditer(text) for part in match.groups()}
+    words: dict[str, Word] = {}
+    for place, word in enumerate(found):
+        spelled, whole = folded(word), word.lower()
+        is_name = len(found) < SENTENCE_WORDS or spelled in qualified or is_identifier(word)
+        is_capitalised = place > 0 and _CAPITALISED.search(word) is not None
+        if spelled:
+            words.setdefault(spelled, Word(word, spelled, is_name or is_capitalised, whole, whole in FUNCTION_WORDS))
+    return tuple(words.values())
+
+
+@lru_cache(maxsize=256)
+def words_of(text: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the distinct words of a text that carry meaning, each with its terms: the whole, then its parts."""
+    spans: dict[tuple[int, int], list[str]] = {}
+    word = (0, 0)
+    for term, start, end in analyzer.occurrences(text):
+        if start >= word[1]:
+            word = (start, end)
+        spans.setdefault(word, []).append(term)
+    words = {text[start:end]: tuple(terms) for (start, end), terms in spans.items()}
+    return {word: terms for word, terms in words.items() if terms[0] not in FUNCTION_TERMS}
+
+
+def statistics_of(query: Query, generation: Index) -> TermStatistics:
+    """Count the terms of a query in a domain.
+
+    ``idf(t) = ln(1 + (N - n(t) + 0.5) / (n(t) + 0.5))``, which is never negative.
+
+    Source: Robertson & Zaragoza 2009; the 1 + as in Lucene.
+    """
+    count = generation.chunk_count
+    frequencies = generation.document_frequencies(query.vocabulary)
+    idf = {term: math.log(1 + (count - held + 0.5) / (held + 0.5)) for term, held in frequencies.items()}
+    return TermStatistics(frequencies, idf, count)
 
 
 def check_query(text: str, top_k: int) -> None:
@@ -58,7 +167,7 @@ def check_query(text: str, top_k: int) -> None:
         raise QueryError("query", "blank; ask something, 1 to 4,096 characters")
     if len(text) > MAX_CHARACTERS:
         raise QueryError("query", f"{len(text):,} characters; allowed are 1 to {MAX_CHARACTERS:,}")
-    if "\0" in text or any(0xD800 <= ord(character) <= 0xDFFF for character in text):
+    if _NO_TEXT.search(text):
         raise QueryError("query", "holds a NUL or half a surrogate pair; expected Unicode text")
     if not 1 <= top_k <= MAX_TOP_K:
         raise QueryError("top_k", f"{top_k}; allowed are 1 to {MAX_TOP_K}")

@@ -27,7 +27,7 @@ class QueryEncoder:
         """Store how it is loaded, once; the agent's name is for the log."""
         self._load = load
         self._agent_id = agent_id
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=f"encode-{agent_id}")
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=f"dense-{agent_id}")
         self._lock = threading.Lock()
         self._memo: QueryMemo | None = None
         self.problem: str | None = None

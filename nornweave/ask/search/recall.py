@@ -10,6 +10,7 @@ import numpy as np
 from nornweave.ask.search.combine import Ranking
 from nornweave.ask.search.expanded_search import ExpandedOutcome, search_expanded
 from nornweave.ask.search.items import citation_of
+from nornweave.ask.search.query import read_query
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Placed, RecallResponse
 from nornweave.ask.search.search import SearchContext
@@ -58,7 +59,7 @@ def recall_from(
         stages=_stages(question, searched, context) if question.trace else {},
         calibrated=context.plan.combine == "convex",
         encoder=generation.meta.get("encoder"),
-        signals=signals_of(question.text, first, items, context),
+        signals=signals_of(read_query(question.text), first, items, context),
     )
 
 

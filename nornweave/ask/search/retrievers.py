@@ -18,7 +18,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from nornweave.ask.search.query import Query
+from nornweave.ask.search.query import Query, TermStatistics
 from nornweave.config import PlanSettings
 from nornweave.core.text.analyzer import FUNCTION_TERMS, pair_key, sequence, word_pairs
 from nornweave.index.index import Index
@@ -44,17 +44,10 @@ class RetrieverFinding:
     vector: Vectors | None = None
 
 
-def term_weights(query: Query, generation: Index, plan: PlanSettings) -> dict[str, float]:
-    """Return the weight of each query term: its idf, reduced for function words.
-
-    ``idf(t) = ln(1 + (N - n(t) + 0.5) / (n(t) + 0.5))``, which is never negative.
-
-    Source: Robertson & Zaragoza 2009; the 1 + as in Lucene.
-    """
-    count = generation.chunk_count
+def term_weights(query: Query, statistics: TermStatistics, plan: PlanSettings) -> dict[str, float]:
+    """Return the weight of each query term: its idf, reduced for function words."""
     return {
-        term: math.log(1 + (count - frequency + 0.5) / (frequency + 0.5)) * _factor(term, plan)
-        for term, frequency in generation.document_frequencies(query.terms).items()
+        term: statistics.idf[term] * (plan.function_words if term in FUNCTION_TERMS else 1.0) for term in query.terms
     }
 
 
@@ -81,10 +74,7 @@ def search_fulltext(
     query: Query, weights: Mapping[str, float], generation: Index, k: int, within: Mask | None
 ) -> RetrieverFinding:
     """Find chunks with the same neighbouring words, and quoted phrases."""
-    pairs = {
-        pair_key(pair): weights.get(pair[0], 0) + weights.get(pair[1], 0)
-        for pair in query.pairs
-    }  # fmt: skip
+    pairs = {key: weights.get(pair[0], 0) + weights.get(pair[1], 0) for pair, key in query.pairs.items()}
     bound = math.fsum(pairs.values())
     scores = np.zeros(generation.size, np.float32)
     for pair, chunks in generation.paired(pairs if bound else ()).items():
@@ -121,10 +111,6 @@ def _finding(scores: Scores, k: int, within: Mask | None) -> RetrieverFinding:
     if within is not None:
         scores *= within
     return RetrieverFinding(found(scores, k), scores)
-
-
-def _factor(term: str, plan: PlanSettings) -> float:
-    return plan.function_words if term in FUNCTION_TERMS else 1.0
 
 
 def _holding_phrase(phrase: str, generation: Index, within: Mask | None) -> Numbers:

@@ -21,7 +21,7 @@ from nornweave.ask.search.combine import (
     reciprocal_rank_fusion,
 )
 from nornweave.ask.search.exact import exact_evidence
-from nornweave.ask.search.query import Query
+from nornweave.ask.search.query import Query, TermStatistics, statistics_of
 from nornweave.ask.search.records import RetrievalSource, SourceState
 from nornweave.ask.search.retrievers import (
     RetrieverFinding,
@@ -90,6 +90,7 @@ class SearchOutcome:
         states: of all four.
         reasons: why a source did not answer.
         weights: what each source counts for, together 1.
+        statistics: of the query's terms in the domain.
     """
 
     ranking: Ranking
@@ -97,6 +98,7 @@ class SearchOutcome:
     states: Mapping[str, SourceState]
     reasons: Mapping[str, str]
     weights: Mapping[str, float]
+    statistics: TermStatistics
 
 
 def search(query: Query, context: SearchContext) -> SearchOutcome:
@@ -106,9 +108,11 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
         Every chunk that any source found; a source that failed or was late adds nothing and is named.
     """
     vector = context.encode(query.text)  # elsewhere, while the words are looked for here
-    outcomes = {name: _outcome(name, task, context) for name, task in _word_tasks(query, context).items()}
+    statistics = statistics_of(query, context.generation)
+    weighted = term_weights(query, statistics, context.plan)
+    outcomes = {name: _outcome(name, task, context) for name, task in _word_tasks(query, weighted, context).items()}
     quoting = _quoting(query, outcomes[RetrievalSource.FULLTEXT][2])
-    evidence = exact_evidence(query.text, context.generation, quoting, context.within)
+    evidence = exact_evidence(query, statistics, context.generation, quoting, context.within)
     outcomes[RetrievalSource.DENSE] = _outcome(RetrievalSource.DENSE, partial(_dense, vector, context), context)
     outcomes = {name: outcomes[name] for name in RetrievalSource}
     findings = {name.value: finding for name, (_, _, finding) in outcomes.items() if finding is not None}
@@ -119,12 +123,14 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
         states={name.value: state for name, (state, _, _) in outcomes.items()},
         reasons={name.value: reason for name, (_, reason, _) in outcomes.items() if reason},
         weights=weights,
+        statistics=statistics,
     )
 
 
-def _word_tasks(query: Query, context: SearchContext) -> dict[RetrievalSource, Callable[[], RetrieverFinding]]:
+def _word_tasks(
+    query: Query, weights: Mapping[str, float], context: SearchContext
+) -> dict[RetrievalSource, Callable[[], RetrieverFinding]]:
     generation, plan, depth, within = context.generation, context.plan, context.depth, context.within
-    weights = term_weights(query, generation, plan)
     fulltext = partial(search_fulltext, query, weights, generation, depth, within)
 
     def with_phrases() -> RetrieverFinding:
@@ -191,7 +197,7 @@ def _quoting(query: Query, fulltext: RetrieverFinding | None) -> Numbers:
 
 def _proven(evidence: Evidence) -> Numbers:
     """Return the chunks with the most exact evidence; there may be none."""
-    return found(evidence.scores, CANDIDATES).numbers
+    return NO_HITS.numbers if evidence.scores is None else found(evidence.scores, CANDIDATES).numbers
 
 
 def source_weights(weights: SourceWeights) -> dict[str, float]:

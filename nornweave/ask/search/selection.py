@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from nornweave.ask.search.expanded_search import ExpandedOutcome
+from nornweave.ask.search.heuristics import NO_BONUSES
 from nornweave.ask.search.items import item_of
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Explanation, RecallItem, SourceScore
@@ -16,7 +17,11 @@ from nornweave.ask.search.search import SearchContext
 from nornweave.config import DomainSettings
 from nornweave.core.errors import RerankerError
 from nornweave.index.port import Scores
+from nornweave.index.records import StoredChunk
 from nornweave.models.rerankers import Reranker
+
+_Chosen: TypeAlias = tuple[float, int, Ranked | None]
+"""A chunk in its place: minus its score, its number, what reranking says of it."""
 
 
 def select(
@@ -34,28 +39,27 @@ def select(
     heuristics = settings.plan.heuristics and question.rerank != "off"
     reranks = heuristics or reranker is not None
     wanted = question.top_k * (settings.reranking.overfetch_factor if reranks else 1)
-    numbers = searched.ranking.numbers[:wanted]
+    numbers, places = searched.ranking.numbers[:wanted], searched.ranking.places[:wanted].tolist()
     chunks = context.generation.chunks(numbers)
-    items = [
-        item_of(context.domain, chunk, float(score), context.verified.at(chunk.source_id, chunk.path))
-        for chunk, score in zip(
-            map(chunks.__getitem__, numbers.tolist()), searched.ranking.places[:wanted], strict=True
-        )
-    ]
-    model_scores, problems = _model_scores(question.text, items, reranker, context.deadline)
-    ranked = rerank(
-        items,
-        query=question.text,
-        settings=settings.reranking,
-        now=question.now,
-        model_scores=model_scores,
-        heuristics=heuristics or model_scores is not None,
+    # Ties by number: the first five are the first five of ten.
+    chosen: list[_Chosen] = sorted(
+        (-min(1.0, place), number, None) for place, number in zip(places, numbers.tolist(), strict=True)
     )
-    numbered = {chunk.chunk_id: number for number, chunk in chunks.items()}
-    # Ties by number, as they were cut: the first five are the first five of ten.
-    ordered = sorted((-each.score, numbered[each.item.chunk_id], each) for each in ranked)
-    chosen = [(number, each) for _, number, each in ordered[: question.top_k]]
-    return _explained(chosen, searched, context, explain=question.explain), problems
+    problems: list[str] = []
+    if reranks:
+        items = [item_of(context, chunks[number], -score) for score, number, _ in chosen]
+        model_scores, problems = _model_scores(question.text, items, reranker, context.deadline)
+        ranked = rerank(
+            items,
+            query=question.text,
+            settings=settings.reranking,
+            now=question.now,
+            model_scores=model_scores,
+            heuristics=heuristics or model_scores is not None,
+        )
+        numbered = {chunk.chunk_id: number for number, chunk in chunks.items()}
+        chosen = sorted((-each.score, numbered[each.item.chunk_id], each) for each in ranked)
+    return _explained(chosen[: question.top_k], chunks, searched, context, explain=question.explain), problems
 
 
 def _model_scores(
@@ -71,42 +75,42 @@ def _model_scores(
 
 
 def _explained(
-    chosen: Sequence[tuple[int, Ranked]], searched: ExpandedOutcome, context: SearchContext, *, explain: bool
+    chosen: Sequence[_Chosen],
+    chunks: Mapping[int, StoredChunk],
+    searched: ExpandedOutcome,
+    context: SearchContext,
+    *,
+    explain: bool,
 ) -> tuple[RecallItem, ...]:
     """Return the chosen items with their vectors and what found them; with ``explain`` how their scores came about."""
-    hits = [
-        (name, {number: place for place, number in enumerate(finding.hits.numbers.tolist())}, finding.hits.scores)
-        for outcome in searched.outcomes
-        for name, finding in outcome.findings.items()
-    ]
-
-    def sources(number: int) -> dict[str, SourceScore]:
-        scored: dict[str, SourceScore] = {}
-        for name, places, scores in hits:  # the first wording of the query that found the chunk counts
-            if name not in scored and number in places:
-                scored[name] = SourceScore(places[number] + 1, round(float(scores[places[number]]), 4))
-        return scored
-
-    vectors = context.generation.vectors(np.array([number for number, _ in chosen], np.int32))
+    sources: dict[int, dict[str, SourceScore]] = {number: {} for _, number, _ in chosen}
+    for outcome in searched.outcomes:
+        for name, finding in outcome.findings.items():
+            for place, number in enumerate(finding.hits.numbers.tolist()):
+                if number in sources and name not in sources[number]:  # the first wording that found the chunk counts
+                    score = round(float(finding.hits.scores[place]), 4)
+                    sources[number][name] = SourceScore(place + 1, score)
+    vectors = context.generation.vectors(np.array([number for _, number, _ in chosen], np.int32))
     return tuple(
-        replace(
-            ranked.item,
-            score=ranked.score,
-            rerank_score=ranked.model_score,
-            sources=sources(number),
+        item_of(
+            context,
+            chunks[number],
+            -score,
+            sources=sources[number],
+            rerank_score=ranked.model_score if ranked else None,
             explanation=_explanation(number, ranked, searched) if explain else None,
             vector=vector,
         )
-        for (number, ranked), vector in zip(chosen, vectors, strict=False)
+        for (score, number, ranked), vector in zip(chosen, vectors, strict=False)
     )
 
 
-def _explanation(number: int, ranked: Ranked, searched: ExpandedOutcome) -> Explanation:
+def _explanation(number: int, ranked: Ranked | None, searched: ExpandedOutcome) -> Explanation:
     place = int(np.flatnonzero(searched.ranking.numbers == number)[0])
     return Explanation(
         weights=searched.outcomes[0].weights,
         contributions={name: float(part[place]) for name, part in searched.ranking.contributions.items()},
         combined=float(searched.ranking.scores[place]),
-        bonuses=ranked.bonuses,
-        model_score=ranked.model_score,
+        bonuses=ranked.bonuses if ranked else NO_BONUSES,
+        model_score=ranked.model_score if ranked else None,
     )

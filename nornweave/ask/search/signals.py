@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 import numpy as np
 
+from nornweave.ask.search.query import Query
 from nornweave.ask.search.records import RecallItem, RetrievalSource, SearchSignals
 from nornweave.ask.search.search import SearchContext, SearchOutcome
-from nornweave.core.text.analyzer import FUNCTION_TERMS, occurrences
 from nornweave.core.text.index_fields import asked_keys
 from nornweave.index.index import Index
 
@@ -21,50 +20,36 @@ from nornweave.index.index import Index
 LOOKED_AT, SAMPLE = 10, 64
 
 
-@lru_cache(maxsize=256)
-def words_of(text: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the distinct words of a question that carry meaning, each with its terms: the whole, then its parts."""
-    spans: dict[tuple[int, int], list[str]] = {}
-    word = (0, 0)
-    for term, start, end in occurrences(text):
-        if start >= word[1]:
-            word = (start, end)
-        spans.setdefault(word, []).append(term)
-    words = {text[start:end]: tuple(terms) for (start, end), terms in spans.items()}
-    return {word: terms for word, terms in words.items() if terms[0] not in FUNCTION_TERMS}
-
-
-def signals_of(text: str, outcome: SearchOutcome, items: Sequence[RecallItem], context: SearchContext) -> SearchSignals:
+def signals_of(
+    query: Query, outcome: SearchOutcome, items: Sequence[RecallItem], context: SearchContext
+) -> SearchSignals:
     """Return what a search says of a question, out of what it ranked by.
 
     Args:
-        text: of the question.
-        outcome: of its first wording.
+        query: the question as it was asked.
+        outcome: of it.
         items: that the domain answers, best first.
         context: what was searched.
     """
-    generation = context.generation
-    terms = sorted({term for terms in words_of(text).values() for term in terms})
-    frequencies = generation.document_frequencies(terms)
-    count = generation.chunk_count
-    idf = {term: math.log(1 + (count - held + 0.5) / (held + 0.5)) for term, held in frequencies.items()}
-    whole = math.fsum(idf.values())
+    frequencies, idf = outcome.statistics.frequencies, outcome.statistics.idf
+    terms = sorted({term for terms in query.meaning.values() for term in terms})
+    held = [term for term in terms if frequencies[term]]
+    whole = math.fsum(idf[term] for term in terms)
     return SearchSignals(
-        known=_known(text, frequencies, generation),
+        known=_known(query, frequencies, context.generation),
         values={
             **_ranked(outcome, items),
-            "background": _background(outcome, generation),
-            "lost": whole - _best_overlap({term: idf[term] for term in terms if frequencies[term]}, outcome, context),
+            "background": _background(outcome, context.generation),
+            "lost": whole - _best_overlap({term: idf[term] for term in held}, outcome, context),
             "unknown": math.fsum(idf[term] for term in terms if not frequencies[term]) / whole if whole else 0.0,
         },
     )
 
 
-def _known(text: str, frequencies: Mapping[str, int], generation: Index) -> frozenset[str]:
+def _known(query: Query, frequencies: Mapping[str, int], generation: Index) -> frozenset[str]:
     """Return the words that the domain holds, or has a name for: names are spelled in several ways."""
-    words = words_of(text)
-    known = {word for word, terms in words.items() if frequencies[terms[0]]}
-    names = [word for word, terms in words.items() if word not in known and len(terms) > 1]
+    known = {word for word, terms in query.meaning.items() if frequencies[terms[0]]}
+    names = [word for word, terms in query.meaning.items() if word not in known and len(terms) > 1]
     return frozenset(known.union(word for word in names if generation.named(asked_keys(word))))
 
 
@@ -85,10 +70,10 @@ def _ranked(outcome: SearchOutcome, items: Sequence[RecallItem]) -> dict[str, fl
 
 def _best_overlap(idf: Mapping[str, float], outcome: SearchOutcome, context: SearchContext) -> float:
     """Return how much of the question's words, by their idf, stands in the item that holds most of it."""
-    numbers = np.sort(outcome.ranking.numbers[:LOOKED_AT])
+    numbers, bm25 = np.sort(outcome.ranking.numbers[:LOOKED_AT]), context.plan.bm25
     held = np.zeros(len(numbers))
     for term, weight in idf.items():
-        held += weight * (context.generation.term_weights(term, numbers, context.plan.bm25) > 0)
+        held += weight * (context.generation.term_weights(term, numbers, bm25) > 0)
     return float(held.max(initial=0.0))
 
 
