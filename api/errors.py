@@ -7,7 +7,8 @@ broken JSON, not UTF-8      400     where
 missing or wrong token      401     which header is expected (``auth.py``)
 for operators alone         403     who may (``NotPermittedError``)
 unknown path, domain,       404     what is there
-chunk, document, answer
+chunk, document, answer,
+older generation
 wrong method                405     ``Allow``
 body too slow               408     the time (``limits.py``)
 body too large              413     the limit (``limits.py``)
@@ -43,6 +44,7 @@ from typing_extensions import TypedDict
 
 from nornweave.core.errors import (
     EncoderError,
+    GenerationNotKeptError,
     NoGenerationError,
     NotPermittedError,
     QueryError,
@@ -138,6 +140,7 @@ def add_handlers(app: FastAPI) -> None:
         ProblemError: _problem,
         QueryError: _query,
         NotPermittedError: _not_permitted,
+        GenerationNotKeptError: _not_kept,
         NoGenerationError: _no_generation,
         StoreError: _store,
         EncoderError: _encoder,
@@ -158,6 +161,10 @@ async def _query(_request: Request, error: QueryError) -> Response:
 
 async def _not_permitted(_request: Request, error: NotPermittedError) -> Response:
     return problem_response(403, str(error))
+
+
+async def _not_kept(_request: Request, error: GenerationNotKeptError) -> Response:
+    return problem_response(404, str(error), kind="generation-not-kept")
 
 
 async def _no_generation(_request: Request, error: NoGenerationError) -> Response:

@@ -15,6 +15,7 @@ from nornweave.config.fusion import FusionSettings
 from nornweave.core.errors import QueryError
 from nornweave.core.text.checked_values import Line, Name, PlainJson, QuestionText, Share, textual
 from nornweave.core.types import Domain
+from nornweave.index.moves import read_as_of
 
 MAX_TOP_K = 100
 MAX_TIMEOUT_MS = 60_000
@@ -84,6 +85,14 @@ class QueryBody(BaseModel):
     max_tokens: TokensField = None
     min_score: ScoreField = None
     diversity: DiversityField = None
+    as_of: Annotated[
+        Annotated[str, StringConstraints(max_length=64), AfterValidator(textual)] | None,
+        Field(
+            description="Answer from what was published at this time (RFC 3339), or from this generation, as far as it "
+            "is kept; null answers from what is published now. Who may see what goes by today's statements.",
+            examples=["2026-11-24T10:00:00Z", "gen-000012"],
+        ),
+    ] = None
     format: Annotated[
         Literal["json", "text"],
         Field(description="`text` answers text/plain: sections of one source each, under `[SOURCE — LABEL]`."),
@@ -93,12 +102,13 @@ class QueryBody(BaseModel):
         """Return it as the query path takes it.
 
         Raises:
-            QueryError: a domain that is not served.
+            QueryError: a domain that is not served, or a wrong time.
         """
         names = {domain.value: domain for domain in served}
         return Question(
             text=self.query,
             now=arrival.now,
+            as_of=None if self.as_of is None else read_as_of(self.as_of, arrival.now),
             viewer=arrival.viewer,
             query_id=arrival.query_id,
             trace_id=arrival.trace_id,

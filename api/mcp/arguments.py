@@ -41,6 +41,12 @@ AfterField = Annotated[
 ]
 
 
+AsOfField = Annotated[
+    Annotated[str, StringConstraints(max_length=64)] | None,
+    Field(description="Answer from what was published at this RFC 3339 time; null: now."),
+]
+
+
 class Arguments(BaseModel):
     """The arguments of a tool; a subclass each."""
 
@@ -54,11 +60,16 @@ class SearchArguments(Arguments):
     domains: DomainsField = None
     filters: FiltersField = None
     top_k: Annotated[int | None, Field(ge=1, le=MAX_TOP_K, description="Passages wanted.")] = USUAL_TOP_K
+    as_of: AsOfField = None
 
     def question(self, served: tuple[Domain, ...], arrival: Arrival) -> Question:
         """Return it as the query path takes it, by way of the body of ``POST /query``."""
         body = QueryBody(
-            query=self.query, domains=self.domains, filters=self.filters or {}, top_k=self.top_k or USUAL_TOP_K
+            query=self.query,
+            domains=self.domains,
+            filters=self.filters or {},
+            top_k=self.top_k or USUAL_TOP_K,
+            as_of=self.as_of,
         )
         return body.question(served, arrival)
 
@@ -74,11 +85,14 @@ class AnswerArguments(Arguments):
         Field(ge=LEAST_RESULT_TOKENS, le=MAX_RESULT_TOKENS, description="Size of the result, counted rather too high."),
     ] = USUAL_RESULT_TOKENS
     after: AfterField = None
+    as_of: AsOfField = None
 
     @property
     def asked(self) -> SearchArguments:
         """Return what is searched for, whichever page of it is shown."""
-        return SearchArguments(query=self.query, domains=self.domains, filters=self.filters, top_k=ANSWER_ITEMS)
+        return SearchArguments(
+            query=self.query, domains=self.domains, filters=self.filters, top_k=ANSWER_ITEMS, as_of=self.as_of
+        )
 
 
 class FetchArguments(Arguments):

@@ -12,6 +12,7 @@ from api.errors import MAX_FIELDS, RETRY_STORE_S, ProblemError, field_problem
 from nornweave.core.errors import (
     ConfigError,
     EncoderError,
+    GenerationNotKeptError,
     NoGenerationError,
     NornWeaveError,
     NotPermittedError,
@@ -39,7 +40,7 @@ def failure(error: Exception, allowed: Sequence[str]) -> str:
         case ProblemError():
             retry = (error.headers or {}).get("Retry-After")
             return f"{error.detail}. Call again in {retry} s." if retry else f"{error.detail}."
-        case NotPermittedError():
+        case NotPermittedError() | GenerationNotKeptError():
             return f"{error}."
         case NoGenerationError():
             return f"{error}. Nothing can be found before that; `status` shows which domains are published."

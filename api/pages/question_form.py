@@ -1,8 +1,8 @@
 """The ask page's form: what stands behind the question mark ⇄ what is asked.
 
-``q`` the question, ``domain`` repeated, ``top_k``, and filters by their names: ``code.language=python``, lists
-repeated, ranges as ``research.date_range.start`` and ``.end``, of numbers ``.min`` and ``.max``. Blank fields count as
-left out.
+``q`` the question, ``domain`` repeated, ``top_k``, ``as_of``, and filters by their names: ``code.language=python``,
+lists repeated, ranges as ``research.date_range.start`` and ``.end``, of numbers ``.min`` and ``.max``. Blank fields
+count as left out.
 """
 
 from __future__ import annotations
@@ -37,12 +37,14 @@ class QuestionForm:
         domains: that are asked; all when empty.
         filters: names and values behind the question mark, such as ``("code.language", "python")``, in order.
         top_k: items wanted.
+        as_of: a time or a generation that it is answered from; empty for what is published now.
     """
 
     text: str = ""
     domains: tuple[str, ...] = ()
     filters: tuple[Pair, ...] = ()
     top_k: int = TOP_K
+    as_of: str = ""
     declared: Declared = field(default_factory=dict)
 
     @property
@@ -51,6 +53,7 @@ class QuestionForm:
         pairs = [("q", self.text)] if self.text else []
         pairs += [("domain", domain) for domain in self.domains]
         pairs += self.filters
+        pairs += [("as_of", self.as_of)] if self.as_of else []
         return pairs if self.top_k == TOP_K else [*pairs, ("top_k", str(self.top_k))]
 
     @property
@@ -106,6 +109,7 @@ class QuestionForm:
                 domains=list(self.domains) or None,
                 top_k=self.top_k,
                 filters=_nested(self.filters, self.declared),
+                as_of=self.as_of or None,
                 explain=True,
             )
         except ValidationError as error:
@@ -129,7 +133,7 @@ def read_form(pairs: Iterable[Pair], declared: Declared) -> QuestionForm:
     Raises:
         QueryError: an unknown name, a second value where one is allowed, a number that is none.
     """
-    text, domains, filters, top_k = "", [], [], TOP_K
+    text, domains, filters, top_k, as_of = "", [], [], TOP_K, ""
     for name, value in pairs:
         if not value.strip():
             continue
@@ -139,15 +143,20 @@ def read_form(pairs: Iterable[Pair], declared: Declared) -> QuestionForm:
             domains.append(value)
         elif name == "top_k":
             top_k = _count(value)
+        elif name == "as_of":
+            as_of = value.strip()
         elif _type_of(name, declared):
             filters.append((name, value))
         else:
-            raise QueryError(name[:80], "no such field; there are q, domain, top_k and filters such as code.language")
+            raise QueryError(
+                name[:80], "no such field; there are q, domain, top_k, as_of, filters such as code.language"
+            )
     form = QuestionForm(
         text=text,
         domains=tuple(dict.fromkeys(domains)),
         filters=tuple(dict.fromkeys(filters)),
         top_k=top_k,
+        as_of=as_of,
         declared=declared,
     )
     _nested(form.filters, declared)

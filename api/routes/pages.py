@@ -50,7 +50,7 @@ from nornweave.ask.views.answer import FusionResult
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
 from nornweave.ask.views.ledger import LedgerDocument
 from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FormerDocument
-from nornweave.core.errors import QueryError
+from nornweave.core.errors import GenerationNotKeptError, QueryError
 from nornweave.core.types import Domain, present
 
 MAX_EVALUATIONS = 500
@@ -69,11 +69,12 @@ async def ask(request: Request) -> Response:
         if not form.text:
             return _blank(request, catalogue, form)
         return await _answered(request, catalogue, form, arrival)
-    except QueryError as error:
+    except (QueryError, GenerationNotKeptError) as error:
         if wants_json(request):
             raise
-        context = {"answer": None, "examples": (), "error": f"{error.field}: {error.problem}"}
-        return html_response("ask.html", {**_ask_context(request, catalogue, form), **context}, 422)
+        context = {"answer": None, "examples": (), "error": str(error)}
+        status = 422 if isinstance(error, QueryError) else 404
+        return html_response("ask.html", {**_ask_context(request, catalogue, form), **context}, status)
 
 
 async def passage(request: Request) -> Response:

@@ -38,7 +38,7 @@ NO_SUCH_PLACE = "no such document or line is in what is served; citations print 
 router = APIRouter(tags=["answers"], responses=problem_responses(400, 401, 413, 415, 421, 422, 500, 503))
 
 
-@router.post("/query", response_model=FusionResult, responses={**TEXT, **problem_responses(429)})
+@router.post("/query", response_model=FusionResult, responses={**TEXT, **problem_responses(404, 429)})
 async def query(body: QueryBody, serving: Served, request: Request) -> Response:
     """Ask all domains and fuse what they answer.
 

@@ -13,6 +13,7 @@ from nornweave.cli.options import DomainsOption, JsonOption, messages, output, s
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.text.terminal import print_json, print_text
 from nornweave.core.types import Domain, present
+from nornweave.index.moves import read_as_of
 
 if TYPE_CHECKING:
     from nornweave.ask.fuse.records import Answer
@@ -43,6 +44,10 @@ Timeout: TypeAlias = Annotated[
     int | None,
     typer.Option(help="Answer after this time with what has arrived; default: fusion_timeout_seconds.", min=1),
 ]
+AsOfOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="T", help="Answer from what was published then: an RFC 3339 time, or a generation."),
+]
 
 
 def query(
@@ -59,6 +64,7 @@ def query(
     min_score: MinScore = None,
     diversity: Diversity = None,
     timeout_ms: Timeout = None,
+    as_of: AsOfOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Search the published generations and fuse what they find into one answer."""
@@ -73,6 +79,7 @@ def query(
             domains=tuple(dict.fromkeys(domain)) if domain else None, top_k=top_k, filters=read_filters,
             deadline=Deadline(timeout_ms or settings.fusion.timeout_ms), explain=explain, strategy=strategy,
             max_tokens=max_tokens, min_score=min_score, diversity=diversity, synthesize=synthesize,
+            as_of=read_as_of(as_of, present(), "--as-of") if as_of else None,
         )  # fmt: skip
         answered = engine.as_seen_by(OPERATOR).answers.answer(question)
     characters = settings.fusion.fusion_max_chars_per_source if text_form else None

@@ -86,14 +86,24 @@ class RerankingSettings(FrozenSettings):
     weights: RerankingWeights = RerankingWeights()
 
 
+class KeepSettings(FrozenSettings):
+    """Which older generations stay: the last of each of the newest days, weeks and months that have one."""
+
+    days: int = Field(0, ge=0, le=3_660)
+    weeks: int = Field(0, ge=0, le=520)
+    months: int = Field(0, ge=0, le=120)
+
+
 class StorageSettings(FrozenSettings):
-    """How a domain's generations are built."""
+    """How a domain's generations are built, and which stay."""
 
     vector_index: Literal["auto", "exact", "hnsw"] = "auto"
     hnsw_m: int = Field(16, ge=2, le=128)
     hnsw_ef_construction: int = Field(128, ge=8, le=2048)
     hnsw_ef_search: int = Field(512, ge=8, le=4096)
     keep_generations: int = Field(3, ge=1, le=100)
+    keep: KeepSettings | None = None
+    """What stays beside the newest ``keep_generations``; nothing without."""
     shards: Annotated[int, Field(ge=1, le=256)] | Literal["auto"] = 1
     """Files that the domain is divided into, by document; ``auto``: one for each million chunks."""
 

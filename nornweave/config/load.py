@@ -16,7 +16,7 @@ from nornweave.config.access import AccessSettings
 from nornweave.config.addresses import is_web_address
 from nornweave.config.agents import AgentsSettings
 from nornweave.config.base import FrozenSettings
-from nornweave.config.domain import DomainSettings
+from nornweave.config.domain import DomainSettings, KeepSettings
 from nornweave.config.filters import DeclaredFilters, FilterSettings, with_usual_and_declared
 from nornweave.config.fusion import FusionSettings, with_environment
 from nornweave.config.publish import PublishSettings
@@ -50,6 +50,8 @@ class _File(FrozenSettings):
     publish: PublishSettings | None = None
     replica_of: str | None = None
     workers: WorkersSettings | None = None
+    keep: KeepSettings | None = None
+    """``storage.keep`` of all domains."""
 
 
 def read_settings(file: Path, kinds: SourceKinds, environment: Mapping[str, str] | None = None) -> Settings:
@@ -76,10 +78,16 @@ def read_settings(file: Path, kinds: SourceKinds, environment: Mapping[str, str]
             "PostgreSQL's own matter, so leave one of the two out"
         )
     base = file.resolve().parent
+    domains = {
+        domain: _load_domain(domain, _kept_as(parsed.keep, parsed.domains.get(domain, {})), file, environment)
+        for domain in Domain
+    }
+    if parsed.storage and any(configured.storage.keep for configured in domains.values()):
+        raise ConfigError(f"{file}: keep: is for domains in files; PostgreSQL keeps the newest 'keep_generations'")
     return Settings(
         data_dir=_below(base, parsed.data_dir),
         sources=tuple(_with_absolute_paths(source, base) for source in sources),
-        domains={domain: _load_domain(domain, parsed.domains.get(domain, {}), file, environment) for domain in Domain},
+        domains=domains,
         webhook=str(parsed.webhook) if parsed.webhook else None,
         file=file.resolve(),
         feedback=parsed.feedback,
@@ -92,6 +100,11 @@ def read_settings(file: Path, kinds: SourceKinds, environment: Mapping[str, str]
         workers=parsed.workers,
         fusion=_validate(FusionSettings, with_environment(parsed.fusion, environment), file, "fusion"),
     )
+
+
+def _kept_as(keep: KeepSettings | None, domain: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is said of a domain, with what is said of all domains about older generations."""
+    return _merge({"storage": {"keep": keep.model_dump()}}, domain) if keep else domain
 
 
 def _below(base: Path, path: Path) -> Path:

@@ -15,7 +15,8 @@
     │   ├── DiskFullError      no space is left; the message says on which disk and what to do
     │   ├── DomainBusyError    another process is writing this domain
     │   ├── LeaseLostError     another machine has taken over this domain
-    │   └── NoGenerationError  nothing is published yet
+    │   ├── NoGenerationError  nothing is published yet
+    │   └── GenerationNotKeptError   an older generation is asked for that is not kept (HTTP: 404)
     ├── PublicationError       an object store cannot be reached, refuses, or holds what is damaged
     │   ├── MissingObjectError the store has no such object
     │   └── PublisherConflictError   another publisher was there first
@@ -88,6 +89,10 @@ class LeaseLostError(StoreError):
 
 class NoGenerationError(StoreError):
     """Nothing is published for a domain yet."""
+
+
+class GenerationNotKeptError(StoreError):
+    """What was published at the time that is asked for is not kept; the message names the oldest that is."""
 
 
 class PublicationError(NornWeaveError):

@@ -74,8 +74,7 @@ class DuckDBStore:
             for file in files:
                 own = stack.enter_context(file_lock(file.parent, purpose, wait_s))
                 shards.append(stack.enter_context(self._writer(file, own)))
-            keep = self._layout.settings.keep_generations
-            yield stack.enter_context(ShardedWriter(self.folder, self.files, lock, shards, keep))
+            yield stack.enter_context(ShardedWriter(self.folder, self.files, lock, shards, self._layout.settings))
 
     def _writer(self, file: Path, lock: Lock) -> DuckDBWriter:
         return DuckDBWriter(file, self.files, lock, self._layout)
@@ -112,10 +111,7 @@ class DuckDBStore:
 
         A manifest that cannot be read stands for those that it names.
         """
-        try:
-            return self.files.data_files(generation)
-        except StoreError:
-            return (self.files.path(generation),)
+        return self.files.named_files(generation)
 
     def rollback(self, generation: GenerationId | None = None) -> GenerationId:
         with self._open_lock(self.folder, "rollback", 0) as lock:

@@ -16,8 +16,8 @@ from nornweave.core.access.rules import Rule, decode_rule, decode_source_rules
 from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId
 from nornweave.index.generation_file import read_rows
+from nornweave.index.generations import Generations
 from nornweave.index.publish import GenerationFiles
-from nornweave.index.serving import Generations
 
 _CHUNK_ID = re.compile(r"[0-9a-f]{32}")
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from nornweave.core.access.rules import Statement
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
+from nornweave.index.access_today import AccessToday
 from nornweave.index.arrays import Arrays, ArrayWriter, open_arrays
 from nornweave.index.cards import Cards, write_cards
 from nornweave.index.conditions import Condition
@@ -94,7 +95,10 @@ class Shard:
 
 
 def open_generation(
-    file: Path, statements: Mapping[str, Statement] = NO_STATEMENTS, nearest: Nearest | None = None
+    file: Path,
+    statements: Mapping[str, Statement] = NO_STATEMENTS,
+    nearest: Nearest | None = None,
+    today: AccessToday | None = None,
 ) -> Index:
     """Open one file; the index is a context manager, safe to use from several threads.
 
@@ -102,12 +106,13 @@ def open_generation(
         file: of the generation.
         statements: what the configuration says now about who may see each source, beside what the file says.
         nearest: asks an index over the vectors that is elsewhere.
+        today: of an older generation, what is stated of its documents today.
 
     Raises:
         StoreError: the file is missing, damaged or of another schema.
     """
     with ExitStack() as stack:
-        shard = open_shard(stack, file, statements, nearest=nearest)
+        shard = open_shard(stack, file, statements, nearest=nearest, today=today)
         meta = shard.opened.file.meta
         return Index({**meta, "built_with": "hnsw"} if nearest else meta, shard, stack.pop_all())
 
@@ -118,6 +123,7 @@ def open_shard(
     statements: Mapping[str, Statement],
     corpus: Lengths | None = None,
     nearest: Nearest | None = None,
+    today: AccessToday | None = None,
 ) -> Shard:
     """Open one file; ``stack`` closes it.
 
@@ -126,7 +132,7 @@ def open_shard(
         path: of the file.
         statements: as ``open_generation``.
         corpus: the lengths of all chunks of the corpus that this file is a shard of.
-        nearest: as ``open_generation``.
+        nearest, today: as ``open_generation``.
 
     Raises:
         StoreError: the file is missing, damaged or of another schema.
@@ -139,7 +145,7 @@ def open_shard(
         keys, names = load_names(arrays)
         mapped = Mapped(TermLists(arrays, corpus), load_pairs(arrays), names, keys, Cards(arrays), vectors)
         stack.callback(vars(mapped).clear)
-        visibilities = Visibilities(file.connection, file.documents, file.meta["access"], statements)
+        visibilities = Visibilities(file.connection, file.documents, file.meta["access"], statements, today)
         # One thread a query: several run at once, and for a handful of rows a second one only gets in the way.
         file.connection.execute("set threads = 1")
     return Shard(OpenFile(file, mapped, visibilities, {}), mapped.terms.corpus)

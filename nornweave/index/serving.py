@@ -8,14 +8,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 from nornweave.core.access.rules import Rule, Statement, group_name, is_met
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId
+from nornweave.index.generations import Generations, OpenGeneration, PastGenerations
 from nornweave.index.index import Index
-from nornweave.index.publish import number_of
+from nornweave.index.kept_generations import number_of
+from nornweave.index.moves import AsOf
 
 log = logging.getLogger(__name__)
 
@@ -23,36 +24,6 @@ log = logging.getLogger(__name__)
 # damaged stays so, hence the growing pauses.
 FIRST_RETRY_S, LONGEST_RETRY_S = 1.0, 60.0
 NO_GROUPS: Mapping[str, Sequence[str]] = {}
-
-
-class Generations(Protocol):
-    """The generations of one domain, wherever they are stored.
-
-    Raises:
-        StoreError: from every method, when they cannot be read.
-    """
-
-    def current(self) -> GenerationId | None:
-        """Return the published generation, or ``None`` when nothing was published."""
-
-    def published_at(self) -> float | None:
-        """Return when it was published, in seconds since 1970; ``None`` when nothing was."""
-
-    def all(self) -> tuple[GenerationId, ...]:
-        """Return the complete generations, oldest first."""
-
-    def open(self, generation: GenerationId, statements: Mapping[str, Statement]) -> Index:
-        """Open a generation, with what the configuration says now about who may see each source."""
-
-
-@dataclass(slots=True)
-class _Served:
-    """An open generation and how many queries use it; the lock of its ``ServedGeneration`` guards both."""
-
-    name: GenerationId
-    generation: Index
-    users: int = 0
-    retired: bool = False
 
 
 @dataclass(slots=True)
@@ -177,12 +148,12 @@ class ServedGeneration:
             now: the clock that retries go by, in seconds.
         """
         self._statements = {source: frozenset(map(group_name, groups)) for source, groups in access.items() if groups}
-        self._lock = threading.Lock()
+        self.past = PastGenerations(files, self._statements)
         self._loading = threading.Lock()
         self._opener = _Opener(files, self._statements, now)
-        self._served: _Served | None = None
+        self._served: OpenGeneration | None = None
+        self._retired: list[OpenGeneration] = []
         self._closed = False
-        self._users = 0
 
     @property
     def problem(self) -> str | None:
@@ -211,7 +182,7 @@ class ServedGeneration:
     def meta(self) -> Mapping[str, str]:
         """Return how the generation that answers was built; empty before there is one."""
         served = self._served
-        return served.generation.meta if served else {}
+        return served.index.meta if served else {}
 
     def sees_all(self, viewer: Viewer) -> bool:
         """Tell whether a viewer may see everything that answers.
@@ -246,29 +217,45 @@ class ServedGeneration:
     def restricted_documents(self) -> int:
         """Count the documents, of what answers, that somebody without groups may not see."""
         served = self._served
-        return served.generation.restricted_documents if served else 0
+        return served.index.restricted_documents if served else 0
 
     @property
     def is_used(self) -> bool:
         """Tell whether queries are running on a generation that serves or did."""
-        with self._lock:
-            return bool(self._users)
+        served = self._served
+        return any(each.users for each in (*self._retired, *((served,) if served else ())))
 
     @contextmanager
-    def use(self, viewer: Viewer) -> Iterator[Index]:
-        """Hold the current generation open for the duration of a query, as a viewer may see it.
+    def use(self, viewer: Viewer, generation: GenerationId | None = None) -> Iterator[Index]:
+        """Hold a generation open for the duration of a query, as a viewer may see it.
 
         Nobody else hands out generations to those that answer: there is no way to one without saying who asks.
+
+        Args:
+            viewer: who asks.
+            generation: an older one that is kept; ``None`` for the current one.
 
         Raises:
             NoGenerationError: nothing is published yet.
             StoreError: nothing that was published can be read, or the process is shutting down.
         """
-        served = self._take()
+        served = self._take() if generation in {None, self.name} else self.past.take(generation)
         try:
-            yield served.generation.seen_by(viewer)
+            yield served.index.seen_by(viewer)
         finally:
-            self._give_back(served)
+            served.give_back()
+
+    @contextmanager
+    def using(self, viewer: Viewer, as_of: AsOf | None) -> Iterator[tuple[Index, str | None]]:
+        """Hold what was published at a moment, ``None`` for now, and what the asker should know of it.
+
+        Raises:
+            GenerationNotKeptError: what was published then is not kept.
+            NoGenerationError, StoreError: as ``use``.
+        """
+        then = None if as_of is None else self.past.at(as_of)
+        with self.use(viewer, then.generation if then else None) as index:
+            yield index, then.notice if then else self.problem
 
     def refresh(self) -> bool:
         """Swap to the published generation if it is another one; an unreadable one leaves the old one serving.
@@ -280,6 +267,7 @@ class ServedGeneration:
             Whether another generation answers now.
         """
         with self._loading:
+            self.past.tidy()
             published = self._opener.published()
             if published is not None and published == self.name:
                 self._opener.forgive()  # rolled back to what answers: nothing is wrong any more
@@ -288,7 +276,7 @@ class ServedGeneration:
             opened = self._opener.open(published, serving=self.name)
             if opened is None:
                 return False
-            self._swap(_Served(*opened))
+            self._swap(OpenGeneration(*opened))
             return True
 
     def close(self) -> None:
@@ -296,16 +284,15 @@ class ServedGeneration:
         with self._loading:
             self._closed = True
             self._swap(None)
+        self.past.close()
 
-    def _take(self) -> _Served:
+    def _take(self) -> OpenGeneration:
         if self._served is None and not self._closed:
             self.refresh()
-        with self._lock:
-            if self._served is None:
-                raise self._nothing_to_serve()
-            self._served.users += 1
-            self._users += 1
-            return self._served
+        while served := self._served:
+            if served.take():
+                return served
+        raise self._nothing_to_serve()
 
     def _nothing_to_serve(self) -> StoreError:
         if self._closed:
@@ -314,19 +301,8 @@ class ServedGeneration:
             return StoreError(self.problem)
         return NoGenerationError("nothing is published yet; run `nornweave sync`")
 
-    def _give_back(self, served: _Served) -> None:
-        with self._lock:
-            served.users -= 1
-            self._users -= 1
-            finished = served.retired and not served.users
-        if finished:
-            served.generation.close()
-
-    def _swap(self, served: _Served | None) -> None:
-        with self._lock:
-            old, self._served = self._served, served
-            if old is not None:
-                old.retired = True
-            finished = old is not None and not old.users
-        if finished and old is not None:
-            old.generation.close()
+    def _swap(self, served: OpenGeneration | None) -> None:
+        old, self._served = self._served, served
+        if old is not None:
+            self._retired = [*(each for each in self._retired if each.users), old]
+            old.retire()

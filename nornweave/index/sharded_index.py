@@ -26,6 +26,7 @@ from nornweave.core.access.rules import Statement
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.types import document_id
+from nornweave.index.access_today import AccessToday
 from nornweave.index.arrays import ArrayWriter, open_arrays
 from nornweave.index.completing import Completion, merged_completions
 from nornweave.index.conditions import Condition
@@ -317,7 +318,13 @@ class ShardedTexts:
         return tuple(sorted(documents, key=lambda indexed: indexed.document.source_id))
 
 
-def open_shards(file: Path, files: Sequence[Path], manifest: Manifest, statements: Mapping[str, Statement]) -> Index:
+def open_shards(
+    file: Path,
+    files: Sequence[Path],
+    manifest: Manifest,
+    statements: Mapping[str, Statement],
+    today: AccessToday | None = None,
+) -> Index:
     """Open the files of a manifest as one index.
 
     Args:
@@ -325,13 +332,14 @@ def open_shards(file: Path, files: Sequence[Path], manifest: Manifest, statement
         files: one for each shard.
         manifest: of the generation.
         statements: what the configuration says now about who may see each source, beside what the files say.
+        today: of an older generation, what is stated of its documents today.
 
     Raises:
         StoreError: a file is missing, damaged, of another schema, or not the one that the manifest means.
     """
     with ExitStack() as stack:
         corpus = manifest.lengths
-        shards = [open_shard(stack, one, statements, corpus) for one in files]
+        shards = [open_shard(stack, one, statements, corpus, today=today) for one in files]
         for one, shard, told in zip(files, shards, manifest.shards, strict=True):
             if shard.opened.mapped.terms.own != Lengths(told.chunks, told.terms):
                 raise StoreError(f"{one}: is not the file that {manifest.generation} was published with; roll back")

@@ -18,6 +18,7 @@ from typing import Self
 import numpy as np
 from pydantic import ValidationError
 
+from nornweave.config import StorageSettings
 from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import write_whole
@@ -25,10 +26,11 @@ from nornweave.core.files.lock import Lock
 from nornweave.core.types import DocumentId, Failure, GenerationId
 from nornweave.index.checksums import check, checksum_of
 from nornweave.index.generation_file import lengths_in
+from nornweave.index.kept_generations import MANIFEST_SUFFIX, shard_build_path
 from nornweave.index.manifest import Manifest, ShardFile, named, read_manifest, shard_of
 from nornweave.index.outcomes import Outcome, write_outcomes
 from nornweave.index.port import Batch, Candidate, Counts, PendingText, Publication, Remains, Stored, Vectors
-from nornweave.index.publish import MANIFEST_SUFFIX, GenerationFiles, remove_candidate, shard_build_path
+from nornweave.index.publish import GenerationFiles, remove_candidate
 from nornweave.index.writer import DuckDBWriter, hand_over
 
 log = logging.getLogger(__name__)
@@ -42,14 +44,19 @@ class ShardedWriter:
     """
 
     def __init__(
-        self, folder: Path, files: GenerationFiles, lock: Lock, shards: Sequence[DuckDBWriter], keep: int
+        self,
+        folder: Path,
+        files: GenerationFiles,
+        lock: Lock,
+        shards: Sequence[DuckDBWriter],
+        settings: StorageSettings,
     ) -> None:
         """Store the parts; ``lock`` is on the domain, and held, and so is one of each open shard."""
         self._folder = folder
         self._files = files
         self._lock = lock
         self._shards = tuple(shards)
-        self._keep = keep
+        self._settings = settings
         self._built: dict[int, Candidate] = {}
 
     def __enter__(self) -> Self:
@@ -196,7 +203,7 @@ class ShardedWriter:
         # Killed between the pointer and these transactions, the next sync publishes the same content once more.
         for number, built in self._built.items():
             self._shards[number].record_publication(built, manifest.shards[number].model_dump_json())
-        self._files.prune(self._keep)
+        self._files.prune(self._settings.keep_generations, self._settings.keep)
         hand_over(self._lock, self._files, before, self._shards)
         return candidate.publication
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from nornweave.config import Bm25Settings
 from nornweave.core.access.rules import Rule, Statement, decode_rule, decode_source_rules, is_met
 from nornweave.core.access.viewer import Viewer
+from nornweave.index.access_today import AccessToday
 from nornweave.index.bm25 import saturated, saturations
 from nornweave.index.connection import Connection
 from nornweave.index.inverted import FrequentTerms, InvertedLists, Lengths, lengths_of
@@ -146,7 +147,12 @@ class Visibilities:
     """Who may see what of one generation; every method may be called from any thread."""
 
     def __init__(
-        self, connection: Connection, chunk_documents: NDArray[np.int32], sources: str, also: Mapping[str, Statement]
+        self,
+        connection: Connection,
+        chunk_documents: NDArray[np.int32],
+        sources: str,
+        also: Mapping[str, Statement],
+        today: AccessToday | None = None,
     ) -> None:
         """Read the rules.
 
@@ -155,25 +161,16 @@ class Visibilities:
             chunk_documents: the document of each chunk.
             sources: the statements of the sources when the generation was built, as JSON.
             also: those of the configuration now; both have to be met, so that a stricter configuration needs no sync.
+            today: of an older generation, what counts instead of its own rules.
 
         Raises:
             ValueError: a rule is broken.
             duckdb.Error: the generation is damaged.
         """
-        rows = connection.execute(
-            "select source_id, access from documents group by all order by source_id, access nulls first"
-        ).fetchall()
-        numbered = connection.execute(
-            """
-            select document_no, dense_rank() over (order by source_id, access nulls first) - 1 as kind
-            from documents
-            """
-        ).fetchnumpy()
-        self._kind_of = np.zeros(len(numbered["document_no"]), np.int32)
-        self._kind_of[numbered["document_no"]] = numbered["kind"]
         stated = decode_source_rules(sources)
-        # Of each kind: the documents of one source that state the same.
-        self._rules = [_rule(source, decode_rule(access), stated, also) for source, access in rows]
+        self._kind_of, self._rules = (
+            _kinds_today(connection, stated, also, today) if today else _kinds(connection, stated, also)
+        )
         self._chunk_documents = chunk_documents
         self._lock = threading.Lock()
         self._visible: OrderedDict[bytes, Visible] = OrderedDict()
@@ -215,3 +212,34 @@ class Visibilities:
 def _rule(source_id: str, own: Rule, *sources: Mapping[str, Statement]) -> Rule:
     stated: Iterable[Statement] = (known[source_id] for known in sources if source_id in known)
     return tuple(dict.fromkeys((*own, *stated)))
+
+
+def _kinds(
+    connection: Connection, stated: Mapping[str, Statement], also: Mapping[str, Statement]
+) -> tuple[NDArray[np.int32], list[Rule]]:
+    """Return the kind of each document, and the rule of each kind: documents of one source that state the same."""
+    rows = connection.execute(
+        "select source_id, access from documents group by all order by source_id, access nulls first"
+    ).fetchall()
+    numbered = connection.execute(
+        """
+        select dense_rank() over (order by source_id, access nulls first) - 1 as kind
+        from documents
+        order by document_no
+        """
+    ).fetchnumpy()
+    rules = [_rule(source, decode_rule(access), stated, also) for source, access in rows]
+    return numbered["kind"].astype(np.int32), rules
+
+
+def _kinds_today(
+    connection: Connection, stated: Mapping[str, Statement], also: Mapping[str, Statement], today: AccessToday
+) -> tuple[NDArray[np.int32], list[Rule]]:
+    """Return the same for an older generation: a kind is what today's statements let the same viewers see."""
+    rows = connection.execute("select document_id, source_id, access from documents order by document_no").fetchall()
+    rules = [
+        _rule(source, today.rule(document, _rule(source, decode_rule(access), stated)), also)
+        for document, source, access in rows
+    ]
+    kinds = {rule: number for number, rule in enumerate(dict.fromkeys(rules))}
+    return np.array([kinds[rule] for rule in rules], np.int32), list(kinds)

@@ -16,10 +16,11 @@ from nornweave.core.files.lock import Lock
 from nornweave.core.types import GenerationId, canonical_json
 from nornweave.index.build import Layout, build_generation, insert_publication
 from nornweave.index.connection import Connection, explain
+from nornweave.index.kept_generations import number_of
 from nornweave.index.outcomes import write_outcomes
 from nornweave.index.overwrite import overwrite
 from nornweave.index.port import Candidate, Publication
-from nornweave.index.publish import GenerationFiles, number_of, remove_candidate
+from nornweave.index.publish import GenerationFiles, remove_candidate
 from nornweave.index.working_file import open_working_file, read_meta
 from nornweave.index.working_rows import DuckDBTables
 from nornweave.index.working_tables import KEEP_PUBLICATIONS, VERSIONS
@@ -129,7 +130,7 @@ class DuckDBWriter(DuckDBTables):
             raise StoreError(f"{candidate.generation} could not be published, the old one stays: {error}") from error
         # Killed between the pointer and this transaction, the next sync publishes the same content once more.
         self.record_publication(candidate)
-        self._files.prune(self._layout.settings.keep_generations)
+        self._files.prune(self._layout.settings.keep_generations, self._layout.settings.keep)
         hand_over(self._lock, self._files, before, [self])
         return candidate.publication
 

@@ -7,14 +7,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection
+from datetime import datetime
 
 from nornweave.config import Settings
 from nornweave.core.errors import PublicationError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import GenerationId
+from nornweave.index.kept_generations import number_of
 from nornweave.index.object_store import ObjectStore
 from nornweave.index.outcomes import STATUS
-from nornweave.index.publish import GenerationFiles, number_of
+from nornweave.index.publish import GenerationFiles
 from nornweave.index.wiring import domain_folder, file_store_of
 from nornweave.share.download import download
 from nornweave.share.manifest import Pointer, PublishedManifest, digest_of, read_json
@@ -98,13 +100,14 @@ def bring(
         size = sum(file.size for file in manifest.files)
         progress = Progress(size, lambda how: tell(f"{manifest.generation} {how}"), stopping)
         download(store, manifest, files.folder, progress.arrived)
-    files.point_at(manifest.generation)
+    files.point_at(manifest.generation, datetime.fromisoformat(manifest.published_at))
     log.info("%s: %s was brought", domain.value, manifest.generation)
     # For the status; why documents failed is known where they were read.
     counts = {name: manifest.statistics.get(name, 0) for name in ("documents", "chunks")}
     status = {"checked_at": manifest.published_at, "latest": {"generation": manifest.generation, **counts}}
     write_whole(domain_folder(settings, domain) / STATUS, json.dumps(status))
-    files.prune(settings.domains[domain].storage.keep_generations)
+    storage = settings.domains[domain].storage
+    files.prune(storage.keep_generations, storage.keep)
     _remove_forbidden(files, pointer)
 
 

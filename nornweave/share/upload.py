@@ -22,8 +22,9 @@ from nornweave.core.types import Domain, GenerationId
 from nornweave.index.arrays import arrays_file
 from nornweave.index.checksums import checksum_file
 from nornweave.index.generation_file import statistics_of
+from nornweave.index.kept_generations import number_of
 from nornweave.index.object_store import PART_BYTES, ObjectStore
-from nornweave.index.publish import GenerationFiles, number_of
+from nornweave.index.publish import GenerationFiles
 from nornweave.share.garbage import collect_garbage
 from nornweave.share.manifest import (
     FileEntry,

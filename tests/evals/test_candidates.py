@@ -26,8 +26,8 @@ from nornweave.core.text import analyzer
 from nornweave.core.types import Domain, GenerationId
 from nornweave.improve.history_file import history_of
 from nornweave.improve.records import Verdict
+from nornweave.index.kept_generations import CandidateFiles
 from nornweave.index.port import Candidate
-from nornweave.index.publish import CandidateFiles
 from nornweave.index.wiring import store_of
 from nornweave.ingest.pipeline import DomainSync, run
 from nornweave.ingest.records import SyncOptions

@@ -139,6 +139,8 @@ class RemoteAgent:
         Raises:
             AgentError: it gives no answer, or none that can be used.
         """
+        if question.as_of is not None:
+            raise AgentError("agents on other machines answer from what they have now, not as of an earlier time")
         deadline = question.deadline
         wait_s = self.wait_s
         late, left_s = f"no answer in time: it was given {wait_s:.3g} s", wait_s

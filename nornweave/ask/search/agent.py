@@ -151,9 +151,9 @@ class Agent:
             conditions = self.conditions(question.filters.get(self.domain, NO_METADATA))
             with (
                 retrieval_span(self.domain.value, question.text, question.top_k),
-                self.generation.use(question.viewer) as generation,
+                self.generation.using(question.viewer, question.as_of) as (generation, notice),
             ):
-                response = self._recall(question, conditions, self._visible(question, generation))
+                response = self._recall(question, conditions, self._visible(question, generation), notice)
         except (QueryError, StoreError):
             self.statistics.failed()
             raise
@@ -227,17 +227,18 @@ class Agent:
     def candidate(self, question: Question, numbers_in: Callable[[Index], Numbers]) -> Candidate | None:
         """Return where the best of some chunks is ranked, ``None`` if no retriever found it; raises as ``recall``."""
         conditions = self.conditions(question.filters.get(self.domain, NO_METADATA))
-        with self.generation.use(question.viewer) as generation:
+        with self.generation.using(question.viewer, question.as_of) as (generation, _):
             searched = search_expanded(question, self._context(question, conditions, generation))
             return candidate_among(searched, numbers_in(generation), question.top_k)
 
-    def _recall(self, question: Question, conditions: tuple[Condition, ...], generation: Index) -> RecallResponse:
+    def _recall(
+        self, question: Question, conditions: tuple[Condition, ...], generation: Index, notice: str | None = None
+    ) -> RecallResponse:
         context = self._context(question, conditions, generation)
         response = recall_from(question, context, self.settings, self.reranker)
         if self.freshness:
             response = self.freshness.told_in(response, context.verified, sees_all=not generation.part)
-        problem = self.generation.problem
-        return replace(response, notices=(problem, *response.notices)) if problem else response
+        return replace(response, notices=(notice, *response.notices)) if notice else response
 
     def _context(self, question: Question, conditions: tuple[Condition, ...], generation: Index) -> SearchContext:
         return SearchContext(

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from nornweave.ask.search.records import Filters, HiddenPlace, Switch
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import Domain
+from nornweave.index.moves import AsOf
 
 NO_FILTERS: Mapping[Domain, Filters] = MappingProxyType({})
 NOTHING_HIDDEN: Mapping[Domain, HiddenPlace] = MappingProxyType({})
@@ -66,6 +67,7 @@ class Question:
     Attributes:
         text: 1 to 4,096 characters, not blank.
         now: what recency is counted from, in every domain and between them.
+        as_of: the moment, or the generation, that it is answered from; ``None``: what is published now.
         viewer: who asks: what they may not see is not searched.
         query_id: names the answer, so that it can be judged; empty for questions whose answers nobody sees.
         trace_id: of the request, in the log as well (W3C Trace Context); empty where there is no request.
@@ -86,6 +88,7 @@ class Question:
     text: str
     now: datetime
     viewer: Viewer
+    as_of: AsOf | None = None
     query_id: str = ""
     trace_id: str = ""
     domains: tuple[Domain, ...] | None = None

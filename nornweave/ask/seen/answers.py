@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 
 from nornweave.ask.answer.streamed import StreamedAnswer
@@ -24,9 +25,10 @@ from nornweave.ask.views.answer import FusionResult, answer_document
 from nornweave.ask.views.why import WhyDocument, why_document
 from nornweave.ask.why import SoughtPlace, numbers_of, place_in, why
 from nornweave.core.access.viewer import Viewer
-from nornweave.core.errors import StoreError
+from nornweave.core.errors import GenerationNotKeptError, StoreError
 from nornweave.core.types import Domain, present
 from nornweave.disagree.conflicts.origins import NO_ORIGINS
+from nornweave.index.moves import AsOf
 
 log = logging.getLogger(__name__)
 
@@ -50,12 +52,15 @@ class SeenAnswers:
 
         Raises:
             QueryError: the question asks for something that cannot be.
+            GenerationNotKeptError: no domain keeps what was published at the time that is asked for.
             StoreError: the engine is closed.
         """
         check_own(question, self._viewer)
         path = self._path
         elsewhere = path.remote.asked_for(self._viewer) if path.remote else ()
         agents = self._own(elsewhere)
+        if question.as_of is not None:
+            question = self._then(question, question.as_of)
         try:
             answered = answer(
                 question, agents, path.lanes, path.fusion, path.synthesizer, path.lines.origins(), elsewhere
@@ -83,7 +88,7 @@ class SeenAnswers:
         for domain, agent in self._path.agents.items():
             if sought.domain not in {None, domain}:
                 continue
-            with agent.generation.use(self._viewer) as generation:
+            with agent.generation.using(self._viewer, question.as_of) as (generation, _):
                 place = place_in(generation, domain, sought, question.text)
             if place:
                 numbers = partial(numbers_of, place=place)
@@ -118,7 +123,8 @@ class SeenAnswers:
     def remember(self, question: Question, document: FusionResult) -> None:
         """Store what an answer showed, so that its asker can judge it; never fails or waits."""
         check_own(question, self._viewer)
-        self._path.feedback.shown(question, document)
+        if question.as_of is None:  # what is said of an old answer says nothing of what is published
+            self._path.feedback.shown(question, document)
 
     def feedback(self, query_id: str, chunk_id: str, useful: bool) -> FeedbackDocument | None:
         """Store what the viewer says of an item of an answer to them; it is on disk when this returns.
@@ -182,6 +188,19 @@ class SeenAnswers:
             except StoreError as error:
                 log.warning("%s: %s", domain.value, error)
         return domains
+
+    def _then(self, question: Question, as_of: AsOf) -> Question:
+        """Return a question with the time that it is asked as of: recency is counted from then."""
+        moments, problems = [], []
+        for domain, agent in self._path.agents.items():
+            if question.domains is None or domain in question.domains:
+                try:
+                    moments.append(agent.generation.past.at(as_of).published_at or question.now)
+                except GenerationNotKeptError as error:
+                    problems.append(f"{domain.value}: {error}")
+        if not moments:
+            raise GenerationNotKeptError("; ".join(problems) or "no domain that is asked is stored here")
+        return replace(question, now=as_of if isinstance(as_of, datetime) else max(moments))
 
     def _own(self, elsewhere: Sequence[Recaller]) -> Mapping[Domain, Agent]:
         """Return the agents here, without those that have nothing by design where another one answers."""

@@ -24,6 +24,7 @@ from nornweave.index.build import Layout, build_generation
 from nornweave.index.checksums import checksum_of
 from nornweave.index.connection import Connection as FileConnection
 from nornweave.index.connection import connect_reader, explain
+from nornweave.index.kept_generations import number_of
 from nornweave.index.port import Candidate, Publication
 from nornweave.index.postgresql.copies import LocalCopies
 from nornweave.index.postgresql.names import prefix_of
@@ -31,7 +32,6 @@ from nornweave.index.postgresql.nearest import prepare
 from nornweave.index.postgresql.roles import grant_generation
 from nornweave.index.postgresql.schema import statement_text
 from nornweave.index.postgresql.server import Connection
-from nornweave.index.publish import number_of
 from nornweave.index.rows import CHUNK_SCHEMA, DOCUMENT_SCHEMA, NOT_STORED_SCHEMA
 from nornweave.index.working_file import open_working_file
 

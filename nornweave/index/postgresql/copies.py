@@ -18,9 +18,9 @@ from nornweave.core.files.atomic_write import sync_path
 from nornweave.core.types import GenerationId
 from nornweave.index.arrays import alone, arrays_file, remove_arrays
 from nornweave.index.checksums import check, checksum_file, checksum_of, write_checksum
+from nornweave.index.kept_generations import number_of
 from nornweave.index.postgresql.names import prefix_of
 from nornweave.index.postgresql.server import Server
-from nornweave.index.publish import number_of
 
 log = logging.getLogger(__name__)
 

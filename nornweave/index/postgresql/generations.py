@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 from psycopg import sql
 
 from nornweave.core.access.rules import Statement, decode_rule
-from nornweave.core.errors import NoGenerationError, StoreError
+from nornweave.core.errors import NoGenerationError, QueryError, StoreError
 from nornweave.core.types import GenerationId
+from nornweave.index.access_today import AccessToday
 from nornweave.index.former_chunks import FormerPlace
 from nornweave.index.generation import open_generation
 from nornweave.index.index import Index
+from nornweave.index.kept_generations import number_of
 from nornweave.index.postgresql.copies import LocalCopies
 from nornweave.index.postgresql.names import name_of, prefix_of
 from nornweave.index.postgresql.nearest import ServerIndex
 from nornweave.index.postgresql.server import Connection, Server
-from nornweave.index.publish import number_of
 from nornweave.index.visibility import NO_STATEMENTS
 
 
@@ -80,19 +82,33 @@ class PostgresGenerations:
         meta: Mapping[str, str] = rows[0][0]
         return meta
 
-    def open(self, generation: GenerationId, statements: Mapping[str, Statement] = NO_STATEMENTS) -> Index:
+    def open(
+        self,
+        generation: GenerationId,
+        statements: Mapping[str, Statement] = NO_STATEMENTS,
+        today: AccessToday | None = None,
+    ) -> Index:
         """Open the copy of a generation on this machine, which is fetched unless it is there.
 
         Args:
             generation: by name.
             statements: what the configuration says now about who may see each source.
+            today: as of files.
         """
         meta = self.meta(generation)
         nearest = None
         if meta["built_with"] == "hnsw":
             table, width = f"{prefix_of(generation)}vectors", int(meta["hnsw_ef_search"])
             nearest = ServerIndex(self.server, table, int(meta["dimensions"]), width)
-        return open_generation(self.local_file(generation), statements, nearest)
+        return open_generation(self.local_file(generation), statements, nearest, today)
+
+    def moves(self) -> NoReturn:
+        """Refuse: PostgreSQL stores no history of publications."""
+        raise QueryError("as_of", "domains that are stored in PostgreSQL ('storage') answer from what is published now")
+
+    def access_today(self, generation: GenerationId) -> NoReturn:
+        """Refuse, as ``moves``."""
+        raise QueryError("as_of", f"{generation} is stored in PostgreSQL, which answers from what is published now")
 
     def size_bytes(self, generation: GenerationId) -> int:
         """Return how many bytes the tables of a generation take."""

@@ -6,7 +6,7 @@ import zlib
 
 from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.publish import number_of
+from nornweave.index.kept_generations import number_of
 
 
 def lock_class(schema: str) -> int:

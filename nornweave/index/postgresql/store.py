@@ -19,6 +19,7 @@ from nornweave.index.build import Layout
 from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters
 from nornweave.index.former_chunks import FormerPlace, former_place
 from nornweave.index.generation_file import TEXTS_OF
+from nornweave.index.kept_generations import number_of, previous_of
 from nornweave.index.outcomes import Outcome, write_outcomes
 from nornweave.index.port import Candidate, Publication
 from nornweave.index.postgresql import build as generation_build
@@ -29,7 +30,6 @@ from nornweave.index.postgresql.roles import become_writer
 from nornweave.index.postgresql.schema import prepare_schema
 from nornweave.index.postgresql.server import Connection, Server, translated
 from nornweave.index.postgresql.tables import PostgresTables
-from nornweave.index.publish import number_of, previous_of
 from nornweave.index.working_tables import KEEP_PUBLICATIONS, VERSIONS
 
 logger = logging.getLogger(__name__)

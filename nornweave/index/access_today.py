@@ -1,0 +1,124 @@
+"""Who may see the documents of an older generation: what is stated today counts, not what was stated then.
+
+The published generation says it of the documents that there are. Of those that are gone, every later statement counts
+that is known, beside the one that they had.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nornweave.core.access.rules import NOBODY, Rule, decode_rule, decode_source_rules, encode_rule
+from nornweave.core.errors import StoreError
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.index.generation_file import read_rows
+
+log = logging.getLogger(__name__)
+
+NAME = "FORMER_ACCESS"
+"""Rules of generations that were removed while an older one was kept, by document id, with the generation's number."""
+# In place of a document id: a generation could not be read, so nobody can say what it stated.
+_ALL = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessToday:
+    """Who may see which document today.
+
+    Attributes:
+        present: the rules of the documents that are published, by document id.
+        former: later rules of those that are gone.
+    """
+
+    present: Mapping[str, Rule]
+    former: Mapping[str, Rule]
+
+    def rule(self, document: str, then: Rule) -> Rule:
+        """Return the rule of a document, which had the rule ``then``."""
+        if document in self.present:
+            return self.present[document]
+        return tuple(dict.fromkeys((*then, *self.former.get(document, ()), *self.former.get(_ALL, ()))))
+
+
+def access_today(folder: Path, published: Sequence[Path], later: Sequence[Path]) -> AccessToday:
+    """Read who may see what today.
+
+    Args:
+        folder: of the generations.
+        published: the files of the published generation.
+        later: those of the other generations that are newer than the one that is asked.
+
+    Raises:
+        StoreError: one cannot be read.
+    """
+    present = {document: rule for file in published for document, rule in _rules(file)}
+    former = {document: decode_rule(rule) for document, (_, rule) in _read(folder).items()}
+    for file in later:
+        for document, rule in _rules(file, restricted=True):
+            former[document] = tuple(dict.fromkeys((*former.get(document, ()), *rule)))
+    return AccessToday(present, former)
+
+
+def remember_access(folder: Path, oldest: int, removed: Mapping[int, Sequence[Path]]) -> None:
+    """Remember the rules of generations before they are removed, for those that are older and stay.
+
+    Args:
+        folder: of the generations.
+        oldest: number of the oldest generation that stays.
+        removed: by number the files of those that go.
+    """
+    before = _read(folder)
+    known = {document: (number, rule) for document, (number, rule) in before.items() if number > oldest}
+    for number, files in removed.items():
+        if number > oldest:
+            for document, rule in _rules_of_removed(files):
+                stated = decode_rule(known[document][1]) if document in known else ()
+                known[document] = (number, encode_rule(tuple(dict.fromkeys((*stated, *rule)))))
+    if known != before:
+        write_whole(folder / NAME, json.dumps(known, ensure_ascii=False))
+
+
+def _rules_of_removed(files: Sequence[Path]) -> Iterator[tuple[str, Rule]]:
+    try:
+        for file in files:
+            yield from _rules(file, restricted=True)
+    except StoreError as error:
+        log.warning("%s; documents of older generations that are gone are hidden from all groups", error)
+        yield _ALL, (NOBODY,)
+
+
+def _rules(file: Path, *, restricted: bool = False) -> Iterator[tuple[str, Rule]]:
+    """Yield the documents of a file with their rules: of themselves and of their source."""
+    ((sources,),) = read_rows(file, "select value from meta where key = 'access'")
+    stated = decode_source_rules(sources)
+    rows = read_rows(
+        file,
+        """
+        select document_id, source_id, access
+        from documents
+        where not $restricted or access is not null or source_id in (select unnest($sources::varchar[]))
+        """,
+        {"restricted": restricted, "sources": list(stated)},
+    )
+    rules: dict[tuple[str, str | None], Rule] = {}
+    for document, source, access in rows:
+        rule = rules.get((source, access))
+        if rule is None:
+            of_source = (stated[source],) if source in stated else ()
+            rule = rules[source, access] = (*decode_rule(access), *of_source)
+        yield document, rule
+
+
+def _read(folder: Path) -> dict[str, tuple[int, str | None]]:
+    try:
+        stored = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        return {document: (number, rule) for document, (number, rule) in stored.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError) as error:
+        log.warning("%s: cannot be read: %s", folder / NAME, error)
+        return {_ALL: (10**12, encode_rule((NOBODY,)))}

@@ -1,0 +1,250 @@
+"""The generations of one domain, as files: which there are, which is published, and how one is opened.
+
+``gen-N.duckdb`` is complete and never changes, its checksum lies beside it; of a domain in shards it is ``gen-N.json``,
+a manifest, that names a file ``gen-M-SSS.duckdb`` for each shard; ``CURRENT`` names the one that readers open.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nornweave.core.access.rules import Statement
+from nornweave.core.errors import NoGenerationError, StoreError
+from nornweave.core.types import GenerationId
+from nornweave.index.access_today import AccessToday, access_today
+from nornweave.index.checksums import check
+from nornweave.index.generation import open_generation
+from nornweave.index.generation_file import facts_of
+from nornweave.index.index import Index
+from nornweave.index.manifest import Manifest, read_manifest
+from nornweave.index.moves import Move, read_moves
+from nornweave.index.sharded_index import open_shards
+from nornweave.index.visibility import NO_STATEMENTS
+
+MANIFEST_SUFFIX = ".json"
+NAME = re.compile(r"gen-\d{6,}")
+_COMPLETE = re.compile(r"^gen-(\d{6,})\.(?:duckdb|json)$")
+SHARD = re.compile(r"^gen-(\d{6,})-\d{3}\.duckdb$")
+
+
+class KeptGenerations:
+    """The generations of one domain, as files below ``folder``, for reading."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._pointer = folder / "CURRENT"
+
+    def current(self) -> GenerationId | None:
+        """Return the published generation, or ``None`` when nothing was published."""
+        try:
+            name = self._pointer.read_text(encoding="ascii").strip()
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise StoreError(f"{self._pointer}: cannot be read: {error}") from error
+        if not NAME.fullmatch(name):
+            raise StoreError(f"{self._pointer}: names {name!r}, expected a generation such as 'gen-000001'; roll back")
+        return GenerationId(name)
+
+    def published_at(self) -> float | None:
+        """Return when the pointer was moved last, in seconds since 1970; ``None`` when nothing was published."""
+        try:
+            return self._pointer.stat().st_mtime
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(f"{self._pointer}: cannot be read: {error}") from error
+
+    def all(self) -> tuple[GenerationId, ...]:
+        """Return the complete generations, oldest first."""
+        if not self.folder.is_dir():
+            return ()
+        numbers = sorted(int(match[1]) for file in self.folder.iterdir() if (match := _COMPLETE.match(file.name)))
+        return tuple(GenerationId(f"gen-{number:06d}") for number in numbers)
+
+    def path(self, generation: GenerationId) -> Path:
+        """Return the file of a complete generation, or its manifest."""
+        return _file_or_manifest(self.folder / f"{generation}.duckdb")
+
+    def of_candidate(self, candidate: GenerationId) -> KeptGenerations:
+        """Return the generations as if a candidate was published."""
+        return CandidateFiles(self.folder, candidate)
+
+    def build_path(self, generation: GenerationId) -> Path:
+        """Return the file that a generation is built in, or the manifest of several."""
+        return _file_or_manifest(self.folder / f".build-{generation.removeprefix('gen-')}.duckdb")
+
+    def manifest(self, generation: GenerationId) -> Manifest | None:
+        """Return the manifest of a generation; ``None`` when one file holds it.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        file = self.path(generation)
+        return read_manifest(file) if file.suffix == MANIFEST_SUFFIX else None
+
+    def data_files(self, generation: GenerationId) -> tuple[Path, ...]:
+        """Return the DuckDB files of a generation, one for each shard.
+
+        Raises:
+            StoreError: its manifest cannot be read.
+        """
+        manifest = self.manifest(generation)
+        if manifest is None:
+            return (self.path(generation),)
+        return tuple(self._data_file(shard.name) for shard in manifest.shards)
+
+    def named_files(self, generation: GenerationId) -> tuple[Path, ...]:
+        """Return the files of a generation; a manifest that cannot be read stands for those that it names."""
+        try:
+            return self.data_files(generation)
+        except StoreError:
+            return (self.path(generation),)
+
+    def parts(self, generation: GenerationId) -> tuple[Path, ...]:
+        """Return all files that a reader of a generation needs, the manifest first if there is one.
+
+        Raises:
+            StoreError: its manifest cannot be read.
+        """
+        return tuple(dict.fromkeys((self.path(generation), *self.data_files(generation))))
+
+    def size_bytes(self, generation: GenerationId) -> int:
+        """Return the size of a generation; what is missing has none."""
+        return sum(file.stat().st_size for file in self.parts(generation) if file.is_file())
+
+    def open(
+        self,
+        generation: GenerationId,
+        statements: Mapping[str, Statement] = NO_STATEMENTS,
+        today: AccessToday | None = None,
+    ) -> Index:
+        """Open a generation for reading.
+
+        Args:
+            generation: to open.
+            statements: what the configuration says now about who may see each source, beside what the generation says.
+            today: of an older generation, what is stated of its documents today (``access_today``).
+
+        Raises:
+            StoreError: it is missing, damaged or of another schema.
+        """
+        manifest = self.manifest(generation)
+        if manifest is None:
+            return open_generation(self.path(generation), statements, today=today)
+        return open_shards(self.path(generation), self.data_files(generation), manifest, statements, today)
+
+    def facts(self, generation: GenerationId) -> Mapping[str, str]:
+        """Return the metadata of a generation without loading it.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        manifest = self.manifest(generation)
+        facts = facts_of(self.data_files(generation)[0])
+        if manifest is None:
+            return facts
+        return {**facts, "generation": manifest.generation, "built_at": manifest.built_at}
+
+    def check(self, generation: GenerationId) -> None:
+        """Compare the files of a generation with what was published.
+
+        Raises:
+            StoreError: one is missing or damaged.
+        """
+        for file in self.parts(generation):
+            if not file.is_file():
+                raise StoreError(f"{file}: is missing; roll back, or sync again")
+            check(file)
+
+    def moves(self) -> list[Move]:
+        """Return when each generation was published, oldest first; the time of its build where nothing else says it.
+
+        Raises:
+            StoreError: the pointer cannot be read.
+        """
+        moves, current = read_moves(self.folder), self.current()
+        unknown = set(self.all()) - {move.generation for move in moves}
+        moves += [Move(built_at, name, built_at) for name in unknown for built_at in (self._built_at(name),)]
+        moves.sort()
+        if current and moves and moves[-1].generation != current:  # killed between the pointer and the note
+            at = datetime.fromtimestamp(self.published_at() or time.time(), UTC)
+            moves.append(Move(at, current, self._built_at(current)))
+        return moves
+
+    def _built_at(self, generation: GenerationId) -> datetime:
+        try:
+            return datetime.fromisoformat(self.facts(generation)["built_at"])
+        except (StoreError, KeyError, ValueError):
+            return datetime.fromtimestamp(self.path(generation).stat().st_mtime, UTC)
+
+    def access_today(self, generation: GenerationId) -> AccessToday:
+        """Return who may see the documents of an older generation today.
+
+        Raises:
+            StoreError: what was published since cannot be read.
+        """
+        current = self.current()
+        later = [name for name in self.all() if number_of(name) > number_of(generation) and name != current]
+        published = self.data_files(current) if current else ()
+        return access_today(self.folder, published, [file for name in later for file in self.data_files(name)])
+
+    def _data_file(self, name: str) -> Path:
+        """Return where a shard's file lies."""
+        return self.folder / name
+
+
+class CandidateFiles(KeptGenerations):
+    """The files of one domain as if a candidate was published, to measure it before it is."""
+
+    def __init__(self, folder: Path, candidate: GenerationId) -> None:
+        super().__init__(folder)
+        self._candidate = candidate
+
+    def current(self) -> GenerationId:
+        """Return the candidate."""
+        return self._candidate
+
+    def all(self) -> tuple[GenerationId, ...]:
+        """Return the candidate alone: when it cannot be read, no other generation may answer in its place."""
+        return (self._candidate,)
+
+    def path(self, generation: GenerationId) -> Path:
+        """Return the file of a generation; the candidate's is the one that it was built in."""
+        return self.build_path(generation) if generation == self._candidate else super().path(generation)
+
+    def _data_file(self, name: str) -> Path:
+        """Return where a shard's file lies: those that the candidate has in common with others are complete."""
+        built = shard_build_path(self.folder, name)
+        return built if built.exists() else super()._data_file(name)
+
+
+def shard_build_path(folder: Path, name: str) -> Path:
+    """Return where a shard's file is built that will have this name."""
+    return folder / f".build-{name.removeprefix('gen-')}"
+
+
+def _file_or_manifest(file: Path) -> Path:
+    manifest = file.with_suffix(MANIFEST_SUFFIX)
+    return manifest if manifest.exists() else file
+
+
+def previous_of(generations: Sequence[GenerationId], current: GenerationId | None, place: str) -> GenerationId:
+    """Return the newest generation before the current one; the newest of all when none is current.
+
+    Raises:
+        NoGenerationError: there is none in ``place``.
+    """
+    older = [each for each in generations if current is None or number_of(each) < number_of(current)]
+    if not older:
+        raise NoGenerationError(f"{place}: no generation before {current or 'the first'}; nothing to roll back to")
+    return older[-1]
+
+
+def number_of(generation: GenerationId) -> int:
+    """Return a generation's number: names do not sort as text, ``gen-1000000`` comes after ``gen-999999``."""
+    return int(generation.removeprefix("gen-"))
