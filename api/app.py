@@ -38,6 +38,7 @@ from api.routes import (
     evaluations,
     feedback,
     find_page,
+    generations,
     health,
     inbox,
     login,
@@ -64,8 +65,8 @@ logger = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 2.0
 ROUTES = (
-    query, chat, feedback, evaluations, agents, registration, inbox, documents, sources, receipts, texts, health,
-    documentation,
+    query, chat, feedback, evaluations, agents, registration, inbox, documents, sources, receipts, texts, generations,
+    health, documentation,
 )  # fmt: skip
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from evals.generated import generate
 from evals.generated.sets import NAME as GENERATED_NAME
 from evals.judged_files import read_judgments
-from evals.judgments import JudgedSet, JudgmentError
+from evals.judgments import JudgedSet, Judgment, JudgmentError
 from nornweave.ask.search.agent import Agent
-from nornweave.config import EvaluationSettings
+from nornweave.ask.search.records import Citation
+from nornweave.ask.seen.changes import JudgedQuestion
+from nornweave.config import EvaluationSettings, Settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain
 from nornweave.index.index import Index
@@ -68,6 +71,33 @@ def sets_of(agent: Agent, evaluation: EvaluationSettings, *, generated: int) -> 
     with agent.generation.use(OPERATOR) as generation:
         made = generate(generation, agent.domain, limit=generated)
     return (*judged, made) if made.relevant else judged
+
+
+def judged_questions(settings: Settings) -> tuple[JudgedQuestion, ...]:
+    """Return the questions of all configured sets, each as its set asks it.
+
+    Raises:
+        JudgmentError: a configured set is broken.
+    """
+    sets: list[tuple[Domain | None, JudgedSet]] = [(None, each) for each in read_sets(settings.evaluation.judgments)]
+    for domain in settings.served_domains:
+        sets += [(domain, each) for each in read_domain_sets(settings.domains[domain].evaluation.judgments)]
+    return tuple(
+        JudgedQuestion(
+            set_name=judged.name,
+            query_id=query.id,
+            text=query.text,
+            domains=(domain,) if domain else None,
+            filters={domain: query.filters} if domain and query.filters else {},
+            is_hit=partial(_is_hit, judged.relevant.get(query.id, ())),
+        )
+        for domain, judged in sets
+        for query in judged.queries
+    )
+
+
+def _is_hit(judgments: Sequence[Judgment], citation: Citation) -> bool:
+    return any(judgment.hit_by(citation) for judgment in judgments)
 
 
 def generated_from(before: Index, after: Index, domain: Domain, *, limit: int) -> JudgedSet:

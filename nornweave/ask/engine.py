@@ -25,6 +25,7 @@ from nornweave.ask.search.lanes import Lanes, Place
 from nornweave.ask.seen import SeenEngine
 from nornweave.ask.seen.agents import SeenAgents
 from nornweave.ask.seen.answers import SeenAnswers
+from nornweave.ask.seen.changes import SeenChanges
 from nornweave.ask.seen.documents import SeenDocuments
 from nornweave.ask.seen.ledger import SeenLedger
 from nornweave.ask.seen.quality import SeenQuality
@@ -124,14 +125,16 @@ class Engine:
     def as_seen_by(self, viewer: Viewer) -> SeenEngine:
         """Return what a viewer may ask and do."""
         settings, agents = self._settings, self.path.agents
+        answers = SeenAnswers(self.path, viewer)
         return SeenEngine(
             viewer=viewer,
             agents=SeenAgents(agents, self.path.remote, viewer),
-            answers=SeenAnswers(self.path, viewer),
+            answers=answers,
             texts=SeenTexts(settings, agents, viewer),
             documents=SeenDocuments(settings, agents, viewer),
             quality=SeenQuality(settings, viewer),
             ledger=SeenLedger(settings, agents, viewer),
+            changes=SeenChanges(settings, agents, answers, viewer),
         )
 
     def start(self, *, wait: bool = True, watch: bool = True) -> None:

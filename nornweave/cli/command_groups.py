@@ -16,6 +16,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "find": "Find lines by exact text or by a regular expression.",
         "why": "Say why a document is not in an answer.",
         "conflicts": "Show what the domains disagree about.",
+        "diff": "Show what changed between two moments.",
         "drift": "Show where documentation and code disagree.",
         "push": "Hand files in for the next sync.",
         "mcp": "Serve the tools for agents over standard input and output.",

@@ -17,6 +17,7 @@ import typer
 from nornweave import __version__
 from nornweave.cli import quality, receipt
 from nornweave.cli.command_groups import GroupedCommands
+from nornweave.cli.diff import diff
 from nornweave.cli.doctor import doctor
 from nornweave.cli.drift import drift
 from nornweave.cli.find import find
@@ -280,6 +281,7 @@ MORE_COMMANDS: dict[str, Callable[..., None]] = {
     "find": find,
     "why": why,
     "init": init,
+    "diff": diff,
     "doctor": doctor,
     "drift": drift,
     "publish": publish,

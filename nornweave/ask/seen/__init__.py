@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from nornweave.ask.seen.agents import SeenAgents
 from nornweave.ask.seen.answers import SeenAnswers
+from nornweave.ask.seen.changes import SeenChanges
 from nornweave.ask.seen.documents import SeenDocuments
 from nornweave.ask.seen.ledger import SeenLedger
 from nornweave.ask.seen.quality import SeenQuality
@@ -28,6 +29,7 @@ class SeenEngine:
         documents: what syncs reported of them, and the inbox; for operators.
         quality: what was measured; for operators.
         ledger: what disagrees in the whole corpus.
+        changes: what changed between two moments.
     """
 
     viewer: Viewer
@@ -37,3 +39,4 @@ class SeenEngine:
     documents: SeenDocuments
     quality: SeenQuality
     ledger: SeenLedger
+    changes: SeenChanges

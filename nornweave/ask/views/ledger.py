@@ -81,13 +81,14 @@ def ledger_document(ledger: Ledger | None, published: Mapping[str, GenerationId]
     return {
         "made_at": utc_text(ledger.made_at),
         "generations": dict(ledger.generations),
-        "open": [_entry_document(entry) for entry in ledger.open],
-        "settled": [_entry_document(entry) for entry in ledger.settled],
+        "open": [ledger_entry_document(entry) for entry in ledger.open],
+        "settled": [ledger_entry_document(entry) for entry in ledger.settled],
         "notices": behind,
     }
 
 
-def _entry_document(entry: LedgerEntry) -> LedgerEntryDocument:
+def ledger_entry_document(entry: LedgerEntry) -> LedgerEntryDocument:
+    """Return one entry as JSON has it."""
     return {
         "entry_id": entry.entry_id,
         "entity": entry.entity,

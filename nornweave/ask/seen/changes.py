@@ -1,0 +1,270 @@
+"""What changed between two moments, as far as a viewer may see it: documents, facts, conflicts, answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+import numpy as np
+
+from nornweave.ask.fuse.records import FusedItem
+from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.question import Question
+from nornweave.ask.search.records import Citation, Filters
+from nornweave.ask.seen.answers import SeenAnswers
+from nornweave.ask.views.changes import (
+    AnswerChangeDocument,
+    ChangesDocument,
+    DomainChangesDocument,
+    FactChangeDocument,
+    MomentDocument,
+    PlaceDocument,
+    ShownDocument,
+)
+from nornweave.ask.views.ledger import ledger_entry_document
+from nornweave.config import Settings
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.errors import GenerationNotKeptError, NoGenerationError, StoreError
+from nornweave.core.text.dates import utc_text
+from nornweave.core.types import Domain, Fact, present
+from nornweave.disagree.conflicts import find_conflicts
+from nornweave.disagree.ledger.entries import LedgerEntry, Place, entries_of
+from nornweave.index.conditions import AtPath
+from nornweave.index.counting import ServedDocument
+from nornweave.index.fact_pairs import read_fact_pairs
+from nornweave.index.index import Index
+from nornweave.index.moves import AsOf, Then
+from nornweave.index.wiring import store_of
+
+MAX_DOCUMENTS = 2_000
+"""Of each kind that are listed; facts are compared of so many changed documents."""
+SHOWN = 10
+_ALL = 10**9
+
+FactName: TypeAlias = tuple[str, str, str]
+Documents: TypeAlias = dict[Place, ServedDocument]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedQuestion:
+    """A question of a judged set.
+
+    Attributes:
+        domains: that are asked; ``None`` for all.
+        filters: by domain.
+        is_hit: tells whether a citation is judged to answer it.
+    """
+
+    set_name: str
+    query_id: str
+    text: str
+    domains: tuple[Domain, ...] | None
+    filters: Mapping[Domain, Filters]
+    is_hit: Callable[[Citation], bool]
+
+
+JudgedQuestions: TypeAlias = Callable[[Settings], Sequence[JudgedQuestion]]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A domain at one of the two moments."""
+
+    then: Then
+    index: Index
+    documents: Documents
+
+
+@dataclass(frozen=True, slots=True)
+class SeenChanges:
+    """What changed between two moments, as far as the viewer may see both sides today."""
+
+    _settings: Settings
+    _agents: Mapping[Domain, Agent]
+    _answers: SeenAnswers
+    _viewer: Viewer
+
+    def between(
+        self, a: AsOf, b: AsOf, domain: Domain | None = None, judged: JudgedQuestions = lambda _: ()
+    ) -> ChangesDocument:
+        """Compare what was published at two moments.
+
+        Args:
+            a, b: the moments, or generations.
+            domain: only this one; otherwise all that keep both.
+            judged: returns the questions that are asked as of both moments, for who operates the service.
+
+        Raises:
+            GenerationNotKeptError: no domain keeps both.
+            StoreError: what was published, or a judged set, cannot be read.
+        """
+        with ExitStack() as stack:
+            sides: dict[Domain, tuple[Side, Side]] = {}
+            missing: dict[str, str] = {}
+            for name in (domain,) if domain else self._agents:
+                try:
+                    sides[name] = (self._side(stack, name, a), self._side(stack, name, b))
+                except (GenerationNotKeptError, NoGenerationError) as error:
+                    missing[name.value] = str(error)
+            if not sides:
+                raise GenerationNotKeptError("; ".join(f"{name}: {reason}" for name, reason in missing.items()))
+            before, after = (self._conflicts(sides, number) for number in (0, 1))
+            questions = [each for each in self._questions(judged) if set(each.domains or sides) <= sides.keys()]
+            asked = (domain,) if domain else None
+            changed = [self._answer_change(each, a, b, asked) for each in questions]
+            return {
+                "a": _written(a),
+                "b": _written(b),
+                "domains": {name.value: _domain_changes(*pair) for name, pair in sides.items()},
+                "not_compared": missing,
+                "conflicts": {
+                    "opened": [ledger_entry_document(after[one]) for one in after if one not in before],
+                    "closed": [ledger_entry_document(before[one]) for one in before if one not in after],
+                },
+                "questions": len(questions),
+                "answers": [change for change in changed if change],
+            }
+
+    def _questions(self, judged: JudgedQuestions) -> Sequence[JudgedQuestion]:
+        try:
+            return judged(self._settings) if self._viewer.operates else ()
+        except ValueError as error:
+            raise StoreError(f"the judged sets cannot be read: {error}") from error
+
+    def _side(self, stack: ExitStack, domain: Domain, as_of: AsOf) -> Side:
+        generation = self._agents[domain].generation
+        then = generation.past.at(as_of)
+        index = stack.enter_context(generation.use(self._viewer, then.generation))
+        return Side(then, index, {(one.source_id, one.path): one for one in index.served_documents(("", ""), _ALL)})
+
+    def _conflicts(self, sides: Mapping[Domain, tuple[Side, Side]], number: int) -> dict[str, LedgerEntry]:
+        """Return the conflicts of one moment of which the viewer may see both sides, by id."""
+        files = {
+            domain.value: store_of(self._settings, domain).data_files(pair[number].then.generation)
+            for domain, pair in sides.items()
+        }
+        facts, pairs = read_fact_pairs(files)
+        seen = {domain.value: pair[number].documents for domain, pair in sides.items()}
+        visible = {place for place, one in enumerate(facts) if (one.source_id, one.path) in seen[one.domain]}
+        joined = [pair for pair in pairs if visible.issuperset(pair)]
+        return {entry.entry_id: entry for entry in entries_of(find_conflicts(facts, joined=joined), present())}
+
+    def _answer_change(
+        self, judged: JudgedQuestion, a: AsOf, b: AsOf, domains: tuple[Domain, ...] | None
+    ) -> AnswerChangeDocument | None:
+        """Return how the answer to a judged question changed; ``None`` if its items are the same, in their order."""
+        before, after = (
+            self._answers.answer(
+                Question(
+                    text=judged.text,
+                    now=present(),
+                    viewer=self._viewer,
+                    as_of=as_of,
+                    top_k=SHOWN,
+                    domains=judged.domains or domains,
+                    filters=judged.filters,
+                )
+            ).items
+            for as_of in (a, b)
+        )
+        if [item.item.chunk_id for item in before] == [item.item.chunk_id for item in after]:
+            return None
+        return {
+            "set": judged.set_name,
+            "query_id": judged.query_id,
+            "query": judged.text,
+            "before": [_shown(item) for item in before],
+            "after": [_shown(item) for item in after],
+            "reciprocal_rank": [_reciprocal_rank(items, judged) for items in (before, after)],
+        }
+
+
+def _domain_changes(before: Side, after: Side) -> DomainChangesDocument:
+    added = [place for place in after.documents if place not in before.documents]
+    removed = [place for place in before.documents if place not in after.documents]
+    changed = [
+        place
+        for place, document in after.documents.items()
+        if place in before.documents and before.documents[place].content_hash != document.content_hash
+    ]
+    looked_at = [*added, *changed, *removed]
+    facts = [change for place in looked_at[:MAX_DOCUMENTS] for change in _fact_changes(place, before, after)]
+    return {
+        "a": _moment(before),
+        "b": _moment(after),
+        "added": [_place(place) for place in added[:MAX_DOCUMENTS]],
+        "changed": [_place(place) for place in changed[:MAX_DOCUMENTS]],
+        "removed": [_place(place) for place in removed[:MAX_DOCUMENTS]],
+        "counts": {"added": len(added), "changed": len(changed), "removed": len(removed)},
+        "facts": facts,
+    }
+
+
+def _fact_changes(place: Place, before: Side, after: Side) -> Iterator[FactChangeDocument]:
+    """Yield the facts of a document that differ: of each name the values that only one side states."""
+    old, new = _facts_at(place, before), _facts_at(place, after)
+    for name in dict.fromkeys((*old, *new)):
+        gone = [value for value in old.get(name, ()) if value not in new.get(name, ())]
+        come = [value for value in new.get(name, ()) if value not in old.get(name, ())]
+        for number in range(max(len(gone), len(come))):
+            yield {
+                "source_id": place[0],
+                "source_path": place[1],
+                "name": name[0],
+                "owner": name[1],
+                "attribute": name[2],
+                "before": gone[number] if number < len(gone) else None,
+                "after": come[number] if number < len(come) else None,
+            }
+
+
+def _facts_at(place: Place, side: Side) -> dict[FactName, list[str]]:
+    if place not in side.documents:
+        return {}
+    numbers = np.flatnonzero(side.index.within((AtPath(place[1]),))).astype(np.int32)
+    facts: dict[FactName, list[str]] = {}
+    for chunk in side.index.chunks(numbers).values():
+        if chunk.source_id == place[0]:
+            for fact in chunk.facts:
+                facts.setdefault((fact.name, fact.owner, fact.attribute), []).append(_value(fact))
+    return facts
+
+
+def _value(fact: Fact) -> str:
+    return f"{'not ' if fact.negated else ''}{fact.value}{f' {fact.unit}' if fact.unit else ''}"
+
+
+def _written(as_of: AsOf) -> str:
+    return utc_text(as_of) if isinstance(as_of, datetime) else as_of
+
+
+def _moment(side: Side) -> MomentDocument:
+    at = side.then.published_at
+    return {
+        "generation": side.then.generation,
+        "published_at": utc_text(at) if at else None,
+        "indexed_at": side.index.built_at,
+        "notice": side.then.notice,
+    }
+
+
+def _place(place: Place) -> PlaceDocument:
+    return {"source_id": place[0], "source_path": place[1]}
+
+
+def _shown(item: FusedItem) -> ShownDocument:
+    citation = item.item.citation
+    return {
+        "chunk_id": item.item.chunk_id,
+        "domain_id": citation.domain_id,
+        "source_id": citation.source_id,
+        "source_path": citation.source_path,
+    }
+
+
+def _reciprocal_rank(items: Sequence[FusedItem], judged: JudgedQuestion) -> float:
+    ranks = (rank for rank, item in enumerate(items, 1) if judged.is_hit(item.item.citation))
+    return round(1 / next(ranks, float("inf")), 3)
