@@ -48,7 +48,7 @@ MASKED = {
     "GET /agents/{domain}/describe", "GET /agents/{domain}/health", "POST /recall", "GET /describe",
     "GET /chunks/{chunk_id}", "GET /documents/{domain}/{source_id}/{path:path}", "GET /conflicts", "POST /mcp",
     "GET /find", "GET /find.json",
-    "POST /why", "GET /why", "GET /why.json", "GET /complete",
+    "POST /why", "GET /why", "GET /why.json", "GET /complete", "GET /generations/{a}/diff/{b}",
     "GET /", "GET /.json", "GET /passages/{chunk_id}", "GET /passages/{chunk_id}.json", "GET /conflicts.json",
     "GET /conflicts/{entry_id}", "GET /conflicts/{entry_id}.json", "POST /feedback/form",
 }  # fmt: skip

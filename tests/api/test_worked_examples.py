@@ -23,6 +23,7 @@ from api.schemas import LivenessDocument, ReadinessDocument, RecallBody, Registr
 from lab.record_examples import shortened, with_ids
 from nornweave.ask.feedback.book import FeedbackDocument
 from nornweave.ask.views.answer import FusionResult
+from nornweave.ask.views.changes import ChangesDocument
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
 from nornweave.ask.views.items import RecallDocument
 from nornweave.ask.views.ledger import LedgerDocument
@@ -72,6 +73,7 @@ ANSWERS: dict[str, Any] = {
     "/receipts": ReceiptDocument,
     "/why": WhyDocument,
     "/receipts/{receipt_id}": ReceiptDocument,
+    "/generations/{a}/diff/{b}": ChangesDocument,
     "/find": FindDocument,
     "/complete": CompletionsDocument,
     "/conflicts": LedgerDocument,

@@ -112,9 +112,9 @@ class SeenChanges:
             if not sides:
                 raise GenerationNotKeptError("; ".join(f"{name}: {reason}" for name, reason in missing.items()))
             before, after = (self._conflicts(sides, number) for number in (0, 1))
-            questions = [each for each in self._questions(judged) if set(each.domains or sides) <= sides.keys()]
-            asked = (domain,) if domain else None
-            changed = [self._answer_change(each, a, b, asked) for each in questions]
+            wanted = {(name,) for name in sides} | ({None} if domain is None else set())
+            questions = [each for each in self._questions(judged) if each.domains in wanted]
+            changed = [change for each in questions if (change := self._answer_change(each, a, b))]
             return {
                 "a": _written(a),
                 "b": _written(b),
@@ -125,7 +125,7 @@ class SeenChanges:
                     "closed": [ledger_entry_document(before[one]) for one in before if one not in after],
                 },
                 "questions": len(questions),
-                "answers": [change for change in changed if change],
+                "answers": sorted(changed, key=_moved, reverse=True),
             }
 
     def _questions(self, judged: JudgedQuestions) -> Sequence[JudgedQuestion]:
@@ -152,9 +152,7 @@ class SeenChanges:
         joined = [pair for pair in pairs if visible.issuperset(pair)]
         return {entry.entry_id: entry for entry in entries_of(find_conflicts(facts, joined=joined), present())}
 
-    def _answer_change(
-        self, judged: JudgedQuestion, a: AsOf, b: AsOf, domains: tuple[Domain, ...] | None
-    ) -> AnswerChangeDocument | None:
+    def _answer_change(self, judged: JudgedQuestion, a: AsOf, b: AsOf) -> AnswerChangeDocument | None:
         """Return how the answer to a judged question changed; ``None`` if its items are the same, in their order."""
         before, after = (
             self._answers.answer(
@@ -164,7 +162,7 @@ class SeenChanges:
                     viewer=self._viewer,
                     as_of=as_of,
                     top_k=SHOWN,
-                    domains=judged.domains or domains,
+                    domains=judged.domains,
                     filters=judged.filters,
                 )
             ).items
@@ -263,6 +261,11 @@ def _shown(item: FusedItem) -> ShownDocument:
         "source_id": citation.source_id,
         "source_path": citation.source_path,
     }
+
+
+def _moved(change: AnswerChangeDocument) -> float:
+    before, after = change["reciprocal_rank"]
+    return abs(after - before)
 
 
 def _reciprocal_rank(items: Sequence[FusedItem], judged: JudgedQuestion) -> float:
