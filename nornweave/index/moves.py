@@ -150,7 +150,7 @@ def then(as_of: AsOf, moves: Sequence[Move], kept: Sequence[GenerationId]) -> Th
     before = [move for move in moves if move.at <= as_of]
     usable = [move for move in before if move.generation in kept]
     if not usable:
-        raise GenerationNotKeptError(f"nothing of {utc_text(as_of)} is kept; {_oldest(moves, kept)}")
+        raise GenerationNotKeptError(f"nothing of {utc_text(as_of, 'seconds')} is kept; {_oldest(moves, kept)}")
     newest, current = usable[-1], before[-1]
     if newest == current:
         return Then(newest.generation, newest.at)
