@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from nornweave.config.domain import KeepSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
@@ -61,7 +63,7 @@ def test_the_environment_wins(tmp_path: Path) -> None:
     [
         (
             "sourcs: []",
-            ["'sourcs'", "[]", "data_dir, domains, evaluation, feedback, fusion, publish, replica_of, sources"],
+            ["'sourcs'", "[]", "data_dir, domains, evaluation, feedback, fusion, keep, publish, replica_of, sources"],
         ),
         ("sources: [{id: Pay, domain: code, type: files, path: x}]", ["sources.0.id", "'Pay'", "[a-z0-9-]+"]),
         ("sources: [{id: a, domain: cod, type: files, path: x}]", ["sources.0.domain", "'cod'", "'conversations'"]),
@@ -255,3 +257,17 @@ def test_an_error_names_the_line_and_what_was_meant(tmp_path: Path, before: str,
     file = write(tmp_path, GOOD.replace(before, after))
     with pytest.raises(ConfigError, match=told.replace("?", r"\?")):
         load_settings(file, {})
+
+
+def test_what_stays_of_older_generations_is_said_once_or_by_domain(tmp_path: Path) -> None:
+    keep = {"days": 30, "weeks": 12}
+    document = {"sources": [], "keep": keep, "domains": {"code": {"storage": {"keep": {"days": 7}}}}}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(document), encoding="utf-8")
+    settings = load_settings(tmp_path / "nornweave.yaml", {})
+    kept = {domain.value: configured.storage.keep for domain, configured in settings.domains.items()}
+    assert kept["documentation"] == KeepSettings(days=30, weeks=12)
+    assert kept["code"] == KeepSettings(days=7, weeks=12)
+    document["storage"] = {"url": "postgresql://localhost/x"}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(ConfigError, match="keep: is for domains in files"):
+        load_settings(tmp_path / "nornweave.yaml", {})
