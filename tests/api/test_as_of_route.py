@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +142,7 @@ WRONG = (
     ("2020-01-01T00:00:00Z", 404, "oldest kept is gen-000001"),
     ("gen-000009", 404, "oldest kept is gen-000001"),
     ("yesterday", 422, "RFC 3339"),
-    ((datetime.now(UTC) + timedelta(days=1)).isoformat(), 422, "future"),
+    ("2999-01-01T00:00:00Z", 422, "future"),
 )
 
 
