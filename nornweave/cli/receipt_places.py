@@ -13,8 +13,7 @@ from nornweave.ask.feedback.book import database_of
 from nornweave.config import Settings
 from nornweave.connect.connectors import open_source
 from nornweave.connect.inbox.source import InboxSource
-from nornweave.connect.mirror import forgetting
-from nornweave.connect.mirror.mirrored import mirror_file
+from nornweave.connect.mirror.mirrored import copies_in, forget, mirror_file
 from nornweave.connect.protocol import Copying, Source
 from nornweave.core.deletion import Deleted, Place, Search, passages_of
 from nornweave.core.errors import StoreError
@@ -131,8 +130,8 @@ def _copies(settings: Settings, deleted: Deleted) -> Iterator[Place]:
         file = mirror_file(settings.data_dir, deleted.source_id)
         yield Place(
             name=f"mirror of a former source: {deleted.source_id}",
-            search=lambda each: Search(forgetting.copies_in(file, each.path), file.name),
-            purge=lambda each: forgetting.forget(file, each.path),
+            search=lambda each: Search(copies_in(file, each.path), file.name),
+            purge=lambda each: forget(file, each.path),
         )
     elif isinstance(source, Copying):
         kept: Copying = source

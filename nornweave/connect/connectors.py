@@ -8,7 +8,6 @@ from typing import Any
 
 from nornweave.config import Settings, SourceSettings, read_settings
 from nornweave.connect.confluence.connector import CONFLUENCE
-from nornweave.connect.connector import Connector
 from nornweave.connect.feed.connector import FEED
 from nornweave.connect.files.connector import FILES
 from nornweave.connect.git.connector import GIT
@@ -16,7 +15,7 @@ from nornweave.connect.github.connector import GITHUB
 from nornweave.connect.inbox.connector import INBOX
 from nornweave.connect.jira.connector import JIRA
 from nornweave.connect.messages.connector import MESSAGES
-from nornweave.connect.protocol import Source
+from nornweave.connect.protocol import Connector, Source
 from nornweave.connect.slack.connector import SLACK
 from nornweave.connect.stackexchange.connector import STACKEXCHANGE
 from nornweave.connect.transcripts.connector import TRANSCRIPTS

@@ -1,10 +1,13 @@
-"""The port that every kind of source implements."""
+"""The ports of sources: what every kind implements, and the ``Connector`` that declares a kind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from nornweave.config.sources import SourceSettings
 from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
 
 Watcher: TypeAlias = Callable[[int, int, int | None], None]
@@ -97,3 +100,29 @@ class Source(Protocol):
         Raises:
             DocumentError: it is broken, empty, encrypted, …; ``DocumentSkipped`` when leaving it out is right.
         """
+
+
+S = TypeVar("S", bound=SourceSettings)
+
+AT_ONCE = "the next sync"
+
+
+@dataclass(frozen=True, slots=True)
+class Connector(Generic[S]):
+    """A kind of source.
+
+    Attributes:
+        settings: the keys of an entry of ``sources:``; its field ``type`` names the kind.
+        open: returns a source without reading anything. Takes the settings and ``data_dir``. It imports the feed and
+            the parser itself: a process that only answers reads settings and loads neither.
+        bound: says after which syncs, or how much time, what was changed or deleted at the source stops answering.
+    """
+
+    settings: type[S]
+    open: Callable[[S, Path], Source]
+    bound: Callable[[S], str] = lambda _: AT_ONCE
+
+    @property
+    def type(self) -> str:
+        """The ``type`` of its sources."""
+        return str(self.settings.model_fields["type"].default)

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from nornweave.ask.search.records import RecallResponse, SourceFreshness
 from nornweave.config import Settings
-from nornweave.connect.connector import AT_ONCE
 from nornweave.connect.connectors import bound_of
+from nornweave.connect.protocol import AT_ONCE
 from nornweave.core.types import Domain
 from nornweave.index.verified import Verified, VerifiedFile
 from nornweave.index.wiring import INBOX, domain_folder

@@ -15,8 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nornweave.connect.confluence.connector import ConfluenceSettings
-from nornweave.connect.confluence.content import Content, changed_trails, contents_of, page_bytes, spaces_of
-from nornweave.connect.confluence.document import confluence_document
+from nornweave.connect.confluence.document import (
+    Content,
+    changed_trails,
+    confluence_document,
+    contents_of,
+    page_bytes,
+    spaces_of,
+)
 from nornweave.connect.confluence.lists import SPACE_KEY, WITHOUT_BODIES, ConfluenceLists, PeopleReader
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.atlassian import AtlassianSite

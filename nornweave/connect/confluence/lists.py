@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from nornweave.connect.confluence.content import Content, id_of
+from nornweave.connect.confluence.document import Content, id_of
 from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.mirror.atlassian import MAX_REQUESTS, AtlassianSite, listed
 from nornweave.connect.mirror.feed import FeedRecord, Known, PositionLostError

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from nornweave.connect.connector import AT_ONCE, Connector
 from nornweave.connect.mirror.settings import MirroredSettings
-from nornweave.connect.protocol import Source
+from nornweave.connect.protocol import AT_ONCE, Connector, Source
 from nornweave.core.types import Domain
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from nornweave.config.sources import SourceSettings
-from nornweave.connect.connector import Connector
-from nornweave.connect.protocol import Source
+from nornweave.connect.protocol import Connector, Source
 from nornweave.core.types import Domain, SourceId
 
 

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from nornweave.config.sources import EnvironmentName, Name, SourceSettings
-from nornweave.connect.connector import Connector
-from nornweave.connect.protocol import Source
+from nornweave.connect.protocol import Connector, Source
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain, SourceId
 

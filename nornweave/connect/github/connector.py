@@ -7,9 +7,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import StringConstraints
 
-from nornweave.connect.connector import AT_ONCE, Connector
 from nornweave.connect.mirror.settings import ApiSettings
-from nornweave.connect.protocol import Source
+from nornweave.connect.protocol import AT_ONCE, Connector, Source
 from nornweave.core.types import Domain
 
 

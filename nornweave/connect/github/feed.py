@@ -20,8 +20,7 @@ from typing import Any
 from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.github.connector import GithubSettings
 from nornweave.connect.github.export import github_document, read_issue, write_issues
-from nornweave.connect.github.graphql import GithubGraphql
-from nornweave.connect.github.steps import MAX_PAGES, GithubStep, moment_of, too_many
+from nornweave.connect.github.graphql import MAX_PAGES, GithubGraphql, GithubStep, moment_of, too_many
 from nornweave.connect.mirror.answers import ApiAnswer, Limits
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage, least_confirmed

@@ -1,5 +1,7 @@
 """Read the discussions of a GitHub repository by GraphQL, and ask which of its issues are still there.
 
+``GithubStep`` and what follows it are what these lists have in common with those that are read by REST.
+
 Source: docs.github.com/graphql.
 """
 
@@ -7,15 +9,40 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings
-from nornweave.connect.github.steps import MAX_PAGES, GithubStep, moment_of, too_many
 from nornweave.connect.mirror.answers import ApiAnswer
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import FeedRecord, Pass
+from nornweave.connect.mirror.feed import FeedRecord, Pass, RecordPage
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import JsonValue
+
+# 200,000 issues; a server that sends more pages than this sends the same ones for ever.
+MAX_PAGES = 2_000
+# A server whose clock is ahead of its database would hide what changes in between.
+_OVERLAP = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GithubStep(RecordPage):
+    """A part of a list; ``position`` is the address or cursor of the page to go on with, ``None`` for the first one."""
+
+    position: JsonValue = None
+    is_end: bool = False
+
+
+def moment_of(answer: ApiAnswer) -> str:
+    """Return when an answer was made, by its server's clock, less some overlap; as GitHub writes moments."""
+    return (datetime.fromtimestamp(answer.moment, UTC) - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def too_many(place: str) -> SourceUnavailableError:
+    """Return the error of a list that does not end."""
+    return SourceUnavailableError(f"{place}: more than {MAX_PAGES} pages; expected an end")
+
 
 log = logging.getLogger(__name__)
 

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from nornweave.config.sources import Name
-from nornweave.connect.connector import Connector
 from nornweave.connect.mirror.settings import AtlassianSettings
-from nornweave.connect.protocol import Source
+from nornweave.connect.protocol import Connector, Source
 from nornweave.core.types import Domain
 
 

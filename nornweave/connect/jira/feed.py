@@ -16,8 +16,7 @@ from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.jira.connector import JiraSettings
-from nornweave.connect.jira.content import comment_body, id_of, is_as_stored, issue_body, key_of, loaded
-from nornweave.connect.jira.document import jira_document
+from nornweave.connect.jira.document import comment_body, id_of, is_as_stored, issue_body, jira_document, key_of, loaded
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.atlassian import MAX_REQUESTS, AtlassianSite, listed
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage

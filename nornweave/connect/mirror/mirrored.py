@@ -1,23 +1,63 @@
-"""A source whose documents are those of a mirror, which is brought up to date whenever the source is listed."""
+"""A source whose documents are those of a mirror, which is brought up to date whenever the source is listed.
+
+What a mirror holds of one document can be counted and removed, bytes of deleted rows included.
+"""
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
 from nornweave.connect.mirror.feed import LEFT_OUT, NOTHING_KNOWN, Feed, Pass, PositionLostError
-from nornweave.connect.mirror.forgetting import copies_in, forget
 from nornweave.connect.mirror.mirror import Mirror, MirrorReading
 from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.protocol import Watcher
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import unsafe_path
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
+
+_PATIENCE_S = 10.0
+_COUNT = "select (select count(*) from records where document = ?) + count(*) from documents where path = ?"
+
+
+def copies_in(file: Path, path: str) -> int:
+    """Count the records of a document; 0 without a file."""
+    if not file.is_file():
+        return 0
+    with _opened(file) as connection:
+        return int(connection.execute(_COUNT, (path, path)).fetchone()[0])
+
+
+def forget(file: Path, path: str) -> None:
+    """Delete the records of a document and write the file anew, without what was ever deleted from it."""
+    if not file.is_file():
+        return
+    with _opened(file) as connection:
+        connection.execute("delete from records where document = ?", (path,))
+        connection.execute("delete from documents where path = ?", (path,))
+        connection.execute("vacuum")
+        connection.execute("pragma wal_checkpoint(truncate)").fetchall()
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[sqlite3.Connection]:
+    """Open a mirror.
+
+    Raises:
+        SourceUnavailableError: it cannot be read or written now.
+    """
+    try:
+        with closing(sqlite3.connect(file, timeout=_PATIENCE_S, isolation_level=None)) as connection:
+            yield connection
+    except sqlite3.Error as error:
+        raise SourceUnavailableError(f"{file} cannot be used: {error}; try again after the sync") from error
+
 
 _MAX_SKIPS = 1_000
 

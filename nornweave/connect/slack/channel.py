@@ -11,8 +11,8 @@ from typing import Any
 from nornweave.connect.conversation import as_is, clean_name
 from nornweave.connect.mirror.feed import FeedRecord, Known
 from nornweave.connect.slack.api import MAX_PAGES, PER_PAGE, SlackApi, SlackError, items, next_cursor
-from nornweave.connect.slack.people import People
 from nornweave.connect.slack.records import (
+    People,
     day_of,
     event_in,
     ids_in,

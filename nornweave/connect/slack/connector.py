@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from nornweave.config.sources import Name
-from nornweave.connect.connector import AT_ONCE, Connector
 from nornweave.connect.mirror.settings import ApiSettings
-from nornweave.connect.protocol import Source
+from nornweave.connect.protocol import AT_ONCE, Connector, Source
 from nornweave.core.types import Domain
 
 

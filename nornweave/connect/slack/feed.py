@@ -24,8 +24,7 @@ from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.connect.slack.channel import Channel, ChannelReader, channel_of
 from nornweave.connect.slack.connector import SlackSettings
 from nornweave.connect.slack.export import read_message, slack_document
-from nornweave.connect.slack.people import PREFIX, People, people_in
-from nornweave.connect.slack.records import event_in, folder_of
+from nornweave.connect.slack.records import PREFIX, People, event_in, folder_of, people_in
 from nornweave.connect.slack.text import Directory
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId

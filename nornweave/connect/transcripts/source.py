@@ -1,18 +1,202 @@
-"""A source of meeting transcripts: ``.vtt``, ``.srt`` and plain text, one document per file."""
+"""A source of transcripts: WebVTT, SubRip and lines of ``Speaker: text``, with their cues and speakers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
-from nornweave.connect.conversation import RawMessage, conversation
+from nornweave.connect.conversation import RawMessage, clean, clean_name, conversation
 from nornweave.connect.exports.folder import FolderSource
-from nornweave.connect.transcripts.subtitles import Said, parse_plain, parse_srt, parse_vtt
-from nornweave.core.errors import DocumentSkipped
+from nornweave.connect.exports.speakers import split_speaker
+from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.decode import decode
+from nornweave.core.text.references import unescaped
 from nornweave.core.types import Document, Entry, SourceId
+
+_CLOCK = r"(?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,6})?"
+_TIMING = re.compile(rf"\s*({_CLOCK})\s*-->\s*({_CLOCK})(?:\s.*)?")
+_VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s+([^<>]*)>")
+_VTT_TAG = re.compile(r"<[^<>]*>")
+# SubRip does not escape "<", so only its own tags are taken for tags.
+_SRT_TAG = re.compile(r"</?(?:i|b|u|s|font)\b[^<>]*>|\{\\an?\d\}", re.IGNORECASE)
+_STAMP = re.compile(rf"\s*[\[(]?({_CLOCK})[\])]?\s*(?:-\s+)?")
+# "Alice Smith  0:12" and "Alice Smith (00:01:02):", a line that says who speaks in the following ones.
+_STAMPED_NAME = re.compile(
+    rf"\s*(?P<name>[^\s\d\[(:][^:\[(\n]{{0,47}}?)\s*[\[(\s](?P<clock>{_CLOCK})[\])]?\s*:?\s*(?P<said>.*)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one speaker says in one cue or paragraph; offsets in seconds since the start."""
+
+    id: str
+    speaker: str
+    body: str
+    offset: float | None = None
+    end_offset: float | None = None
+
+
+def parse_vtt(text: str) -> Iterator[Said]:
+    """Read WebVTT; comments, styles and regions are left out.
+
+    Raises:
+        DocumentError: no ``WEBVTT`` in the first line, or no cue with times.
+    """
+    if not re.match(r"WEBVTT(?:[ \t\n]|$)", text):
+        first = text.split("\n", 1)[0][:40]
+        raise DocumentError(f"line 1 is {first!r}; a .vtt file starts with 'WEBVTT'. Rename it, or export it again")
+    blocks = _blocks(text)
+    header = next(blocks, [])
+    start = next((number for number, line in enumerate(header) if "-->" in line), None)
+    cues = [header[start:]] if start is not None else []
+    cues += [block for block in blocks if not re.match(r"(?:NOTE|STYLE|REGION)(?:\s|$)", block[0])]
+    return _said_in_cues(cues, ".vtt")
+
+
+def parse_srt(text: str) -> Iterator[Said]:
+    """Read SubRip.
+
+    Raises:
+        DocumentError: no cue with times.
+    """
+    return _said_in_cues(_blocks(text), ".srt")
+
+
+def _blocks(text: str) -> Iterator[list[str]]:
+    block: list[str] = []
+    for line in text.split("\n"):
+        if line.strip():
+            block.append(line)
+        elif block:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+@dataclass(slots=True)
+class _Cue:
+    id: str
+    start: float
+    end: float
+    lines: list[str]
+
+
+def _cues(blocks: Iterable[list[str]]) -> list[_Cue]:
+    """Read cues; a block without times goes on with what the cue before it says (SubRip allows blank lines)."""
+    cues: list[_Cue] = []
+    for block in blocks:
+        at = next((number for number, line in enumerate(block[:2]) if _TIMING.fullmatch(line)), None)
+        if at is None:
+            if cues:
+                cues[-1].lines += block
+            continue
+        timing = _TIMING.fullmatch(block[at])
+        if timing is not None:
+            name = clean_name(block[0]) if at else str(len(cues) + 1)
+            cues.append(_Cue(name, seconds(timing[1]), seconds(timing[2]), block[at + 1 :]))
+    return cues
+
+
+def _said_in_cues(blocks: Iterable[list[str]], kind: str) -> Iterator[Said]:
+    cues = _cues(blocks)
+    if not cues:
+        expected = "00:00:01.000 --> 00:00:04.000" if kind == ".vtt" else "00:00:01,000 --> 00:00:04,000"
+        raise DocumentError(f"no cue with times; a {kind} file has lines like '{expected}'. Export it again")
+    return _by_speaker(cues, kind)
+
+
+def _by_speaker(cues: Iterable[_Cue], kind: str) -> Iterator[Said]:
+    speaker = ""
+    for cue in cues:
+        for name, body in _voices(cue.lines, kind):
+            speaker = name or speaker  # long turns are spread over cues, and only the first may be labelled
+            if body:
+                yield Said(cue.id, speaker, body, cue.start, cue.end)
+
+
+def _voices(lines: Iterable[str], kind: str) -> Iterator[tuple[str, str]]:
+    """Split what a cue shows where the speaker changes; an empty name means that nobody is named."""
+    name, said = "", list[str]()
+    for line in lines:
+        for voice, part in _voiced(line, kind):
+            plain = _without_tags(part, kind)
+            named = None if voice else split_speaker(plain)
+            if voice or named:
+                yield name, clean("\n".join(said))
+                name, said = (
+                    (clean_name(_without_tags(voice, kind)), [plain]) if named is None else (named[0], [named[1]])
+                )
+            else:
+                said.append(plain)
+    yield name, clean("\n".join(said))
+
+
+def _voiced(line: str, kind: str) -> Iterator[tuple[str, str]]:
+    """Split a line at its voice tags."""
+    if kind != ".vtt":
+        yield "", line
+        return
+    parts = _VOICE.split(line)
+    if parts[0].strip():
+        yield "", parts[0]
+    yield from zip(parts[1::2], parts[2::2], strict=True)
+
+
+def _without_tags(text: str, kind: str) -> str:
+    return unescaped(_VTT_TAG.sub("", text)) if kind == ".vtt" else _SRT_TAG.sub("", text)
+
+
+def parse_plain(text: str) -> Iterator[Said]:
+    """Read ``[00:01:02] Speaker: text`` lines; a line without speaker goes on with the one before.
+
+    What stands before the first speaker is said by nobody; ids are line numbers from 1.
+    """
+    current: tuple[int, str, float | None] | None = None
+    lines: list[str] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        start = _turn_start(line)
+        if start is not None or (current is None and line.strip()):
+            yield from _turn(current, lines)
+            speaker, offset, said = start or ("", None, line)
+            current, lines = (number, speaker or (current[1] if current else ""), offset), [said]
+        else:
+            lines.append(line)
+    yield from _turn(current, lines)
+
+
+def _turn(start: tuple[int, str, float | None] | None, lines: list[str]) -> Iterator[Said]:
+    body = clean("\n".join(line.strip() for line in lines))
+    if start is not None and body:
+        number, speaker, offset = start
+        yield Said(str(number), clean_name(speaker), body, offset)
+
+
+def _turn_start(line: str) -> tuple[str, float | None, str] | None:
+    """Return speaker, offset and text of a line that starts a turn; after a stamp alone the speaker is empty."""
+    stamp = _STAMP.match(line)
+    rest = line[stamp.end() :] if stamp else line
+    offset = seconds(stamp[1]) if stamp else None
+    stamped = None if stamp else _STAMPED_NAME.fullmatch(line)
+    if stamped is not None and split_speaker(f"{stamped['name'].strip()}:") is not None:
+        return stamped["name"].strip(), seconds(stamped["clock"]), stamped["said"]
+    named = split_speaker(rest)
+    if named is not None:
+        return named[0], offset, named[1]
+    return ("", offset, rest) if stamp else None
+
+
+def seconds(clock: str) -> float:
+    """Read ``[hh:]mm:ss[.fraction]``."""
+    total = 0.0
+    for part in clock.replace(",", ".").split(":"):
+        total = total * 60 + float(part)
+    return total
+
 
 _READERS = {".vtt": parse_vtt, ".srt": parse_srt, ".txt": parse_plain}
 # 2026-01-16-standup, standup_20260116, GMT20260116-143000_Recording, 2026-01-16T14-30 retro
