@@ -18,7 +18,6 @@ from api.access.door import Door
 from api.auth import BearerAuth, registration_token, service_token
 from api.deletion import Receipts
 from api.errors import Unexpected, add_handlers
-from api.hosts import HostGuard
 from api.ingestion import check_path
 from api.large_bodies import BodyProcess, LargeBodies
 from api.limits import BodyLimit
@@ -27,7 +26,7 @@ from api.mcp.endpoint import tool_endpoint
 from api.mcp.schemas import own_filters
 from api.metrics import Measured, Metrics
 from api.openapi import DESCRIPTION, TAGS, App
-from api.origins import OriginGuard
+from api.origins import HostGuard, OriginGuard
 from api.pages.addresses import original
 from api.pages.judged import JudgedQuestions
 from api.routes import (

@@ -15,8 +15,8 @@ from starlette.types import Receive, Scope, Send
 
 from api.connections import network_of
 from api.errors import ProblemError
-from api.hosts import client_address
 from api.negotiation import EVENTS
+from api.origins import client_address
 from api.schemas import to_json
 from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.fuse.records import Synthesis

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from starlette.requests import Request
 
-from api.hosts import answered_names, host_name
 from api.listening import default_port, web_address
+from api.origins import answered_names, host_name
 from api.pages.addresses import original, passage_address
 from nornweave.ask.views.tools import Link
 from nornweave.core.errors import ConfigError

@@ -1,8 +1,11 @@
-"""Which page sent a request: no page of another site may change anything here or use the tools.
+"""Who may ask: by which names the API is called, and which page sent a request.
+
+A page of some site can have its name resolved to 127.0.0.1 (DNS rebinding). Where nothing but the address guards the
+API, only its own names are answered.
 
 A page that is open in a browser reaches every port of its machine. It can send forms, files and texts to them without
 asking first. It cannot forge two headers: ``Origin`` names the page's site, and ``Sec-Fetch-Site`` says how that site
-is related to this server. Programs send neither.
+is related to this server. Programs send neither. No page of another site may change anything here or use the tools.
 
 Sources: RFC 6454 (origin), W3C Fetch Metadata, Model Context Protocol 2025-11-25 ("Streamable HTTP", security warning).
 """
@@ -16,6 +19,53 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.errors import problem_response
+
+LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+
+def host_name(header: str) -> str:
+    """Return the name or address of a ``Host`` header, without its port, in lower case."""
+    name, colon, port = header.strip().lower().rpartition(":")
+    return name if colon and (port.isdecimal() or not port) and not _is_inside(header) else header.strip().lower()
+
+
+def _is_inside(header: str) -> bool:
+    """Tell whether the last colon belongs to an IPv6 address, which stands in brackets."""
+    return header.rstrip().endswith("]")
+
+
+def client_address(scope: Scope) -> str:
+    """Return the address that a request came from; empty if it is not known (a socket in the file system)."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def answered_names(host: str) -> frozenset[str]:
+    """Return the names that are answered when listening on ``host`` alone."""
+    return LOCAL_NAMES | {f"[{host}]".lower() if ":" in host else host.lower()}
+
+
+class HostGuard:
+    """Answers 421 to requests that call this server by a name other than ``names``; ``None`` answers to every name."""
+
+    def __init__(self, app: ASGIApp, names: Collection[str] | None) -> None:
+        self._app = app
+        self._names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on that is meant for this server."""
+        if self._names is None or scope["type"] != "http" or self._is_meant(scope):
+            await self._app(scope, receive, send)
+            return
+        refusal = problem_response(
+            421, f"call this server {' or '.join(sorted(self._names))}, or set a token and a host of your own"
+        )
+        await refusal(scope, receive, send)
+
+    def _is_meant(self, scope: Scope) -> bool:
+        named = Headers(scope=scope).getlist("host")
+        return len(named) == 1 and host_name(named[0]) in (self._names or ())
+
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""

@@ -24,9 +24,9 @@ from fastapi import FastAPI
 from api.app import create_app
 from api.auth import service_token
 from api.connections import KEEP_ALIVE_S, MAX_HEADER_BYTES, Connection, end_overdue
-from api.hosts import answered_names
 from api.large_bodies import BodyProcess
 from api.listening import accept_evenly
+from api.origins import answered_names
 from api.tracing import log_trace_ids
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings

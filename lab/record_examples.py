@@ -20,7 +20,7 @@ from urllib.parse import quote
 import httpx
 
 from api.app import create_app
-from api.examples import FILE, Worked, worked_examples
+from api.openapi import FILE, Worked, worked_examples
 from nornweave.config import Settings
 from nornweave.config.agents import AgentsSettings, AllowedAgent
 from nornweave.connect.connectors import load_settings
@@ -97,7 +97,7 @@ def shortened(value: JsonValue) -> JsonValue:
 
 
 def main(config: str, *names: str) -> None:
-    """Write the file that ``api/examples.py`` reads."""
+    """Write the file that ``api/openapi.py`` reads."""
     before = worked_examples()
     now = {example.name: example for example in asyncio.run(record(load_settings(Path(config), {}), before))}
     examples = [now[each.name] if not names or each.name in names else each for each in before]

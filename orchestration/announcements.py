@@ -11,8 +11,7 @@ from nornweave.config import Settings
 from nornweave.core.types import Domain, present
 from nornweave.index.port import Publication
 from nornweave.ingest.alarms import Alarm, AlarmBook, AlarmKind
-from nornweave.ingest.outbox import Outbox, publication_event
-from nornweave.ingest.receivers import KafkaTopic, Webhook
+from nornweave.ingest.outbox import KafkaTopic, Outbox, Webhook, publication_event
 
 log = logging.getLogger(__name__)
 

@@ -30,8 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.auth import is_authorised
 from api.errors import problem_response
-from api.hosts import LOCAL_NAMES, host_name
-from api.origins import foreign_page
+from api.origins import LOCAL_NAMES, foreign_page, host_name
 
 GRAPHQL = "/graphql"
 READING = ("GET", "HEAD")

@@ -16,7 +16,7 @@ CASES = {
     "llm": ("litellm", "from nornweave.models.runtimes import import_litellm; import_litellm()"),
     "objects": (
         "obstore",
-        "from nornweave.config.object_store import ObjectStoreSettings as Settings\n"
+        "from nornweave.config.publish import ObjectStoreSettings as Settings\n"
         "from nornweave.index.object_store import ObjectStore\n"
         "ObjectStore(Settings(url='file:///nowhere')).get('key')",
     ),

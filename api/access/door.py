@@ -27,7 +27,7 @@ from api.access.ended_sessions import EndedSessions
 from api.access.session_key import session_key
 from api.access.token_file import TokenFile
 from api.errors import ProblemError
-from api.hosts import client_address
+from api.origins import client_address
 from api.sessions import Session, session_of
 from nornweave.config.access import AccessSettings
 from nornweave.core.access.tokens import TokenEntry

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from api.mcp.arguments import USUAL_RESULT_TOKENS, AnswerArguments, SearchArguments
-from api.mcp.calls import ToolCall
 from api.mcp.handles import HandlePlace, handle, place_of
-from api.mcp.results import is_within
+from api.mcp.results import ToolCall, is_within
 from nornweave.ask.answer.pages import AnswerPage, answer_page, largest, snippet
 from nornweave.ask.fuse.records import Answer
 from nornweave.ask.seen.answers import SeenAnswers

@@ -1,12 +1,34 @@
-"""The size and the form of what a tool returns."""
+"""What a tool returns: its size and form, the gates of the API that a call passes, and errors for a model to act on."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+import logging
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
+from api.arrival import Arrival
+from api.errors import MAX_FIELDS, RETRY_STORE_S, ProblemError, field_problem
 from api.mcp.arguments import MAX_RESULT_TOKENS
+from api.state import Serving
+from nornweave.ask.search.question import Question
+from nornweave.ask.seen import SeenEngine
+from nornweave.ask.seen.answers import SeenAnswers
+from nornweave.ask.views.tools import Link
+from nornweave.core.errors import (
+    ConfigError,
+    EncoderError,
+    GenerationNotKeptError,
+    NoGenerationError,
+    NornWeaveError,
+    NotPermittedError,
+    QueryError,
+    StoreError,
+)
 from nornweave.core.text.token_bound import bound_tokens
 
 # Twice that, at four characters a token, is below 10,000: some clients pass on both the structure and the text.
@@ -22,3 +44,73 @@ def is_within(document: Mapping[str, Any], max_tokens: int = MAX_RESULT_TOKENS) 
     """Tell whether a result is small enough."""
     text = written(document)
     return len(text) <= MAX_RESULT_CHARACTERS and bound_tokens(text) <= max_tokens
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A call of a tool.
+
+    Attributes:
+        serving: what is asked.
+        arrival: when it came and until when it has to be answered.
+        link: makes the URLs of the result.
+    """
+
+    serving: Serving
+    arrival: Arrival
+    link: Link
+
+    async def ask(self, question: Question, work: Callable[[SeenAnswers], T]) -> T:
+        """Do what asks the domains, as ``POST /query`` does; raises as ``Serving.ask`` does."""
+        return await self.serving.ask(question, work)
+
+    async def look_up(self, work: Callable[[SeenEngine], T]) -> T:
+        """Do what only reads, in its turn; raises as ``ask`` does."""
+        return await self.serving.lookups.run(lambda: work(self.serving.engine), self.arrival.left_s)
+
+
+logger = logging.getLogger(__name__)
+
+
+def failure(error: Exception, allowed: Sequence[str]) -> str:
+    """Return what to say of an error.
+
+    Args:
+        error: that ended the call.
+        allowed: the arguments of the tool.
+    """
+    match error:
+        case ValidationError():
+            return _wrong_arguments(error, allowed)
+        case QueryError():
+            return (
+                f"Wrong arguments: {error.field}: {error.problem}. Nothing was searched; correct this and call again."
+            )
+        case ProblemError():
+            retry = (error.headers or {}).get("Retry-After")
+            return f"{error.detail}. Call again in {retry} s." if retry else f"{error.detail}."
+        case NotPermittedError() | GenerationNotKeptError():
+            return f"{error}."
+        case NoGenerationError():
+            return f"{error}. Nothing can be found before that; `status` shows which domains are published."
+        case StoreError() | EncoderError():
+            logger.error("a tool failed: %s", error)
+            return f"{error}. Call again in {RETRY_STORE_S} s; if it stays like this, `status` tells more."
+        case ConfigError() | NornWeaveError():
+            logger.error("a tool failed: %s", error)
+            return f"{error}. Whoever runs NornWeave has to mend this."
+        case _:
+            occurrence = uuid.uuid4()
+            logger.error("error %s in a tool", occurrence, exc_info=error)
+            return f"An unexpected error; the log of the server tells more under {occurrence}. Another query may work."
+
+
+def _wrong_arguments(error: ValidationError, allowed: Sequence[str]) -> str:
+    failures = error.errors(include_url=False, include_context=False)
+    problems = [field_problem({**failure, "loc": ("arguments", *failure["loc"])}) for failure in failures[:MAX_FIELDS]]
+    said = "; ".join(f"{problem['field']}: {problem['detail']}" for problem in problems)
+    more = f"; and {len(failures) - MAX_FIELDS} more" if len(failures) > MAX_FIELDS else ""
+    return f"Wrong arguments: {said}{more}. Allowed are: {', '.join(allowed) or 'none'}. Correct this and call again."

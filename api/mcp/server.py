@@ -20,9 +20,7 @@ from mcp_types import (
 )
 
 from api.arrival import arrive
-from api.mcp.calls import ToolCall
-from api.mcp.failures import failure
-from api.mcp.results import written
+from api.mcp.results import ToolCall, failure, written
 from api.mcp.tools import TOOLS, ToolDefinition
 from api.state import Serving
 from nornweave import __version__

@@ -15,9 +15,9 @@ from api.mcp.arguments import (
     SearchArguments,
     StatusArguments,
 )
-from api.mcp.calls import ToolCall
 from api.mcp.lookups import conflicts, fetch, find, status
 from api.mcp.questions import answer, search
+from api.mcp.results import ToolCall
 from api.mcp.schemas import input_schema, output_schema
 from nornweave.ask.views.tool_results import (
     AnswerPageDocument,

@@ -1,16 +1,37 @@
-"""``/feedback``: what a user says of one item of one answer, on disk before the answer."""
+"""``POST /feedback``: a judgment of one item of an answer."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from fastapi import APIRouter, Response
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from api.errors import ProblemError
-from api.feedback_body import FeedbackBody
 from api.openapi import PROBLEMS
 from api.schemas import json_response
 from api.state import Served
 from nornweave.ask.feedback.book import REMEMBERED_DAYS, FeedbackDocument
 from nornweave.ask.seen.answers import SeenAnswers
+from nornweave.core.text.checked_values import Name, textual
+
+MAX_QUERY_ID_CHARACTERS = 64
+
+
+class FeedbackBody(BaseModel):
+    """Whether one item of one answer was useful."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    query_id: Annotated[
+        str,
+        StringConstraints(min_length=1, max_length=MAX_QUERY_ID_CHARACTERS),
+        AfterValidator(textual),
+        Field(description="Of an answer of `/query`."),
+    ]
+    chunk_id: Annotated[Name, Field(description="Of an item that the answer showed.")]
+    useful: Annotated[bool, Field(description="Whether the item helped with the question; true or false, no number.")]
+
 
 router = APIRouter(tags=["feedback"], responses=PROBLEMS)
 

@@ -13,8 +13,8 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from api.errors import ProblemError
-from api.hosts import client_address
 from api.negotiation import prefers_html
+from api.origins import client_address
 from api.pages.addresses import ASK, JUDGE, LOGIN, LOGOUT, SYNC, local
 from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response
 from api.pages.shell import shell_of

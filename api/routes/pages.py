@@ -17,8 +17,6 @@ from starlette.routing import Route
 
 from api.arrival import Arrival, arrive
 from api.errors import ProblemError
-from api.evaluations_query import ComparisonQuery
-from api.feedback_body import FeedbackBody
 from api.ledger_query import LedgerQuery
 from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, STATUS, SYNC, ask_address, local, passage_address
 from api.pages.answer_view import answer_view
@@ -40,6 +38,8 @@ from api.pages.shell import shell_of
 from api.pages.status_view import elsewhere_view, status_view
 from api.pages.text_runs import query_terms_of
 from api.registration_body import listed_document
+from api.routes.evaluations import ComparisonQuery
+from api.routes.feedback import FeedbackBody
 from api.routes.login import browsers_form, checked_form
 from api.routes.page_routes import HtmlRoute, both, came_from, shown, validated, wants_json
 from api.schemas import json_response

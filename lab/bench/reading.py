@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from nornweave.connect.files.document import file_document
+from nornweave.connect.files.source import file_document
 from nornweave.core.errors import DocumentError
 from nornweave.core.types import Domain, Entry, SourceId
 from nornweave.ingest.index_chunks import index_chunks

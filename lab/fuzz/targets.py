@@ -12,7 +12,7 @@ import psutil
 
 from lab.fuzz import packed
 from lab.fuzz.snippets import CODE, PROSE, SETTINGS
-from nornweave.connect.files.document import file_document
+from nornweave.connect.files.source import file_document
 from nornweave.connect.inbox.source import inbox_document
 from nornweave.connect.messages.source import parse_messages
 from nornweave.connect.stackexchange.document import stackexchange_document

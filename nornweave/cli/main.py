@@ -16,6 +16,7 @@ import typer
 
 from nornweave import __version__
 from nornweave.cli import quality, receipt
+from nornweave.cli.access import roles, token
 from nornweave.cli.command_groups import GroupedCommands
 from nornweave.cli.diff import diff
 from nornweave.cli.doctor import doctor
@@ -25,10 +26,7 @@ from nornweave.cli.init import init
 from nornweave.cli.options import DomainsOption, JsonOption, SourcesOption, messages, output, settings_of
 from nornweave.cli.publish import publish
 from nornweave.cli.push import push
-from nornweave.cli.query import query
-from nornweave.cli.roles import roles
-from nornweave.cli.token import token
-from nornweave.cli.why import why
+from nornweave.cli.query import query, why
 from nornweave.cli.worker import dagster, worker
 from nornweave.core.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
 from nornweave.core.files.bundled import use_bundled_packages

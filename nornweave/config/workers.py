@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from nornweave.config.base import FrozenSettings
-from nornweave.config.object_store import ObjectStoreSettings, StoreAddress
+from nornweave.config.publish import ObjectStoreSettings, StoreAddress
 
 BROKER_VARIABLE = "NORNWEAVE_BROKER_URL"
 BROKER_PASSWORD_VARIABLE = "NORNWEAVE_BROKER_PASSWORD"  # noqa: S105 - a name

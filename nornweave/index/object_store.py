@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from nornweave.config.object_store import ObjectStoreSettings
+from nornweave.config.publish import ObjectStoreSettings
 from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
 from nornweave.core.extras import optional
 

@@ -16,8 +16,8 @@ from nornweave.read.generated import is_generated
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf.document import VERSION as PDF_VERSION
 from nornweave.read.pdf.document import parse_pdf
-from nornweave.read.pdf.libraries import library_version
 from nornweave.read.pdf.ocr import version as ocr_version
+from nornweave.read.pdf.port import library_version
 
 # Raise it when the same bytes come out as another document.
 _VERSION = "documents-5"

@@ -19,8 +19,7 @@ from bs4.filter import SoupStrainer
 from nornweave.core.access.rules import VALUE_NOTICE
 from nornweave.core.text.dates import utc
 from nornweave.core.text.field_names import field_key
-from nornweave.core.text.inline_markup import front_matter, one_line, plain_line
-from nornweave.core.text.references import without_long_references
+from nornweave.core.text.inline_markup import front_matter, one_line, plain_line, without_long_references
 from nornweave.core.types import NO_METADATA, JsonValue, Metadata, freeze
 from nornweave.read.access_statements import access_metadata
 from nornweave.read.plain_yaml import load_plain_yaml

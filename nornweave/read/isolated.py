@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Concatenate, ParamSpec, TypeAlias, cast
 
 from nornweave.core.sandbox import run_apart
-from nornweave.core.sandbox.functions import address_of, function_at
+from nornweave.core.sandbox.frames import address_of, function_at
 from nornweave.core.types import (
     Document,
     Domain,

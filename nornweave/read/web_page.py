@@ -21,7 +21,7 @@ from bs4.exceptions import ParserRejectedMarkup
 
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.decode import decode
-from nornweave.core.text.references import without_long_references
+from nornweave.core.text.inline_markup import without_long_references
 from nornweave.core.types import NO_METADATA, Metadata
 from nornweave.read.chunking.outlines.html import is_sound
 from nornweave.read.front_matter import describe

@@ -6,8 +6,8 @@ import pytest
 
 from nornweave.core.types import Span
 from nornweave.read.chunking import parsing
-from nornweave.read.chunking.definitions import Definitions
 from nornweave.read.chunking.languages import GRAMMARS
+from nornweave.read.chunking.symbols import Definitions
 
 CODE = {
     "python": (

@@ -13,7 +13,7 @@ from redis_server import RedisServer
 from waiting import HANGS_S, SOON_S, until
 from worker_process import WorkerProcess, write_config
 
-from nornweave.config.object_store import ObjectStoreSettings
+from nornweave.config.publish import ObjectStoreSettings
 from nornweave.core.errors import EncoderError
 from nornweave.index.object_store import ObjectStore
 from nornweave.models.encoders.hashing import HashEncoder

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from syncing_process import SyncingProcess
 
-from nornweave.config.object_store import ObjectStoreSettings
+from nornweave.config.publish import ObjectStoreSettings
 from nornweave.core.errors import DomainBusyError, LeaseLostError, StoreError
 from nornweave.index.leases.domain_lease import DomainLease, pull_generations
 from nornweave.index.leases.lease import Lease

@@ -28,7 +28,7 @@ from redis_server import RedisServer
 from waiting import until as until_soon
 
 from lab.s3_server import BUCKET, s3_server
-from nornweave.config.object_store import ObjectStoreSettings
+from nornweave.config.publish import ObjectStoreSettings
 from nornweave.index.object_store import ObjectStore
 from nornweave.share.manifest import Pointer, PublishedManifest
 

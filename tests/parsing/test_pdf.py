@@ -26,8 +26,7 @@ from nornweave.read.pdf import ocr
 from nornweave.read.pdf.document import parse_pdf
 from nornweave.read.pdf.glyphs import read_page
 from nornweave.read.pdf.hyphens import Hyphens
-from nornweave.read.pdf.libraries import VARIABLE
-from nornweave.read.pdf.port import GlyphLine, GlyphRun, PageGlyphs
+from nornweave.read.pdf.port import VARIABLE, GlyphLine, GlyphRun, PageGlyphs
 
 
 @pytest.fixture(autouse=True, scope="module", params=["pymupdf", "pdfium"])

@@ -16,7 +16,7 @@ from support import memory_parts, published_texts, sync
 
 from nornweave.connect.files.source import FilesSource
 from nornweave.core.errors import DocumentError, DocumentSkipped, ReaderLostError, TransientDocumentError
-from nornweave.core.sandbox.functions import function_at
+from nornweave.core.sandbox.frames import function_at
 from nornweave.core.sandbox.limits import RETIRE_BYTES
 from nornweave.core.sandbox.pool import Pool
 from nornweave.core.types import Domain, Entry, SourceId

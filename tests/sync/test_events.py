@@ -25,8 +25,15 @@ from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.port import Publication
-from nornweave.ingest.outbox import MAX_WAITING, Outbox, publication_event
-from nornweave.ingest.receivers import TOPIC, KafkaTopic, Webhook, signature_headers
+from nornweave.ingest.outbox import (
+    MAX_WAITING,
+    TOPIC,
+    KafkaTopic,
+    Outbox,
+    Webhook,
+    publication_event,
+    signature_headers,
+)
 
 EVENT = publication_event(
     Domain.CODE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nornweave.core.text.references import unescaped, without_long_references
+from nornweave.core.text.inline_markup import unescaped, without_long_references
 
 LONG = f"a &#{'9' * 5_000}; b &amp; &#8212;"
 

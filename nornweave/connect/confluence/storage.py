@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-from nornweave.core.text.references import unescaped, without_long_references
+from nornweave.core.text.inline_markup import unescaped, without_long_references
 from nornweave.read.chunking.outlines.html import VOID_TAGS, is_sound
 
 # Tags that are written as they are, without their attributes.

@@ -1,4 +1,4 @@
-"""A source of files: a folder, or a single file."""
+"""A source of files: a folder, or a single file; each is parsed by its domain and suffix."""
 
 from __future__ import annotations
 
@@ -9,15 +9,43 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nornweave.connect.files.document import file_document, file_version
 from nornweave.connect.files.sidecar import NO_SIDECAR, Sidecar, load_sidecar
 from nornweave.connect.files.skip import Rules
 from nornweave.connect.files.walk import FoundFile, walk
+from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VERSION
+from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter, is_inside
 from nornweave.core.text.decode import MAX_BYTES, check_size
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
+from nornweave.read.file import LFS_POINTER, parse_version, read_document
 from nornweave.read.isolated import parse_apart
+
+
+def file_version() -> str:
+    """Return what changes when the same bytes may come out as another document."""
+    return f"{parse_version()},{STACKEXCHANGE_VERSION}"
+
+
+def file_document(
+    source_id: SourceId,
+    entry: Entry,
+    raw: bytes,
+    *,
+    domain: Domain,
+    is_dated: bool = False,
+    is_handed_in: bool = False,
+) -> Document:
+    """Parse a file; JSON of research is questions and answers. See ``read_document``.
+
+    Raises:
+        DocumentSkipped: code that is empty or generated; a Git LFS pointer in place of the file.
+        DocumentError: too large, binary, empty or broken.
+    """
+    is_json = entry.path.lower().endswith(".json") and not raw.startswith(LFS_POINTER)
+    if domain is Domain.RESEARCH and is_json:
+        return stackexchange_document(source_id, entry, raw, domain=domain, is_dated=is_dated)
+    return read_document(source_id, entry, raw, domain=domain, is_dated=is_dated, is_handed_in=is_handed_in)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nornweave.connect.git.location import leads_outside
 from nornweave.connect.git.program import GitFailedError, run_git
+from nornweave.connect.git.tree import leads_outside
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.text.lines import lines_of
 from nornweave.core.types import Origin

@@ -13,12 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from nornweave.connect.files.document import file_document, file_version
 from nornweave.connect.files.skip import Rules
+from nornweave.connect.files.source import file_document, file_version
 from nornweave.connect.git.address import check_template, file_url, template_of
-from nornweave.connect.git.location import leads_outside
 from nornweave.connect.git.program import Blobs, GitFailedError, check_version, run_git, split_fields, stream_git
-from nornweave.connect.git.tree import TreeFile, list_tree
+from nornweave.connect.git.tree import TreeFile, leads_outside, list_tree
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter, is_text, printable
 from nornweave.core.text.decode import check_size

@@ -1,17 +1,21 @@
-"""List the files of a commit from the output of ``git ls-tree``.
+"""List the files of a commit, and check that a repository keeps its objects inside the source.
 
-A tree may name the same subtree many times, so a small repository can list more files than fit into memory.
+A tree may name the same subtree many times, so a small repository can list more files than fit into memory. A ``.git``
+file, a symlink, ``commondir`` and ``objects/info/alternates`` all name places anywhere on the machine. Who can write
+into a source could have a private repository ingested by one of them.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from nornweave.connect.git.program import split_fields, stream_git
+from nornweave.connect.git.program import GitFailedError, run_git, split_fields, stream_git
 from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.files.paths import is_inside, printable
 
 MAX_FILES = 500_000
 """Files that a commit may list."""
@@ -73,3 +77,80 @@ def _check_length(root: Path, *arguments: str, timeout_s: float) -> None:
                     f"the commit lists more than {MAX_FILES:,} files, or names them in more than "
                     f"{MAX_LISTING_BYTES:,} bytes; make sources of its folders (path: <repository>/<folder>)"
                 )
+
+
+_POINTER_BYTES = 8_192
+
+
+def leads_outside(root: Path, *, timeout_s: float) -> str | None:
+    """Return why the repository of a folder is not the folder's own, or ``None`` when it is.
+
+    It is when git's files lie inside the folder, or are the ``.git`` folder of one that holds it. A linked work tree
+    and a submodule have theirs elsewhere; they are the folder's own when that place names the folder in turn.
+
+    Raises:
+        GitFailedError: the folder is in no repository.
+        SourceUnavailableError: git is not installed or takes longer than ``timeout_s``.
+    """
+    home = os.path.realpath(root)
+    git_dir = _place(root, "--absolute-git-dir", timeout_s)
+    common = _place(root, "--git-common-dir", timeout_s)
+    # Going up from the folder, git finds a bare repository or a ".git" without following any pointer.
+    is_own = git_dir == common and (is_inside(git_dir, home) or is_inside(home, git_dir.removesuffix("/.git")))
+    if not is_own and not any(is_inside(home, tree) for tree in _work_trees(git_dir, common, timeout_s)):
+        return (
+            f"its .git leads out of the source, to {printable(git_dir)!r}; clone the repository itself, or name the "
+            "place of the repository as the source"
+        )
+    borrowed = next((place for place in _stores(root, common, timeout_s) if not is_inside(place, common)), None)
+    if borrowed is not None:
+        return (
+            f"its objects lie outside the repository, in {printable(borrowed)!r}; run 'git repack -a -d' and remove "
+            "objects/info/alternates, or clone it without --shared and --reference"
+        )
+    return None
+
+
+def _place(root: Path, option: str, timeout_s: float) -> str:
+    answer = run_git(root, "rev-parse", "--path-format=absolute", option, timeout_s=timeout_s)
+    return os.path.realpath(os.fsdecode(answer).removesuffix("\n"))
+
+
+def _work_trees(git_dir: str, common: str, timeout_s: float) -> Iterator[str]:
+    """Yield the working tree that a repository names as its own."""
+    if git_dir.startswith(f"{common}/worktrees/"):
+        pointer = os.path.join(git_dir, _first_line(f"{git_dir}/gitdir"))  # noqa: PTH118
+        yield os.path.dirname(os.path.realpath(pointer))  # noqa: PTH120
+    elif git_dir == common:
+        arguments = ("config", "--file", f"{git_dir}/config", "--get", "core.worktree")
+        try:
+            named = os.fsdecode(run_git(Path("/"), *arguments, timeout_s=timeout_s)).removesuffix("\n")
+        except GitFailedError:
+            return
+        yield os.path.realpath(os.path.join(git_dir, named))  # noqa: PTH118
+
+
+def _first_line(file: str) -> str:
+    """Read a small file; a pipe must not block."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return os.fsdecode(os.read(descriptor, _POINTER_BYTES).partition(b"\n")[0])
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
+
+
+def _stores(root: Path, common: str, timeout_s: float) -> Iterator[str]:
+    """Yield every place that objects are read from: symlinks in the object store, and alternates."""
+    objects = f"{common}/objects"
+    yield os.path.realpath(objects)
+    for folder in (objects, f"{objects}/pack"):
+        with os.scandir(folder) as entries:
+            yield from (os.path.realpath(entry.path) for entry in entries if entry.is_symlink())
+    for line in run_git(root, "count-objects", "-v", timeout_s=timeout_s).splitlines():
+        if line.startswith(b"alternate: "):
+            yield os.path.realpath(os.fsdecode(line.removeprefix(b"alternate: ")))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from nornweave.connect.files.document import file_document, file_version
+from nornweave.connect.files.source import file_document, file_version
 from nornweave.connect.inbox.deposits import withdraw
 from nornweave.connect.inbox.file import (
     MAX_FILE_BYTES,

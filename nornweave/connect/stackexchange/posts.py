@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.dates import utc
-from nornweave.core.text.references import unescaped
+from nornweave.core.text.inline_markup import unescaped
 from nornweave.read.chunking.outlines.blocks import Kind
 from nornweave.read.chunking.outlines.html import HtmlPolicy, read_html
 

@@ -13,7 +13,7 @@ from nornweave.connect.exports.folder import FolderSource
 from nornweave.connect.exports.speakers import split_speaker
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.decode import decode
-from nornweave.core.text.references import unescaped
+from nornweave.core.text.inline_markup import unescaped
 from nornweave.core.types import Document, Entry, SourceId
 
 _CLOCK = r"(?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,6})?"

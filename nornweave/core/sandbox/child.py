@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from nornweave.core.errors import DocumentError, TransientDocumentError
-from nornweave.core.sandbox.frames import receive, send
-from nornweave.core.sandbox.functions import function_at
+from nornweave.core.sandbox.frames import function_at, receive, send
 from nornweave.core.sandbox.limits import MEMORY_BYTES, allow_cpu, confine, has_grown
 from nornweave.core.types import JsonValue
 

@@ -1,6 +1,7 @@
-"""Messages between a process and its parent: JSON and raw bytes, each preceded by its length.
+"""What crosses between a process and its parent: JSON and raw bytes, each preceded by its length.
 
 JSON is used instead of pickle, because unpickling the answer of a compromised parser could run code in the parent.
+Functions cross by their name, ``module:qualname``, and nothing else.
 """
 
 from __future__ import annotations
@@ -9,15 +10,49 @@ import json
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from functools import lru_cache
+from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from nornweave.core.types import JsonValue
+
+PACKAGE = __name__.partition(".")[0]
+"""Only functions of this package run in the sandbox of the product."""
+
+
+def address_of(function: Callable[..., object]) -> str:
+    """Return the name by which a process finds a function.
+
+    Raises:
+        ValueError: it is not a function of a module, but a lambda, a method or a closure.
+    """
+    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
+    if not isinstance(function, FunctionType) or not name.isidentifier():
+        raise ValueError(f"{function!r} cannot be run in another process; expected a function of a module")
+    return f"{module}:{name}"
+
+
+@lru_cache(maxsize=256)
+def function_at(address: str, package: str = PACKAGE) -> Callable[..., object]:
+    """Import the function that ``address_of`` named.
+
+    Raises:
+        ValueError: it is not a function that a module of ``package`` defines.
+    """
+    module, _, name = address.partition(":")
+    if module.partition(".")[0] != package or not name.isidentifier():
+        raise ValueError(f"{address!r} is not a function of {package}")
+    function = getattr(import_module(module), name, None)
+    if not isinstance(function, FunctionType) or function.__module__ != module:
+        raise ValueError(f"{address!r} is not a function of {package}")
+    return function
+
 
 MAX_FRAME_BYTES = 512 * 1024 * 1024
 """Of one message; more is not taken from a process that may be lying."""

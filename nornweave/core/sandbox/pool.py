@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from nornweave.core.errors import DocumentError, DocumentSkipped, ReaderLostError, TransientDocumentError
-from nornweave.core.sandbox.frames import receive, send
-from nornweave.core.sandbox.functions import PACKAGE, address_of
+from nornweave.core.sandbox.frames import PACKAGE, address_of, receive, send
 from nornweave.core.sandbox.limits import WALL_FACTOR
 from nornweave.core.types import JsonValue
 

@@ -1,11 +1,26 @@
-"""Front matter and inline markup, read the same way when parsing and when chunking."""
+"""Front matter, inline markup and character references, read the same way when parsing and when chunking."""
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
 import mistune
+
+# Python converts no more than 4,300 digits: html.unescape and html.parser raise ValueError.
+_LONG = re.compile(r"&#(?=[0-9]{1000})")
+
+
+def without_long_references(text: str) -> str:
+    """Make plain text of references with a thousand digits, which no parser gets through; offsets stay."""
+    return _LONG.sub("& ", text)
+
+
+def unescaped(text: str) -> str:
+    """Replace references by their characters; one with a thousand digits stays."""
+    return html.unescape(without_long_references(text)) if "&" in text else text
+
 
 # Front matter stands first, between two lines of three dashes (YAML) or pluses (TOML); nobody writes 64 KB of it.
 FRONT_MATTER_BOUND = 65_536

@@ -12,11 +12,10 @@ from tree_sitter import Node
 from nornweave.core.text.spans import Lines, TokenIndex, pack, split, strip_lines
 from nornweave.core.types import Chunk, Document, Span, freeze
 from nornweave.read.chunking import imports, parsing, regions
-from nornweave.read.chunking.definitions import Definitions
 from nornweave.read.chunking.division import TEXT_CUTS, Division
 from nornweave.read.chunking.languages import Grammar, grammar_of
 from nornweave.read.chunking.regions import Kind, Region
-from nornweave.read.chunking.symbols import Symbol
+from nornweave.read.chunking.symbols import Definitions, Symbol
 
 VERSION = "code-3"
 

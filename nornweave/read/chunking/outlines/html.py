@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from html import unescape
 from html.parser import HTMLParser
 
-from nornweave.core.text.references import without_long_references
+from nornweave.core.text.inline_markup import without_long_references
 from nornweave.core.types import Span
 from nornweave.read.chunking.outlines.blocks import Kind, paragraphs
 from nornweave.read.chunking.outlines.readable import Piece, Readable, ReadableWriter, Run

@@ -1,4 +1,4 @@
-"""``nornweave token``: make a token for somebody in groups."""
+"""``nornweave token`` and ``nornweave roles``: tokens for people, roles of least privilege for PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nornweave.cli.options import JsonOption, messages
+from nornweave.cli.options import JsonOption, messages, settings_of
 from nornweave.core.access.rules import group_name
 from nornweave.core.access.tokens import line_of, new_token
 from nornweave.core.errors import ConfigError
@@ -36,3 +36,15 @@ def token(
     said = "Its line for the file that 'access.tokens' names, which a running server reads at once:"
     messages.print(said, style="bold", soft_wrap=True)
     print_text(line)
+
+
+def roles(context: typer.Context) -> None:
+    """Print the SQL that an administrator of PostgreSQL runs once: schemas, roles and what each may do."""
+    from nornweave.index.wiring import storage_schemas, workspace_schema
+
+    settings = settings_of(context)
+    if settings.storage is None:
+        raise ConfigError(f"{settings.file}: has no storage: the domains are stored in files below {settings.data_dir}")
+    from nornweave.index.postgresql.roles import role_statements
+
+    print_text(role_statements(storage_schemas(settings), workspace_schema(settings.storage)))
