@@ -12,10 +12,10 @@ import httpx
 from api.auth import service_token
 from nornweave.ask.agents.membership import Membership, Offer, heartbeat_interval, registry_address
 from nornweave.ask.agents.registry import RemoteState
-from nornweave.config import Settings
+from nornweave.config import DomainSettings, Settings
 from nornweave.config.addresses import checked_server
 from nornweave.core.errors import ConfigError
-from nornweave.core.types import Domain
+from nornweave.core.types import Domain, JsonValue
 
 LOOKED_AT_WITHIN_S = 2.0
 ACCEPTED = ["timeout_ms", "expand", "rerank", "explain", "now"]
@@ -46,22 +46,23 @@ def membership(settings: Settings, agent: Domain | None, url: str, environment: 
         own = checked_server(stated or url)
     except ValueError as error:
         raise ConfigError(f"AGENT_URL: {error}") from error
-    token = environment.get("NORNWEAVE_REGISTRATION_TOKEN", "").strip() or service_token(environment)
     offer = Offer(
         registry=registry,
-        token=token,
+        token=environment.get("NORNWEAVE_REGISTRATION_TOKEN", "").strip() or service_token(environment),
         own_token=_own_token(configured.agent_id, environment),
         agent_id=configured.agent_id,
         domain_id=agent.value,
         url=own,
-        capabilities={
-            "filters": [each.key for each in configured.filters],
-            "accepts": list(ACCEPTED),
-            "description": configured.description[:1_000],
-        },
+        capabilities=_capabilities(configured),
         interval_s=heartbeat_interval(environment),
     )
     return Membership(offer, lambda: state_of(url, agent, service_token(environment)))
+
+
+def _capabilities(domain: DomainSettings) -> dict[str, JsonValue]:
+    """Return what a registry tells those who ask about the agent."""
+    filters = [each.key for each in domain.filters]
+    return {"filters": filters, "accepts": list(ACCEPTED), "description": domain.description[:1_000]}
 
 
 def _own_token(agent_id: str, environment: Mapping[str, str]) -> str | None:

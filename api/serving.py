@@ -57,9 +57,7 @@ def serve(
     """
     environment = os.environ if environment is None else environment
     check_listening(host, service_token(environment), settings)
-    if agent and agent not in settings.served_domains:
-        served = ", ".join(domain.value for domain in settings.served_domains)
-        raise ConfigError(f"{settings.file}: domain {agent.value!r} has no source; domains with one: {served}")
+    _check_served(settings, agent)
     with listen(host, default_port(agent, environment) if port is None else port) as listener, ExitStack() as stack:
         url = url_of(listener)
         member = membership(settings, agent, url, environment)
@@ -79,15 +77,16 @@ def serve(
             return serve_on(listener, settings, host, agent, environment=environment, announce=announced)
         received = stack.enter_context(signals_received())
         metrics = stack.enter_context(tempfile.TemporaryDirectory(prefix="nornweave-metrics-"))
-        return supervise(
-            starting(settings.file, host, listener, agent, Path(metrics)),
-            workers,
-            announced,
-            received,
-            forget=partial(mark_process_dead, path=metrics),
-            drain=member.drain if member else lambda: None,
-            is_outdated=is_outdated or (lambda: False),
-        )
+        start = starting(settings.file, host, listener, agent, Path(metrics))
+        forget, drain = partial(mark_process_dead, path=metrics), member.drain if member else lambda: None
+        outdated = is_outdated or (lambda: False)
+        return supervise(start, workers, announced, received, forget=forget, drain=drain, is_outdated=outdated)
+
+
+def _check_served(settings: Settings, agent: Domain | None) -> None:
+    if agent and agent not in settings.served_domains:
+        served = ", ".join(domain.value for domain in settings.served_domains)
+        raise ConfigError(f"{settings.file}: domain {agent.value!r} has no source; domains with one: {served}")
 
 
 def _say(line: str) -> None:

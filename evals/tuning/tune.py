@@ -138,9 +138,7 @@ def tune(
         notes.append("the search was cut short by the deadline; more time may find more")
     result = _judged(outcome, objective)
     if result.kept:
-        everywhere = cases_of(targets, most=MAX_QUERIES_EVERYWHERE)
-        objective = replace(objective, cases=everywhere, scope=ResultScope.EVERYWHERE)
-        result = _with_all_domains(result, objective, outcome.of_all)
+        result = _with_all_domains(result, objective, targets, outcome.of_all)
     if (after := _generations(engine)) != generation:
         raise TuningError(f"a publication came in between ({generation}, then {after}); tune again")
     return replace(result, generation=generation, seconds=round(time.monotonic() - started, 1), notes=tuple(notes))
@@ -217,8 +215,12 @@ def _judged(outcome: SearchResult, objective: Objective) -> TuningResult:
     )
 
 
-def _with_all_domains(result: TuningResult, objective: Objective, best: PlanSettings) -> TuningResult:
+def _with_all_domains(
+    result: TuningResult, objective: Objective, targets: Sequence[RunTarget], best: PlanSettings
+) -> TuningResult:
     """Refuse a plan that makes answers over all domains worse: to its own domain's queries, or to those of others."""
+    everywhere = cases_of(targets, most=MAX_QUERIES_EVERYWHERE)
+    objective = replace(objective, cases=everywhere, scope=ResultScope.EVERYWHERE)
     own, in_force = objective.domain, objective.in_force
     values = objective([in_force, best])
     asked = [

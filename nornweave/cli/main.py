@@ -119,15 +119,9 @@ def sync(
         except KeyboardInterrupt:
             messages.print(INTERRUPTED, style="yellow", soft_wrap=True)
             sys.exit(130)
-    from nornweave.cli.report import DOCUMENTS_FAILED, documents_failed, print_sync, sync_document, sync_failed
+    from nornweave.cli.report import report_sync
 
-    if as_json:
-        print_json(sync_document(run.outcomes))
-    else:
-        print_sync(output, run.outcomes)
-    if sync_failed(messages, run.outcomes, run.failed_after):
-        sys.exit(1)
-    sys.exit(DOCUMENTS_FAILED if strict and documents_failed(run.outcomes) else 0)
+    sys.exit(report_sync(run.outcomes, run.failed_after, strict=strict, as_json=as_json))
 
 
 app.command()(query)

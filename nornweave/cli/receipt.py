@@ -65,15 +65,9 @@ def receipt(
     if verify:
         _verify(settings, verify, key or (), as_json=as_json)
         return
-    if path is None:
-        raise ConfigError("PATH is missing: the document that is to be gone")
     deleted = _identified(settings, path, domain, source)
     made = make_receipt(settings, deleted, purge=purge, containing=containing or (), replicas=replica or ())
-    file = store_receipt(settings.data_dir, made)
-    if as_json:
-        print_json(made)
-    else:
-        _print(made, file)
+    _print(made, store_receipt(settings.data_dir, made), as_json=as_json)
     sys.exit(0 if made["gone"] else 1)
 
 
@@ -141,12 +135,14 @@ def _tell_store(settings: Settings) -> None:
     refresh_workspace(settings)
 
 
-def _identified(settings: Settings, path: str, domain: Domain | None, source: str | None) -> Deleted:
+def _identified(settings: Settings, path: str | None, domain: Domain | None, source: str | None) -> Deleted:
     """Return the document that is meant; what is not given has to follow from the configuration or a kept generation.
 
     Raises:
-        ConfigError: several documents can be meant.
+        ConfigError: none is named, or several can be meant.
     """
+    if path is None:
+        raise ConfigError("PATH is missing: the document that is to be gone")
     from nornweave.index.wiring import INBOX, store_of
 
     if domain and source:
@@ -210,7 +206,10 @@ def _verify(settings: Settings, file: Path, keys: Sequence[str], *, as_json: boo
         output.print(f"valid: {made.get('source_id')}/{made.get('source_path')} was {said} at {made.get('signed_at')}")
 
 
-def _print(made: dict[str, Any], file: Path) -> None:
+def _print(made: dict[str, Any], file: Path, *, as_json: bool) -> None:
+    if as_json:
+        print_json(made)
+        return
     for place in made["places"]:
         left = f": {', '.join(place['left'])}" if place.get("left") else ""
         output.print(f"{place['found']:>6}  {place['place']} ({place['through']}){left}", soft_wrap=True)

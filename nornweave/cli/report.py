@@ -10,7 +10,8 @@ from rich.text import Text
 
 from api.pages.text_runs import HIT, highlighted, query_terms_of
 from nornweave.ask.views.ledger import LedgerDocument, LedgerSideDocument
-from nornweave.core.text.terminal import Terminal
+from nornweave.cli.options import messages, output
+from nornweave.core.text.terminal import Terminal, print_json
 from nornweave.core.types import Domain
 from nornweave.ingest.alarms import JUDGED_GONE
 from nornweave.ingest.records import SyncReport
@@ -24,6 +25,17 @@ SHOWN_FAILURES = 20
 DOCUMENTS_FAILED = 3
 """The exit code of ``sync --strict`` when single documents failed and nothing else did."""
 EXCERPT_LINES = 4
+
+
+def report_sync(outcomes: Outcomes, failed_after: Mapping[str, str], *, strict: bool, as_json: bool) -> int:
+    """Print what a sync did, and its problems on stderr; return the exit code."""
+    if as_json:
+        print_json(sync_document(outcomes))
+    else:
+        print_sync(output, outcomes)
+    if sync_failed(messages, outcomes, failed_after):
+        return 1
+    return DOCUMENTS_FAILED if strict and documents_failed(outcomes) else 0
 
 
 def sync_document(outcomes: Outcomes) -> dict[str, Any]:

@@ -28,11 +28,6 @@ Metadata: TypeAlias = Mapping[str, JsonValue]
 NO_METADATA: Metadata = MappingProxyType({})
 
 
-def name_elsewhere(agent_id: str, name: str) -> str:
-    """Return what an agent on another machine calls something, in a name space that nothing here has a name in."""
-    return f"{agent_id}:{name}"
-
-
 def is_elsewhere(chunk_id: str) -> bool:
     """Tell whether a passage is of an agent on another machine."""
     return ":" in chunk_id

@@ -95,18 +95,15 @@ def diff(
         if full or _is_due(entry, manifest.get((source_id, path)), pipelines[source_id])
     )
     gone, held = _split_removals(listings, listed.keys(), manifest, confirm_deletes=confirm_deletes)
-    looked_at = {(look.source_id, look.entry.path) for look in looks}
-    removed_keys = {(stored.source_id, stored.path) for stored in gone}
-    unlisted = tuple(key for key in manifest if key not in listed and key not in removed_keys)
+    left_alone = manifest.keys() - {(look.source_id, look.entry.path) for look in looks}
+    left_alone -= {(stored.source_id, stored.path) for stored in gone}
+    unlisted = tuple(key for key in manifest if key not in listed and key in left_alone)
     return Changes(
         looks=looks,
         removed=gone,
         held=held,
         unavailable={key: reason for key, value in listings.items() if (reason := _problem(value))},
-        unchanged=sum(
-            stored.content_hash is not None and key not in looked_at and key not in removed_keys
-            for key, stored in manifest.items()
-        ),
+        unchanged=sum(manifest[key].content_hash is not None for key in left_alone),
         listed=len(listed) + len(unlisted),
         unlisted=unlisted,
     )

@@ -43,7 +43,7 @@ from nornweave.core.text.checked_values import (
     textual,
 )
 from nornweave.core.text.dates import utc_text
-from nornweave.core.types import ChunkId, Domain, aware, freeze, name_elsewhere
+from nornweave.core.types import ChunkId, Domain, aware, freeze
 
 MAX_ITEMS = 10_000
 MAX_CONTENT_CHARACTERS = 100_000
@@ -256,6 +256,11 @@ def _best(items: Sequence[RecallItem], top_k: int) -> list[RecallItem]:
     }
     places = {item.chunk_id: place for place, item in reversed(list(enumerate(items)))}
     return sorted(by_chunk.values(), key=lambda item: (-item.score, places[item.chunk_id]))[:top_k]
+
+
+def name_elsewhere(agent_id: str, name: str) -> str:
+    """Return what an agent on another machine calls something, in a name space that nothing here has a name in."""
+    return f"{agent_id}:{name}"
 
 
 def _placed(item: RecallItem, agent_id: str, domain: Domain, now: datetime, origins: Sequence[str]) -> RecallItem:

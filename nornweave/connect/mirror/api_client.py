@@ -8,6 +8,7 @@ import ssl
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -26,6 +27,19 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _LATEST = 253_370_764_800.0
 
 Parameters = Mapping[str, str | int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiRequest:
+    """One request, as ``ApiClient.get`` and ``post`` describe it."""
+
+    method: str = "GET"
+    parameters: Parameters | None = None
+    headers: Mapping[str, str] | None = None
+    body: Mapping[str, Any] | None = None
+    allowed: frozenset[int] = frozenset()
+    follow: bool = True
+    wanted: Callable[[ApiAnswer], bool] | None = None
 
 
 class ApiClient:
@@ -111,11 +125,12 @@ class ApiClient:
             OtherHostError: the address is another host's.
             SourceUnavailableError: a rate limit that ends too late.
         """
-        return self._ask("GET", address, parameters, headers, allowed, follow=follow, wanted=wanted)
+        request = ApiRequest(parameters=parameters, headers=headers, allowed=allowed, follow=follow, wanted=wanted)
+        return self._ask(address, request)
 
     def post(self, address: str, body: Mapping[str, Any], *, allowed: frozenset[int] = frozenset()) -> ApiAnswer:
         """Send JSON that changes nothing (a query); see ``get``."""
-        return self._ask("POST", address, None, None, allowed, body=body)
+        return self._ask(address, ApiRequest(method="POST", body=body, allowed=allowed))
 
     def wait(self, seconds: float, url: str) -> None:
         """Wait as long as an API asks for.
@@ -142,31 +157,20 @@ class ApiClient:
             text = text.replace(secret, "…").replace(quote(secret, safe=""), "…")
         return text
 
-    def _ask(
-        self,
-        method: str,
-        address: str,
-        parameters: Parameters | None,
-        headers: Mapping[str, str] | None,
-        allowed: frozenset[int],
-        *,
-        body: Mapping[str, Any] | None = None,
-        follow: bool = True,
-        wanted: Callable[[ApiAnswer], bool] | None = None,
-    ) -> ApiAnswer:
+    def _ask(self, address: str, request: ApiRequest) -> ApiAnswer:
         url = urljoin(self._base, address)
         self._require_host(url)
         problem, status = "", None
         for attempt in range(self.limits.attempts):
             self._check_time(url)
             try:
-                answer = self._send(method, url, parameters, headers, body, follow=follow, wanted=wanted)
+                answer = self._send(url, request)
             except httpx.InvalidURL as error:
                 raise AnswerError(f"{url!r}: not a URL ({error})") from error
             except httpx.RequestError as error:
                 problem, pause, status = f"no answer ({type(error).__name__})", self.limits.backoff(attempt), None
             else:
-                if 200 <= answer.status < 300 or answer.status in allowed:
+                if 200 <= answer.status < 300 or answer.status in request.allowed:
                     return answer
                 limited = limited_for(answer)
                 if limited is None and answer.status < 500:
@@ -177,24 +181,17 @@ class ApiClient:
                 self.wait(pause, url)
         raise AnswerError(f"{url}: {problem}, {self.limits.attempts} times; try again later", status)
 
-    def _send(
-        self,
-        method: str,
-        url: str,
-        parameters: Parameters | None,
-        headers: Mapping[str, str] | None,
-        body: Mapping[str, Any] | None,
-        *,
-        follow: bool,
-        wanted: Callable[[ApiAnswer], bool] | None,
-    ) -> ApiAnswer:
+    def _send(self, url: str, request: ApiRequest) -> ApiAnswer:
         """Send one request and follow its redirects on the hosts that may be asked."""
+        parameters = request.parameters
         for _ in range(_MAX_REDIRECTS + 1):
             query = {**(parameters or {}), **self._secrets} or None
-            request = self._client.build_request(method, url, params=query, headers=headers, json=body)
-            answer = self._receive(request, wanted)
+            sent = self._client.build_request(
+                request.method, url, params=query, headers=request.headers, json=request.body
+            )
+            answer = self._receive(sent, request.wanted)
             target = answer.headers.get("location")
-            if not follow or answer.status not in _REDIRECTS or not target:
+            if not request.follow or answer.status not in _REDIRECTS or not target:
                 return answer
             url, parameters = urljoin(answer.url, target), None
             self._require_host(url)

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
-from nornweave.connect.mirror.addresses import identity
+from nornweave.connect.mirror.addresses import AddressScope, identity
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known, Pass, PositionLostError, RecordPage
 from nornweave.connect.web.page import PageOutcome, PageReader
@@ -69,39 +69,15 @@ class Crawl:
             yield from self._find()
         yield from self._read_queue()
         if self._state.is_full and not progress.stored:
-            raise PositionLostError(self._nothing())
+            raise PositionLostError(_nothing_found(self._scope, self._known))
         listed = ("page/", LISTED) if progress.is_listed else ()
         yield self._page(self._queue.too_many(), gone=("queue/", "seen/"), listed=listed)
 
-    def _page(
-        self,
-        records: Iterable[FeedRecord] = (),
-        *,
-        confirmed: tuple[str, ...] = (),
-        kept: tuple[str, ...] = (),
-        gone: tuple[str, ...] = (),
-        listed: tuple[str, ...] = (),
-        since: dict[str, Any] | None = None,
-    ) -> RecordPage:
-        progress, records = self._progress, tuple(records)
-        return RecordPage(
-            records=records,
-            confirmed=confirmed,
-            kept=kept,
-            gone=gone,
-            listed=listed,
-            position=cast(JsonValue, asdict(progress)),
-            since=cast(JsonValue, since),
-            expected=min(progress.queued, self._reach.max_pages) if self._state.is_full else None,
-        )
-
-    def _nothing(self) -> str:
-        left = self._known.body(f"{LEFT_OUT}{identity(self._scope.start)}") or {}
-        reason = f" ({left['reason']})" if left.get("reason") else ""
-        return (
-            f"{self._scope.start}: no page was found below {self._scope.prefix}{reason}; check url, prefix, include "
-            "and exclude, and what robots.txt allows"
-        )
+    def _page(self, records: Iterable[FeedRecord] = (), **fields: Any) -> RecordPage:
+        """Return a page of the mirror with how far the pass came."""
+        expected = min(self._progress.queued, self._reach.max_pages) if self._state.is_full else None
+        position = cast(JsonValue, asdict(self._progress))
+        return RecordPage(records=tuple(records), position=position, expected=expected, **fields)
 
     # Addresses: sitemaps, or the start page.
 
@@ -121,14 +97,10 @@ class Crawl:
         progress.by_links = not progress.queued if self._state.is_full else bool(self._before.get("by_links"))
         progress.stage = "pages"
         progress.is_listed = not self._state.is_full and not progress.by_links and bool(progress.read)
-        again = (
-            []
-            if self._state.is_full
-            else [
-                *self._queue.failed_before(),
-                *self._queue.unconfirmed(self._state.began_at, self._robots.delay_s(self._scope.start)),
-            ]
-        )
+        again: list[ListedPage] = []
+        if not self._state.is_full:
+            delay_s = self._robots.delay_s(self._scope.start)
+            again = [*self._queue.failed_before(), *self._queue.unconfirmed(self._state.began_at, delay_s)]
         start = [ListedPage(self._scope.start)] if progress.by_links else []
         since = {"by_links": progress.by_links, "roots": progress.roots, "sitemaps": progress.read}
         progress.roots, progress.read = [], {}  # they need not be written with every page
@@ -262,6 +234,15 @@ class Crawl:
         if self._progress.by_links:
             body["links"] = list(links)
         return record(f"{LEFT_OUT}{key}", {**body, "again": again})
+
+
+def _nothing_found(scope: AddressScope, known: Known) -> str:
+    left = known.body(f"{LEFT_OUT}{identity(scope.start)}") or {}
+    reason = f" ({left['reason']})" if left.get("reason") else ""
+    return (
+        f"{scope.start}: no page was found below {scope.prefix}{reason}; check url, prefix, include and exclude, and "
+        "what robots.txt allows"
+    )
 
 
 def _links(body: Body | None) -> tuple[str, ...]:
