@@ -126,8 +126,7 @@ def tune(
         StoreError: a domain cannot be searched.
     """
     started = time.monotonic()
-    answers = engine.as_seen_by(OPERATOR).answers
-    targets = [locate(answers, each.judged, each.domains) for each in judged_sets]
+    targets = [locate(engine.as_seen_by(OPERATOR).answers, each.judged, each.domains) for each in judged_sets]
     cases, notes = _chosen(targets, domain)
     _check_agent(engine, domain)
     generation = _generations(engine)

@@ -79,7 +79,6 @@ class PlanFiles:
     """The tuned plans of one domain, as files below ``folder``; safe to use from several processes."""
 
     def __init__(self, folder: Path) -> None:
-        """Read and write nothing yet; the folder is named like the domain."""
         self.folder = folder
         self._pointer = folder / "CURRENT"
 

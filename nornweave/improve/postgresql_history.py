@@ -20,7 +20,6 @@ class PostgresHistory(EvaluationHistory):
     mark = "%s"
 
     def __init__(self, server: Server) -> None:
-        """Store the parameters; nothing is opened."""
         self._server = server
 
     def record(self, evaluations: Sequence[tuple[Evaluation, Sequence[QueryValue]]]) -> None:

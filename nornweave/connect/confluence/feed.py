@@ -71,11 +71,9 @@ class ConfluenceFeed:
 
     @property
     def scope(self) -> str:
-        """What is read."""
         return json.dumps(["confluence", 1, self._site.address, sorted(self._spaces)])
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
-        """Read the spaces; see ``Feed.pages``."""
         self._people = PeopleReader(self._site)
         position = state.position or {"stage": STAGES[0], "cursor": None, "with_bodies": not known.count("body/")}
         first = STAGES.index(position["stage"])
@@ -92,7 +90,6 @@ class ConfluenceFeed:
         return page_bytes(path, records, known)
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        """Build the document."""
         return parse_apart(confluence_document, source_id, entry, raw)
 
     def _read(self, stage: str, cursor: str | None, known: Known, *, with_bodies: bool) -> Iterator[_Step]:

@@ -156,16 +156,13 @@ class FolderSource:
         self.folder = Folder(settings.required_path, include=settings.include, exclude=settings.exclude)
 
     def list(self) -> Listing:
-        """List the files."""
         files, skipped = self.folder.files(self.suffixes)
         return Listing(tuple(file.entry() for file in files), tuple(skipped))
 
     def fetch(self, entry: Entry) -> bytes:
-        """Read one file."""
         return self.folder.read(entry.path)
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Build the document with ``parser``."""
         return parse_apart(type(self).parser, self.id, entry, raw)
 
 

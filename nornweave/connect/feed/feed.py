@@ -43,7 +43,6 @@ class SyndicationFeed:
         self._client = ApiClient(place, headers={"Accept": "*/*"}, limits=limits) if isinstance(place, str) else None
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:  # noqa: ARG002
-        """Read the feed; see ``Feed.pages``."""
         before = state.since or {"validators": {}, "listed": []}
         try:
             raw, validators = self._read({} if state.is_full else before["validators"])
@@ -57,11 +56,9 @@ class SyndicationFeed:
         yield RecordPage(records=records, confirmed=tuple(listed), kept=("entries/",), position=None, since=since)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
-        """Return an entry as JSON."""
         return json.dumps(next(body for _, body in records), sort_keys=True).encode()
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        """Build the document."""
         return parse_apart(feed_document, source_id, entry, raw, domain=self.domain)
 
     def _read(self, validators: Mapping[str, str]) -> tuple[bytes, Mapping[str, str]]:

@@ -71,15 +71,10 @@ class FilesSource:
 
     @property
     def version(self) -> str:
-        """Changes when the same bytes may be parsed into a different document."""
         return f"files-1,{file_version()}"
 
     def list(self) -> Listing:
-        """List the files, by path, without reading them.
-
-        Raises:
-            SourceUnavailableError: the root is missing, or it, a folder in it or the sidecar cannot be read.
-        """
+        """List the files, by path, without reading them."""
         root, status = self._resolved_root()
         sidecar = load_sidecar(self.metadata) if self.metadata else NO_SIDECAR
         if stat.S_ISREG(status.st_mode):

@@ -50,7 +50,6 @@ class RemoteGitSource:
 
     @property
     def version(self) -> str:
-        """Changes when the same bytes may be parsed into a different document."""
         return self._files.version
 
     def check(self) -> None:
@@ -102,7 +101,6 @@ class RemoteGitSource:
             raise
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Turn what ``fetch`` returned into a document."""
         return self._files.parse(entry, raw)
 
     def copies_of(self, path: str) -> int:

@@ -83,7 +83,6 @@ class GitSource:
 
     @property
     def version(self) -> str:
-        """Changes when the same bytes may be parsed into a different document."""
         # Documents have an address of their own, which this says the form of.
         return ",".join(("git-2", file_version(), *([self.web_url] if self.web_url else [])))
 

@@ -204,11 +204,7 @@ class GithubDumpSource(FolderSource):
     parser = staticmethod(github_document)
 
     def list(self) -> Listing:
-        """List the files; each is a document, whose threads are its issues.
-
-        Raises:
-            SourceUnavailableError: the folder, or one inside it, is missing or cannot be read.
-        """
+        """List the files; each is a document, whose threads are its issues."""
         files, skipped = self.folder.files(self.suffixes)
         return Listing(tuple(file.entry(_gate(file, files)) for file in files), tuple(skipped))
 

@@ -71,11 +71,9 @@ class GithubFeed:
 
     @property
     def scope(self) -> str:
-        """What is read."""
         return f"1,{self._api_url},{self._repository}"
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
-        """Read the repository; see ``Feed.pages``."""
         position: dict[str, Any] = state.position or {"stage": STAGES[0], "url": None, "since": state.since or {}}
         since: dict[str, Any] = dict(position["since"])
         first = STAGES.index(position["stage"])
@@ -104,7 +102,6 @@ class GithubFeed:
         return write_issues([read_issue(content)])
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        """Build the document."""
         return parse_apart(github_document, source_id, entry, raw)
 
     def _read(

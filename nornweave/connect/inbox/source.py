@@ -54,7 +54,6 @@ class InboxSource:
 
     @property
     def version(self) -> str:
-        """Changes when the same bytes may be parsed into a different document."""
         return ",".join(("inbox-1", file_version(), MessagesSource.version, TranscriptSource.version))
 
     def list(self) -> Listing:
@@ -108,7 +107,6 @@ class InboxSource:
         return int((self.root / file_name(path)).exists())
 
     def forget(self, path: str) -> None:
-        """Take a document out of the inbox."""
         withdraw(self.root, path)
 
 

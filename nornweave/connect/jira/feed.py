@@ -62,11 +62,9 @@ class JiraFeed:
 
     @property
     def scope(self) -> str:
-        """What is read."""
         return json.dumps(["jira", 1, self._site.address, sorted(self._projects)])
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
-        """Read the projects; see ``Feed.pages``."""
         position = state.position or {"token": None, "whole": not known.count("issue/")}
         if state.position is None:
             yield RecordPage(records=(self._read_site(),), position=position)
@@ -74,7 +72,6 @@ class JiraFeed:
             yield replace(page, position={**position, "token": page.position})
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
-        """Return an issue with its comments, as JSON."""
         issue: Body | None = None
         comments = []
         for key, body in records:
@@ -96,7 +93,6 @@ class JiraFeed:
         return json.dumps(content, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        """Build the document."""
         return parse_apart(jira_document, source_id, entry, raw)
 
     def _jql(self) -> str:

@@ -98,20 +98,16 @@ class MirroredSource:
 
     @property
     def domain(self) -> Domain:
-        """The domain that it feeds."""
         return self._feed.domain
 
     @property
     def version(self) -> str:
-        """Changes when the same bytes may be parsed into a different document."""
         return self._feed.version
 
     def watched_by(self, watcher: Watcher) -> None:
-        """Call ``watcher`` after each page that a listing brings."""
         self._watcher = watcher
 
     def list_everything_again(self) -> None:
-        """Ask for everything with the next listing, whatever was read before."""
         self._is_thorough = True
 
     def check(self) -> None:
@@ -150,7 +146,6 @@ class MirroredSource:
         return Listing(tuple(entries), tuple(skipped), problem, listed_at=moment)
 
     def fetch(self, entry: Entry) -> bytes:
-        """Read a document from the mirror."""
         try:
             with self._mirror.open() as mirror:
                 records = list(mirror.records_of(entry.path))
@@ -163,15 +158,12 @@ class MirroredSource:
             raise DocumentError(f"the API's answer has another shape than expected ({error!r})") from error
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Turn what ``fetch`` returned into a document."""
         return self._feed.parse(self.id, entry, raw)
 
     def copies_of(self, path: str) -> int:
-        """Count the records of a document in the mirror."""
         return copies_in(self._file, path)
 
     def forget(self, path: str) -> None:
-        """Remove the records of a document from the mirror."""
         forget(self._file, path)
 
     def _pull(self, mirror: Mirror) -> None:

@@ -60,7 +60,6 @@ class SlackFeed:
         return f"1,{self._api_url}"
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
-        """Read the workspace; see ``Feed.pages``."""
         answer, workspace = self._api.ask("auth.test")
         before = state.since or {"at": answer.moment, "turn": 0}
         position = state.position or {"at": answer.moment, "stage": "people" if state.is_full else "channels"}
@@ -105,7 +104,6 @@ class SlackFeed:
         return to_canonical(header, [each for each in said if each is not None])
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        """Build the document."""
         return parse_apart(slack_document, source_id, entry, raw)
 
     def _people(self, position: Mapping[str, Any]) -> Iterator[RecordPage]:

@@ -17,6 +17,5 @@ class StackExchangeSource(FilesSource):
     include: tuple[str, ...] = field(default=("**/*.json",), kw_only=True)
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Turn a file of questions and answers into a document."""
         is_dated = "updated_at" in entry.metadata
         return parse_apart(stackexchange_document, self.id, entry, raw, domain=self.domain, is_dated=is_dated)

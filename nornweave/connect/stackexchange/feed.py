@@ -71,7 +71,6 @@ class StackExchangeFeed:
         return f"1,{self._place}"
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
-        """Read the site; see ``Feed.pages``."""
         self._api.begin()
         before = (state.since or {}).get("tags") or {}
         position: dict[str, Any] = state.position or {}
@@ -105,7 +104,6 @@ class StackExchangeFeed:
         return json.dumps(content, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        """Build the document."""
         return parse_apart(stackexchange_document, source_id, entry, raw, domain=self.domain)
 
     def _tag(self, tag: str, place: _Place, known: Known, *, is_whole: bool) -> Iterator[_Step]:

@@ -41,7 +41,6 @@ class Crawl:
     def __init__(
         self, reach: Reach, client: ApiClient, robots: Robots, reader: PageReader, state: Pass, known: Known
     ) -> None:
-        """Store the parameters; nothing is asked yet."""
         self._reach = reach
         self._scope = reach.scope
         self._robots = robots

@@ -62,29 +62,24 @@ class WebFeed:
 
     @property
     def version(self) -> str:
-        """What changes when a page may become another document."""
         return document_version()
 
     @property
     def scope(self) -> str:
-        """What is read."""
         reach, scope = self._reach, self._reach.scope
         of_site = ["1", scope.start, scope.prefix, *sorted(scope.hosts)]
         return json.dumps([of_site, reach.max_pages, reach.include, reach.exclude])
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
-        """Read the site; see ``Feed.pages``."""
         robots = Robots(self._client)
         reader = PageReader(self._client, robots, self._reach.scope, self._sleep)
         return Crawl(self._reach, self._client, robots, reader, state, known).pages()
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
-        """Return a page with what is known of it."""
         body = next((body for _, body in records), None)
         if body is None:
             raise DocumentSkipped("no page")
         return write_page(body, changed_at(body))
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        """Build the document."""
         return parse_apart(web_document, source_id, entry, raw, domain=self.domain)

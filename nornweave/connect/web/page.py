@@ -89,7 +89,6 @@ class PageReader:
     def __init__(
         self, client: ApiClient, robots: Robots, scope: AddressScope, sleep: Callable[[float], None] = time.sleep
     ):
-        """Store the parameters; nothing is asked yet."""
         self._client = client
         self._robots = robots
         self._scope = scope

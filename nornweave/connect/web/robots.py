@@ -28,7 +28,6 @@ class Robots:
     """The rules of the hosts of one source; each robots.txt is asked for once, when it is needed first."""
 
     def __init__(self, client: ApiClient) -> None:
-        """Store the client; nothing is asked yet."""
         self._client = client
         self._rules: dict[str, Protego] = {}
 

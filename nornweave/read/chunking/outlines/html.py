@@ -112,7 +112,6 @@ class HtmlWalker(HTMLParser):
     """
 
     def __init__(self, source: str, policy: HtmlPolicy) -> None:
-        """Store the parameters."""
         super().__init__(convert_charrefs=True)
         self.writer = ReadableWriter()
         self.skipping = ""

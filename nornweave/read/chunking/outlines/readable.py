@@ -59,7 +59,6 @@ class ReadableWriter:
     """Writes readable text, block by block."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self.length = 0
         self._out: list[str] = []
         self._blocks: list[Block] = []
