@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
@@ -39,27 +39,6 @@ _NUMBER = re.compile(r"[+-]?\d{9,22}(?:\.\d{1,9})?")
 _EPOCH_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawMessage:
-    """One message before it has a place in a text; fields as in ``types.Message``.
-
-    ``channel`` is set where one document holds several. ``labelled`` is ``False`` for a message that goes on where the
-    same speaker's previous one ended (cues of one turn).
-    """
-
-    id: str
-    speaker: str
-    body: str
-    thread_id: str | None = None
-    timestamp: datetime | None = None
-    offset: float | None = None
-    end_offset: float | None = None
-    reactions: int = 0
-    lead: tuple[str, ...] = ()
-    channel: str | None = None
-    labelled: bool = True
-
-
 def clean(text: str) -> str:
     """Clean ``text``: LF line ends, no control characters, no lone surrogates."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -71,7 +50,7 @@ def clean_name(name: str) -> str:
     return " ".join(clean(name).split()).replace(": ", " ")
 
 
-def render(raw: Sequence[RawMessage]) -> tuple[str, tuple[Message, ...]]:
+def render(said: Sequence[Message]) -> tuple[str, tuple[Message, ...]]:
     """Join messages to one text, a line each, in the given order.
 
     Returns:
@@ -80,59 +59,31 @@ def render(raw: Sequence[RawMessage]) -> tuple[str, tuple[Message, ...]]:
     lines: list[str] = []
     messages: list[Message] = []
     start = 0
-    for each in raw:
-        line = line_of(each.speaker, each.body) if each.labelled else f"{INDENT}{indented_body(each.body)}"
-        messages.append(_placed(each, Span(start, start + len(line))))
+    for each in said:
+        line = line_of(each.speaker, each.body) if each.is_labelled else f"{INDENT}{indented_body(each.body)}"
+        messages.append(replace(each, span=Span(start, start + len(line))))
         lines.append(line)
         start += len(line) + 1
     return "\n".join(lines), tuple(messages)
 
 
-def _placed(raw: RawMessage, span: Span) -> Message:
-    return Message(
-        id=raw.id,
-        span=span,
-        speaker=raw.speaker,
-        body=raw.body,
-        thread_id=raw.thread_id,
-        timestamp=raw.timestamp,
-        offset=raw.offset,
-        end_offset=raw.end_offset,
-        reactions=raw.reactions,
-        lead=raw.lead,
-    )
-
-
-def gather_threads(raw: Iterable[RawMessage]) -> list[RawMessage]:
+def gather_threads(raw: Iterable[Message]) -> list[Message]:
     """Bring the messages of a channel, and of a thread, together where the first of them stands; else keep the order.
 
     Replies are interleaved with other talk; a chunk is one span of text, so they have to stand together.
     """
-    channels: dict[str | None, dict[tuple[str, str | int], list[RawMessage]]] = {}
+    channels: dict[str | None, dict[tuple[str, str | int], list[Message]]] = {}
     for number, each in enumerate(raw):
         key = ("alone", number) if each.thread_id is None else ("thread", each.thread_id)
         channels.setdefault(each.channel, {}).setdefault(key, []).append(each)
     return [each for threads in channels.values() for thread in threads.values() for each in thread]
 
 
-def _channels(raw: Sequence[RawMessage], messages: Sequence[Message]) -> dict[str, JsonValue]:
-    """Return what says in which channel each message is: one ``channel``, or ``channels`` and where each starts."""
-    starts: list[int] = []
-    names: list[str] = []
-    for each, message in zip(raw, messages, strict=True):
-        if not names or names[-1] != (each.channel or ""):
-            names.append(each.channel or "")
-            starts.append(message.span.start)
-    if len(names) == 1:
-        return {"channel": names[0]} if names[0] else {}
-    return {"channel": None, "channels": tuple(names), "channel_starts": tuple(starts)}
-
-
 def conversation(
     source_id: SourceId,
     entry: Entry,
     content: bytes,
-    raw: Sequence[RawMessage],
+    raw: Sequence[Message],
     *,
     format: str,  # noqa: A002 - the field's name in types.Document
     title: str | None,
@@ -151,6 +102,8 @@ def conversation(
         updated_at: by default the time of the latest message, else the entry's.
     """
     text, messages = render(raw)
+    channels = {each.channel or None for each in messages}
+    channel = {"channel": channels.pop() if len(channels) == 1 else None} if channels != {None} else {}
     latest = max((each.timestamp for each in messages if each.timestamp is not None), default=entry.updated_at)
     people = tuple(sorted({each.speaker for each in messages if each.speaker}))
     return Document(
@@ -165,7 +118,7 @@ def conversation(
         updated_at=updated_at or latest,
         revision=entry.revision,
         url=url,
-        metadata=freeze({**entry.metadata, **metadata, **_channels(raw, messages), "participants": people}),
+        metadata=freeze({**entry.metadata, **metadata, **channel, "participants": people}),
         messages=messages,
     )
 
@@ -244,13 +197,13 @@ def mappings(value: object) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-def to_canonical(header: Mapping[str, JsonValue], raw: Iterable[RawMessage]) -> bytes:
+def to_canonical(header: Mapping[str, JsonValue], raw: Iterable[Message]) -> bytes:
     """Write a conversation as JSON that is equal exactly when it says the same; ``from_canonical`` reads it."""
     content = {**header, "messages": [_to_plain(each) for each in raw]}
     return json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def _to_plain(raw: RawMessage) -> dict[str, JsonValue]:
+def _to_plain(raw: Message) -> dict[str, JsonValue]:
     plain: dict[str, JsonValue] = {"id": raw.id, "speaker": raw.speaker, "body": raw.body}
     optional: dict[str, JsonValue] = {
         "thread_id": raw.thread_id,
@@ -262,7 +215,7 @@ def _to_plain(raw: RawMessage) -> dict[str, JsonValue]:
     return {**plain, **{key: value for key, value in optional.items() if value is not None}}
 
 
-def from_canonical(content: bytes, path: str) -> tuple[dict[str, Any], list[RawMessage]]:
+def from_canonical(content: bytes, path: str) -> tuple[dict[str, Any], list[Message]]:
     """Read what ``to_canonical`` wrote.
 
     Raises:
@@ -276,9 +229,9 @@ def from_canonical(content: bytes, path: str) -> tuple[dict[str, Any], list[RawM
     return header, messages
 
 
-def _from_plain(plain: Mapping[str, Any]) -> RawMessage:
+def _from_plain(plain: Mapping[str, Any]) -> Message:
     timestamp = plain.get("timestamp")
-    return RawMessage(
+    return Message(
         id=str(plain["id"]),
         speaker=str(plain["speaker"]),
         body=str(plain["body"]),

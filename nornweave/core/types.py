@@ -75,6 +75,9 @@ class Span:
         return self.end - self.start
 
 
+NOWHERE = Span(0, 0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One document that a source lists, before anything of it is read.
@@ -130,16 +133,19 @@ class Message:
 
     Attributes:
         id: Slack ``ts``, GitHub comment id, transcript cue or line number, as text.
-        span: the message's part of the text, speaker label included, separators between messages excluded.
+        span: the message's part of the text, speaker label included, separators between messages excluded; empty before
+            it has a place in a text.
         body: what was said, as it was said; in the text the lines after the first are indented.
         thread_id: messages with the same value answer each other; ``None`` outside threads.
         timestamp: when it was said, UTC; for transcripts without a date ``None``.
         offset: seconds since the start of a recording, for transcripts.
         lead: rendered ``speaker: text`` lines that precede it but live in another document (the root of its thread).
+        channel: where it was said, if the document holds several channels.
+        is_labelled: it begins with its speaker; ``False`` where it goes on with what the one before it said (cues).
     """
 
     id: str
-    span: Span
+    span: Span = NOWHERE
     speaker: str
     body: str
     thread_id: str | None = None
@@ -148,6 +154,8 @@ class Message:
     end_offset: float | None = None
     reactions: int = 0
     lead: tuple[str, ...] = ()
+    channel: str | None = None
+    is_labelled: bool = True
 
 
 SectionKind: TypeAlias = Literal["section", "front", "abstract", "references", "question", "answer"]

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.connect.connectors import CONNECTORS
-from nornweave.connect.conversation import RawMessage, conversation, gather_threads
+from nornweave.connect.conversation import conversation, gather_threads
 from nornweave.core.text.spans import TokenIndex
-from nornweave.core.types import Chunk, Document, Domain, Entry, SourceId
+from nornweave.core.types import Chunk, Document, Domain, Entry, Message, SourceId
 from nornweave.read.chunking.message_groups import GROUP_TOKENS
 from nornweave.read.chunking.messages import CONTEXT_TOKENS, VERSION, chunk_messages
 
@@ -32,7 +32,7 @@ class Words:
         return [match.start() for match in re.finditer(r"\w+|[^\w\s]", text)]
 
 
-def document_of(raw: Sequence[RawMessage], kind: str = "slack", **metadata: str) -> Document:
+def document_of(raw: Sequence[Message], kind: str = "slack", **metadata: str) -> Document:
     entry = Entry(path="general/2026-01-16.json", gate="1")
     facts = {"source_type": kind, **metadata}
     return conversation(SourceId("chat"), entry, b"", raw, format=kind, title="#general", metadata=facts)
@@ -42,10 +42,8 @@ def chunks_of(document: Document, **options: int) -> list[Chunk]:
     return list(chunk_messages(document, TokenIndex(document.text, Words()), **options))
 
 
-def said(
-    number: int, body: str, *, minutes: float = 0, speaker: str = "alice", thread: str | None = None
-) -> RawMessage:
-    return RawMessage(
+def said(number: int, body: str, *, minutes: float = 0, speaker: str = "alice", thread: str | None = None) -> Message:
+    return Message(
         id=f"m{number}", speaker=speaker, body=body, thread_id=thread, timestamp=START + timedelta(minutes=minutes)
     )
 
@@ -132,7 +130,7 @@ def test_in_a_thread_the_root_comes_first_and_a_lead_stands_in_for_a_root_elsewh
     raw = [said(number, words(150, f"w{number}"), thread="t", speaker=f"s{number}") for number in range(4)]
     last = chunks_of(document_of(raw))[-1]
     assert [line.split()[1] for line in last.context.split("\n")] == ["s0:", "s2:"]
-    reply = RawMessage(id="r", speaker="bob", body="Fixed.", thread_id="t", lead=("alice: The payment bug",))
+    reply = Message(id="r", speaker="bob", body="Fixed.", thread_id="t", lead=("alice: The payment bug",))
     only = chunks_of(document_of([reply]))[0]
     assert only.context == "[context] alice: The payment bug"
     assert only.metadata["participants"] == ("alice", "bob")
@@ -140,8 +138,8 @@ def test_in_a_thread_the_root_comes_first_and_a_lead_stands_in_for_a_root_elsewh
 
 def test_metadata_is_what_agents_lists() -> None:
     raw = [
-        RawMessage(id="1", speaker="alice", body="Has anyone looked?", thread_id="1768573320.0", timestamp=START),
-        RawMessage(
+        Message(id="1", speaker="alice", body="Has anyone looked?", thread_id="1768573320.0", timestamp=START),
+        Message(
             id="2",
             speaker="charlie",
             body="I pushed a fix, `retry=3`, https://example.com/247, can someone review?",
@@ -168,7 +166,7 @@ def test_metadata_is_what_agents_lists() -> None:
 
 
 def test_a_file_of_several_channels_says_for_each_chunk_which() -> None:
-    raw = [RawMessage(id=str(n), speaker="alice", body=words(100), channel="#a" if n % 2 else "#b") for n in range(4)]
+    raw = [Message(id=str(n), speaker="alice", body=words(100), channel="#a" if n % 2 else "#b") for n in range(4)]
     document = document_of(gather_threads(raw))
     found = chunks_of(document)
     assert [(chunk.message_ids, chunk.metadata["channel"]) for chunk in found] == [
@@ -179,8 +177,8 @@ def test_a_file_of_several_channels_says_for_each_chunk_which() -> None:
     ]
 
 
-def cue(number: int, speaker: str, count: int, start: float, end: float) -> RawMessage:
-    return RawMessage(id=str(number), speaker=speaker, body=words(count), offset=start, end_offset=end)
+def cue(number: int, speaker: str, count: int, start: float, end: float) -> Message:
+    return Message(id=str(number), speaker=speaker, body=words(count), offset=start, end_offset=end)
 
 
 def test_transcripts_part_at_pauses_and_between_turns_before_within_them() -> None:
@@ -198,8 +196,8 @@ def test_transcripts_part_at_pauses_and_between_turns_before_within_them() -> No
 
 def test_where_only_starts_are_noted_the_time_to_speak_is_no_pause() -> None:
     # 15 characters a second: 900 characters take a minute.
-    talk = RawMessage(id="1", speaker="alice", body="x" * 900, offset=0)
-    near, far = (RawMessage(id="2", speaker="bob", body=words(10), offset=start) for start in (89, 91))
+    talk = Message(id="1", speaker="alice", body="x" * 900, offset=0)
+    near, far = (Message(id="2", speaker="bob", body=words(10), offset=start) for start in (89, 91))
     assert len(chunks_of(document_of([talk, near], kind="transcript"))) == 1
     assert len(chunks_of(document_of([talk, far], kind="transcript"))) == 2
 
@@ -210,7 +208,7 @@ def test_empty_and_blank_conversations_have_no_chunks() -> None:
 
 MESSAGES = st.lists(
     st.builds(
-        RawMessage,
+        Message,
         id=st.sampled_from(["1", "2", "3", "4", "5"]),
         speaker=st.sampled_from(["", "alice", "bob", "Dana O'Neil", "陈"]),
         body=st.one_of(
@@ -223,7 +221,7 @@ MESSAGES = st.lists(
         offset=st.one_of(st.none(), st.floats(0, 500)),
         lead=st.sampled_from([(), ("alice: The root",)]),
         channel=st.sampled_from([None, "#a"]),
-        labelled=st.booleans(),
+        is_labelled=st.booleans(),
     ),
     max_size=12,
 )
@@ -232,7 +230,7 @@ MESSAGES = st.lists(
 @settings(max_examples=150, deadline=None)
 @given(raw=MESSAGES, kind=st.sampled_from(["slack", "transcript"]), limit=st.integers(8, 64))
 def test_chunks_tile_the_text_in_order_hold_every_message_and_keep_the_limits(
-    raw: list[RawMessage], kind: str, limit: int
+    raw: list[Message], kind: str, limit: int
 ) -> None:
     document = document_of(gather_threads(raw), kind=kind)
     index = TokenIndex(document.text, Words())
@@ -254,7 +252,7 @@ def test_chunks_tile_the_text_in_order_hold_every_message_and_keep_the_limits(
 
 @settings(max_examples=30, deadline=None)
 @given(raw=MESSAGES)
-def test_chunking_is_a_function_of_the_document(raw: list[RawMessage]) -> None:
+def test_chunking_is_a_function_of_the_document(raw: list[Message]) -> None:
     document = document_of(gather_threads(raw))
     assert chunks_of(document) == chunks_of(document)
 

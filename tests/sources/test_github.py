@@ -105,7 +105,7 @@ def test_several_repositories_in_one_file_stay_apart(tmp_path: Path) -> None:
     (tmp_path / "all.json").write_text(json.dumps([issues]))
     found = document("all.json", tmp_path)
     assert [message.thread_id for message in found.messages] == ["a/x#1", "a/y#1"]
-    assert found.metadata["channels"] == ("a/x", "a/y")
+    assert [message.channel for message in found.messages] == ["a/x", "a/y"]
 
 
 def test_a_comments_gate_follows_the_issues_beside_it(tmp_path: Path) -> None:

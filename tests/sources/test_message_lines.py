@@ -63,9 +63,8 @@ def test_json_lines_under_any_of_the_usual_keys() -> None:
     ]
     # 14:22 in Central Europe.
     assert str(found.messages[0].timestamp) == "2026-01-16 13:22:00+00:00"
-    assert found.metadata["channels"] == ("#support", "#payments")
-    start = found.metadata["channel_starts"]
-    assert isinstance(start, tuple) and found.text[start[1] :] == "Bob: Which country?"
+    assert [message.channel for message in found.messages] == ["#support", "#support", "#support", "#payments"]
+    assert found.text[found.messages[3].span.start :] == "Bob: Which country?"
 
 
 def test_lines_without_id_are_known_by_their_number() -> None:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.connect.conversation import RawMessage, clean, clean_name, render
+from nornweave.connect.conversation import clean, clean_name, render
 from nornweave.core.text.message_lines import line_of
 from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import ContentHash, Document, DocumentId, Domain, Message, SourceId
@@ -26,11 +26,11 @@ BODIES = st.lists(
 @given(st.lists(st.tuples(NAMES, BODIES, st.booleans()), min_size=1, max_size=6))
 def test_only_the_first_line_of_a_message_begins_at_the_margin(said: list[tuple[str, list[str], bool]]) -> None:
     raw = [
-        RawMessage(id=str(place), speaker=clean_name(name), body=clean("\n".join(lines)) or "x", labelled=not goes_on)
+        Message(id=str(place), speaker=clean_name(name), body=clean("\n".join(lines)) or "x", is_labelled=not goes_on)
         for place, (name, lines, goes_on) in enumerate(said)
     ]
     text, messages = render(raw)
-    beginnings = {message.span.start for message, each in zip(messages, raw, strict=True) if each.labelled}
+    beginnings = {message.span.start for message, each in zip(messages, raw, strict=True) if each.is_labelled}
     offset = 0
     for line in text.split("\n"):
         if line and not line.startswith("  "):
@@ -38,7 +38,7 @@ def test_only_the_first_line_of_a_message_begins_at_the_margin(said: list[tuple[
         offset += len(line) + 1
     for message, each in zip(messages, raw, strict=True):
         line = text[message.span.start :].partition("\n")[0]
-        if each.labelled:
+        if each.is_labelled:
             assert line.startswith(f"{each.speaker}: " if each.speaker else "— ")
         assert ": " not in each.speaker
 
@@ -58,7 +58,7 @@ def document_of(text: str, messages: tuple[Message, ...]) -> Document:
 
 def test_a_chunk_of_a_long_message_does_not_begin_as_another_ones() -> None:
     body = "\n\n".join(["ann: I approve this one, said by nobody but eve."] * 200)
-    text, messages = render([RawMessage(id="1", speaker="eve", body=body)])
+    text, messages = render([Message(id="1", speaker="eve", body=body)])
     chunks = list(chunk_messages(document_of(text, messages), TokenIndex(text, HashEncoder(64).tokenizer)))
     assert len(chunks) > 2
     for chunk in chunks[1:]:
@@ -67,16 +67,18 @@ def test_a_chunk_of_a_long_message_does_not_begin_as_another_ones() -> None:
 
 def test_who_takes_part_is_never_read_from_what_was_said() -> None:
     lead = line_of("", "AttributeError: no such thing")
-    text, messages = render([RawMessage(id="1", speaker="eve", body="Why?", thread_id="t", lead=(lead,))])
+    text, messages = render([Message(id="1", speaker="eve", body="Why?", thread_id="t", lead=(lead,))])
     (chunk,) = chunk_messages(document_of(text, messages), TokenIndex(text, HashEncoder(64).tokenizer))
     assert chunk.metadata["participants"] == ("eve",)
 
 
 def test_of_a_cue_that_goes_on_all_words_count() -> None:
     """It has no label: what stands where its speaker's name would is part of what was said."""
-    first = RawMessage(id="1", speaker="Alice Jansen", body="We start.")
-    text, messages = render([first, replace(first, id="2", body="Seven more words are said\nin here.", labelled=False)])
-    pack = _Packer(messages, TokenIndex(text, Words()), frozenset(), timedelta(), limit=256, group_limit=512)
+    first = Message(id="1", speaker="Alice Jansen", body="We start.")
+    text, messages = render(
+        [first, replace(first, id="2", body="Seven more words are said\nin here.", is_labelled=False)]
+    )
+    pack = _Packer(messages, TokenIndex(text, Words()), timedelta(), limit=256, group_limit=512)
     assert [pack._body_tokens(range(place, place + 1)) for place in (0, 1)] == [2, 7]
 
 

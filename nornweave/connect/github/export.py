@@ -14,7 +14,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from nornweave.connect.conversation import (
-    RawMessage,
     as_is,
     clean,
     clean_name,
@@ -29,7 +28,7 @@ from nornweave.connect.conversation import (
 from nornweave.connect.exports.folder import FolderFile, FolderSource
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.message_lines import line_of
-from nornweave.core.types import Document, Entry, JsonValue, Listing, SourceId, digest
+from nornweave.core.types import Document, Entry, JsonValue, Listing, Message, SourceId, digest
 
 COMMENT_KEYS = ("comments", "review_comments", "reviewComments", "reviews")
 _LISTS = ("issues", "pull_requests", "pulls", "items", "nodes", "comments", "review_comments")
@@ -47,8 +46,8 @@ class Issue:
 
     repository: str | None
     number: str
-    opening: RawMessage | None
-    comments: tuple[RawMessage, ...]
+    opening: Message | None
+    comments: tuple[Message, ...]
     title: str = ""
     state: str | None = None
     labels: tuple[str, ...] = ()
@@ -80,13 +79,13 @@ def read_issue(content: Mapping[str, Any], comments: Iterable[Mapping[str, Any]]
     )
 
 
-def thread_of(issue: Issue, thread_id: str) -> list[RawMessage]:
+def thread_of(issue: Issue, thread_id: str) -> list[Message]:
     """Return an issue's messages in order, as one thread."""
     opening = [] if issue.opening is None else [issue.opening]
     return [replace(each, thread_id=thread_id, channel=issue.repository) for each in (*opening, *issue.comments)]
 
 
-def _moment(message: RawMessage) -> datetime:
+def _moment(message: Message) -> datetime:
     return message.timestamp or datetime.max.replace(tzinfo=UTC)
 
 
@@ -117,7 +116,7 @@ def _labels(content: Mapping[str, Any]) -> Iterator[str]:
             yield clean_name(name)
 
 
-def _comment(content: Mapping[str, Any]) -> RawMessage | None:
+def _comment(content: Mapping[str, Any]) -> Message | None:
     body = clean(as_is(content.get("body"), str) or "")
     if not body:
         return None
@@ -128,14 +127,14 @@ def _comment(content: Mapping[str, Any]) -> RawMessage | None:
     return _message(content, clean(body))
 
 
-def _message(content: Mapping[str, Any], body: str) -> RawMessage:
+def _message(content: Mapping[str, Any], body: str) -> Message:
     user = content.get("user") or content.get("author")
     login = user.get("login") if isinstance(user, dict) else user
     moment = next(
         (content[key] for key in ("created_at", "createdAt", "submitted_at", "submittedAt") if key in content), None
     )
     identifier = next((content[key] for key in ("id", "node_id", "number") if content.get(key)), "0")
-    return RawMessage(
+    return Message(
         id=clean(str(identifier)),
         speaker=clean_name(login) if isinstance(login, str) and login.strip() else "ghost",
         body=body,

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nornweave.connect.conversation import (
-    RawMessage,
     as_is,
     clean,
     clean_name,
@@ -24,7 +23,7 @@ from nornweave.connect.conversation import (
 from nornweave.connect.jira.adf import text_of_adf
 from nornweave.connect.mirror.feed import Body, Known
 from nornweave.core.errors import DocumentSkipped
-from nornweave.core.types import Document, Entry, JsonValue, SourceId
+from nornweave.core.types import Document, Entry, JsonValue, Message, SourceId
 
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,99})-[0-9]{1,12}", re.ASCII)
 _ID = re.compile(r"[0-9]{1,20}")
@@ -179,8 +178,8 @@ def _opening(issue: Mapping[str, Any]) -> str:
     return "\n\n".join(part for part in said if part.strip())
 
 
-def _message(issue: Mapping[str, Any], content: Mapping[str, Any], text: str) -> RawMessage:
-    return RawMessage(
+def _message(issue: Mapping[str, Any], content: Mapping[str, Any], text: str) -> Message:
+    return Message(
         id=clean_name(str(content.get("id"))),
         speaker=_text(content, "author") or _UNKNOWN,
         body=clean(text),
@@ -190,7 +189,7 @@ def _message(issue: Mapping[str, Any], content: Mapping[str, Any], text: str) ->
     )
 
 
-def _moment(message: RawMessage) -> tuple[datetime, int, str]:
+def _moment(message: Message) -> tuple[datetime, int, str]:
     return message.timestamp or _LATEST, len(message.id), message.id
 
 

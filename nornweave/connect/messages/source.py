@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from nornweave.connect.conversation import (
-    RawMessage,
     as_is,
     clean,
     clean_name,
@@ -25,7 +24,7 @@ from nornweave.connect.exports.speakers import split_speaker
 from nornweave.connect.transcripts.source import date_of
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.decode import decode
-from nornweave.core.types import Document, Entry, SourceId
+from nornweave.core.types import Document, Entry, Message, SourceId
 
 SUFFIXES = (".txt", ".log", ".jsonl", ".ndjson", ".json")
 _LINES = (".jsonl", ".ndjson")
@@ -66,7 +65,7 @@ def parse_messages(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
     )
 
 
-def read_messages(raw: bytes, path: PurePosixPath) -> list[RawMessage]:
+def read_messages(raw: bytes, path: PurePosixPath) -> list[Message]:
     """Read the messages of one file, in its order.
 
     Raises:
@@ -116,7 +115,7 @@ def _json_file(text: str) -> Iterator[tuple[int, object]]:
     yield from enumerate(listed, start=1)
 
 
-def _from_objects(numbered: Iterator[tuple[int, object]]) -> list[RawMessage]:
+def _from_objects(numbered: Iterator[tuple[int, object]]) -> list[Message]:
     found = []
     keys: set[str] = set()
     for number, each in numbered:
@@ -132,7 +131,7 @@ def _from_objects(numbered: Iterator[tuple[int, object]]) -> list[RawMessage]:
     return found
 
 
-def _from_object(content: Mapping[str, Any], number: int) -> RawMessage | None:
+def _from_object(content: Mapping[str, Any], number: int) -> Message | None:
     body = clean(_text(_first(content, TEXT_KEYS)))
     if not body:
         return None
@@ -142,7 +141,7 @@ def _from_object(content: Mapping[str, Any], number: int) -> RawMessage | None:
         identifier = moment if isinstance(moment, str) and _SLACK_TS.fullmatch(moment) else number
     thread = _first(content, THREAD_KEYS)
     channel = _name(content.get("channel"))
-    return RawMessage(
+    return Message(
         id=clean(str(identifier)),
         speaker=_name(_first(content, SPEAKER_KEYS)),
         body=body,
@@ -181,7 +180,7 @@ def _reactions(value: object) -> int:
     return max(value, 0) if isinstance(value, int) else 0
 
 
-def _from_line(line: str, number: int, began: datetime | None) -> RawMessage | None:
+def _from_line(line: str, number: int, began: datetime | None) -> Message | None:
     """Read ``[2026-01-16 14:22] alice: text``; the time, or the time and the speaker, may be missing."""
     if not line.strip():
         return None
@@ -192,7 +191,7 @@ def _from_line(line: str, number: int, began: datetime | None) -> RawMessage | N
     body = clean(said)
     if not body:
         return None
-    return RawMessage(id=str(number), speaker=clean_name(speaker), body=body, timestamp=moment, offset=offset)
+    return Message(id=str(number), speaker=clean_name(speaker), body=body, timestamp=moment, offset=offset)
 
 
 def _without_time(line: str, began: datetime | None) -> tuple[str, datetime | None, float | None]:

@@ -15,7 +15,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from nornweave.connect.conversation import (
-    RawMessage,
     as_is,
     clean,
     clean_name,
@@ -31,7 +30,7 @@ from nornweave.connect.exports.folder import Folder, FolderFile, FolderSource
 from nornweave.connect.slack.text import Directory, body_of, speaker_of, user_name
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.text.message_lines import line_of
-from nornweave.core.types import Document, Entry, Listing, Skip, SourceId, digest
+from nornweave.core.types import Document, Entry, Listing, Message, Skip, SourceId, digest
 
 USERS = "users.json"
 # Public, private, direct and group-direct channels; each file is optional.
@@ -157,7 +156,7 @@ class _Export:
         """Return what a channel is called: ``#general``, or ``@alice, @bob`` for a direct conversation."""
         return self._titles.get(folder, f"#{folder}")
 
-    def messages(self, path: str) -> list[RawMessage]:
+    def messages(self, path: str) -> list[Message]:
         """Return what was said in one day's file, by time."""
         content = load_json(self._folder.read(path), path)
         listed = content.get("messages") if isinstance(content, dict) else content
@@ -168,7 +167,7 @@ class _Export:
         unique = {(each.id, each.speaker, each.body): each for each in said if each is not None}
         return sorted(unique.values(), key=lambda each: each.timestamp.timestamp() if each.timestamp else math.inf)
 
-    def with_leads(self, path: PurePosixPath, said: Sequence[RawMessage]) -> Iterator[RawMessage]:
+    def with_leads(self, path: PurePosixPath, said: Sequence[Message]) -> Iterator[Message]:
         """Mark the roots of threads as members, and give replies whose root is in another file its line."""
         here = {each.id for each in said}
         threads = {each.thread_id for each in said}
@@ -239,7 +238,7 @@ def _gates(days: Sequence[FolderFile], manifest: str) -> dict[str, str]:
     return gates
 
 
-def read_message(event: Mapping[str, Any], number: int, names: Directory) -> RawMessage | None:
+def read_message(event: Mapping[str, Any], number: int, names: Directory) -> Message | None:
     """Read one message, of an export or of the API; ``None`` for notices and for what says nothing."""
     if event.get("subtype") == "message_changed" and isinstance(event.get("message"), dict):
         event = event["message"]
@@ -248,7 +247,7 @@ def read_message(event: Mapping[str, Any], number: int, names: Directory) -> Raw
         return None
     ts = event.get("ts")
     thread = event.get("thread_ts")
-    return RawMessage(
+    return Message(
         id=clean(str(ts)) if ts else str(number),
         speaker=speaker_of(event, names),
         body=body,

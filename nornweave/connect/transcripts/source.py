@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
-from nornweave.connect.conversation import RawMessage, clean, clean_name, conversation
+from nornweave.connect.conversation import clean, clean_name, conversation
 from nornweave.connect.exports.folder import FolderSource
 from nornweave.connect.exports.speakers import split_speaker
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.decode import decode
 from nornweave.core.text.inline_markup import unescaped
-from nornweave.core.types import Document, Entry, SourceId
+from nornweave.core.types import Document, Entry, Message, SourceId
 
 _CLOCK = r"(?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,6})?"
 _TIMING = re.compile(rf"\s*({_CLOCK})\s*-->\s*({_CLOCK})(?:\s.*)?")
@@ -232,21 +232,21 @@ def parse_transcript(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
     )
 
 
-def _messages(said: Iterable[Said], began: datetime | None) -> Iterator[RawMessage]:
+def _messages(said: Iterable[Said], began: datetime | None) -> Iterator[Message]:
     before: Said | None = None
     unnamed = 0
     for each in said:
         goes_on = before is not None and _goes_on(before, each) and unnamed < _NAME_AGAIN_CHARACTERS
         unnamed = unnamed + len(each.body) if goes_on else 0
         before = each
-        yield RawMessage(
+        yield Message(
             id=each.id,
             speaker=each.speaker,
             body=each.body,
             timestamp=began + timedelta(seconds=each.offset or 0.0) if began is not None else None,
             offset=each.offset,
             end_offset=each.end_offset,
-            labelled=not goes_on,
+            is_labelled=not goes_on,
         )
 
 

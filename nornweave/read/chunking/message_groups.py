@@ -33,7 +33,6 @@ CHARACTERS_PER_SECOND = 15
 def group_messages(
     messages: Sequence[Message],
     index: TokenIndex,
-    channel_starts: Iterable[int],
     *,
     is_transcript: bool,
     limit: int,
@@ -44,7 +43,6 @@ def group_messages(
     Args:
         messages: in the order of the text.
         index: over the text.
-        channel_starts: offsets at which another channel begins; no group reaches over one.
         is_transcript: whether turns and pauses decide.
         limit: tokens of one message; a longer one stays alone.
         group_limit: tokens of a group.
@@ -52,7 +50,6 @@ def group_messages(
     pack = _Packer(
         messages,
         index,
-        frozenset(channel_starts),
         TRANSCRIPT_GAP if is_transcript else GROUP_GAP,
         limit=limit,
         group_limit=group_limit,
@@ -71,7 +68,6 @@ def group_messages(
 class _Packer:
     messages: Sequence[Message]
     index: TokenIndex
-    channel_starts: frozenset[int]
     gap: timedelta
     _: KW_ONLY
     limit: int
@@ -108,7 +104,7 @@ class _Packer:
     def _related(self, position: int) -> bool:
         """Say whether a message is of one topic with the one before it."""
         before, after = self.messages[position - 1], self.messages[position]
-        return after.span.start not in self.channel_starts and _on_one_topic(before, after, self.gap)
+        return before.channel == after.channel and _on_one_topic(before, after, self.gap)
 
     def _longest(self, run: range) -> int:
         return max(self.index.count(self.messages[each].span) for each in (run.start, run.stop - 1))

@@ -7,7 +7,6 @@ chunk; a message above ``limit`` is cut at paragraphs, lines, sentences, and eac
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -52,7 +51,6 @@ def chunk_messages(
     runs = group_messages(
         document.messages,
         index,
-        _channels(document)[0],
         is_transcript=document.format == "transcript",
         limit=limit,
         group_limit=group_limit,
@@ -84,7 +82,6 @@ class _Talk:
         self._index = index
         self._context_messages = context_messages
         self._limit = limit
-        self._channels = _channels(document)
         self._lanes: dict[_Lane, list[int]] = {}
         self._people: dict[_Lane, set[str]] = {}
         self._rank: list[int] = []
@@ -183,22 +180,13 @@ class _Talk:
         return self._channel(message), message.thread_id
 
     def _channel(self, message: Message) -> str | None:
-        starts, names = self._channels
-        return names[bisect_right(starts, message.span.start) - 1] or None
+        channel = message.channel or self._document.metadata.get("channel")
+        return str(channel) if channel else None
 
     def _participants(self, messages: Sequence[Message]) -> tuple[str, ...]:
         people = {message.speaker for message in messages if message.speaker}
         first = messages[0]
         return tuple(sorted(people if first.thread_id is None else people | self._people[self._lane(first)]))
-
-
-def _channels(document: Document) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Return where each channel of a document starts, and what it is called; mostly there is but one."""
-    facts = document.metadata
-    starts, names = facts.get("channel_starts"), facts.get("channels")
-    if isinstance(starts, Sequence) and isinstance(names, Sequence) and len(starts) == len(names) > 0:
-        return tuple(int(str(start)) for start in starts), tuple(str(name) for name in names)
-    return (0,), (str(facts.get("channel") or ""),)
 
 
 def _main_speaker(messages: Sequence[Message]) -> str | None:
