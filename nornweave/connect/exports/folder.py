@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
@@ -21,20 +20,6 @@ from nornweave.read.isolated import parse_apart
 _NOT_LISTED = frozenset({"__MACOSX"})
 
 
-@dataclass(frozen=True, slots=True)
-class FolderFile:
-    """One file of a folder, unread; ``mark`` changes when its size or its time of change does."""
-
-    path: str
-    size: int
-    modified: datetime
-    mark: str
-
-    def entry(self, gate: str | None = None) -> Entry:
-        """Return the entry of the document that this file is."""
-        return Entry(path=self.path, gate=gate or self.mark, size=self.size, updated_at=self.modified)
-
-
 class Folder:
     """A folder, or a single file, whose files are conversations."""
 
@@ -42,13 +27,13 @@ class Folder:
         self.root = root
         self._filter = PathFilter(include, exclude)
 
-    def files(self, suffixes: Collection[str]) -> tuple[list[FolderFile], list[Skip]]:
-        """List the files whose names end so, by path, and what looked like one but was left out.
+    def files(self, suffixes: Collection[str]) -> tuple[list[Entry], list[Skip]]:
+        """List the files whose names end so, by path, unread, and what looked like one but was left out.
 
         Raises:
             SourceUnavailableError: the folder, or one inside it, is missing or cannot be read.
         """
-        found: list[FolderFile] = []
+        found: list[Entry] = []
         skipped: list[Skip] = []
         for path, full in self._walk(skipped):
             if Path(path).suffix.lower() not in suffixes or not self._filter.matches(path):
@@ -85,7 +70,7 @@ class Folder:
     def mark(self, path: str) -> str:
         """Return the mark of one file; empty when it is not there."""
         file = _describe(path, self._base() / path)
-        return file.mark if file is not None else ""
+        return file.gate if file is not None else ""
 
     def _base(self) -> Path:
         return self.root.parent if self.root.is_file() else self.root
@@ -157,7 +142,7 @@ class FolderSource:
 
     def list(self) -> Listing:
         files, skipped = self.folder.files(self.suffixes)
-        return Listing(tuple(file.entry() for file in files), tuple(skipped))
+        return Listing(tuple(files), tuple(skipped))
 
     def fetch(self, entry: Entry) -> bytes:
         return self.folder.read(entry.path)
@@ -166,7 +151,7 @@ class FolderSource:
         return parse_apart(type(self).parser, self.id, entry, raw)
 
 
-def _describe(path: str, full: Path) -> FolderFile | None:
+def _describe(path: str, full: Path) -> Entry | None:
     """Return ``None`` for a path that is not a file or no longer exists."""
     try:
         status = full.stat()
@@ -174,8 +159,8 @@ def _describe(path: str, full: Path) -> FolderFile | None:
         return None
     if not stat.S_ISREG(status.st_mode):
         return None
-    modified = datetime.fromtimestamp(status.st_mtime, UTC)
-    return FolderFile(path, status.st_size, modified, f"{status.st_size}-{status.st_mtime_ns}")
+    modified, gate = datetime.fromtimestamp(status.st_mtime, UTC), f"{status.st_size}-{status.st_mtime_ns}"
+    return Entry(path=path, gate=gate, size=status.st_size, updated_at=modified)
 
 
 def _is_folder(item: os.DirEntry[str]) -> bool:

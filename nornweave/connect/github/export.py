@@ -25,7 +25,7 @@ from nornweave.connect.conversation import (
     parse_time,
     to_canonical,
 )
-from nornweave.connect.exports.folder import FolderFile, FolderSource
+from nornweave.connect.exports.folder import FolderSource
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.message_lines import line_of
 from nornweave.core.types import Document, Entry, JsonValue, Listing, Message, SourceId, digest
@@ -205,7 +205,7 @@ class GithubDumpSource(FolderSource):
     def list(self) -> Listing:
         """List the files; each is a document, whose threads are its issues."""
         files, skipped = self.folder.files(self.suffixes)
-        return Listing(tuple(file.entry(_gate(file, files)) for file in files), tuple(skipped))
+        return Listing(tuple(replace(file, gate=_gate(file, files)) for file in files), tuple(skipped))
 
     def fetch(self, entry: Entry) -> bytes:
         """Read one file, and the titles of the issues that its comments are about.
@@ -245,12 +245,12 @@ class GithubDumpSource(FolderSource):
         return found
 
 
-def _gate(file: FolderFile, files: Sequence[FolderFile]) -> str:
+def _gate(file: Entry, files: Sequence[Entry]) -> str:
     """A file of comments shows the titles of issues in the files beside it, so it changes with them."""
     path = PurePosixPath(file.path)
     if not re.search(r"comment|review", path.name):
-        return file.mark
-    return digest(*(other.mark for other in files if PurePosixPath(other.path).parent == path.parent), file.mark)
+        return file.gate
+    return digest(*(other.gate for other in files if PurePosixPath(other.path).parent == path.parent), file.gate)
 
 
 def _flat(content: object) -> Iterator[dict[str, Any]]:

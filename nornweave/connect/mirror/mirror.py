@@ -16,13 +16,14 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from nornweave.connect.mirror import statements
 from nornweave.connect.mirror.feed import Body, FeedRecord, Pass, RecordPage
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.types import digest
+from nornweave.core.types import Entry, digest
 
 log = logging.getLogger(__name__)
 
@@ -50,29 +51,15 @@ class MirrorReading:
     state: Pass
 
 
-@dataclass(frozen=True, slots=True)
-class MirroredDocument:
-    """A document of the mirror; ``mark`` changes when one of its records does.
-
-    Attributes:
-        verified_at: when the API last confirmed all of its records, in seconds since 1970.
-    """
-
-    path: str
-    mark: str
-    size: int
-    verified_at: float
-
-
 class _StoredRecords:
     """What can be read while the file is open; ``Known`` for the feed."""
 
     _connection: sqlite3.Connection
 
-    def documents(self) -> Iterator[MirroredDocument]:
-        """Yield the documents, by path."""
-        for row in self._connection.execute(statements.DOCUMENTS):
-            yield MirroredDocument(*row)
+    def documents(self) -> Iterator[Entry]:
+        """Yield the documents, by path; each was verified when the API last confirmed all of its records."""
+        for path, mark, size, verified_at in self._connection.execute(statements.DOCUMENTS):
+            yield Entry(path=path, gate=mark, size=size, verified_at=datetime.fromtimestamp(verified_at, UTC))
 
     def records_of(self, path: str) -> Iterator[tuple[str, Body]]:
         """Yield the records of a document, by key."""

@@ -139,8 +139,7 @@ class MirroredSource:
                 if reason := unsafe_path(each.path):
                     skipped.append(Skip(each.path, reason))
                 else:
-                    at = datetime.fromtimestamp(each.verified_at, UTC)
-                    entries.append(Entry(path=each.path, gate=each.mark, size=each.size, verified_at=at))
+                    entries.append(each)
             listed_at = mirror.state().listed_at
         moment = datetime.fromtimestamp(listed_at, UTC) if listed_at else None
         return Listing(tuple(entries), tuple(skipped), problem, listed_at=moment)

@@ -26,7 +26,7 @@ from nornweave.connect.conversation import (
     parse_time,
     to_canonical,
 )
-from nornweave.connect.exports.folder import Folder, FolderFile, FolderSource
+from nornweave.connect.exports.folder import Folder, FolderSource
 from nornweave.connect.slack.text import Directory, body_of, speaker_of, user_name
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.text.message_lines import line_of
@@ -102,7 +102,7 @@ class SlackSource(FolderSource):
         skipped += [Skip(file.path, "deeper than <channel>/<date>.json") for file in files if file.path.count("/") > 1]
         self._require_export(days)
         gates = _gates(days, _manifest_mark(self.folder))
-        entries = tuple(file.entry(gates[file.path]) for file in days)
+        entries = tuple(replace(file, gate=gates[file.path]) for file in days)
         return Listing(entries, (*skipped, *self._current().broken))
 
     def fetch(self, entry: Entry) -> bytes:
@@ -123,7 +123,7 @@ class SlackSource(FolderSource):
             self._export = _Export(self.folder, mark)
         return self._export
 
-    def _require_export(self, days: Sequence[FolderFile]) -> None:
+    def _require_export(self, days: Sequence[Entry]) -> None:
         root = self.folder.root
         if any((root / name).is_file() for name in _MANIFEST):
             return
@@ -226,15 +226,15 @@ def _manifest_mark(folder: Folder) -> str:
     return digest(*(folder.mark(name) or "none" for name in _MANIFEST))
 
 
-def _gates(days: Sequence[FolderFile], manifest: str) -> dict[str, str]:
+def _gates(days: Sequence[Entry], manifest: str) -> dict[str, str]:
     """Chain the marks of each channel's days: a day's gate changes with every earlier day, never with a later one."""
     gates = {}
     earlier: dict[str, str] = {}
     for file in days:
         channel = file.path.split("/")[0]
         before = earlier.get(channel, "")
-        gates[file.path] = digest(manifest, before, file.mark)
-        earlier[channel] = digest(before, file.mark)
+        gates[file.path] = digest(manifest, before, file.gate)
+        earlier[channel] = digest(before, file.gate)
     return gates
 
 
