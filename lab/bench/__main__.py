@@ -19,7 +19,6 @@ from lab.bench import (
     ranking,
     reading,
     recalling,
-    streaming,
     syncing,
 )
 
@@ -32,7 +31,7 @@ def main(
     only: Annotated[
         str,
         typer.Option(
-            help="encoding, reading, sync, memory, fusion, streaming, ranking, evaluation, recall; "
+            help="encoding, reading, sync, memory, fusion, ranking, evaluation, recall; "
             "only if named: large, hnsw, remote."
         ),
     ] = "",
@@ -51,7 +50,6 @@ def main(
             "sync": lambda: syncing.print_syncs(shared, folder, documents),
             "memory": lambda: syncing.print_memory(folder),
             "fusion": lambda: fusing.print_fusion(shared, kept / "fusion"),
-            "streaming": lambda: streaming.print_streaming(kept / "streaming"),
             "ranking": lambda: ranking.print_ranking(shared, kept / "fusion"),
             "evaluation": lambda: evaluating.print_evaluating(shared, kept / "fusion"),
             "recall": lambda: recalling.print_recall(kept / "recall"),
