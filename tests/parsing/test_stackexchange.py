@@ -178,8 +178,8 @@ def test_answers_alone() -> None:
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
-        (b"", "broken JSON at line 1, column 1"),
-        (b'{"items": [\n{"title": }]}', "broken JSON at line 2, column 11"),
+        (b"", "the export: line 1 column 1"),
+        (b'{"items": [\n{"title": }]}', "the export: line 2 column 11"),
         (b'"text"', "$: found str 'text', expected an object with items"),
         (b"[]", "no questions: found an empty list"),
         (b'{"items": []}', "no questions"),
@@ -199,9 +199,9 @@ def test_answers_alone() -> None:
             b'{"error_id": 502, "error_message": "too many requests"}',
             "the API's answer is an error: 'too many requests'",
         ),
-        (b'{"items": "\xff"}', "broken JSON: byte 11"),
-        (b"[" * 100_000, "unreadable JSON"),
-        (b"[" + b"9" * 5000 + b"]", "unreadable JSON"),
+        (b'{"items": "\xff"}', "the export: byte 11 is not UTF-8"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"[" + b"9" * 5000 + b"]", "not readable as JSON"),
     ],
 )
 def test_what_is_wrong_is_named(raw: bytes, reason: str) -> None:

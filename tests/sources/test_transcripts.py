@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from nornweave.connect.exports.speakers import split_speaker
 from nornweave.connect.transcripts.connector import TranscriptsSettings
 from nornweave.connect.transcripts.source import (
-    Said,
     TranscriptSource,
     date_of,
     parse_plain,
@@ -20,7 +19,7 @@ from nornweave.connect.transcripts.source import (
 )
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
 from nornweave.core.text.message_lines import indented_body
-from nornweave.core.types import Document, Domain, Entry
+from nornweave.core.types import Document, Domain, Entry, Message
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "transcripts"
 
@@ -111,8 +110,8 @@ def test_plain_lines_go_on_with_the_speaker_before() -> None:
 
 def test_stamps_without_names_keep_the_speaker() -> None:
     assert list(parse_plain("Alice (01:02:03): one\n[01:02:10] two")) == [
-        Said("1", "Alice", "one", 3723.0),
-        Said("2", "Alice", "two", 3730.0),
+        Message(id="1", speaker="Alice", body="one", offset=3723.0),
+        Message(id="2", speaker="Alice", body="two", offset=3730.0),
     ]
 
 

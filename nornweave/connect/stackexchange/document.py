@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
-from nornweave.connect.stackexchange.posts import COMMENTS, Post, load_json, posts_in
+from nornweave.connect.conversation import load_json
+from nornweave.connect.stackexchange.posts import COMMENTS, Post, posts_in
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.decode import check_size
 from nornweave.core.types import Document, Domain, Entry, JsonValue, Section, SectionKind, SourceId, Span, freeze
@@ -47,7 +48,7 @@ def parse_stackexchange(raw: bytes) -> Parsed:
         DocumentError: no JSON, or a question or answer lacks what it needs; the message names line or key.
     """
     # An answer that is only an image has no text to find.
-    posts = [post for post in posts_in(load_json(raw)) if post.is_question or post.text.strip()]
+    posts = [post for post in posts_in(load_json(raw, "the export")) if post.is_question or post.text.strip()]
     if not posts:
         raise DocumentError("no questions: found an empty list, expected Stack Exchange questions with title and body")
     text: list[str] = []

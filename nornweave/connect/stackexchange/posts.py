@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -44,19 +43,6 @@ class Post:
     link: str | None
     accepted_answer: str | None
     is_accepted: bool | None
-
-
-def load_json(raw: bytes) -> Any:
-    """Decode JSON, naming the line of what is broken."""
-    try:
-        return json.loads(raw)
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise DocumentError(f"broken JSON at {place}: {error.msg}; export the questions again") from error
-    except UnicodeDecodeError as error:
-        raise DocumentError(f"broken JSON: byte {error.start}: {error.reason}; save it as UTF-8") from error
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
-        raise DocumentError(f"unreadable JSON: {str(error)[:120]}; expected a Stack Exchange export") from error
 
 
 def posts_in(value: Any) -> Iterator[Post]:

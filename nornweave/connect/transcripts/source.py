@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
@@ -29,18 +29,7 @@ _STAMPED_NAME = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What one speaker says in one cue or paragraph; offsets in seconds since the start."""
-
-    id: str
-    speaker: str
-    body: str
-    offset: float | None = None
-    end_offset: float | None = None
-
-
-def parse_vtt(text: str) -> Iterator[Said]:
+def parse_vtt(text: str) -> Iterator[Message]:
     """Read WebVTT; comments, styles and regions are left out.
 
     Raises:
@@ -57,7 +46,7 @@ def parse_vtt(text: str) -> Iterator[Said]:
     return _said_in_cues(cues, ".vtt")
 
 
-def parse_srt(text: str) -> Iterator[Said]:
+def parse_srt(text: str) -> Iterator[Message]:
     """Read SubRip.
 
     Raises:
@@ -102,7 +91,7 @@ def _cues(blocks: Iterable[list[str]]) -> list[_Cue]:
     return cues
 
 
-def _said_in_cues(blocks: Iterable[list[str]], kind: str) -> Iterator[Said]:
+def _said_in_cues(blocks: Iterable[list[str]], kind: str) -> Iterator[Message]:
     cues = _cues(blocks)
     if not cues:
         expected = "00:00:01.000 --> 00:00:04.000" if kind == ".vtt" else "00:00:01,000 --> 00:00:04,000"
@@ -110,13 +99,13 @@ def _said_in_cues(blocks: Iterable[list[str]], kind: str) -> Iterator[Said]:
     return _by_speaker(cues, kind)
 
 
-def _by_speaker(cues: Iterable[_Cue], kind: str) -> Iterator[Said]:
+def _by_speaker(cues: Iterable[_Cue], kind: str) -> Iterator[Message]:
     speaker = ""
     for cue in cues:
         for name, body in _voices(cue.lines, kind):
             speaker = name or speaker  # long turns are spread over cues, and only the first may be labelled
             if body:
-                yield Said(cue.id, speaker, body, cue.start, cue.end)
+                yield Message(id=cue.id, speaker=speaker, body=body, offset=cue.start, end_offset=cue.end)
 
 
 def _voices(lines: Iterable[str], kind: str) -> Iterator[tuple[str, str]]:
@@ -151,7 +140,7 @@ def _without_tags(text: str, kind: str) -> str:
     return unescaped(_VTT_TAG.sub("", text)) if kind == ".vtt" else _SRT_TAG.sub("", text)
 
 
-def parse_plain(text: str) -> Iterator[Said]:
+def parse_plain(text: str) -> Iterator[Message]:
     """Read ``[00:01:02] Speaker: text`` lines; a line without speaker goes on with the one before.
 
     What stands before the first speaker is said by nobody; ids are line numbers from 1.
@@ -169,11 +158,11 @@ def parse_plain(text: str) -> Iterator[Said]:
     yield from _turn(current, lines)
 
 
-def _turn(start: tuple[int, str, float | None] | None, lines: list[str]) -> Iterator[Said]:
+def _turn(start: tuple[int, str, float | None] | None, lines: list[str]) -> Iterator[Message]:
     body = clean("\n".join(line.strip() for line in lines))
     if start is not None and body:
         number, speaker, offset = start
-        yield Said(str(number), clean_name(speaker), body, offset)
+        yield Message(id=str(number), speaker=clean_name(speaker), body=body, offset=offset)
 
 
 def _turn_start(line: str) -> tuple[str, float | None, str] | None:
@@ -232,25 +221,18 @@ def parse_transcript(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
     )
 
 
-def _messages(said: Iterable[Said], began: datetime | None) -> Iterator[Message]:
-    before: Said | None = None
+def _messages(said: Iterable[Message], began: datetime | None) -> Iterator[Message]:
+    before: Message | None = None
     unnamed = 0
     for each in said:
         goes_on = before is not None and _goes_on(before, each) and unnamed < _NAME_AGAIN_CHARACTERS
         unnamed = unnamed + len(each.body) if goes_on else 0
         before = each
-        yield Message(
-            id=each.id,
-            speaker=each.speaker,
-            body=each.body,
-            timestamp=began + timedelta(seconds=each.offset or 0.0) if began is not None else None,
-            offset=each.offset,
-            end_offset=each.end_offset,
-            is_labelled=not goes_on,
-        )
+        moment = began + timedelta(seconds=each.offset or 0.0) if began is not None else None
+        yield replace(each, timestamp=moment, is_labelled=not goes_on)
 
 
-def _goes_on(before: Said, after: Said) -> bool:
+def _goes_on(before: Message, after: Message) -> bool:
     """Say whether a cue continues the turn of the one before; lines of plain files are turns already."""
     if before.speaker != after.speaker or before.end_offset is None or after.offset is None:
         return False
