@@ -38,10 +38,10 @@ serve: $(RUNTIME)
 bench: $(DEVELOPMENT)
 	$(BIN)/python -m lab.bench
 
-# The documentation as a site with search, in build/docs/site; it is read without a server and asks nobody.
+# The documentation as a site in build/docs/site; its search needs a server: python -m http.server --directory build/docs/site
 docs: $(DEVELOPMENT)
 	$(BIN)/python -m lab.site build/docs
-	$(BIN)/mkdocs build --quiet --strict --config-file build/docs/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file build/docs/mkdocs.yml
 
 # With docker, else podman. LOCK=runtime adds LiteLLM, PyMuPDF and vss; LOCK=workers TAG=nornweave:workers is for deploy/compose.large.yaml.
 ENGINE ?= $(shell docker info >/dev/null 2>&1 && echo docker || echo podman)

@@ -3,7 +3,7 @@
 #   deploy/check_image.sh [IMAGE]      ENGINE, RUN_OPTIONS and PORT as `make check-image` passes them
 set -euo pipefail
 image=${1:-nornweave} engine=${ENGINE:-docker} port=${PORT:-18082} limit_mb=${LIMIT_MB:-900}
-token='a token: @/%' folder=$(mktemp -d) name=nornweave-check-$$
+token='a token of 32 characters: @/%#' folder=$(mktemp -d) name=nornweave-check-$$
 trap '$engine rm --force "$name" >/dev/null 2>&1 || true; rm -rf "$folder"' EXIT
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
@@ -32,7 +32,9 @@ grep -q NORNWEAVE_SERVICE_TOKEN "$folder/refused" || fail "does not say that a t
 
 run --detach --name "$name" --publish "127.0.0.1:$port:8082" --env NORNWEAVE_SERVICE_TOKEN="$token" "$image" >/dev/null
 [[ ${RUN_OPTIONS:-} == *"--network host"* ]] && port=8082
-for _ in $(seq 90); do curl -fsS "http://127.0.0.1:$port/ready" >/dev/null 2>&1 && break; sleep 2; done
+ready() { curl -fsS -o /dev/null -H "authorization: Bearer $token" "http://127.0.0.1:$port/ready"; }
+for _ in $(seq 120); do ready 2>/dev/null && break; sleep 2; done
+ready || fail "is not ready: $($engine logs "$name" 2>&1 | tail -20)"
 ask() { curl -sS -o "$folder/answer" -w '%{http_code}' -H 'content-type: application/json' -d '{"query": "webhook timeout"}' "$@" "http://127.0.0.1:$port/query"; }
 [[ $(ask) == 401 ]] || fail "answers without the token: $(cat "$folder/answer")"
 [[ $(ask -H "authorization: Bearer $token") == 200 ]] || fail "$($engine logs "$name" 2>&1 | tail -20; cat "$folder/answer")"

@@ -37,7 +37,7 @@ OUTSIDE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "deploy/READ
            "NOTICE": "notice.md", "LICENSE": "licence.md"}  # fmt: skip
 NAV: Mapping[str, tuple[str, ...]] = {
     "Start": ("index.md", "tutorial.md", "installation.md", "limits.md", "upgrading.md"),
-    "Use": ("pages.md", "sources.md", "evaluation.md", "drift.md", "agents.md", "api.md"),
+    "Use": ("pages.md", "sources.md", "evaluation.md", "drift.md", "agents.md", "moments.md", "api.md"),
     "Operate": ("configuration.md", "deploy.md", "serving.md", "security.md", "replicas.md", "postgresql.md",
                 "workers.md", "agents-remote.md", "reliability.md"),
     "How it works": ("architecture.md", "recall.md", "fusion.md", "figures.md", "glossary.md", "write-a-connector.md"),
@@ -82,7 +82,7 @@ def configuration(pages: Path) -> dict[str, Any]:
         "use_directory_urls": False,
         "nav": [*nav, {"Decisions": decisions}],
         "theme": {"name": "material", "font": False, "features": ["navigation.indexes", "navigation.top"]},
-        "plugins": ["search", "offline"],
+        "plugins": ["search"],
         "markdown_extensions": ["admonition", "tables", "pymdownx.highlight", "pymdownx.superfences",
                                 {"toc": {"permalink": True}}],
         "validation": {"omitted_files": "warn", "absolute_links": "warn", "unrecognized_links": "warn",
