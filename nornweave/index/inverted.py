@@ -64,6 +64,8 @@ class TextKeys:
 
     def __init__(self, keys: pa.LargeStringArray) -> None:
         self._keys = keys
+        _, starts, text = keys.buffers()
+        self._starts, self._text = np.frombuffer(starts, np.int64), memoryview(text or b"")
         self._marks: list[str] = keys.take(np.arange(0, len(keys), _STEP)).to_pylist()
         self.find = lru_cache(maxsize=_REMEMBERED)(self._find)
 
@@ -86,6 +88,10 @@ class TextKeys:
     def _find(self, key: str) -> int:
         """Return the key's position, or -1."""
         start = max(bisect_right(self._marks, key) - 1, 0) * _STEP
+        stop = min(start + _STEP, len(self._keys))
+        # Most keys that a query asks for are not there, which the bytes of the block tell at once.
+        if key.encode("utf-8", "surrogatepass") not in bytes(self._text[self._starts[start] : self._starts[stop]]):
+            return -1
         block: list[str] = self._keys.slice(start, _STEP).to_pylist()
         position = bisect_left(block, key)
         return start + position if position < len(block) and block[position] == key else -1

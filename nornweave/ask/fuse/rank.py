@@ -79,7 +79,7 @@ def _scored(
 ) -> FusedItem:
     signals = {
         "score": weights.score * fused.relevance,
-        "corroboration": weights.corroboration * float(fused.is_corroborated),
+        "corroboration": weights.corroboration * float(bool(fused.corroborated_by) and fused.is_corroborated),
         "recency": weights.recency * recency_signal(fused.citation.timestamp, now),
         "domain": weights.domain * domain_signals.get(fused.domain, NEUTRAL_DOMAIN),
         "length": weights.length * length_signal(fused.item.content),

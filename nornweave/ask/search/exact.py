@@ -97,7 +97,10 @@ def exact_evidence(
         quoting: chunks that hold a phrase which the query has in quotation marks, word for word.
         within: which chunks may be found.
     """
-    known = generation.named((ASIDE, IMPORTS, *query.names))
+    asked = [word for word in query.words if not word.is_function_word]
+    known = generation.named([ASIDE, IMPORTS, *(f"defines:{word.spelled}" for word in asked)])
+    if any(f"defines:{word.spelled}" in known or _may_be_misspelt(word, statistics) for word in asked):
+        known |= generation.named(f"owner:{word.spelled}" for word in asked)
     searched = _Searched(query, statistics, generation, known, math.log(statistics.count + 1) or 1.0)
     proven = [each for each in (_defining(searched), _saying(searched)) if each is not None]
     if len(quoting):
@@ -136,7 +139,7 @@ def _defining(searched: _Searched) -> Scores | None:
     unknown = {word for word in asked if not statistics.frequencies[word.whole]}
     if not _may_define(asked, unknown, searched):
         return None
-    defined = [each for word in asked if (each := _definers(word, word in unknown, searched)) is not None]
+    defined = [each for word in asked if (each := _definers(word, searched)) is not None]
     if not defined:
         return None
     explained = {each.word for each in defined} | {word for word in asked if f"owner:{word.spelled}" in known}
@@ -166,7 +169,7 @@ def _may_define(asked: Sequence[Word], unknown: Collection[Word], searched: _Sea
     owners = {word: idf[word.whole] for word in asked if f"owner:{word.spelled}" in known}
     for word in asked:
         chunks, weight = known.get(f"defines:{word.spelled}"), idf[word.whole]
-        if chunks is None and not _may_be_misspelt(word, word in unknown):
+        if chunks is None and not _may_be_misspelt(word, searched.statistics):
             continue
         rarity = 1.0 if chunks is None else searched.rarity(len(chunks))
         whole = rest - light[word] + weight
@@ -180,15 +183,16 @@ def _may_define(asked: Sequence[Word], unknown: Collection[Word], searched: _Sea
     return False
 
 
-def _may_be_misspelt(word: Word, is_unknown: bool) -> bool:
+def _may_be_misspelt(word: Word, statistics: TermStatistics) -> bool:
+    is_unknown = not statistics.frequencies[word.whole]
     return is_unknown and word.is_name and len(word.spelled) >= MIN_MISSPELLED
 
 
-def _definers(word: Word, is_unknown: bool, searched: _Searched) -> _Defined | None:
+def _definers(word: Word, searched: _Searched) -> _Defined | None:
     chunks = searched.known.get(f"defines:{word.spelled}")
     if chunks is not None:
         return _Defined(word, chunks, DEFINED)
-    if not _may_be_misspelt(word, is_unknown):
+    if not _may_be_misspelt(word, searched.statistics):
         return None
     chunks = searched.generation.named_nearly("defines", word.spelled)
     return _Defined(word, chunks, DEFINED * MISSPELLED) if len(chunks) else None
@@ -197,6 +201,7 @@ def _definers(word: Word, is_unknown: bool, searched: _Searched) -> _Defined | N
 def _weighed(defined: Sequence[_Defined], weights: Mapping[Word, float], searched: _Searched) -> Scores:
     """Weigh names alone, and with the class, module or package that the query names as well."""
     known, alone, qualified = searched.known, searched.nothing(), searched.nothing()
+    written = searched.generation.named(f"spelled:{each.word.written}" for each in defined)
     whole = math.fsum(weights.values()) or 1.0
     for each in defined:
         word, most = each.word, each.most * (1.0 if each.word.is_name else IN_SENTENCE)
@@ -208,7 +213,7 @@ def _weighed(defined: Sequence[_Defined], weights: Mapping[Word, float], searche
                 most = each.most * (1.0 if word.is_name or owner.is_name else IN_SENTENCE)
                 coverage = min(1.0, (weights[word] + weight) / whole) ** QUALIFIED_POWER
                 _raise(qualified, both, most, searched, coverage)
-        exactly = known.get(f"spelled:{word.written}", each.chunks[:0])
+        exactly = written.get(f"spelled:{word.written}", each.chunks[:0])
         other = np.setdiff1d(each.chunks, exactly, assume_unique=True)
         alone[other] *= OTHER_SPELLING
         qualified[other] *= OTHER_SPELLING

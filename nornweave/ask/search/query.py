@@ -60,7 +60,6 @@ class Query:
         phrases: what stands in quotation marks or backticks.
         keys: what it may mean by name (``fields``).
         words: those that may name something, distinct by spelling.
-        names: what the index is asked for about them.
         in_order: the terms as they follow each other.
         neighbours: where the first of two neighbours stands among them, and the key of the pair in the index.
         values: those of them that an error message may carry and its source does not have: numbers, paths.
@@ -74,7 +73,6 @@ class Query:
     phrases: tuple[str, ...]
     keys: tuple[str, ...]
     words: tuple[Word, ...]
-    names: tuple[str, ...]
     in_order: tuple[str, ...]
     neighbours: tuple[tuple[int, int], ...]
     values: frozenset[str]
@@ -97,7 +95,6 @@ def read_query(text: str) -> Query:
     phrases = tuple(phrase for found in _QUOTED.findall(text) if (phrase := "".join(found).strip()))
     terms, in_order = analyzer.query_terms(text), analyzer.sequence(text)
     words, meaning = _names_in(text), words_of(text)
-    asked = [word for word in words if not word.is_function_word]
     followed = enumerate(pairwise(in_order[:MAX_IN_ORDER]))
     in_paths = {term for token in text.split()[:MAX_IN_ORDER] if "/" in token for term in analyzer.sequence(token)}
     return Query(
@@ -107,8 +104,6 @@ def read_query(text: str) -> Query:
         phrases=phrases,
         keys=tuple(sorted(asked_keys(text))),
         words=words,
-        names=tuple(f"{field}:{word.spelled}" for word in asked for field in ("defines", "owner"))
-        + tuple(f"spelled:{word.written}" for word in asked),
         in_order=tuple(in_order[:MAX_IN_ORDER]),
         neighbours=tuple((place, analyzer.pair_key(pair)) for place, pair in followed if not {*pair} <= FUNCTION_TERMS),
         values=frozenset(term for term in in_order if len(term) == 1 or not term.isalpha()) | in_paths,

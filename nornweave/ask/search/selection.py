@@ -83,14 +83,17 @@ def _explained(
     explain: bool,
 ) -> tuple[RecallItem, ...]:
     """Return the chosen items with their vectors and what found them; with ``explain`` how their scores came about."""
-    sources: dict[int, dict[str, SourceScore]] = {number: {} for _, number, _ in chosen}
+    numbers = np.array([number for _, number, _ in chosen], np.int32)
+    is_chosen = np.zeros(context.generation.size, np.bool_)
+    is_chosen[numbers] = True
+    sources: dict[int, dict[str, SourceScore]] = {number: {} for number in numbers.tolist()}
     for outcome in searched.outcomes:
         for name, finding in outcome.findings.items():
-            for place, number in enumerate(finding.hits.numbers.tolist()):
-                if number in sources and name not in sources[number]:  # the first wording that found the chunk counts
-                    score = round(float(finding.hits.scores[place]), 4)
-                    sources[number][name] = SourceScore(place + 1, score)
-    vectors = context.generation.vectors(np.array([number for _, number, _ in chosen], np.int32))
+            hits = finding.hits
+            for place in np.flatnonzero(is_chosen[hits.numbers]).tolist():
+                scored = SourceScore(place + 1, round(float(hits.scores[place]), 4))
+                sources[int(hits.numbers[place])].setdefault(name, scored)  # of the first wording that found the chunk
+    vectors = context.generation.vectors(numbers)
     return tuple(
         item_of(
             context,
