@@ -12,8 +12,11 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from nornweave.ask.search.records import Citation, HiddenPlace
+from evals.masked_document import without
+from nornweave.ask.search.records import Citation
 from nornweave.core.types import NO_METADATA, Metadata, Span
+from nornweave.index.index import Index
+from nornweave.models.encoders.port import Encoder
 
 _LINES = re.compile(r"L(\d{1,9})(?:-L?(\d{1,9}))?", re.ASCII)
 _FILE_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}")
@@ -50,10 +53,9 @@ class HiddenText:
     start: int
     end: int
 
-    @property
-    def place(self) -> HiddenPlace:
-        """Return it as recall takes it."""
-        return self.path, Span(self.start, self.end)
+    def view(self, generation: Index, encoder: Encoder | None) -> Index:
+        """Return a generation as if the text had never been there."""
+        return without(generation, self.path, Span(self.start, self.end), encoder)
 
 
 @dataclass(frozen=True, slots=True)

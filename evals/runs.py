@@ -227,14 +227,14 @@ def rankings_of(
 ) -> Rankings:
     """Ask for as many items as measuring needs: deeper only while a ranking is cut off before its tenth document."""
     filters: Mapping[Domain, Filters] = {target.domain: query.filters} if query.filters else {}
-    hidden = {target.domain: query.hidden.place} if query.hidden else {}
+    views = {target.domain: query.hidden.view} if query.hidden else {}
     for depth in DOCUMENT_DEPTHS if hits.whole_documents else (DEEPEST,):
         rankings = searcher.rankings(
             query.text,
             domains=None if scope is ResultScope.EVERYWHERE else (target.domain,),
             filters=filters if scope is ResultScope.DOMAIN else {},
             depth=depth,
-            hidden=hidden,
+            views=views,
         )
         cut_off = (found for found in rankings.stages.values() if len(found) >= depth)
         if all(len(hits.places(found, by_document=True)) == DEEPEST for found in cut_off):

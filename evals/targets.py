@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentError
-from nornweave.ask.search.records import Filters, HiddenPlace
+from nornweave.ask.search.question import View
+from nornweave.ask.search.records import Filters
 from nornweave.ask.trace import Rankings
 from nornweave.core.types import Domain
 
@@ -27,7 +28,7 @@ class Searcher(Protocol):
         domains: Sequence[Domain] | None,
         filters: Mapping[Domain, Filters],
         depth: int,
-        hidden: Mapping[Domain, HiddenPlace] = ...,
+        views: Mapping[Domain, View] = ...,
     ) -> Rankings:
         """Return what every stage found, best first, by stage; see ``SeenAnswers.rankings``."""
         ...

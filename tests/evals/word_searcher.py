@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from nornweave.ask.search.records import Citation, Filters, HiddenPlace
+from nornweave.ask.search.question import View
+from nornweave.ask.search.records import Citation, Filters
 from nornweave.ask.trace import Rankings
 from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.types import Domain
@@ -60,7 +61,7 @@ class WordSearcher:
         domains: Sequence[Domain] | None,
         filters: Mapping[Domain, Filters],
         depth: int,
-        hidden: Mapping[Domain, HiddenPlace] = MappingProxyType({}),
+        views: Mapping[Domain, View] = MappingProxyType({}),
     ) -> Rankings:
         self.asked.append((text, domains, filters, depth))
         words = set(text.lower().split())

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from recall_workspace import opened, publish, write_workspace
 from support import MemorySource, memory_parts, sync
 
-from nornweave.ask.search.masked_chunks import Quoted
-from nornweave.ask.search.masked_document import without
+from evals.masked_chunks import Quoted
+from evals.masked_document import without
 from nornweave.ask.search.query import read_query
 from nornweave.ask.search.search import SearchContext, search
 from nornweave.config import Bm25Settings, FieldWeights, PlanSettings, StorageSettings

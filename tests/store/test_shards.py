@@ -18,12 +18,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evals.judgments import HiddenText
 from lab.campaigns.processes import CampaignChild
 from nornweave.ask.search.question import Question
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.text.analyzer import pair_key
-from nornweave.core.types import Domain, Span
+from nornweave.core.types import Domain
 from nornweave.index import partition
 from nornweave.index.arrays import arrays_file
 from nornweave.index.index import Index
@@ -407,7 +408,7 @@ def test_an_agent_recalls_the_same_items_out_of_shards(tmp_path: Path) -> None:
                 hidden = index.indexed_documents(next(iter(index.paths())))[0].document
             question = Question(
                 text=hidden.text[:80], now=NOW, viewer=OPERATOR,
-                hidden={Domain.DOCUMENTATION: (hidden.path, Span(0, 40))},
+                views={Domain.DOCUMENTATION: HiddenText(hidden.path, 0, 40).view},
             )  # fmt: skip
             found.append(agent.recall(question))
         answers.append([one.items for one in found])

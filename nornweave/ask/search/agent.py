@@ -14,7 +14,6 @@ from nornweave.ask.search.expanded_search import candidate_among, search_expande
 from nornweave.ask.search.filter_counts import FilterCounts, FilterCountsMemo, facets_of
 from nornweave.ask.search.filters import read_filters
 from nornweave.ask.search.freshness import Freshness
-from nornweave.ask.search.masked_document import without
 from nornweave.ask.search.query import check_query
 from nornweave.ask.search.query_encoder import QueryEncoder
 from nornweave.ask.search.question import Question
@@ -29,7 +28,7 @@ from nornweave.core.tracing import retrieval_span
 from nornweave.core.types import NO_METADATA, Domain, JsonValue, present
 from nornweave.index.conditions import Condition
 from nornweave.index.index import Index
-from nornweave.index.port import Numbers, Vectors
+from nornweave.index.port import Numbers
 from nornweave.index.serving import ServedGeneration
 from nornweave.index.verified import NOTHING_VERIFIED
 from nornweave.models.encoders import Encoder
@@ -78,7 +77,6 @@ class Agent:
         self._started = False
         self._closing = False
         self.plan = PlanInForce(settings.plan)
-        self._masked_vectors: dict[str, Vectors] = {}
         self._counts = FilterCountsMemo()
 
     @property
@@ -217,12 +215,12 @@ class Agent:
         return agent_report.health(self, viewer)
 
     def _visible(self, question: Question, generation: Index) -> Index:
-        """Return the generation, without what the question wants hidden."""
-        hidden = question.hidden.get(self.domain)
-        if hidden is None:
+        """Return the generation as the question wants it read."""
+        view = question.views.get(self.domain)
+        if view is None:
             return generation
         memo = self.encoder()
-        return without(generation, *hidden, memo.encoder if memo else None, remembered=self._masked_vectors)
+        return view(generation, memo.encoder if memo else None)
 
     def candidate(self, question: Question, numbers_in: Callable[[Index], Numbers]) -> Candidate | None:
         """Return where the best of some chunks is ranked, ``None`` if no retriever found it; raises as ``recall``."""

@@ -100,7 +100,7 @@ def exact_evidence(
     asked = [word for word in query.words if not word.is_function_word]
     known = generation.named([ASIDE, IMPORTS, *(f"defines:{word.spelled}" for word in asked)])
     if any(f"defines:{word.spelled}" in known or _may_be_misspelt(word, statistics) for word in asked):
-        known |= generation.named(f"owner:{word.spelled}" for word in asked)
+        known |= generation.named([f"owner:{word.spelled}" for word in asked])
     searched = _Searched(query, statistics, generation, known, math.log(statistics.count + 1) or 1.0)
     proven = [each for each in (_defining(searched), _saying(searched)) if each is not None]
     if len(quoting):
@@ -201,7 +201,7 @@ def _definers(word: Word, searched: _Searched) -> _Defined | None:
 def _weighed(defined: Sequence[_Defined], weights: Mapping[Word, float], searched: _Searched) -> Scores:
     """Weigh names alone, and with the class, module or package that the query names as well."""
     known, alone, qualified = searched.known, searched.nothing(), searched.nothing()
-    written = searched.generation.named(f"spelled:{each.word.written}" for each in defined)
+    written = searched.generation.named([f"spelled:{each.word.written}" for each in defined])
     whole = math.fsum(weights.values()) or 1.0
     for each in defined:
         word, most = each.word, each.most * (1.0 if each.word.is_name else IN_SENTENCE)

@@ -7,19 +7,24 @@ an edge alone can know is handed in with it: the ids, the clock and the deadline
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
+from typing import TypeAlias
 
-from nornweave.ask.search.records import Filters, HiddenPlace, Switch
+from nornweave.ask.search.records import Filters, Switch
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import Domain
+from nornweave.index.index import Index
 from nornweave.index.moves import AsOf
+from nornweave.models.encoders.port import Encoder
 
 NO_FILTERS: Mapping[Domain, Filters] = MappingProxyType({})
-NOTHING_HIDDEN: Mapping[Domain, HiddenPlace] = MappingProxyType({})
+View: TypeAlias = Callable[[Index, Encoder | None], Index]
+"""Makes what is searched instead of a generation, with its encoder where that can be loaded."""
+NO_VIEWS: Mapping[Domain, View] = MappingProxyType({})
 
 
 class ConflictStrategy(StrEnum):
@@ -79,7 +84,7 @@ class Question:
         deadline: the answer is there by then, with what has arrived; ``None`` waits for everything.
         explain: give every item its ``Explanation``, and the answer its merges.
         trace: let the responses say what every stage found, for evaluations.
-        hidden: by domain a part of a document that is searched as if it was not there, for evaluations.
+        views: by domain what is searched instead of its generation, for evaluations.
         strategy: how conflicts are resolved; ``None`` takes the configured one.
         max_tokens, min_score, diversity: the context budget (``answer/context_budget.py``).
         synthesize: whether a model writes an answer, in what is left of the time.
@@ -99,7 +104,7 @@ class Question:
     deadline: Deadline | None = None
     explain: bool = False
     trace: bool = False
-    hidden: Mapping[Domain, HiddenPlace] = field(default_factory=lambda: NOTHING_HIDDEN)
+    views: Mapping[Domain, View] = field(default_factory=lambda: NO_VIEWS)
     strategy: ConflictStrategy | None = None
     max_tokens: int | None = None
     min_score: float | None = None

@@ -9,7 +9,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from nornweave.core.types import NO_METADATA, ChunkId, Domain, Fact, JsonValue, Metadata, Span
+from nornweave.core.types import NO_METADATA, ChunkId, Domain, Fact, JsonValue, Metadata
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,10 +58,6 @@ class FindQuery:
     domains: tuple[Domain, ...] = ()
     filters: Filters = field(default_factory=lambda: MappingProxyType({}))
     document: str | None = None
-
-
-HiddenPlace: TypeAlias = tuple[str, Span]
-"""Path of a document, and which of its characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

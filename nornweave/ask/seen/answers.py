@@ -17,8 +17,8 @@ from nornweave.ask.query_path import QueryPath
 from nornweave.ask.route.router import choose_agents
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.fan_out import Recaller, recall_everywhere
-from nornweave.ask.search.question import NOTHING_HIDDEN, Question
-from nornweave.ask.search.records import Filters, HiddenPlace, RecallResponse
+from nornweave.ask.search.question import NO_VIEWS, Question, View
+from nornweave.ask.search.records import Filters, RecallResponse
 from nornweave.ask.seen.agents import check_own
 from nornweave.ask.trace import Rankings, trace
 from nornweave.ask.views.answer import FusionResult, answer_document
@@ -152,7 +152,7 @@ class SeenAnswers:
         domains: Sequence[Domain] | None,
         filters: Mapping[Domain, Filters],
         depth: int,
-        hidden: Mapping[Domain, HiddenPlace] = NOTHING_HIDDEN,
+        views: Mapping[Domain, View] = NO_VIEWS,
     ) -> Rankings:
         """Return what every stage ranked over the domains asked, and the answer as it is served; see ``answer.trace``.
 
@@ -161,7 +161,7 @@ class SeenAnswers:
             domains: which are asked; ``None`` leaves it to the system.
             filters: by domain.
             depth: items wanted of each stage.
-            hidden: by domain a part of a document that is searched as if it was not there.
+            views: by domain what is searched instead of its generation.
 
         Raises:
             QueryError: the query or its filters are wrong.
@@ -175,7 +175,7 @@ class SeenAnswers:
             top_k=depth,
             filters=filters,
             trace=True,
-            hidden=hidden,
+            views=views,
         )
         return trace(question, self._path.agents, self._path.lanes, self._path.fusion)
 

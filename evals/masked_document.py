@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.ask.search.masked_chunks import Quoted, Remains, remains_of
+from evals.masked_chunks import Quoted, Remains, remains_of
 from nornweave.config import Bm25Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import EncoderError
@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 K = TypeVar("K", int, str)
 NOWHERE: Frequencies = (0,) * len(FIELDS)
+_REMEMBERED: dict[str, Vectors] = {}
 
 
 def without(
@@ -43,7 +44,7 @@ def without(
     hidden: Span,
     encoder: Encoder | None,
     *,
-    remembered: MutableMapping[str, Vectors] | None = None,
+    remembered: MutableMapping[str, Vectors] = _REMEMBERED,
 ) -> Index:
     """Return a view of a generation without a stretch of text; the generation itself when nothing of it is hidden.
 
@@ -69,7 +70,7 @@ def without(
             documents.append(np.array([number for number, _ in indexed.chunks], np.int32))
     if not kept:
         return generation
-    vectors = _embedded(generation, kept, encoder, {} if remembered is None else remembered)
+    vectors = _embedded(generation, kept, encoder, remembered)
     # What the view does not answer itself, the generation does: a type checker does not see that.
     return cast(Index, _Without(generation, kept, documents, vectors))
 
