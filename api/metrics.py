@@ -7,10 +7,11 @@ that any process can answer for all. What is read from the index when Prometheus
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -151,12 +152,16 @@ class IndexState(Collector):
         yield _gauge("open_conflicts", "Entries of the conflict ledger that are not settled.", [((), entries)])
 
     def _freshness(self) -> Iterator[GaugeMetricFamily]:
-        ages, behind = [], []
+        ages, behind, unreached = [], [], []
         for domain, agent in self._seen.agents.here().items():
             health = agent.health()
             behind.append(((domain.value,), _number(health.get("behind_s"))))
             if health.get("age_s") is not None:
                 ages.append(((domain.value,), _number(health["age_s"])))
+            if isinstance(replica := health.get("replica"), Mapping):
+                checked_s = replica["checked_s"]
+                unreached.append(((domain.value,), math.inf if checked_s is None else _number(checked_s)))
+        yield _gauge("store_unreached_seconds", "Since a replica's store had everything.", unreached, OF_DOMAIN)
         yield _gauge("generation_age_seconds", "Since what answers was built.", ages, OF_DOMAIN)
         yield _gauge(
             "generation_behind_seconds", "For how long a newer generation has not answered.", behind, OF_DOMAIN
@@ -172,6 +177,8 @@ class IndexState(Collector):
         ):
             values = [((domain,), _size(document[field])) for domain, document in status.items()]  # type: ignore[literal-required]
             yield _gauge(name, help_text, values, OF_DOMAIN)
+        copies = [((domain,), copy["behind_s"]) for domain, document in status.items() if (copy := document["copy"])]
+        yield _gauge("store_behind_seconds", "For how long what is published is not in the store.", copies, OF_DOMAIN)
         held = [((domain,), sum(len(one["paths"]) for one in document["held"])) for domain, document in status.items()]
         yield _gauge("held_deletions", "Documents whose removal waits for a person.", held, OF_DOMAIN)
 

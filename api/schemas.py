@@ -113,6 +113,7 @@ class DomainReadiness(TypedDict):
     indexed_at: str | None
     age_s: float | None
     behind_s: float
+    store_unreached_s: NotRequired[Annotated[float | None, Field(description="of a replica; null: never reached")]]
     reason: str | None
 
 

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from logging import Logger
 from typing import Any, TypeAlias
@@ -127,7 +127,8 @@ class DomainSyncs:
         record_run(folder, report)
         write_verified(folder, self._open[domain].verified(read_verified(folder)))
         self._open.pop(domain).close()
-        publish_after_sync(self.settings, domain)
+        if problem := publish_after_sync(self.settings, domain):
+            self.outcomes[domain] = replace(report, not_copied=problem)
         self._deliver()
         return report
 

@@ -62,8 +62,9 @@ def _readiness(agent: SeenAgent) -> DomainReadiness:
     health = agent.health()
     state, generation = agent.state, _text(health, "generation")
     answers = state in {AgentState.READY, AgentState.DEGRADED} and generation is not None
-    age_s, behind_s = health.get("age_s"), health.get("behind_s")
-    return {
+    age_s, behind_s, replica = health.get("age_s"), health.get("behind_s"), health.get("replica")
+    unreached = replica.get("checked_s") if isinstance(replica, Mapping) else None
+    readiness: DomainReadiness = {
         "ready": answers,
         "state": state,
         "generation": generation,
@@ -73,6 +74,9 @@ def _readiness(agent: SeenAgent) -> DomainReadiness:
         "behind_s": behind_s if isinstance(behind_s, float) else 0.0,
         "reason": _reason(state, health) or (None if answers else f"the agent is {state.value}"),
     }
+    if replica:
+        readiness["store_unreached_s"] = unreached if isinstance(unreached, float) else None
+    return readiness
 
 
 def _text(health: Mapping[str, JsonValue], name: str) -> str | None:

@@ -85,6 +85,9 @@ def sync_failed(console: Terminal, outcomes: Outcomes, failed_after: Mapping[str
                 "if they are meant, run `nornweave sync --confirm-deletes`",
                 "yellow",
             )
+        if outcome.not_copied:
+            _say(console, f"{domain.value}: is published here, not in the object store: {outcome.not_copied}", "red")
+            failed = True
         for name, path in outcome.judged_gone:
             _say(console, f"{domain.value}: judged set {name}: {path}: {JUDGED_GONE}", "yellow")
         for failure in outcome.failed[:SHOWN_FAILURES]:

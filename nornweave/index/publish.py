@@ -60,7 +60,7 @@ class GenerationFiles(KeptGenerations):
         if number > self.floor():
             write_whole(self.folder / "FLOOR", f"{number}\n")
 
-    def publish(self, generation: GenerationId) -> None:
+    def publish(self, generation: GenerationId, built_at: datetime | None = None) -> None:
         """Make what was built complete and point readers at it, the shards before the manifest."""
         built = self.build_path(generation)
         if built.suffix == MANIFEST_SUFFIX:
@@ -69,14 +69,15 @@ class GenerationFiles(KeptGenerations):
                     _complete(candidate, self._data_file(shard.name), shard.checksum)
         _complete(built, self.folder / f"{generation}{built.suffix}")
         sync_path(self.folder)
-        self.point_at(generation)
+        self.point_at(generation, built_at=built_at)
 
-    def point_at(self, generation: GenerationId, at: datetime | None = None) -> None:
+    def point_at(self, generation: GenerationId, at: datetime | None = None, built_at: datetime | None = None) -> None:
         """Point readers at a complete generation.
 
         Args:
             generation: that answers from now on.
             at: when it was published, where that was elsewhere.
+            built_at: when it was built; as it was noted before, or by the time of the file, unless given.
 
         Raises:
             NoGenerationError: there is no such file.
@@ -85,7 +86,7 @@ class GenerationFiles(KeptGenerations):
             available = ", ".join(self.all()) or "none"
             raise NoGenerationError(f"{self.folder}: no generation {generation!r}; there are: {available}")
         write_whole(self._pointer, f"{generation}\n")
-        note_move(self.folder, Move(at or datetime.now(UTC), generation, self._built_at(generation)))
+        note_move(self.folder, Move(at or datetime.now(UTC), generation, built_at or self._built_at(generation)))
 
     def previous(self) -> GenerationId:
         """Return the newest generation before the published one; the newest of all when the pointer is damaged.

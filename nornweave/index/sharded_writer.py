@@ -197,7 +197,7 @@ class ShardedWriter:
         self._lock.confirm()
         try:
             manifest = read_manifest(self._manifest_file(candidate.generation))
-            self._files.publish(candidate.generation)
+            self._files.publish(candidate.generation, datetime.fromisoformat(manifest.built_at))
         except OSError as error:
             raise StoreError(f"{candidate.generation} could not be published, the old one stays: {error}") from error
         # Killed between the pointer and these transactions, the next sync publishes the same content once more.

@@ -28,11 +28,13 @@ class VerifiedSource:
         listed_at: when it last named all of its documents.
         verified_at: when it last confirmed its documents, but for those of ``documents``.
         documents: by path, when it last confirmed each of the others.
+        bound: how soon a change there counts, where the source itself is not configured: at a replica.
     """
 
     listed_at: str | None = None
     verified_at: str | None = None
     documents: Mapping[str, str | None] = field(default_factory=dict)
+    bound: str | None = None
 
     def of(self, path: str) -> str | None:
         """Return when a document was confirmed last."""

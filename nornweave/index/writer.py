@@ -125,7 +125,7 @@ class DuckDBWriter(DuckDBTables):
         before = self._files.current()
         self._lock.confirm()
         try:
-            self._files.publish(candidate.generation)
+            self._files.publish(candidate.generation, candidate.publication.created_at)
         except OSError as error:
             raise StoreError(f"{candidate.generation} could not be published, the old one stays: {error}") from error
         # Killed between the pointer and this transaction, the next sync publishes the same content once more.

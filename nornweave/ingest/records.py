@@ -180,6 +180,7 @@ class SyncReport:
         judged_gone: set and path of judged documents that went: measures are without their judgments from now on.
         unavailable: source id → why it could not be listed.
         seconds: wall time of the whole; ``step_seconds`` of each step.
+        not_copied: why what is published is not in the object store of ``publish``.
     """
 
     generation: GenerationId | None
@@ -200,3 +201,4 @@ class SyncReport:
     judged_gone: tuple[tuple[str, str], ...]
     step_seconds: Mapping[str, float]
     run_id: str
+    not_copied: str | None = None

@@ -100,7 +100,8 @@ def bring(
         size = sum(file.size for file in manifest.files)
         progress = Progress(size, lambda how: tell(f"{manifest.generation} {how}"), stopping)
         download(store, manifest, files.folder, progress.arrived)
-    files.point_at(manifest.generation, datetime.fromisoformat(manifest.published_at))
+    built_at = manifest.facts.get("built_at", manifest.published_at)
+    files.point_at(manifest.generation, *map(datetime.fromisoformat, (manifest.published_at, built_at)))
     log.info("%s: %s was brought", domain.value, manifest.generation)
     # For the status; why documents failed is known where they were read.
     counts = {name: manifest.statistics.get(name, 0) for name in ("documents", "chunks")}

@@ -224,7 +224,9 @@ class Follower:
         except Stopped:
             raise
         except MissingObjectError as error:
-            problem = None if pointer is None else f"{error}; it was replaced and removed, looking again"
+            problem = f"{error}; it was replaced and removed, looking again" if pointer else None
+            if pointer is None and known.published:
+                problem = f"{error}; the store was emptied, or another one is there under the same address"
         except (NornWeaveError, OSError) as error:
             problem = str(error)
         if problem and problem != known.problem:

@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pydantic import Field
 
 from nornweave.config import USUAL_FILTERS, DomainSettings, Settings
 from nornweave.config.tuned_plans import plan_files
+from nornweave.connect.connectors import bound_of
 from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.signatures import signer_of
@@ -23,6 +25,8 @@ from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, present
 from nornweave.index.ledger_file import ledger_file
 from nornweave.index.object_store import ObjectStore
+from nornweave.index.verified import Verified, read_verified, write_verified
+from nornweave.index.wiring import domain_folder
 from nornweave.share.manifest import FORMAT, ManifestDocument, PublisherId, is_signed, read_document, read_json, to_json
 from nornweave.share.records import Published, read_published, record_file, write_published
 
@@ -43,6 +47,7 @@ class WorkspaceDocument(ManifestDocument):
         served: the domains that have a source or an inbox.
         plans: by domain the tuned plan in force: the name of its file, and what it says.
         ledger: the conflict ledger as its file says it.
+        verified: by domain what its sources confirmed of the generation that the store has.
     """
 
     format: int = Field(FORMAT, ge=FORMAT, le=FORMAT)
@@ -52,6 +57,7 @@ class WorkspaceDocument(ManifestDocument):
     served: tuple[Domain, ...]
     plans: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
     ledger: str | None = None
+    verified: Mapping[Domain, Verified] = Field(default_factory=dict)
 
 
 def publish_workspace(
@@ -101,6 +107,7 @@ def workspace_document(settings: Settings, publisher: str) -> WorkspaceDocument:
         served=settings.served_domains,
         plans=dict(_plans(settings)),
         ledger=_text(ledger_file(settings)),
+        verified={domain: sent for domain in settings.served_domains if (sent := _verified(settings, domain))},
     )
 
 
@@ -113,7 +120,8 @@ def _completed(document: WorkspaceDocument, there: WorkspaceDocument, settings: 
     """Return a document with the plans and the ledger of the store where this machine has never had any."""
     unknown = {domain.value for domain in settings.served_domains if not plan_files(settings, domain).folder.is_dir()}
     plans = {subject: plan for subject, plan in there.plans.items() if subject in unknown}
-    return document.model_copy(update={"plans": {**plans, **document.plans}, "ledger": document.ledger or there.ledger})
+    known = {"plans": {**plans, **document.plans}, "verified": {**there.verified, **document.verified}}
+    return document.model_copy(update={**known, "ledger": document.ledger or there.ledger})
 
 
 def _sent(configured: DomainSettings) -> dict[str, Any]:
@@ -139,6 +147,17 @@ def _plans(settings: Settings) -> list[tuple[str, tuple[str, str]]]:
         if number is not None and text is not None:
             plans.append((domain.value, (files.path(number).name, text)))
     return plans
+
+
+def _verified(settings: Settings, domain: Domain) -> Verified | None:
+    """Return what sources confirmed of what the store has of a domain, with their bounds; by the store's numbers."""
+    copied = read_published(record_file(settings.data_dir, domain.value))
+    verified = read_verified(domain_folder(settings, domain))
+    if copied is None or not copied.built_as or copied.built_as != verified.generation:
+        return None
+    bounds = {source.id: bound_of(source) for source in settings.sources_of(domain)}
+    sources = {name: replace(source, bound=bounds.get(name)) for name, source in verified.sources.items()}
+    return Verified(f"gen-{copied.number:06d}", sources)
 
 
 def _text(file: Path) -> str | None:
@@ -188,7 +207,7 @@ def replica_configuration(document: WorkspaceDocument, url: str, access: Mapping
 
 
 def take_over_plans(document: WorkspaceDocument, settings: Settings) -> None:
-    """Put the plans and the ledger where the engine of a replica looks for them.
+    """Put the plans, the ledger and what sources confirmed where the engine of a replica looks for them.
 
     Raises:
         OSError: they cannot be written.
@@ -196,12 +215,14 @@ def take_over_plans(document: WorkspaceDocument, settings: Settings) -> None:
     for domain in settings.served_domains:
         files = plan_files(settings, domain)
         name, text = document.plans.get(domain.value, (None, ""))
-        if name is None and not files.folder.is_dir():
-            continue
-        files.folder.mkdir(parents=True, exist_ok=True)
-        if name is not None and Path(name).name == name and name.startswith("plan-") and name.endswith(".json"):
-            _write_changed(files.folder / name, text)
-        _write_changed(files.folder / "CURRENT", f"{Path(name).stem if name else 'configured'}\n")
+        if name is not None or files.folder.is_dir():
+            files.folder.mkdir(parents=True, exist_ok=True)
+            if name is not None and Path(name).name == name and name.startswith("plan-") and name.endswith(".json"):
+                _write_changed(files.folder / name, text)
+            _write_changed(files.folder / "CURRENT", f"{Path(name).stem if name else 'configured'}\n")
+        if verified := document.verified.get(domain):
+            domain_folder(settings, domain).mkdir(parents=True, exist_ok=True)
+            write_verified(domain_folder(settings, domain), verified)
     ledger = ledger_file(settings)
     ledger.parent.mkdir(parents=True, exist_ok=True)
     if document.ledger is not None:

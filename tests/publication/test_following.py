@@ -283,3 +283,13 @@ def test_of_a_domain_in_shards_only_those_that_changed_travel(
         assert (replica.files.folder / path.name).read_bytes() == path.read_bytes()
     assert any("Edition 2" in one for one in replica.answers("edition"))
     assert not any("Edition 1" in one for one in replica.answers("edition"))
+
+
+def test_a_store_that_was_emptied_is_not_reached(replica: Replica, publisher: Publisher) -> None:
+    for stored in list(publisher.store.list("")):
+        publisher.store.remove(stored.key)
+    reached = replica.follower._standing.checked_at
+    replica.look()
+    assert replica.follower._standing.checked_at == reached > 0
+    assert "the store was emptied" in replica.problem
+    assert any("100 requests per second" in one for one in replica.answers("rate limits of merchants"))

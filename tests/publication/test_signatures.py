@@ -13,9 +13,16 @@ from command_line import nornweave
 from publishers import DOCUMENTATION, Publisher, Replica
 from pydantic import ValidationError
 
+from nornweave.ask.engine import Engine
+from nornweave.ask.search.question import Question
+from nornweave.ask.views.answer import answer_document
 from nornweave.config import PublishSettings
+from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import ConfigError, PublicationError
 from nornweave.core.signatures import NEXT, check_signed, own_keys, rotate, signer_of
+from nornweave.core.types import present
+from nornweave.index.verified import Verified, VerifiedSource, write_verified
+from nornweave.index.wiring import domain_folder
 from nornweave.share.manifest import digest_of, pointer_key
 
 POINTER, WORKSPACE = pointer_key(DOCUMENTATION), "WORKSPACE"
@@ -141,3 +148,27 @@ def test_the_command_prints_and_rotates_keys(publisher: Publisher) -> None:
     for wrong in ("ed25519:AAAA", first.removeprefix("ed25519:"), "rsa:" + first):
         with pytest.raises(ValidationError):
             PublishSettings(url="file:///x", public_keys=(wrong,))
+
+
+def test_what_sources_confirmed_travels_signed_with_the_settings(publisher: Publisher, tmp_path: Path) -> None:
+    folder = domain_folder(publisher.settings, DOCUMENTATION)
+    sources = {"handbook": VerifiedSource("2026-11-24T10:00:00Z", "2026-11-24T10:00:00Z", {"api.md": None})}
+    write_verified(folder, Verified("gen-000001", sources))
+    publisher.copy()
+    replica = replica_of(tmp_path / "replica", publisher, key_of(publisher))
+    assert replica.look() == "gen-000001"
+    with Engine(replica.follower.settings, [DOCUMENTATION], watch=False) as engine:
+        question = Question(text="rate limits of merchants or drain a queue", now=present(), viewer=OPERATOR)
+        answered = answer_document(engine.as_seen_by(OPERATOR).answers.answer(question))
+    told = answered["coverage"]["documentation"]["sources"]["handbook"]
+    assert told["listed_at"] == "2026-11-24T10:00:00Z" and told["bound"]
+    moments = {item["citation"]["source_path"]: item["citation"]["verified_at"] for item in answered["items"]}
+    assert moments["api.md"] is None and set(moments.values()) <= {None, "2026-11-24T10:00:00Z"}
+
+    def later(document: dict[str, Any]) -> dict[str, Any]:
+        document["verified"]["documentation"]["sources"]["handbook"]["verified_at"] = "2027-01-01T00:00:00Z"
+        return document
+
+    rewrite(publisher, WORKSPACE, later)
+    replica.look()
+    assert "2027" not in (domain_folder(replica.follower.settings, DOCUMENTATION) / "verified.json").read_text()

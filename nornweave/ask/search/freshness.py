@@ -35,7 +35,7 @@ class Freshness:
         """Return an answer that says how fresh the sources of its items are and, to who ``sees_all``, the others."""
         cited = {item.citation.source_id for item in response.items}
         sources = {
-            name: SourceFreshness(source.listed_at, self.bounds.get(name))
+            name: SourceFreshness(source.listed_at, self.bounds.get(name, source.bound))
             for name, source in sorted(verified.sources.items())
             if sees_all or name in cited
         }
@@ -43,7 +43,7 @@ class Freshness:
 
 
 def freshness_of(settings: Settings, domain: Domain) -> Freshness:
-    """Return it for a domain; nothing is read yet. A replica does not know the sources of its publisher."""
+    """Return it for a domain; nothing is read yet. A replica learns the bounds with what sources confirmed."""
     own = {} if settings.replica_of else {each.id: bound_of(each) for each in settings.sources_of(domain)}
     bounds = {INBOX: AT_ONCE, **own}
     return Freshness(VerifiedFile(domain_folder(settings, domain)), bounds)

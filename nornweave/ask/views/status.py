@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,13 +20,14 @@ from nornweave.share.publishing import copied
 
 
 class CopyDocument(TypedDict):
-    """What the object store has of a domain, and why it does not have more."""
+    """What the object store has of a domain, why it does not have more, and for how long it has not."""
 
     url: str
     number: int | None
     generation: str | None
     at: str | None
     problem: str | None
+    behind_s: float
 
 
 class SourceStatusDocument(TypedDict):
@@ -153,11 +155,13 @@ def copy_document(settings: Settings, domain: Domain) -> CopyDocument | None:
     """Return what was copied to the object store; ``None`` where no store is configured."""
     if settings.publish is None:
         return None
-    noted = copied(settings, domain)
+    noted, files = copied(settings, domain), store_of(settings, domain).files
+    since = None if noted and noted.built_as == files.current() else files.published_at()
     return {
         "url": settings.publish.url,
         "number": noted.number or None if noted else None,
         "generation": noted.built_as if noted else None,
         "at": noted.at if noted else None,
         "problem": noted.problem if noted else None,
+        "behind_s": round(max(0.0, time.time() - since), 1) if since else 0.0,
     }
