@@ -291,5 +291,5 @@ def test_a_store_that_was_emptied_is_not_reached(replica: Replica, publisher: Pu
     reached = replica.follower._standing.checked_at
     replica.look()
     assert replica.follower._standing.checked_at == reached > 0
-    assert "the store was emptied" in replica.problem
+    assert "there is no such object" in replica.problem
     assert any("100 requests per second" in one for one in replica.answers("rate limits of merchants"))
