@@ -8,11 +8,10 @@ from typing import TypeAlias
 
 import dagster as dg
 
-from nornweave.core.types import Failure
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.facts.values import show
 from nornweave.disagree.ledger.entries import Ledger
-from nornweave.index.port import Candidate, Publication
+from nornweave.index.port import Candidate, Failure, Publication
 from nornweave.ingest.diff import Changes
 from nornweave.ingest.records import SyncReport
 

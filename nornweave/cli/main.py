@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -39,6 +39,10 @@ INTERRUPTED = (
     "interrupted: what was read and encoded is kept, and what was published answers as before; "
     "`nornweave sync` goes on from here"
 )
+
+if TYPE_CHECKING:
+    from nornweave.config import Settings
+    from nornweave.ingest.records import SyncOptions
 
 app = typer.Typer(
     name="nornweave",
@@ -97,7 +101,6 @@ def sync(
 ) -> None:
     """Bring the index up to date with the sources and publish it (a Dagster run, visible in its UI)."""
     from nornweave.cli.preview import preview_sync
-    from nornweave.cli.progress import ProgressBars, ProgressFile
     from nornweave.ingest.records import SyncOptions
 
     settings, sources = settings_of(context), tuple(source or ())
@@ -109,6 +112,21 @@ def sync(
     domains = settings.domains_of(options.sources, domain)
     if dry_run:
         sys.exit(preview_sync(settings, domains, options, as_json=as_json))
+    sys.exit(_run_sync(settings, domains, options, progress_file, strict=strict, as_json=as_json))
+
+
+def _run_sync(
+    settings: Settings,
+    domains: Sequence[Domain],
+    options: SyncOptions,
+    progress_file: Path | None,
+    *,
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Materialise the domains and print what came of it; return the exit code."""
+    from nornweave.cli.progress import ProgressBars, ProgressFile
+    from nornweave.cli.report import report_sync
     from orchestration.instance import open_instance
     from orchestration.runs import materialize
 
@@ -118,10 +136,8 @@ def sync(
             run = materialize(settings, domains, options, progress, instance)
         except KeyboardInterrupt:
             messages.print(INTERRUPTED, style="yellow", soft_wrap=True)
-            sys.exit(130)
-    from nornweave.cli.report import report_sync
-
-    sys.exit(report_sync(run.outcomes, run.failed_after, strict=strict, as_json=as_json))
+            return 130
+    return report_sync(run.outcomes, run.failed_after, strict=strict, as_json=as_json)
 
 
 app.command()(query)

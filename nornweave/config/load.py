@@ -72,34 +72,39 @@ def read_settings(file: Path, kinds: SourceKinds, environment: Mapping[str, str]
     ids = [source.id for source in sources]
     if repeated := sorted({name for name in ids if ids.count(name) > 1}):
         raise ConfigError(f"{file}: sources: id {repeated[0]!r} is used twice; every source needs its own")
-    if parsed.storage and parsed.publish:
-        raise ConfigError(
-            f"{file}: publish: copies files, and storage: keeps the domains in PostgreSQL; replicas of a database are "
-            "PostgreSQL's own matter, so leave one of the two out"
-        )
     base = file.resolve().parent
     domains = {
         domain: _load_domain(domain, _kept_as(parsed.keep, parsed.domains.get(domain, {})), file, environment)
         for domain in Domain
     }
-    if parsed.storage and any(configured.storage.keep for configured in domains.values()):
-        raise ConfigError(f"{file}: keep: is for domains in files; PostgreSQL keeps the newest 'keep_generations'")
+    if parsed.storage:
+        _check_storage(parsed, domains, file)
     return Settings(
         data_dir=_below(base, parsed.data_dir),
         sources=tuple(_with_absolute_paths(source, base) for source in sources),
         domains=domains,
         webhook=str(parsed.webhook) if parsed.webhook else None,
         file=file.resolve(),
-        feedback=parsed.feedback,
         evaluation=AnswersSettings(judgments=tuple(_below(base, folder) for folder in parsed.evaluation.judgments)),
-        storage=parsed.storage,
         access=_with_absolute_files(parsed.access, base),
-        agents=parsed.agents,
-        publish=parsed.publish,
-        replica_of=parsed.replica_of,
-        workers=parsed.workers,
         fusion=_validate(FusionSettings, with_environment(parsed.fusion, environment), file, "fusion"),
+        **{name: getattr(parsed, name) for name in _AS_STATED},
     )
+
+
+# Keys of the file that settings hold as they are.
+_AS_STATED = ("feedback", "storage", "agents", "publish", "replica_of", "workers")
+
+
+def _check_storage(parsed: _File, domains: Mapping[Domain, DomainSettings], file: Path) -> None:
+    """Refuse what only domains in files have."""
+    if parsed.publish:
+        raise ConfigError(
+            f"{file}: publish: copies files, and storage: keeps the domains in PostgreSQL; replicas of a database are "
+            "PostgreSQL's own matter, so leave one of the two out"
+        )
+    if any(configured.storage.keep for configured in domains.values()):
+        raise ConfigError(f"{file}: keep: is for domains in files; PostgreSQL keeps the newest 'keep_generations'")
 
 
 def _kept_as(keep: KeepSettings | None, domain: Mapping[str, Any]) -> Mapping[str, Any]:

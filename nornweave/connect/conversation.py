@@ -102,8 +102,6 @@ def conversation(
         updated_at: by default the time of the latest message, else the entry's.
     """
     text, messages = render(raw)
-    channels = {each.channel or None for each in messages}
-    channel = {"channel": channels.pop() if len(channels) == 1 else None} if channels != {None} else {}
     latest = max((each.timestamp for each in messages if each.timestamp is not None), default=entry.updated_at)
     people = tuple(sorted({each.speaker for each in messages if each.speaker}))
     return Document(
@@ -118,9 +116,15 @@ def conversation(
         updated_at=updated_at or latest,
         revision=entry.revision,
         url=url,
-        metadata=freeze({**entry.metadata, **metadata, **channel, "participants": people}),
+        metadata=freeze({**entry.metadata, **metadata, **_channel(messages), "participants": people}),
         messages=messages,
     )
+
+
+def _channel(messages: Iterable[Message]) -> dict[str, JsonValue]:
+    """Return the metadata that names the channel; where there are several, each message names its own."""
+    names = {each.channel or None for each in messages}
+    return {} if names == {None} else {"channel": names.pop() if len(names) == 1 else None}
 
 
 def parse_time(value: object) -> datetime | None:

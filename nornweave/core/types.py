@@ -75,9 +75,6 @@ class Span:
         return self.end - self.start
 
 
-NOWHERE = Span(0, 0)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One document that a source lists, before anything of it is read.
@@ -133,8 +130,7 @@ class Message:
 
     Attributes:
         id: Slack ``ts``, GitHub comment id, transcript cue or line number, as text.
-        span: the message's part of the text, speaker label included, separators between messages excluded; empty before
-            it has a place in a text.
+        span: its part of the text, speaker label included, separators between messages excluded; empty before that.
         body: what was said, as it was said; in the text the lines after the first are indented.
         thread_id: messages with the same value answer each other; ``None`` outside threads.
         timestamp: when it was said, UTC; for transcripts without a date ``None``.
@@ -145,7 +141,7 @@ class Message:
     """
 
     id: str
-    span: Span = NOWHERE
+    span: Span = Span(0, 0)
     speaker: str
     body: str
     thread_id: str | None = None
@@ -332,17 +328,6 @@ class Origin:
     def is_committed(self) -> bool:
         """Tell whether a commit has the line as it is."""
         return bool(self.revision)
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A document that could not be ingested."""
-
-    path: str
-    reason: str
-    source_id: str = ""
-    stale: bool = field(default=False)
-    """``True`` when an older version of it keeps answering."""
 
 
 def digest(*parts: str | bytes) -> str:

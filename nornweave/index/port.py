@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nornweave.core.access.rules import EVERYBODY, Rule
 from nornweave.core.deletion import Deleted
-from nornweave.core.types import Chunk, ChunkId, Document, DocumentId, Fact, Failure, Frequencies, GenerationId
+from nornweave.core.types import Chunk, ChunkId, Document, DocumentId, Fact, Frequencies, GenerationId
 
 Vectors = NDArray[np.float32]
 Scores = NDArray[np.float32]
@@ -29,6 +29,17 @@ Mask = NDArray[np.bool_]
 
 
 Outcome: TypeAlias = Literal["stored", "failed", "transient", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A document that could not be ingested."""
+
+    path: str
+    reason: str
+    source_id: str = ""
+    stale: bool = False
+    """An older version of it keeps answering."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

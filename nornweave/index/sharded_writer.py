@@ -23,13 +23,13 @@ from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import Lock
-from nornweave.core.types import DocumentId, Failure, GenerationId
+from nornweave.core.types import DocumentId, GenerationId
 from nornweave.index.checksums import check, checksum_of
 from nornweave.index.generation_file import lengths_in
 from nornweave.index.kept_generations import MANIFEST_SUFFIX, shard_build_path
 from nornweave.index.manifest import Manifest, ShardFile, named, read_manifest, shard_of
 from nornweave.index.outcomes import Outcome, write_outcomes
-from nornweave.index.port import Batch, Candidate, Counts, PendingText, Publication, Remains, Stored, Vectors
+from nornweave.index.port import Batch, Candidate, Counts, Failure, PendingText, Publication, Remains, Stored, Vectors
 from nornweave.index.publish import GenerationFiles, remove_candidate
 from nornweave.index.writer import DuckDBWriter, hand_over
 

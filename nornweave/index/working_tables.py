@@ -10,9 +10,9 @@ from typing import Any
 
 from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
-from nornweave.core.types import Failure, GenerationId
+from nornweave.core.types import GenerationId
 from nornweave.index.build import Layout
-from nornweave.index.port import Counts, PendingText, Publication, Remains, Stored, Vectors
+from nornweave.index.port import Counts, Failure, PendingText, Publication, Remains, Stored, Vectors
 
 # Publications are history for people; older ones than this are of no use to anybody.
 KEEP_PUBLICATIONS = 200

@@ -9,7 +9,8 @@ from functools import partial
 
 from nornweave.connect.protocol import Relisted, Source, Watched
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.types import Failure, Listing, Skip
+from nornweave.core.types import Listing, Skip
+from nornweave.index.port import Failure
 from nornweave.ingest.diff import Unavailable
 from nornweave.ingest.records import Progress, SyncOptions
 

@@ -14,9 +14,9 @@ from nornweave.connect.protocol import Source
 from nornweave.core.access.rules import encode_source_rules
 from nornweave.core.errors import QualityError, ReconciliationError
 from nornweave.core.text import analyzer, index_fields
-from nornweave.core.types import Domain, Failure, GenerationId, Skip, digest
+from nornweave.core.types import Domain, GenerationId, Skip, digest
 from nornweave.disagree.facts import extract
-from nornweave.index.port import Candidate, Store
+from nornweave.index.port import Candidate, Failure, Store
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import Held
 from nornweave.ingest.invariants import Invariant
