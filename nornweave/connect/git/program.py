@@ -176,7 +176,6 @@ class Blobs:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._finalizer: weakref.finalize[..., Blobs] | None = None
-        self._unread = b""
 
     def read(self, blob: str) -> bytes | None:
         """Return the blob with this object id, ``None`` when the repository does not have it.
@@ -186,69 +185,60 @@ class Blobs:
             SourceUnavailableError: git is not installed.
         """
         with self._lock:
-            deadline = time.monotonic() + self._timeout_s
+            process = self._process or self._open()
+            in_time = threading.Timer(self._timeout_s, process.kill)  # ends what waits for its output
+            in_time.start()
             try:
-                return self._read(blob, deadline)
-            except (TimeoutError, OSError, ValueError) as error:
+                return _blob_from(process, blob)
+            except (OSError, ValueError) as error:
                 self._close()
+                reason = "no answer in time" if in_time.finished.is_set() else error
                 raise TransientDocumentError(
-                    f"git did not deliver blob {blob} ({error or 'no answer in time'}); the next sync tries again"
+                    f"git did not deliver blob {blob} ({reason}); the next sync tries again"
                 ) from error
+            finally:
+                in_time.cancel()
 
     def close(self) -> None:
         """End the program; a later ``read`` starts another."""
         with self._lock:
             self._close()
 
-    def _read(self, blob: str, deadline: float) -> bytes | None:
-        process = self._process or self._open()
-        if process.stdin is None:
-            raise OSError("git has no input")
-        process.stdin.write(f"{blob}\n".encode("ascii"))
-        process.stdin.flush()
-        header = self._take_line(deadline).split()
-        if header[1:] == [b"missing"]:
-            return None
-        _, kind, size = header  # ValueError when it is anything else
-        content = self._take(int(size) + 1, deadline)[:-1]
-        if kind != b"blob":
-            raise ValueError(f"it is a {kind.decode('ascii', 'replace')}")
-        return content
-
     def _open(self) -> subprocess.Popen[bytes]:
         process = _start(self._root, "cat-file", "--batch")
-        self._process, self._unread = process, b""
+        self._process = process
         self._finalizer = weakref.finalize(self, _stop, process)
         return process
 
     def _close(self) -> None:
         if self._finalizer is not None:
             self._finalizer()
-        self._process, self._finalizer, self._unread = None, None, b""
+        self._process, self._finalizer = None, None
 
-    def _take_line(self, deadline: float) -> bytes:
-        while b"\n" not in self._unread:
-            self._unread += self._more(deadline)
-        line, _, self._unread = self._unread.partition(b"\n")
-        return line
 
-    def _take(self, size: int, deadline: float) -> bytes:
-        parts, missing = [self._unread[:size]], size - len(self._unread)
-        self._unread = self._unread[size:]
-        while missing > 0:
-            chunk = self._more(deadline)
-            parts.append(chunk[:missing])
-            self._unread = chunk[missing:]
-            missing -= len(chunk)
-        return b"".join(parts)
+def _blob_from(process: subprocess.Popen[bytes], blob: str) -> bytes | None:
+    """Ask a running ``git cat-file --batch`` for a blob.
 
-    def _more(self, deadline: float) -> bytes:
-        if self._process is None:
-            raise OSError("git is not running")
-        chunk = _read(_descriptor_of(self._process), _READ_BYTES, deadline)
-        if not chunk:
-            raise OSError("git ended")
-        return chunk
+    Raises:
+        OSError: it ended.
+        ValueError: it answers with something else.
+    """
+    if process.stdin is None or process.stdout is None:
+        raise OSError("git has no input or output")
+    process.stdin.write(f"{blob}\n".encode("ascii"))
+    process.stdin.flush()
+    header = process.stdout.readline().split()
+    if not header:
+        raise OSError("git ended")
+    if header[1:] == [b"missing"]:
+        return None
+    _, kind, size = header
+    content = process.stdout.read(int(size) + 1)[:-1]
+    if len(content) < int(size):
+        raise OSError("git ended")
+    if kind != b"blob":
+        raise ValueError(f"it is a {kind.decode('ascii', 'replace')}")
+    return content
 
 
 def no_git(error: OSError) -> SourceUnavailableError:
