@@ -50,7 +50,7 @@ class ConfluenceFeed:
     """The pages and blog posts of some spaces, or of all that the account may read."""
 
     domain = Domain.DOCUMENTATION
-    version = "confluence-1"
+    version = "confluence-2"
 
     def __init__(self, settings: ConfluenceSettings, *, limits: Limits | None = None) -> None:
         """Store the parameters; no request is made yet.

@@ -1,8 +1,8 @@
 """Turn Confluence's storage format into plain HTML, which the outline of HTML then cuts at its headings.
 
 Storage format is XHTML with elements of its own: macros (``ac:structured-macro``), links and images whose target is an
-element (``ri:page``), task lists, layouts. What a reader sees stays; parameters, ids and colours go. It is read in one
-pass of html.parser, without recursion, however deep and however broken the markup is.
+element (``ri:page``), task lists, layouts. What a reader sees stays; parameters, ids and colours go. Each element is
+written when what is inside it is; of markup that is broken or nested beyond what people write, only the text stays.
 
 Source: confluence.atlassian.com/doc/confluence-storage-format-790796544.html; ``ac:adf-extension`` as Cloud writes it.
 """
@@ -11,9 +11,14 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from html.parser import HTMLParser
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bs4 import BeautifulSoup, Tag
+from bs4.element import NavigableString, PageElement
+from bs4.exceptions import ParserRejectedMarkup
 
 from nornweave.core.text.inline_markup import unescaped, without_long_references
 from nornweave.read.chunking.outlines.html import VOID_TAGS, is_sound
@@ -43,8 +48,6 @@ _SILENT = frozenset(
         *("ac:adf-parameter", "ac:default-parameter"),
     }
 )
-# Elements whose text is not written where it stands.
-_CAPTURED = frozenset({"ac:parameter", "ac:task-status", "ac:plain-text-body"})
 _MACROS = frozenset({"ac:structured-macro", "ac:macro"})
 # Macros whose body is markup or code of the page's own workings.
 _UNSEEN_MACROS = frozenset({"html", "html-bobswift", "style", "css", "javascript", "html-include"})
@@ -63,8 +66,9 @@ _LINK = re.compile(r"(?:https?|mailto):[^\s\"'<>]{1,2000}", re.I)
 _TAG = re.compile(r"<[^<>]*>")
 _ACCOUNT = re.compile(r'ri:account-id="([\w:.-]{1,200})"')
 _HEADINGS = {f"h{level}": f"h{min(level + 1, 6)}" for level in range(1, 7)}
-# Pieces of a heading that its anchor is made of.
-_HEADING_PIECES = 200
+_ANCHOR_CHARACTERS = 200
+# Every level writes what is inside it once more.
+_MAX_DEPTH = 300
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
@@ -86,19 +90,12 @@ def html_of_storage(storage: str, title: str, names: Mapping[str, str]) -> str:
     """
     source = without_long_references(_without_cdata(_CONTROL.sub(" ", storage.replace("\r\n", "\n"))))
     try:
-        body = _read(source, names) if is_sound(source) else _text_alone(source)
-    except AssertionError:  # what html.parser raises at ``<![word`` with a word that it does not know
+        body = _StorageWriter(names).write(source) if is_sound(source) else _text_alone(source)
+    except (ParserRejectedMarkup, _TooDeepError):
         body = _text_alone(source)
-    if not unescaped(_TAG.sub("", body)).strip():
+    if not _says(body):
         return ""
     return f"<h1>{html.escape(' '.join(_CONTROL.sub(' ', title).split()), quote=False)}</h1>\n{body}"
-
-
-def _read(source: str, names: Mapping[str, str]) -> str:
-    reader = _StorageReader(names)
-    reader.feed(source)
-    reader.close()
-    return reader.written()
 
 
 def _text_alone(source: str) -> str:
@@ -115,231 +112,152 @@ def _without_cdata(source: str) -> str:
     return "".join(pieces)
 
 
-@dataclass(slots=True)
-class _Element:
-    """An open element.
-
-    Attributes:
-        closing: what is written at its end.
-        name: of a macro or a parameter.
-        silences: nothing inside it is written.
-        place: in the output, where it begins.
-        said: texts that were written before it.
-        label: what stands for a link or an image that has no text of its own; else ``anchor`` does.
-        parameters: of a macro.
-    """
-
-    tag: str
-    name: str
-    place: int
-    said: int
-    closing: str = ""
-    silences: bool = False
-    label: str = ""
-    anchor: str = ""
-    parameters: dict[str, str] = field(default_factory=dict)
+def _text_of(written: str) -> str:
+    return unescaped(_TAG.sub("", written))
 
 
-class _StorageReader(HTMLParser):
-    """Writes HTML while html.parser goes through the storage format once."""
+def _says(written: str) -> bool:
+    return bool(_text_of(written).strip())
+
+
+class _TooDeepError(Exception):
+    """Elements are nested beyond ``_MAX_DEPTH``."""
+
+
+class _StorageWriter:
+    """Writes the elements of one body as HTML, the inner ones first."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
-        super().__init__(convert_charrefs=True)
         self._names = names
-        self._out: list[str] = []
-        self._said = 0
-        self._open: list[_Element] = []
-        self._count: dict[str, int] = {}
-        self._macros: list[_Element] = []
-        self._labelled: list[_Element] = []
-        self._extensions: list[_Element] = []
-        self._captured: list[list[str]] = []
-        self._silent = 0
-        self._anchors: dict[str, int] = {}
+        self._anchors: Counter[str] = Counter()
+        # What was written of an element whose place is decided by the one around it.
+        self._kept: dict[int, str] = {}
 
-    def written(self) -> str:
-        """Close what is open and return the HTML."""
-        while self._open:
-            self._leave()
-        return "".join(self._out)
+    def write(self, source: str) -> str:
+        """Return the HTML of a body.
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Read an element without content."""
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID_TAGS:
-            self.handle_endtag(tag)
+        Raises:
+            ParserRejectedMarkup: html.parser does not read it.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it looks like XML, or like an address
+            soup = BeautifulSoup(source, "html.parser")
+        open_tags: list[tuple[Tag, Iterator[PageElement], list[str]]] = [(soup, iter(soup.contents), [])]
+        while True:
+            tag, contents, written = open_tags[-1]
+            child = next(contents, None)
+            if isinstance(child, Tag):
+                if len(open_tags) > _MAX_DEPTH:
+                    raise _TooDeepError
+                open_tags.append((child, iter(child.contents), []))
+            elif child is not None:
+                written.append(html.escape(child, quote=False) if type(child) is NavigableString else "")
+            elif len(open_tags) == 1:
+                return "".join(written)
+            else:
+                open_tags.pop()
+                open_tags[-1][2].append(self._element(tag, "".join(written)))
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Open an element."""
-        values = {name: value or "" for name, value in attrs}
-        if tag in VOID_TAGS:
-            self._void(tag, values)
-            return
-        element = _Element(tag, values.get("ac:name", ""), len(self._out), self._said)
-        self._open.append(element)
-        self._count[tag] = self._count.get(tag, 0) + 1
-        # What Confluence shows where it does not know an extension repeats what the extension says.
-        repeats = tag == "ac:adf-fallback" and bool(self._extensions) and self._extensions[-1].said < self._said
-        element.silences = tag in _SILENT or repeats
-        self._silent += element.silences
-        if not self._silent:
-            self._enter(element, values)
+    def _element(self, tag: Tag, inner: str) -> str:
+        name = tag.name
+        if name in _SILENT:
+            return ""
+        if write := _WRITERS.get(name):
+            return write(self, tag, inner)
+        if name.startswith("ri:"):
+            return self._target(tag)
+        if name in _HEADINGS:
+            return self._heading(name, inner)
+        if name in VOID_TAGS:
+            return f"<{name}>" if name in _PLAIN else ""
+        written_as = _RENAMED.get(name) or (name if name in _PLAIN else "")
+        return f"<{written_as}>{inner}</{written_as}>" if written_as else inner
 
-    def handle_endtag(self, tag: str) -> None:
-        """Close an element and what is still open inside it; one that is not open is ignored."""
-        while self._count.get(tag):
-            if self._leave() == tag:
-                return
+    def _keep(self, tag: Tag, inner: str) -> str:
+        self._kept[id(tag)] = inner
+        return ""
 
-    def handle_data(self, data: str) -> None:
-        """Take a run of text; references are resolved already."""
-        if not self._silent:
-            self._say(data)
+    def _parameter(self, macro: Tag | None, name: str) -> str:
+        """Return a parameter of a macro as text."""
+        given = macro.find("ac:parameter", {"ac:name": name}, recursive=False) if macro and name else None
+        return _text_of(self._kept.get(id(given), "")).strip()
 
-    def _enter(self, element: _Element, values: Mapping[str, str]) -> None:
-        tag = element.tag
-        if tag in _MACROS:
-            self._macros.append(element)
-        elif tag in _CAPTURED:
-            self._captured.append([])
-        elif tag == "ac:rich-text-body":
-            self._title_of_macro()
-        elif tag == "ac:adf-extension":
-            self._extensions.append(element)
-        elif tag in {"ac:link", "ac:image"}:
-            element.label = values.get("ac:alt") or values.get("ac:title", "")
-            element.anchor = values.get("ac:anchor", "")
-            self._labelled.append(element)
-        elif tag.startswith("ri:"):
-            self._target(tag, values)
-        elif tag == "ac:emoticon":
-            self._say(_emoticon(values))
-        elif tag == "time":
-            self._say(values.get("datetime", ""))
-        name, opening = _written_as(tag, values)
-        if name:
-            element.place = len(self._out)
-            element.closing = f"</{name}>"
-            self._mark(opening)
+    def _macro(self, tag: Tag, inner: str) -> str:
+        """Write a macro: what is inside it, or the one parameter that a reader sees."""
+        shown = _SHOWN_PARAMETER.get(str(tag.get("ac:name", "")), "")
+        return inner if _says(inner) else inner + html.escape(self._parameter(tag, shown), quote=False)
 
-    def _leave(self) -> str:
-        """Close the innermost element; return its tag."""
-        element = self._open.pop()
-        self._count[element.tag] -= 1
-        if not self._silent:
-            self._end(element)
-        self._silent -= element.silences
-        return element.tag
+    def _titled(self, tag: Tag, body: str) -> str:
+        title = self._parameter(tag.find_parent(list(_MACROS)), "title")
+        return f"<p><strong>{html.escape(title, quote=False)}</strong></p>{body}" if title else body
 
-    def _end(self, element: _Element) -> None:
-        tag = element.tag
-        if tag in _MACROS:
-            self._macros.pop()
-            self._shown_parameter(element)
-        elif tag in _CAPTURED:
-            self._end_captured(element, "".join(self._captured.pop()))
-        elif tag == "ac:adf-extension":
-            self._extensions.pop()
-        elif tag in {"ac:link", "ac:image"}:
-            self._labelled.pop()
-            if element.said == self._said:
-                self._say(element.label or element.anchor)
-        elif tag in _HEADINGS:
-            self._anchor(element)
-        if element.closing:
-            self._mark(element.closing)
-
-    def _end_captured(self, element: _Element, text: str) -> None:
-        if element.tag == "ac:task-status":
-            self._say("[x] " if text.strip() == "complete" else "[ ] ")
-        elif element.tag == "ac:parameter":
-            if self._macros:
-                self._macros[-1].parameters[element.name] = text.strip()
-        elif self._macros:
-            self._code(self._macros[-1], text)
-        else:
-            self._say(text)
-
-    def _code(self, macro: _Element, text: str) -> None:
+    def _code(self, tag: Tag, inner: str) -> str:
         """Write the body of a code macro; one line of it in a table stays in its cell."""
-        text = text.strip("\n")
-        if macro.name in _UNSEEN_MACROS or not text.strip():
-            return
-        self._title_of_macro()
-        if self._count.get("table") and "\n" not in text:
-            opening, closing = "<code>", "</code>"
-        else:
-            language = macro.parameters.get("language", "").lower()
-            named = f' class="language-{language}"' if _LANGUAGE.fullmatch(language) else ""
-            opening, closing = f"<pre><code{named}>", "</code></pre>"
-        self._mark(opening)
-        self._say(text)
-        self._mark(closing)
+        macro = tag.find_parent(list(_MACROS))
+        if macro is None:
+            return inner
+        text = inner.strip("\n")
+        if macro.get("ac:name") in _UNSEEN_MACROS or not text.strip():
+            return ""
+        if tag.find_parent("table") and "\n" not in text:
+            return self._titled(tag, f"<code>{text}</code>")
+        language = self._parameter(macro, "language").lower()
+        named = f' class="language-{language}"' if _LANGUAGE.fullmatch(language) else ""
+        return self._titled(tag, f"<pre><code{named}>{text}</code></pre>")
 
-    def _title_of_macro(self) -> None:
-        title = self._macros[-1].parameters.get("title", "") if self._macros else ""
-        if title:
-            self._mark("<p><strong>")
-            self._say(title)
-            self._mark("</strong></p>")
+    def _target(self, tag: Tag) -> str:
+        """Write what a link or an image leads to, where it stands for itself, and keep it as their label."""
+        name = self._names.get(str(tag.get("ri:account-id", "")))
+        label = (f"@{name}" if name else "") if tag.name == "ri:user" else str(tag.get(_TARGETS.get(tag.name, ""), ""))
+        around = tag.find_parent(["ac:parameter", "ac:link", "ac:image"])
+        if around is None or around.name == "ac:parameter":
+            return html.escape(label, quote=False) if around else ""
+        self._kept.setdefault(id(around), label)
+        return ""
 
-    def _shown_parameter(self, macro: _Element) -> None:
-        if macro.said == self._said:
-            self._say(macro.parameters.get(_SHOWN_PARAMETER.get(macro.name, ""), ""))
+    def _labelled(self, tag: Tag, inner: str) -> str:
+        if _says(inner):
+            return inner
+        label = tag.get("ac:alt") or tag.get("ac:title") or self._kept.get(id(tag)) or tag.get("ac:anchor") or ""
+        return inner + html.escape(str(label), quote=False)
 
-    def _target(self, tag: str, values: Mapping[str, str]) -> None:
-        """Take what a link or an image leads to as its label, unless it has one; elsewhere as text."""
-        if tag == "ri:user":
-            name = self._names.get(values.get("ri:account-id", ""))
-            label = f"@{name}" if name else ""
-        else:
-            label = values.get(_TARGETS.get(tag, ""), "")
-        if self._captured:
-            self._say(label)
-        elif self._labelled:
-            self._labelled[-1].label = self._labelled[-1].label or label
-
-    def _void(self, tag: str, values: Mapping[str, str]) -> None:
-        if self._silent:
-            return
-        if tag == "img":
-            self._say(values.get("alt", ""))
-        elif tag in _PLAIN:
-            self._mark(f"<{tag}>")
-
-    def _anchor(self, heading: _Element) -> None:
+    def _heading(self, name: str, inner: str) -> str:
         """Give a heading the id that Confluence gives it: hyphens for blanks, a number from the second on."""
-        if heading.place >= len(self._out) or self._captured:
-            return
-        pieces = self._out[heading.place + 1 : heading.place + _HEADING_PIECES]
-        anchor = "-".join(unescaped(_TAG.sub("", "".join(pieces))).split())[:_HEADING_PIECES]
-        if not anchor:
-            return
-        count = self._anchors.get(anchor, 0)
-        self._anchors[anchor] = count + 1
-        numbered = f"{anchor}.{count}" if count else anchor
-        self._out[heading.place] = f'<{_HEADINGS[heading.tag]} id="{html.escape(numbered)}">'
+        anchor = "-".join(_text_of(inner).split())[:_ANCHOR_CHARACTERS]
+        count = self._anchors[anchor]
+        self._anchors[anchor] += 1
+        numbered = f' id="{html.escape(f"{anchor}.{count}" if count else anchor)}"' if anchor else ""
+        return f"<{_HEADINGS[name]}{numbered}>{inner}</{_HEADINGS[name]}>"
 
-    def _say(self, text: str) -> None:
-        if self._captured:
-            self._captured[-1].append(text)
-        elif text:
-            self._said += bool(text.strip())
-            self._out.append(html.escape(text, quote=False))
+    def _fallback(self, tag: Tag, inner: str) -> str:
+        extension = tag.find_parent("ac:adf-extension")
+        return self._keep(extension, inner) if extension else inner
 
-    def _mark(self, tag: str) -> None:
-        if not self._captured:
-            self._out.append(tag)
+    def _extension(self, tag: Tag, inner: str) -> str:
+        """Write what an extension says; what is shown where it is not known repeats that."""
+        return inner if _says(inner) else inner + self._kept.get(id(tag), "")
 
 
-def _written_as(tag: str, values: Mapping[str, str]) -> tuple[str, str]:
-    """Return the HTML element that an element becomes, and its start tag; empty for one that only its content is."""
-    if tag == "a" and _LINK.fullmatch(values.get("href", "")):
-        return "a", f'<a href="{html.escape(values["href"])}">'
-    name = _RENAMED.get(tag) or _HEADINGS.get(tag) or (tag if tag in _PLAIN else "")
-    return name, f"<{name}>"
+_WRITERS: Mapping[str, Callable[[_StorageWriter, Tag, str], str]] = {
+    **dict.fromkeys(_MACROS, _StorageWriter._macro),
+    "ac:parameter": _StorageWriter._keep,
+    "ac:adf-fallback": _StorageWriter._fallback,
+    **dict.fromkeys(("ac:link", "ac:image"), _StorageWriter._labelled),
+    "ac:rich-text-body": lambda writer, tag, inner: writer._titled(tag, f"<div>{inner}</div>"),
+    "ac:plain-text-body": _StorageWriter._code,
+    "ac:adf-extension": _StorageWriter._extension,
+    "ac:task-status": lambda _, __, inner: "[x] " if inner.strip() == "complete" else "[ ] ",
+    "ac:emoticon": lambda _, tag, inner: html.escape(_emoticon(tag.attrs), quote=False) + inner,
+    "time": lambda _, tag, inner: html.escape(str(tag.get("datetime", "")), quote=False) + inner,
+    "img": lambda _, tag, __: html.escape(str(tag.get("alt", "")), quote=False),
+    "a": lambda _, tag, inner: _link(str(tag.get("href", "")), inner),
+}
 
 
-def _emoticon(values: Mapping[str, str]) -> str:
-    sign = values.get("ac:emoji-fallback", "")
-    return _EMOTICONS.get(values.get("ac:name", "")) or ("" if re.fullmatch(r":[\w+-]*:", sign) else sign)
+def _link(target: str, inner: str) -> str:
+    return f'<a href="{html.escape(target)}">{inner}</a>' if _LINK.fullmatch(target) else inner
+
+
+def _emoticon(values: Mapping[str, Any]) -> str:
+    sign = str(values.get("ac:emoji-fallback", ""))
+    return _EMOTICONS.get(str(values.get("ac:name", ""))) or ("" if re.fullmatch(r":[\w+-]*:", sign) else sign)
