@@ -151,16 +151,14 @@ def planted(
     seed: Annotated[int, typer.Option(help="Chooses what is altered, and into what.")] = 1,
     each: Annotated[int, typer.Option(help="Values altered in each repository, at most.")] = 30,
     listed: Annotated[Path, typer.Option("--list", help="Repositories to alter.")] = LIST,
-    reader: Annotated[str, typer.Option(help="Only one reader: facts or templates.")] = "",
     missed: Annotated[bool, typer.Option("--missed", help="Print every altered value that was not noticed.")] = False,
     numbers: Written = None,
 ) -> None:
     """Alter documented defaults one at a time, and count how many of them a diff reports."""
     console = Console(width=140)
     done: list[planting.Planted] = []
-    readers = tuple(one for one in planting.READERS if reader in {"", one})
     for repository in repositories(folder, listed):
-        done += planting.Base(repository, readers).plant(seed=seed, each=each)
+        done += planting.Base(repository).plant(seed=seed, each=each)
     table = Table(title=f"Planted drift, seed {seed}: share found [95 % interval] hits/of")
     for name, share in planting.summary(done):
         table.add_row(name, str(share))
@@ -197,14 +195,18 @@ def ablate(
     folder: Folder,
     path: Pairs,
     seed: Annotated[int, typer.Option(help="Chooses what is altered, and into what.")] = 1,
-    each: Annotated[int, typer.Option(help="Values altered in each repository, at most.")] = 12,
-    only: Annotated[str, typer.Option(help="Leave out only readers whose name contains this.")] = "",
+    each: Annotated[int, typer.Option(help="Values altered in each repository, at most.")] = 30,
+    listed: Annotated[Path, typer.Option("--list", help="Repositories to read.")] = LIST,
+    groups: Annotated[
+        list[str] | None, typer.Option("--without", help="Functions or modules, joined by +; without it each function.")
+    ] = None,
 ) -> None:
-    """Print what is found without each reader of facts."""
-    console = Console(width=200, highlight=False)
-    console.print("without | pairs | own pairs | planted | documented names that agree")
-    for one in ablation.ablate(list(repositories(folder)), path, seed=seed, each=each, only=only):
-        console.print(f"{one.without} | {one.pairs} | {one.own} | {one.planted} | {one.agreements}")
+    """Print what is lost without each function that reads facts."""
+    print("without | files | facts changed | planted | agreements | compared | pairs | own pairs")  # noqa: T201
+    found = list(repositories(folder, listed))
+    for name, one, elsewhere, own in ablation.ablate(found, path, groups=groups or (), seed=seed, each=each):
+        lost = f"{one.files} | {one.facts} | {one.planted} | {one.agree} | {one.compared}"
+        print(f"{name or 'nothing'} | {lost} | {elsewhere} | {own}", flush=True)  # noqa: T201
 
 
 @app.command()

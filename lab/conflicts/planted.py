@@ -5,26 +5,27 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Literal
 
 from lab.conflicts.documented import KINDS, Documented, canonical, documented
 from lab.conflicts.repositories import Repository, all_facts, facts_of, manifests, texts
 from lab.conflicts.shares import Share
-from nornweave.core.errors import DocumentError
-from nornweave.core.text.decode import decode
 from nornweave.disagree.conflicts import LocatedFact
-from nornweave.disagree.conflicts.decision import CandidatePair, rivals_of
-from nornweave.disagree.drift.agreements import LEARNED, before, broken
-from nornweave.disagree.drift.files import SourceFile, WorkingTree
-from nornweave.disagree.drift.induced.learning import CodeNames, Compared, Templates, compare, read_statements, stated
+from nornweave.disagree.conflicts.comparable import comparable, outcome
+from nornweave.disagree.conflicts.decision import CandidatePair
+from nornweave.disagree.conflicts.features import corpus_of, features
+from nornweave.disagree.conflicts.join import MAX_BLOCK, keys_of
+from nornweave.disagree.conflicts.model import shipped
+from nornweave.disagree.drift.agreements import before, broken
+from nornweave.disagree.drift.files import SourceFile
 from nornweave.disagree.drift.kinds import kind_of
 from nornweave.disagree.facts.comparison import FactComparison
 
 Reason = Literal["found", "file not read", "not read", "never agreed"]
-Reader = Literal["facts", "templates"]
-READERS: tuple[Reader, ...] = ("facts", "templates")
+Facts = Mapping[str, Sequence[LocatedFact]]
 
 _TIMES = (2.0, 0.5, 3.0, 10.0)
 _SWITCHED = {"true": "false", "false": "true", "on": "off", "off": "on", "enabled": "disabled", "disabled": "enabled"}
@@ -53,63 +54,80 @@ class Planted:
         return self.reason == "found"
 
 
+class CodeIndex:
+    """The values of programs and configuration by what they are joined by, to compare single pages with."""
+
+    def __init__(self, facts: Iterable[LocatedFact]) -> None:
+        """Index the facts of a repository."""
+        everything = list(facts)
+        self._corpus = corpus_of(everything)
+        self._size: Counter[str] = Counter()
+        self._by_key: dict[str, list[LocatedFact]] = defaultdict(list)
+        for one in everything:
+            for key in keys_of(one.fact):
+                self._size[key] += 1
+                if one.fact.side in {"code", "configuration"}:
+                    self._by_key[key].append(one)
+
+    def pairs(self, page: Iterable[LocatedFact]) -> list[CandidatePair]:
+        """Return what a page or the comments of a program state beside the values of the code."""
+        compared = []
+        for one in page:
+            if one.fact.side != "documentation":
+                continue
+            keys = [key for key in keys_of(one.fact) if self._size[key] <= MAX_BLOCK]
+            near = {id(code): code for key in keys for code in self._by_key.get(key, ())}
+            for code in near.values():
+                said = outcome(code.fact, one.fact) if comparable(code, one) else FactComparison.UNDECIDED
+                if said is not FactComparison.UNDECIDED:
+                    strength = shipped().probability(features(code, one, self._corpus))
+                    compared.append(CandidatePair(code, one, said, strength))
+        return compared
+
+
 class Base:
     """A repository before anything is altered, as ``nornweave drift --diff`` reads it."""
 
-    def __init__(self, repository: Repository, readers: Collection[Reader] = READERS) -> None:
-        """Read everything.
+    def __init__(self, repository: Repository, facts: Facts | None = None) -> None:
+        """Read everything, unless its facts are given."""
+        self.repository = repository
+        self.facts = all_facts(repository) if facts is None else facts
+        files = list(texts(repository.root))
+        self._contents = {path: text for path, _, text in files}
+        self._values = list(documented(files, manifests(repository.root)))
+        self._index = CodeIndex(fact for facts in self.facts.values() for fact in facts)
 
-        Args:
-            readers: ``facts``: the extractors; ``templates``: what the repository teaches.
-        """
-        self.repository, self._readers = repository, readers
-        self._facts = all_facts(repository)
-        self._names = CodeNames(_all(self._facts))
-        tree = WorkingTree(repository.root)
-        self._compared = {file.path: self._page(file, _text(tree.read(file))) for file in tree.list()}
-        everything = [one for compared in self._compared.values() for one in compared]
-        self._templates = Templates(everything, self._names.telling)
-        self._stated = {path: stated(compared, self._templates) for path, compared in self._compared.items()}
-        self.facts = _all(self._facts)
-        self.pairs = self._pairs(self._facts, self._stated)
-        self.fact_pairs = [pair for pair in self.pairs if pair.other.fact.form != LEARNED]
-        self.before = before(self.pairs, {})
+    def with_facts(self, facts: Facts, *, is_of_code: bool) -> Base:
+        """Return the same repository with other facts; ``is_of_code``: also of programs."""
+        other = copy(self)
+        other.facts = facts
+        if is_of_code:
+            other._index = CodeIndex(fact for facts_of_file in facts.values() for fact in facts_of_file)
+        return other
 
-    def plant(self, *, seed: int, each: int) -> Iterator[Planted]:
-        """Alter up to ``each`` documented values, one at a time, and look what a diff reports."""
-        files = list(texts(self.repository.root))
-        contents = {path: text for path, _, text in files}
+    def pairs(self, path: str) -> list[CandidatePair]:
+        """Return the documented values of a file beside those of the code."""
+        return self._index.pairs(self.facts.get(path, ()))
+
+    def altered(self, *, seed: int, each: int) -> Iterator[tuple[Documented, str, str]]:
+        """Choose up to ``each`` documented values, with another literal and the text of the page that has it."""
         chooser = random.Random(f"{seed} {self.repository.name}")  # noqa: S311
-        values = list(documented(files, manifests(self.repository.root)))
-        strings = sorted({one.literal[1:-1] for one in values if one.kind == "string"})
-        for one in choose(values, each, chooser):
+        strings = sorted({one.literal[1:-1] for one in self._values if one.kind == "string"})
+        for one in choose(self._values, each, chooser):
             literal = alter(one, chooser, strings)
             if literal is not None:
-                yield self.look(one, literal, replaced(contents[one.path], one, literal))
+                yield one, literal, replaced(self._contents[one.path], one, literal)
 
-    def _page(self, file: SourceFile, text: str) -> list[Compared]:
-        if "templates" not in self._readers:
-            return []
-        read = read_statements(file, text, self._names.is_known)
-        return list(compare(((file.path, statement) for statement in read), self._names))
-
-    def _pairs(self, facts: Facts, learned: Mapping[str, Sequence[CandidatePair]]) -> list[CandidatePair]:
-        listed = [pair for pairs_of_page in learned.values() for pair in pairs_of_page]
-        if "facts" not in self._readers:
-            return listed
-        rivals = rivals_of(_all(facts)).values()
-        return [*(pair for some in rivals for pair in some if pair.other.fact.side == "documentation"), *listed]
+    def plant(self, *, seed: int, each: int) -> Iterator[Planted]:
+        """Alter documented values, one at a time, and look what a diff reports."""
+        for one, literal, changed in self.altered(seed=seed, each=each):
+            yield self.look(one, literal, changed)
 
     def look(self, one: Documented, literal: str, changed: str) -> Planted:
-        """Alter a page, and tell whether that is reported, and what else."""
+        """Alter a page, and tell whether that is reported, and what else; other pages stay as they are."""
         kind = kind_of(one.path)
         read = facts_of(self.repository, SourceFile(one.path, kind), changed.encode()) if kind else ()
-        now = {**self._facts, one.path: read}
-        learned = self._stated
-        if kind:
-            page = self._page(SourceFile(one.path, kind), changed)
-            learned = {**learned, one.path: stated(page, self._templates)}
-        pairs_now = self._pairs(now, learned)
+        pairs_now = self._index.pairs(read)
         start = changed.rfind("\n", 0, min(one.top, one.start)) + 1
         end = changed.find("\n", one.start + len(literal))
         end = end if end >= 0 else len(changed)
@@ -117,7 +135,8 @@ class Base:
         def is_there(side: LocatedFact) -> bool:
             return side.path == one.path and side.fact.span.start < end and start <= side.fact.span.end
 
-        reported = [is_there(found.conflict.second) for found in broken(self.before, pairs_now)]
+        was = before(self.pairs(one.path), {})
+        reported = [is_there(found.conflict.second) for found in broken(was, pairs_now)]
         others = reported.count(False)
         if any(reported):
             return Planted(self.repository.name, one, literal, "found", others)
@@ -194,20 +213,6 @@ def replaced(text: str, one: Documented, literal: str) -> str:
     if gap > 1:
         behind = " " * max(1, gap + len(one.literal) - len(literal)) + behind[gap:]
     return text[: one.start] + literal + behind
-
-
-def _all(facts: Mapping[str, Sequence[LocatedFact]]) -> list[LocatedFact]:
-    return [fact for path in sorted(facts) for fact in facts[path]]
-
-
-def _text(raw: bytes) -> str:
-    try:
-        return decode(raw)
-    except DocumentError:
-        return ""
-
-
-Facts = Mapping[str, Sequence[LocatedFact]]
 
 
 def summary(planted: Sequence[Planted]) -> Iterator[tuple[str, Share]]:

@@ -34,6 +34,7 @@ def only(text: str, **known: str) -> Fact:
         ("*Default: 90000 (90 seconds)*", "90", "s"),
         ("- **Default:** `30`", "30", None),
         ("+ Default: `'gzip'`", "gzip", None),
+        ("Default: `'[$lane]($colour) '`", "[$lane]($colour) ", None),
         ("Defaults to `4 KiB`.", "4096", "byte"),
         ("The default is 20 minutes.", "1200", "s"),
         ("Default value: ``None``", "none", None),

@@ -211,7 +211,8 @@ class _Reader(TokenCursor):
                     arguments, _ = self._arguments(")")
                     if value.kind == "string" and arguments:  # ``"{}".format(x)``
                         value = UNKNOWN
-                    if not value.is_literal and arguments and GETTERS.search(method[-1]):
+                    is_default = method[-1] == "default"  # ``array().items(…).default([…])``
+                    if arguments and (is_default or (not value.is_literal and GETTERS.search(method[-1]))):
                         value = replace(arguments[-1], is_fallback=True)
             elif self._peek() == "[":
                 self._at += 1

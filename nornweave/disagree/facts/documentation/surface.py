@@ -36,6 +36,8 @@ _REFERRING = lazy_pattern(
 _JAVADOC = lazy_pattern(r"\{@(?:code|link|linkplain|literal|value)\s+([^{}\n]{1,200})\}")
 _RDOC = lazy_pattern(r"(?<![\w+])\+([A-Za-z_][\w:.?!]{1,60})\+(?![\w+])")
 _LINK = lazy_pattern(r"!?\[([^\[\]]{1,200})\](\([^()\s]{0,500}(?:\s\"[^\"\n]{0,200}\")?\)|\[[^\[\]\n]{0,100}\])")
+NEAR = 400
+"""How far around a link the marks of a code span are looked for."""
 _NOT_LINE = lazy_pattern(r"[^\n]")
 _BLANKS = " " * 256
 _HEADING_TAG = lazy_pattern(r"h([1-6])$", re.IGNORECASE)
@@ -102,6 +104,10 @@ def _javadoc(match: re.Match[str]) -> str:
 
 
 def _link(match: re.Match[str]) -> str:
+    text, start = match.string, max(0, match.start() - NEAR)
+    is_open = text.count("`", max(start, text.rfind("\n", start, match.start())), match.start()) % 2
+    if is_open and "`" in text[match.end() : match.end() + NEAR].partition("\n")[0]:
+        return match[0]  # in a code span, as ``[$path]($style)``
     if match[2].startswith("[") and "`" not in match[1] and match[2] != "[]" and "," in match[1]:
         return match[0]
     lead = " " * (match.start(1) - match.start())
