@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from lab.conflicts import ablation, ranking
+from lab.conflicts import ablation
 from lab.conflicts import alarms as reading
 from lab.conflicts import planted as planting
 from lab.conflicts.fitting import Features, FittingCase, cross_validate, fit_cases
@@ -151,6 +151,7 @@ def planted(
     seed: Annotated[int, typer.Option(help="Chooses what is altered, and into what.")] = 1,
     each: Annotated[int, typer.Option(help="Values altered in each repository, at most.")] = 30,
     listed: Annotated[Path, typer.Option("--list", help="Repositories to alter.")] = LIST,
+    templates: Annotated[bool, typer.Option(help="Read by learned templates as well, as a diff does.")] = True,
     missed: Annotated[bool, typer.Option("--missed", help="Print every altered value that was not noticed.")] = False,
     numbers: Written = None,
 ) -> None:
@@ -158,7 +159,8 @@ def planted(
     console = Console(width=140)
     done: list[planting.Planted] = []
     for repository in repositories(folder, listed):
-        done += planting.Base(repository).plant(seed=seed, each=each)
+        base = planting.Base(repository)
+        done += (base.learn() if templates else base).plant(seed=seed, each=each)
     table = Table(title=f"Planted drift, seed {seed}: share found [95 % interval] hits/of")
     for name, share in planting.summary(done):
         table.add_row(name, str(share))
@@ -173,21 +175,6 @@ def planted(
     summary = {name: share.as_json() for name, share in planting.summary(done)}
     cases = [{**asdict(one), "documented": {**asdict(one.documented), "taken": None}} for one in done]
     _write(numbers, {"seed": seed, "summary": summary, "lost": planting.reasons(done), "cases": cases})
-
-
-@app.command()
-def rank(
-    folder: Folder,
-    labels: Annotated[Path, typer.Option(help="Alarms that somebody has labelled.")],
-    free_weight: Annotated[float, typer.Option(help="What an agreement counts beside an alarm that was read.")] = 0.02,
-) -> None:
-    """Fit how sure a full scan is of a disagreement, and measure it on repositories that were left out."""
-    console = Console(width=140)
-    read = [row for row in reading.load_rows(labels) if row["real"] is not None]
-    labelled = [one for repository in repositories(folder) for one in ranking.cases(repository, read, free_weight)]
-    weights, judged = ranking.fitted(labelled)
-    console.print(f"{len(judged)} alarms read, {len(labelled) - len(judged)} free labels; weights {weights}")
-    print_reliability(judged, console)
 
 
 @app.command()

@@ -77,8 +77,8 @@ class Function:
 
 def functions() -> dict[str, Function]:
     """Return the functions of the package of facts that can be left out, by name."""
-    for module in pkgutil.walk_packages(facts.__path__, f"{facts.__name__}."):
-        importlib.import_module(module.name)
+    for listed in pkgutil.walk_packages(facts.__path__, f"{facts.__name__}."):
+        importlib.import_module(listed.name)
     modules = {name: module for name, module in sys.modules.items() if name.startswith(f"{facts.__name__}.")}
     found: list[Function] = []
     for module_name, module in sorted(modules.items()):
@@ -254,13 +254,13 @@ def ablate(
         Name, what is lost in the repositories, labelled pairs from elsewhere, own pairs; `=` is the same as with all.
     """
     known = functions()
-    chosen = list(groups) or [name for name in known]
+    chosen = list(groups or known)
     with get_context("fork").Pool(PROCESSES, maxtasksperchild=1) as pool:
         task = partial(_of_repository, groups=chosen, seed=seed, each=each)
         rows = list(pool.imap_unordered(task, repositories))
     labelled = [load_pairs(pairs), load_pairs(OWN)]
     whole = [_judged(some) for some in labelled]
-    yield "", sum((row[""] for row in rows), Ablated()), *whole
+    yield "", sum((row[""] for row in rows), Ablated()), whole[0], whole[1]
     for group in chosen:
         with without(_members(group, known)):
             now = [_judged(some) for some in labelled]

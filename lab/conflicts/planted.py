@@ -13,6 +13,8 @@ from typing import Literal
 from lab.conflicts.documented import KINDS, Documented, canonical, documented
 from lab.conflicts.repositories import Repository, all_facts, facts_of, manifests, texts
 from lab.conflicts.shares import Share
+from nornweave.core.errors import DocumentError
+from nornweave.core.text.decode import decode
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.comparable import comparable, outcome
 from nornweave.disagree.conflicts.decision import CandidatePair
@@ -20,7 +22,8 @@ from nornweave.disagree.conflicts.features import corpus_of, features
 from nornweave.disagree.conflicts.join import MAX_BLOCK, keys_of
 from nornweave.disagree.conflicts.model import shipped
 from nornweave.disagree.drift.agreements import before, broken
-from nornweave.disagree.drift.files import SourceFile
+from nornweave.disagree.drift.files import SourceFile, WorkingTree
+from nornweave.disagree.drift.induced.learning import CodeNames, Compared, Templates, compare, read_statements, stated
 from nornweave.disagree.drift.kinds import kind_of
 from nornweave.disagree.facts.comparison import FactComparison
 
@@ -85,8 +88,41 @@ class CodeIndex:
         return compared
 
 
+class _Notation:
+    """What the templates of a repository state, by page."""
+
+    def __init__(self, repository: Repository, facts: Sequence[LocatedFact]) -> None:
+        self._names = CodeNames(facts)
+        tree = WorkingTree(repository.root)
+        self._files = {file.path: file for file in tree.list()}
+        self._compared = {path: self._compare(path, _text(tree.read(file))) for path, file in self._files.items()}
+        everything = [one for compared in self._compared.values() for one in compared]
+        self._templates = Templates(everything, self._names.telling)
+
+    def stated(self, path: str, text: str | None = None) -> list[CandidatePair]:
+        """Return what a page states, or another text in its place."""
+        compared = self._compared.get(path, []) if text is None else self._compare(path, text)
+        return stated(compared, self._templates)
+
+    def _compare(self, path: str, text: str) -> list[Compared]:
+        read = read_statements(self._files[path], text, self._names.is_known) if path in self._files else ()
+        return list(compare(((path, one) for one in read), self._names))
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return decode(raw)
+    except DocumentError:
+        return ""
+
+
 class Base:
-    """A repository before anything is altered, as ``nornweave drift --diff`` reads it."""
+    """A repository before anything is altered, as ``nornweave drift --diff`` reads it.
+
+    Without ``learn`` extractors read alone.
+    """
+
+    _notation: _Notation | None = None
 
     def __init__(self, repository: Repository, facts: Facts | None = None) -> None:
         """Read everything, unless its facts are given."""
@@ -107,7 +143,13 @@ class Base:
 
     def pairs(self, path: str) -> list[CandidatePair]:
         """Return the documented values of a file beside those of the code."""
-        return self._index.pairs(self.facts.get(path, ()))
+        learned = self._notation.stated(path) if self._notation else []
+        return [*self._index.pairs(self.facts.get(path, ())), *learned]
+
+    def learn(self) -> Base:
+        """Read by the templates that the repository teaches as well."""
+        self._notation = _Notation(self.repository, [fact for facts in self.facts.values() for fact in facts])
+        return self
 
     def altered(self, *, seed: int, each: int) -> Iterator[tuple[Documented, str, str]]:
         """Choose up to ``each`` documented values, with another literal and the text of the page that has it."""
@@ -128,6 +170,8 @@ class Base:
         kind = kind_of(one.path)
         read = facts_of(self.repository, SourceFile(one.path, kind), changed.encode()) if kind else ()
         pairs_now = self._index.pairs(read)
+        if kind and self._notation:
+            pairs_now += self._notation.stated(one.path, changed)
         start = changed.rfind("\n", 0, min(one.top, one.start)) + 1
         end = changed.find("\n", one.start + len(literal))
         end = end if end >= 0 else len(changed)

@@ -19,43 +19,37 @@ if TYPE_CHECKING:
 FORMAT_NAMES = ("text", "json", "sarif", "github", "markdown")
 
 
+Folder = Annotated[Path, typer.Argument(help="The folder to check.")]
+Range = Annotated[
+    str,
+    typer.Option(
+        metavar="BASE..HEAD", help="Report only what these commits introduced (BASE...HEAD: since they diverged)."
+    ),
+]
+Known = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Report only what this file, written by --write-baseline, does not list."),
+]
+NewlyKnown = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write all findings to this file as known, and exit with 0.")
+]
+Format = Annotated[str, typer.Option(metavar="F", help=f"One of {', '.join(FORMAT_NAMES)}.")]
+Confidence = Annotated[
+    float | None, typer.Option(help="Leave out findings with a lower confidence, 0 to 1.", min=0, max=1)
+]
+Verify = Annotated[bool, typer.Option(help="Ask the configured language model about each finding; it removes none.")]
+Exclude = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Leave out files that match; may be repeated.")]
+Lock = Annotated[bool, typer.Option("--lock", help="Check the agreements in drift.lock; without that file, write it.")]
+Update = Annotated[bool, typer.Option("--update", help="Write drift.lock anew: what changed was changed on purpose.")]
+Fail = Annotated[bool, typer.Option("--fail", help="Exit with 1 if a full scan finds something.")]
+
+
 def drift(
-    context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="The folder to check.")] = Path(),
-    diff: Annotated[
-        str,
-        typer.Option(
-            metavar="BASE..HEAD", help="Report only what these commits introduced (BASE...HEAD: since they diverged)."
-        ),
-    ] = "",
-    baseline: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Report only what this file, written by --write-baseline, does not list."),
-    ] = None,
-    write_baseline: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write all findings to this file as known, and exit with 0.")
-    ] = None,
-    format: Annotated[  # noqa: A002 - the option's name
-        str, typer.Option(metavar="F", help=f"One of {', '.join(FORMAT_NAMES)}.")
-    ] = "text",
-    min_confidence: Annotated[
-        float | None, typer.Option(help="Leave out findings with a lower confidence, 0 to 1.", min=0, max=1)
-    ] = None,
-    verify: Annotated[
-        bool, typer.Option(help="Ask the configured language model about each finding; it removes none.")
-    ] = False,
-    exclude: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="Leave out files that match; may be repeated.")
-    ] = None,
-    lock: Annotated[
-        bool, typer.Option("--lock", help="Check the agreements in drift.lock; without that file, write it.")
-    ] = False,
-    update: Annotated[
-        bool, typer.Option("--update", help="Write drift.lock anew: what changed was changed on purpose.")
-    ] = False,
-    fail: Annotated[bool, typer.Option("--fail", help="Exit with 1 if a full scan finds something.")] = False,
-    as_json: JsonOption = False,
-) -> None:
+    context: typer.Context, path: Folder = Path(), diff: Range = "", baseline: Known = None,
+    write_baseline: NewlyKnown = None, format: Format = "text",  # noqa: A002 - the option's name
+    min_confidence: Confidence = None, verify: Verify = False, exclude: Exclude = None, lock: Lock = False,
+    update: Update = False, fail: Fail = False, as_json: JsonOption = False,
+) -> None:  # fmt: skip
     """Show where documentation and code disagree.
 
     Exits with 1 if an agreement broke (--diff, --lock) or something is new (--baseline); a full scan needs --fail.

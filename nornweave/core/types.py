@@ -238,9 +238,9 @@ class Chunk:
         return f"{self.context}\n{self.content}" if self.context else self.content
 
 
-Attribute: TypeAlias = Literal["default", "value", "setting", "choices", "status", "requires"]
+Attribute: TypeAlias = Literal["default", "value", "setting", "status", "requires"]
 """Which property of the named thing a fact states: its value when nobody sets it; the value of a constant; the value
-that a configuration sets; what it may be; the HTTP status that it answers; the version it needs."""
+that a configuration sets; the HTTP status that it answers; the version it needs."""
 
 ValueKind: TypeAlias = Literal[
     "number", "boolean", "none", "unlimited", "string", "list", "version", "status", "symbol"

@@ -125,3 +125,12 @@ def test_coverage_says_how_many_values_are_held_and_why_others_are_not(tmp_path:
 def test_files_that_are_excluded_are_not_read(tmp_path: Path) -> None:
     root = parcels(tmp_path, timeout=30)
     assert json.loads(run(str(root), "--exclude", "docs/**", "--json")[1])["counts"]["files"] == 1
+
+
+def test_a_reference_in_a_fenced_notation_is_held_to_the_code(tmp_path: Path) -> None:
+    fields = {"flush_rows": 10, "retry_rounds": 7, "queue_slots": 31}
+    reference = "".join(f"[ {name}: <int> | default = {value} ]\n" for name, value in fields.items())
+    code = "".join(f"DEFAULT_{name.upper()} = {value}\n" for name, value in fields.items())
+    first = {"docs/a.md": f"# Reference\n\n```\n{reference}```\n", "a.py": code}
+    after = {"docs/a.md": first["docs/a.md"].replace("31", "45")}
+    assert moves(tmp_path, first, after) == [("queue slots", "second")]

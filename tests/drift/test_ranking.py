@@ -5,24 +5,41 @@ from nornweave.disagree.drift.ranking import Affinity, ranked
 from nornweave.disagree.facts.comparison import FactComparison
 from tests.fact_support import located
 
+OTHERS = ("pool width", "pool height", "pool depth", "pool weight")
 
-def pair(page: str, file: str, name: str, *, agrees: bool) -> CandidatePair:
-    sides = located(name, "1", file), located(name, "1" if agrees else "2", page)
+
+def pair(page: str, file: str, name: str, *, agrees: bool, value: str = "1") -> CandidatePair:
+    sides = located(name, value, file), located(name, value if agrees else "2", page)
     return CandidatePair(*sides, FactComparison.AGREE if agrees else FactComparison.DIFFER, 0.8)
 
 
-def confidence(pairs: list[CandidatePair], files: int) -> float:
-    subject = pair("a.md", "a.py", "limit", agrees=False)
+def confidence(pairs: list[CandidatePair], files: int = 500, name: str = "pool limit") -> float:
+    subject = pair("a.md", "a.py", name, agrees=False)
     (found,) = ranked([conflict_of(subject, 0.8)], Affinity([subject, *pairs]), files)
     return found.confidence
 
 
-def test_a_page_that_agrees_with_a_file_about_other_names_makes_a_disagreement_surer() -> None:
-    friends = [pair("a.md", "a.py", name, agrees=True) for name in ("width", "height", "depth", "weight")]
-    strangers = [pair("a.md", "a.py", name, agrees=False) for name in ("width", "height", "depth", "weight")]
-    others = [pair("b.md", "a.py", name, agrees=True) for name in ("width", "height")]
-    assert confidence(friends, 500) > confidence(others, 500) == confidence([], 500) > confidence(strangers, 500)
+def friends(page: str = "a.md") -> list[CandidatePair]:
+    return [pair(page, "a.py", name, agrees=True) for name in OTHERS]
 
 
-def test_affinity_counts_nothing_in_a_folder_of_two_files() -> None:
-    assert confidence([], 2) == 0.8
+def test_confidence_is_the_share_of_names_about_which_page_and_file_agree() -> None:
+    differing = [pair("a.md", "a.py", name, agrees=False) for name in ("lane width", "lane height", "lane depth")]
+    assert confidence(friends()) == round(5 / 6, 4)
+    assert confidence([*friends(), *differing]) == round(5 / 9, 4)
+
+
+def test_what_a_page_does_not_know_is_not_shown() -> None:
+    assert confidence([]) == confidence(friends("b.md")) == confidence(friends()[:1]) == 0
+
+
+def test_a_name_with_several_values_in_code_is_not_shown() -> None:
+    assert confidence([*friends(), pair("c.md", "c.py", "pool limit", agrees=True, value="7")]) == 0
+
+
+def test_a_name_of_one_word_is_not_shown() -> None:
+    assert confidence(friends(), name="limit") == 0
+
+
+def test_in_a_folder_of_two_files_the_pair_decides_alone() -> None:
+    assert confidence([], files=2) == 0.8

@@ -34,6 +34,7 @@ def only(text: str, **known: str) -> Fact:
         ("*Default: 90000 (90 seconds)*", "90", "s"),
         ("- **Default:** `30`", "30", None),
         ("+ Default: `'gzip'`", "gzip", None),
+        (r"The default is 100 \* 1024.", "102400", None),
         ("Default: `'[$lane]($colour) '`", "[$lane]($colour) ", None),
         ("Defaults to `4 KiB`.", "4096", "byte"),
         ("The default is 20 minutes.", "1200", "s"),
@@ -138,7 +139,6 @@ def test_tables_with_and_without_their_header(text: str, expected: list[Row]) ->
         ("- `drain` `(bool: false)` - Whether.", [("drain", "default", "false")]),
         ("* **drain** `boolean` (optional): Default: `true`", [("drain", "default", "true")]),
         ("- `-linger=4m`: How long to stay.", [("linger", "default", "240")]),
-        ("* **mode** `'fast'|'slow'` (optional)", [("mode", "choices", '["fast", "slow"]')]),
         ("* `lanes`, the number of lanes to open.\n  Default `6`.", [("lanes", "default", "6")]),
         ("- `wait_policy` `(map: { turns = 3 pause = \"2s\" })` - How to wait.", [
             ("turns", "default", "3"), ("pause", "default", "2s")]),
@@ -147,6 +147,43 @@ def test_tables_with_and_without_their_header(text: str, expected: list[Row]) ->
 )  # fmt: skip
 def test_entries_of_lists(entry: str, expected: list[tuple[str, str, str]]) -> None:
     assert sorted((fact.name, fact.attribute, fact.value) for fact in read(entry)) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The default `lane_depth` is 1,200.",
+        "The default value of `lane_depth` is set to `1200`.",
+        "Set `lane_depth: 1200` (the default) for short lanes.",
+        "Lanes are cut at `lane_depth` (default: `1,200`).",
+        "The default laneDepth is 1,200.",
+    ],
+)
+def test_defaults_of_a_name_in_the_sentence(text: str) -> None:
+    assert [(fact.name, fact.attribute, fact.value) for fact in read(text)] == [("lane depth", "default", "1200")]
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ("  [ drain_delay: <duration> | default = 3s ]", "drain delay", "3"),
+        ("[drain_rows: <int> | default = 7]", "drain rows", "7"),
+        ("  -d, --drain-rows int     How many at once (default 7)", "drain rows", "7"),
+    ],
+)
+def test_notations_in_blocks_of_code(line: str, name: str, value: str) -> None:
+    facts = read(f"# Reference\n\n```\n{line}\n```\n")
+    assert [(fact.name, fact.attribute, fact.value) for fact in facts] == [(name, "default", value)]
+
+
+def test_references_in_comments_of_csharp_are_names() -> None:
+    text = '/// <see cref="LaneOptions.LaneDepth"/> defaults to <c>30</c>.\n'
+    assert rows(text, format="", path="Lane.cs") == [("lane depth", "default", "30", None)]
+
+
+def test_a_plan_for_a_later_version_is_no_fact() -> None:
+    fact = only("In Lanes 6.0, `lane_depth` will be set to `30` by default.\n")
+    assert "proposal" in fact.qualifiers
 
 
 def test_nested_entries_belong_to_the_one_above() -> None:

@@ -34,7 +34,7 @@ def value(text: str) -> Value:
         ("5.minutes", "number", "300", "s"),
         ("1h30m", "number", "5400", "s"),
         ("five seconds", "number", "5", "s"),
-        ("check.array().items(check.string()).default([\"a\"])", "list", '["a"]', None),
+        ('check.array().items(check.string()).default(["a"])', "list", '["a"]', None),
         ("20 seconds", "number", "20", "s"),
         ("128 * 1024", "number", "131072", None),
         ("1 << 20", "number", "1048576", None),

@@ -16,7 +16,7 @@ SIDES = ("code", "configuration", "documentation", "conversation", "research")
 WORD_ATTRIBUTES: frozenset[Attribute] = frozenset(("status",))
 """Stated of things in words, seldom by the name that the code gives them: any word in common will do."""
 _VALUES: frozenset[Attribute] = frozenset(("default", "value", "setting"))
-_COMPARED: frozenset[Attribute] = _VALUES | {"choices", "status", "requires"}
+_COMPARED: frozenset[Attribute] = _VALUES | {"status", "requires"}
 """Facts of an older version may state something else; the next sync reads them again."""
 
 

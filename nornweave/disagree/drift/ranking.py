@@ -1,4 +1,4 @@
-"""How sure a full scan is of a disagreement: what the pair says, and whether the page is about the file at all.
+"""What a full scan shows: values that differ where nearly everything says that both are about one thing.
 
 In a repository whose documentation is kept well, most values that differ are two things of one name. What tells them
 apart is affinity: a page that speaks of a file agrees with it about other names.
@@ -6,26 +6,27 @@ apart is affinity: a page that speaks of a file agrees with it about other names
 
 from __future__ import annotations
 
-import math
+import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from nornweave.core.types import Attribute
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
+from nornweave.disagree.conflicts.comparable import NameMatch, match_names
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.facts.comparison import FactComparison
+from nornweave.read.chunking.languages import language_of
 
 CANDIDATES_FROM = 0.05
 """Conflicts below this confidence are not looked at."""
-WEIGHTS: Mapping[str, float] = {
-    "intercept": -0.953, "pair": 0.597, "agreeing": 0.524, "differing": -0.663, "namesakes": 0.146,
-}  # fmt: skip
-"""Log-odds; ``python -m lab.conflicts rank`` fits them."""
-FEW_FILES, MANY_FILES = 10, 500
-"""From where on affinity counts, and where in full: a handful of files say little about each other."""
-_WITHOUT_PLACE: frozenset[Attribute] = frozenset(("requires", "status"))
-"""Said of a project or an address: no page belongs to the file."""
+AGREEING = 2
+"""Other names about which a page has to agree with a file."""
+FEW_FILES = 10
+"""So few files say little about each other; there the pair decides alone."""
+_STATED: frozenset[Attribute] = frozenset(("default", "value", "setting"))
+_COMPARED = frozenset(("number", "boolean", "list"))
+"""Strings have spellings, places to be filled in and translations: most that differ are no drift."""
 
 
 @dataclass
@@ -35,31 +36,28 @@ class Affinity:
     pairs: Iterable[CandidatePair]
 
     def __post_init__(self) -> None:
-        """Count names, each once."""
+        """Count names, each once, and the values that code gives to each."""
         self._agreeing: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._differing: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._values: dict[str, set[tuple[str, str]]] = defaultdict(set)
         for pair in self.pairs:
-            sides = (pair.other.path, pair.code.path)
             kind = self._agreeing if pair.outcome is FactComparison.AGREE else self._differing
-            kind[sides].add(pair.other.fact.name)
-            self._values[pair.other.fact.name].add((pair.code.path, pair.code.fact.value))
+            kind[pair.other.path, pair.code.path].add(pair.other.fact.name)
+            self._values[pair.code.fact.name].add((pair.code.fact.kind, pair.code.fact.value))
 
-    def features(self, code: LocatedFact, page: LocatedFact, confidence: float) -> dict[str, float]:
-        """Describe a pair that differs.
+    def confidence(self, code: LocatedFact, page: LocatedFact) -> float:
+        """Return the share of the other names of a page and a file about which they agree, with one more of either.
 
-        Args:
-            confidence: of the pair by itself, in (0, 1).
+        0 if they agree about fewer than ``AGREEING``, or the name has several values in code. A comment speaks of its
+        own file; those of a file of declarations (``client.d.ts``) of others.
         """
-        sides, name = (page.path, code.path), page.fact.name
-        agreeing = self._agreeing[sides] - {name}
-        kept = min(1 - 1e-6, max(1e-6, confidence))
-        return {
-            "pair": math.log(kept / (1 - kept)),
-            "agreeing": math.log1p(len(agreeing)),
-            "differing": math.log1p(len(self._differing[sides] - agreeing - {name})),
-            "namesakes": math.log1p(len(self._values[name])),
-        }
+        is_comment = language_of(page.path) is not None and not page.path.endswith(".d.ts")
+        agreeing = self._agreeing[page.path, code.path] - {page.fact.name}
+        is_one = len(self._values[code.fact.name]) == 1 and (page.path == code.path or not is_comment)
+        if len(agreeing) < AGREEING or not is_one:
+            return 0.0
+        differing = self._differing[page.path, code.path] - agreeing - {page.fact.name}
+        return (len(agreeing) + 1) / (len(agreeing) + len(differing) + 2)
 
 
 def ranked(conflicts: Sequence[FactConflict], affinity: Affinity, files: int) -> list[FactConflict]:
@@ -68,14 +66,26 @@ def ranked(conflicts: Sequence[FactConflict], affinity: Affinity, files: int) ->
     Args:
         files: how many were read.
     """
-    share = math.log(max(1.0, files / FEW_FILES)) / math.log(MANY_FILES / FEW_FILES)
-    scored = [replace(one, confidence=round(_confidence(one, affinity, min(1.0, share)), 4)) for one in conflicts]
+    scored = [replace(one, confidence=round(_confidence(one, affinity, files), 4)) for one in conflicts]
     return sorted(scored, key=lambda one: (-one.confidence, one.second.place, one.first.place, one.name))
 
 
-def _confidence(one: FactConflict, affinity: Affinity, share: float) -> float:
-    if one.second.fact.attribute in _WITHOUT_PLACE:
+def _confidence(one: FactConflict, affinity: Affinity, files: int) -> float:
+    if files < FEW_FILES or one.second.fact.attribute == "requires":  # a project requires, and no file of it
         return one.confidence
-    described = affinity.features(one.first, one.second, one.confidence)
-    score = WEIGHTS["intercept"] + math.fsum(WEIGHTS[name] * number for name, number in described.items())
-    return 1 / (1 + math.exp(-(share * score + (1 - share) * described["pair"])))
+    return affinity.confidence(one.first, one.second) if _is_of_one_thing(one) else 0.0
+
+
+def _is_of_one_thing(one: FactConflict) -> bool:
+    """Tell whether code declares a default, and a page states one of the same kind for the same full name."""
+    code, page = one.first.fact, one.second.fact
+    if page.attribute not in _STATED or code.attribute != "default" or page.qualifiers:
+        return False
+    if code.kind != page.kind or code.kind not in _COMPARED or (code.kind == "list" and _is_nested(code.value)):
+        return False
+    is_full = match_names(one.first, one.second) is not NameMatch.LONGER
+    return is_full and max(len(code.name.split()), len(page.name.split())) > 1
+
+
+def _is_nested(items: str) -> bool:
+    return any(item.startswith(("[", "{")) for item in json.loads(items))

@@ -21,7 +21,6 @@ _KINDS = (
     ("value", "ValueDiffers", "Documentation and code give another value for the same constant or setting.",
      "value setting"),
     ("version", "VersionDiffers", "Documentation and manifests require another version.", "requires"),
-    ("choices", "ChoicesDiffer", "Documentation and code allow other values.", "choices"),
     ("status", "StatusDiffers", "Documentation and code name another HTTP status.", "status"),
 )  # fmt: skip
 RULES = {
@@ -33,7 +32,7 @@ RULES = {
 
 ALL_RULES = tuple(dict.fromkeys(RULES.values()))
 WORDS: dict[Attribute, str] = {
-    "default": "default", "value": "value", "setting": "setting", "choices": "allowed values", "status": "HTTP status",
+    "default": "default", "value": "value", "setting": "setting", "status": "HTTP status",
     "requires": "required version",
 }  # fmt: skip
 """Attribute → what people call it."""

@@ -17,6 +17,7 @@ from nornweave.core.text.decode import decode
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, FactConflict, LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.decision import CandidatePair, Rivals, rivals_of
 from nornweave.disagree.drift.agreements import (
+    LEARNED,
     Agreement,
     Before,
     BrokenAgreement,
@@ -41,7 +42,7 @@ from nornweave.disagree.drift.findings import (
     lines_whose_writer_matters,
     with_origins,
 )
-from nornweave.disagree.drift.induced.learning import CodeNames, Notation, Templates, stated
+from nornweave.disagree.drift.induced.learning import HOLDS_FROM, CodeNames, Notation, Templates, stated
 from nornweave.disagree.drift.lock import followed, moved_since, read_lock
 from nornweave.disagree.drift.ranking import CANDIDATES_FROM, Affinity, ranked
 from nornweave.disagree.drift.reading import FILE_S, FileFacts, read_facts
@@ -139,19 +140,26 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
         return Scanned(Report(root=str(root), findings=(), coverage=coverage, is_against_lock=True), texts)
     read = _read(options.listed(tree), partial(read_or_reason, tree), options)
     pairs = read.all_pairs(texts)
+    held = _held(pairs)
     seen = followed(moved, {file.path for file in read.files})
     lost = broken(Before(seen), pairs)
-    conflicts = [] if options.only_lock else _conflicts(read, pairs, options)
+    conflicts = [] if options.only_lock else _conflicts(read, options)
     made = _Comparison(lost, _without(conflicts, lost), notices=_gone(seen, pairs))
     report = _report(root, options, made, texts, revision, read)
-    coverage = coverage_of(read.facts, pairs)
-    return Scanned(replace(report, coverage=coverage, is_against_lock=entries is not None), texts, pairs)
+    coverage = coverage_of(read.facts, held)
+    return Scanned(replace(report, coverage=coverage, is_against_lock=entries is not None), texts, held)
 
 
-def _conflicts(read: _Read, pairs: Sequence[CandidatePair], options: DriftOptions) -> list[FactConflict]:
+def _held(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
+    """Return the pairs that a lock may promise: not those of templates that agree with the code only now and then."""
+    return [pair for pair in pairs if pair.other.fact.form != LEARNED or pair.strength >= HOLDS_FROM]
+
+
+def _conflicts(read: _Read, options: DriftOptions) -> list[FactConflict]:
     """Return what a full scan shows."""
     found = find_conflicts(read.facts, min_confidence=CANDIDATES_FROM, rivals=read.rivals)
-    return [one for one in ranked(found, Affinity(pairs), len(read.files)) if one.confidence >= options.min_confidence]
+    scored = ranked(found, Affinity(read.pairs), len(read.files))
+    return [one for one in scored if one.confidence >= options.min_confidence]
 
 
 def _gone(entries: Iterable[Agreement], pairs: Sequence[CandidatePair]) -> tuple[str, ...]:
@@ -176,10 +184,10 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
         earlier, later = (_Read.of(files, found, failed) for files in (old, new))
         was, now = _pairs_of_both(earlier, later, lambda file: _text(after, file))
         lost = broken(before(was, renames(root, base, head)), now)
-        conflicts = [one for one in _conflicts(later, now, options) if {one.first.path, one.second.path} & changed]
+        conflicts = [one for one in _conflicts(later, options) if {one.first.path, one.second.path} & changed]
         made = _Comparison(lost, older=_without(conflicts, lost))
         report = _report(root, options, made, texts, head, later)
-    coverage = coverage_of(later.facts, now)
+    coverage = coverage_of(later.facts, _held(now))
     return Scanned(replace(report, coverage=coverage, compared=(base[:12], head[:12])), texts, now)
 
 

@@ -66,10 +66,12 @@ class Passage:
         return " ".join(stretch.split())[:MAX_STATEMENT]
 
 
-def _is_name_itself(value: Value, written: Name) -> bool:
-    """Tell whether a value only gives the thing another name: ``{"APP_LOG_LEVEL": "log_level"}``."""
-    words = words_of(value.text)
-    return value.kind == "string" and words == tuple(written.name.split())[-max(1, len(words)) :]
+def _is_refused(value: Value, name: str, written: Name, side: Side) -> bool:
+    """Tell whether a value is unknown, secret, or another name of the thing: ``{"APP_LOG_LEVEL": "log_level"}``."""
+    if not value.is_literal or (value.kind in {"string", "list"} and SECRET.search(name)):
+        return True
+    words = words_of(value.text) if side == "code" and value.kind == "string" else None
+    return words is not None and words == tuple(written.name.split())[-max(1, len(words)) :]
 
 
 def fact_of(
@@ -91,9 +93,7 @@ def fact_of(
         ``None`` if the name is none, the value is not known, or it is a secret: nobody may read it in a report.
     """
     written = read_name(name)
-    if written is None or not value.is_literal or (value.kind in {"string", "list"} and SECRET.search(name)):
-        return None
-    if side == "code" and _is_name_itself(value, written):
+    if written is None or _is_refused(value, name, written, side):
         return None
     if attribute == "value" and written.attribute:
         attribute = written.attribute

@@ -32,6 +32,8 @@ from nornweave.read.chunking.languages import language_of
 
 STATES_FROM = 0.3
 """From this share of agreements on, a template is taken to state values."""
+HOLDS_FROM = 0.6
+"""From this share on, what it reads is held by a lock; of what is below, a third was right when 60 were read."""
 MAX_HOLDERS = 60
 """Values of one name in code that a statement is compared with."""
 PRIOR = 0.1

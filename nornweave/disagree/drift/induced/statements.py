@@ -194,7 +194,7 @@ def _row(page: _Page, line: str) -> Iterator[_Found]:
             only = tokens[0]
             value = only.value or Token(only.text, only.start, quoted=True).value
             if value is not None:
-                yield _Found(first, value, only, f"T{columns[0]}|{column}=V")
+                yield _Found(first, value, only, f"T{columns[0] if columns else ''}|{column}=V")
         else:
             yield from _near(page, tokens, f"T{column}", [], first and ("row", first))
 

@@ -106,7 +106,7 @@ def name_groups(reading: Reading) -> None:
 
 
 def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
-    """Read ``default=5``, ``choices: […]`` as statements about what they are keys of; ``False`` if the key is none."""
+    """Read ``default=5`` as a statement about what it is a key of; ``False`` if the key is none."""
     key = site.bare_name.strip("#$").lower()
     attribute = KEYS.get(key)
     if key not in KEYS or value is None:
@@ -114,9 +114,7 @@ def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
     subject, place = _subject(site)
     if not subject or place is None:
         return False
-    if attribute is None:
-        return True
-    if attribute != "choices" or value.kind == "list":
+    if attribute is not None:
         reading.add(site, value, attribute, "option", name=subject, owner=owner_of(place, reading.base))
     return True
 

@@ -90,8 +90,8 @@ def call_of(name: str) -> OptionCall | None:
 
 _KEYS: tuple[tuple[Attribute | None, str], ...] = (
     ("default", "default default_value defaultvalue defaultval default_t"),
-    ("choices", "choices enum allowedvalues allowed_values one_of oneof"),
     (None, "required type minimum min ge min_value minvalue gte maximum max le max_value maxvalue lte"),
+    (None, "choices enum allowedvalues allowed_values one_of oneof"),
 )
 KEYS = {key: attribute for attribute, keys in _KEYS for key in keys.split()}
 """Keys with which a declaration says something of what it declares (lower case); ``None``: nothing that is compared."""

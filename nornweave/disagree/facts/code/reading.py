@@ -44,7 +44,7 @@ class Reading:
         """Return the value of a place as it is written; empty without one, or if it is too long for a value."""
         if site.value is None or site.value[1] - site.value[0] > MAX_SPAN:
             return ""
-        return self.text[site.value[0] : site.value[1]]
+        return self.text[site.value[0] : site.value[1]].removeprefix("=>")  # a property of C#
 
     def before(self, site: ValueSite) -> str:
         """Return what stands before the name of a place: modifiers, annotations, its type."""

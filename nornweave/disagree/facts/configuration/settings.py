@@ -36,8 +36,7 @@ _DEFAULTS = lazy_pattern(
     r"(?:^|[/._-])defaults?(?:[/._-]|$)|(?:^|/)values\.ya?ml$|(?:^|/)variables\.tf$", re.IGNORECASE
 )
 # What a schema, or a declaration of inputs, says about the key above.
-_DECLARED: dict[str, Attribute] = {"default": "default", "enum": "choices"}
-_NOT_COMPARED = frozenset({"required", "type", "minimum", "maximum"})
+_NOT_COMPARED = frozenset({"required", "type", "minimum", "maximum", "enum"})
 _DECLARING = frozenset({"properties", "inputs", "variable", "definitions", "configuration"})
 _PROSE_KEYS = frozenset("about description title summary name label help comment message text documentation".split())  # noqa: SIM905
 _STRUCTURE = frozenset({"properties", "fields", "options", "items", "schema", "definitions", "variable", "docker"})
@@ -108,10 +107,9 @@ def setting_facts(passage: Passage, entry: Entry, *, is_program: bool = False) -
         return
     if entry.key in _NOT_COMPARED and _is_declared(entry):
         return
-    declared = _declared(entry)
-    if declared is not None:
+    if entry.key == "default" and entry.parents and entry.parents[-1] not in _STRUCTURE:
         above = [key for key in entry.parents if key not in _STRUCTURE]
-        yield from _made(passage, entry, above[-1], value, declared, "option", "code", owner=above[:-1])
+        yield from _made(passage, entry, above[-1], value, "default", "option", "code", owner=above[:-1])
         return
     if is_program:
         if entry.key.isupper() and not fallback:
@@ -140,16 +138,6 @@ def _name(entry: Entry) -> tuple[str, tuple[str, ...], str | None]:
     if key in UNITS and len(key) > 2 and entry.parents:
         return entry.parents[-1], entry.parents[:-1], key
     return entry.key, entry.parents, None
-
-
-def _declared(entry: Entry) -> Attribute | None:
-    """Read ``default`` and ``enum`` below the name of an option as what they say of it."""
-    attribute = _DECLARED.get(entry.key)
-    if attribute is None or not entry.parents or entry.parents[-1] in _STRUCTURE:
-        return None
-    if entry.key != "default" and not _is_declared(entry):
-        return None
-    return attribute
 
 
 def _is_declared(entry: Entry) -> bool:

@@ -89,7 +89,7 @@ def _in_sentence(text: str, start: int, end: int, match: re.Match[str]) -> Itera
         return
     negated = bool(_NEGATION.search(text[max(start, at - 20) : at]))
     base = Statement(attribute="default", value=TRUE, start=at, end=stop, negated=negated)
-    found = _linked(text, end, base, match[0])
+    found = _linked(text, end, base, match[0]) or _of_name(text, end, base)
     if found is not None:
         yield found
     elif match[0] == "default":
@@ -111,6 +111,21 @@ def _linked(text: str, end: int, base: Statement, word: str) -> Statement | None
     return replace(base, value=found[0], end=found[2], is_bound=is_bound, name=name)
 
 
+_OF_NAME = lazy_pattern(
+    r"(?:\s+values?)?(?:\s+(?:of|for))?(?:\s+the)?\s+(?:`{1,2}(?P<span>[\w.-]{3,60})`{1,2}"
+    r"|(?P<bare>[a-z]\w{0,40}(?:_|[a-z][A-Z])\w{1,40}))(?:\s+(?:option|setting|parameter|flag))?"
+    r"(?:\s*[:=]|\s+(?:is|of)(?:\s+set\s+to)?)\s+"
+)
+
+
+def _of_name(text: str, end: int, base: Statement) -> Statement | None:
+    """Read ``the default `rows` is 5``, ``default value of maxRows is set to 5``."""
+    named_by = _OF_NAME.match(text, base.end, end)
+    name = identifier_of(named_by["span"] or named_by["bare"]) if named_by else ""
+    found = value_at(text, named_by.end(), end) if named_by and name else None
+    return replace(base, value=found[0], end=found[2], name=name) if found else None
+
+
 def _runs_on(text: str, found: tuple[Value, int, int], end: int, *, linked: bool) -> bool:
     """Tell whether what looks like a value is the beginning of something else: ``default on the server``."""
     following = text[found[2] : min(end, found[2] + 12)]
@@ -129,6 +144,10 @@ _GIVEN_BEFORE = lazy_pattern(
     r"|\w+'s)\s+){0,3}(?:[\w-]+\s+)?$",
     _I,
 )
+# ``rows: 5`` (the default)
+_ASSIGNED = lazy_pattern(
+    r"`(?P<name>[A-Za-z][\w.-]{2,60})\s?[:=]\s?(?P<value>[^`\n]{1,60})`\s*(?:\(|,)\s*(?:which is |is )?(?:the\s+)?$"
+)
 _HAS = lazy_pattern(r"\b(?:has|have|had|uses?|with)\s+$", _I)
 
 
@@ -139,6 +158,11 @@ def _value_first(text: str, start: int, end: int, base: Statement) -> Iterator[S
     if following[:1] not in {"", ")", ".", ",", ";", "]", "\n"} and not re.match(
         r"(?:of|for|in|and|but|while)\b", following
     ):
+        return
+    assigned = _ASSIGNED.search(text, max(start, at - 140), at)
+    value = whole_value(assigned["value"]) if assigned else None
+    if assigned and value and identifier_of(assigned["name"]):
+        yield replace(base, value=value, start=assigned.start(), name=assigned["name"])
         return
     window = max(start, at - 40)
     lead = _GIVEN_BEFORE.search(text[window:at])

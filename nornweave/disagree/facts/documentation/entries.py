@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute
-from nornweave.disagree.facts.documentation.literals import choices_at, value_of_code, whole_value
+from nornweave.disagree.facts.documentation.literals import value_of_code, whole_value
 from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier, is_type
 from nornweave.disagree.facts.values import Value
 
@@ -157,11 +157,8 @@ _DEFAULT_PART = lazy_pattern(r"(?:^|[,;]\s*|\s)defaults?(?:\s+(?:to|is|value))?\
 
 
 def annotation(content: str) -> tuple[Stated, ...] | None:
-    """Read ``int, optional``, ``bool: false``, ``string, default `x```, ``'a'|'b'``; ``None`` for other words."""
+    """Read ``int, optional``, ``bool: false``, ``string, default `x```; ``None`` for other words."""
     text = content.strip()
-    chosen = choices_at(text, 0, len(text))
-    if chosen is not None and not text[chosen[1] :].strip():
-        return (("choices", chosen[0]),)
     typed = _TYPED_DEFAULT.match(text)
     if typed is not None and not text.lower().startswith(("default", "optional", "required")):
         rest = typed[2].strip()

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from nornweave.core.text.patterns import lazy_pattern
 
 MAX_FRAGMENTS = 400
-_MARKED = lazy_pattern(r"[ \t]*(?://|#(?!\[|!)|/\*|\*|--(?=\s))")
+_MARKED = lazy_pattern(r"[ \t]*(?://|#(?!\[|!|define|include|if|el|end|undef|pragma)|/\*|\*|--(?=\s))")
 _WORD = lazy_pattern(r"[A-Za-z_$][\w$]*")
 _KEYWORDS = frozenset(
     """

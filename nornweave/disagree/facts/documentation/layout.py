@@ -31,7 +31,6 @@ _HEADERS = {
     "type": "type types datatype",
     "required": "required mandatory",
     "optional": "optional",
-    "choices": "allowed accepted valid possible choices",
     "value": "value",
     "unit": "unit units",
     "prose": "description notes note meaning explanation purpose comment comments details effect usage summary"
@@ -49,8 +48,6 @@ def columns_of(header: list[Cell]) -> dict[str, int]:
         kinds = [_COLUMN[word] for word in words if word in _COLUMN]
         if "default" in kinds and len(words) <= 3:
             kind = "default"
-        elif "choices" in kinds and len(words) <= 3:
-            kind = "choices"
         elif kinds and len(words) <= 3:
             kind = kinds[-1] if kinds[-1] != "value" or len(words) == 1 else kinds[0]
         else:

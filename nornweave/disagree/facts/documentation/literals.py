@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -19,13 +18,13 @@ _UNIT_AFTER = lazy_pattern(rf"[\s-]?({_UNIT_WORDS}|s)\b|\s?%", re.IGNORECASE)
 _NUMBER = lazy_pattern(
     r"[-+]?(?:0[xX][0-9a-fA-F_]{1,20}|[1-9]\d{0,2}(?:[ \u00a0\u202f]000){1,4}(?!\d)"
     r"|\d[\d_]{0,20}(?:,\d{3}){0,6}(?:\.\d{1,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,3})?"
-    r"(?:\s?(?:\*\*?|<<|\^|×)\s?\d{1,10}){0,4}"
+    r"(?:\s?(?:\\?\*\*?|<<|\^|×)\s?\d{1,10}){0,4}"
 )
 _GROUPED = lazy_pattern(r"(?<=\d)[ \u00a0\u202f](?=000)")
 _ATTACHED = lazy_pattern(r"(?:[a-zA-Zµ]{1,4}|%)(?:\d{1,4}[a-zµ]{1,3}){0,3}(?![\w])")
 # What makes a figure something else: a date, a version with three parts, a range, an ordinal, a factor.
 _NO_NUMBER_AFTER = lazy_pattern(
-    r"\.\d|/\d|[-–—]\d|(?:st|nd|rd|th|x|×)\b|\s?(?:-|–|—|to)\s?\d|\s?times\b|\.x\b|[:]\d|\^"
+    r"\.\d|/\d|[-–—]\d|(?:st|nd|rd|th|x|×)\b|\s?(?:-|–|—|to)\s?\d|\s?times\b|\.x\b|[:]\d|\^|-per-"
 )
 _NO_PART_AFTER = lazy_pattern(r"\.\d|/\d|(?:st|nd|rd|th|x|×)\b|[:]\d|\^")
 _SKIP = lazy_pattern(
@@ -33,6 +32,7 @@ _SKIP = lazy_pattern(
     r"about|around|approximately|roughly|only|an?|the|is|be|to|at|[:=(])(?![\w-])[\s*_]*){0,4}",
     re.IGNORECASE,
 )
+_THOUSANDS = lazy_pattern(r"[-+]?\d{1,3}(?:,\d{3})+$")
 _CODE_SPAN = lazy_pattern(r"(`{1,2})(?!`)([^`\n]{1,200})\1(?!`)")
 _QUOTED = lazy_pattern(r"\"([^\"\n]{0,80})\"|'([^'\n]{0,80})'(?!\w)|“([^”\n]{0,80})”|‘([^’\n]{0,80})’")
 _BRACKETED = lazy_pattern(r"\[[^\[\]\n]{0,300}\]|\{\s*\}")
@@ -63,7 +63,7 @@ def value_of_code(written: str, *, strings: bool = True) -> Value | None:
     text = written.strip()
     if text[:1] == "~" and text[1:2].isalpha():  # a reference, see ``surface``
         text, strings = text[1:], False
-    value = read_value(text)
+    value = read_value(text.replace(",", "") if _THOUSANDS.match(text) else text)
     if value is not None and value.is_literal:
         return value
     if strings and _PLAIN_STRING.match(text):
@@ -119,7 +119,7 @@ def number_at(text: str, at: int, end: int, *, in_range: bool = False) -> tuple[
     if (_NO_NUMBER_AFTER if not in_range else _NO_PART_AFTER).match(text, stop, end):
         return None
     unit = _UNIT_AFTER.match(text, stop, end)
-    written = _GROUPED.sub("", match[0]).replace("^", "**").replace("×", "*")
+    written = _GROUPED.sub("", match[0]).replace("^", "**").replace("×", "*").replace("\\", "")
     value = read_value(written)
     if value is None or value.kind != "number":
         return None
@@ -224,31 +224,3 @@ def _closes(rest: str) -> bool:
     return (
         not rest.strip() or rest.lstrip()[0] in ".,;(–—-*_" or bool(re.match(r"\s+(?:for|if|when|on|in|since)\b", rest))
     )
-
-
-_CHOICE = lazy_pattern(
-    r"\s*(?:(`{1,2})([^`\n]{1,60})\1|\"([^\"\n]{1,60})\"|'([^'\n]{1,60})'"
-    r"|\*\*([\w.-]{1,40})\*\*)(?:\s*\([^()\n]{1,80}\))?"
-)
-_BETWEEN = lazy_pattern(r"\s*(?:,\s*(?:and|or)\b|,|\bor\b|\band\b|\||/)\s*", re.IGNORECASE)
-
-
-def choices_at(text: str, at: int, end: int) -> tuple[Value, int] | None:
-    """Read a list of at least two quoted alternatives: ```a`, `b` or `c```, ``'x'|'y'``."""
-    found: list[str] = []
-    stop = last = at
-    while len(found) < 64:
-        match = _CHOICE.match(text, stop, end)
-        if match is None:
-            break
-        written = next((one for one in match.groups()[1:] if one is not None), "")
-        value = value_of_code(written) if written[0] in "\"'" or written[0].isdigit() else None
-        found.append(value.text if value is not None else written)
-        last = match.end()
-        between = _BETWEEN.match(text, last, end)
-        if between is None:
-            break
-        stop = between.end()
-    if len(found) < 2:
-        return None
-    return Value("list", json.dumps(found, ensure_ascii=False)), last

@@ -68,6 +68,9 @@ _OF_CLAUSE: tuple[tuple[Qualifier, re.Pattern[str]], ...] = (
                             r"(?:more|less|greater|lower|higher|larger|smaller|longer|shorter|bigger) "
                             r"than (?:the|its|this|that)|same as|equal to the|multiple of|relative to|per )\b", _I)),
 )  # fmt: skip
+_PLANNED = lazy_pattern(
+    r"\b(?:propose[ds]?|planned|in (?:the|a) future)\b|\bin (?:\w+ |v)?\d+\.\d\w*\b[^.;]{0,120}\bwill\b", _I
+)
 _LOCAL = lazy_pattern(
     r"\b(?:i|we|i've|we've|i'm|we're|they|he|she)\b(?: \w+){0,2}? (?:set|use[ds]?|using|had|have|run|raised?"
     r"|changed?|configured?|increased?|"
@@ -117,7 +120,7 @@ def qualifiers_of(text: str, sentence: tuple[int, int], at: int, end: int, *, ta
     found: list[Qualifier] = [
         name for name, pattern in _OF_SENTENCE if (talk or name != "proposal") and pattern.search(whole)
     ]
-    if not talk and re.search(r"\b(?:propose[ds]?|planned|in (?:the|a) future)\b", whole, _I):
+    if not talk and _PLANNED.search(whole):
         found.append("proposal")
     clause_start, clause_end = _clause(text, begin, stop, at, end)
     clause = text[clause_start:clause_end]

@@ -14,6 +14,7 @@ from nornweave.disagree.facts.documentation.entries import DocumentedEntry, anno
 from nornweave.disagree.facts.documentation.fields import read_field
 from nornweave.disagree.facts.documentation.layout import Cell, aligned_rows, read_table
 from nornweave.disagree.facts.documentation.naming import heading_name, heading_path, identifier_of
+from nornweave.disagree.facts.documentation.notations import notation_facts
 from nornweave.disagree.facts.documentation.page import Page, Subject
 from nornweave.disagree.facts.documentation.prose import prose_facts
 from nornweave.disagree.facts.documentation.tables import table_facts
@@ -115,6 +116,8 @@ class Reader:
             yield from self._entry(block)
         elif block.kind == "paragraph":
             yield from self._paragraph(block)
+        elif block.kind == "code":
+            yield from notation_facts(self.page, block.start, block.end, self.path)
 
     def _subject(self) -> Subject | None:
         return self.entries[-1][1] if self.entries else self.heading_subject

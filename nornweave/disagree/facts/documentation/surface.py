@@ -17,7 +17,7 @@ _MARKER = lazy_pattern(
 )
 _CLOSER = lazy_pattern(r"\*+/[ \t]*$|\"{3}|'{3}", re.MULTILINE)
 _TAGS = (
-    "a|abbr|b|big|blockquote|br|center|code|dd|details|div|dl|dt|em|font|h[1-6]|hr|i|img|kbd|li|ol|p|pre|samp|section|"
+    "a|abbr|b|big|blockquote|br|c|center|code|dd|details|div|dl|dt|em|font|h[1-6]|hr|i|img|kbd|li|ol|p|pre|samp|section|"
     "small|span|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|html|body|head|nav|main|article|"
     "script|style|link|meta|input|button|label|svg|path|g|footer|header|aside|figure|caption|col|colgroup"
 )
@@ -34,6 +34,8 @@ _REFERRING = lazy_pattern(
     r"(?<![\w`]):(?:py:|c:|cpp:|js:)?(?:attr|class|meth|func|mod|exc|obj):`(?=[A-Za-z])(?!(?:None|True|False)`)"
 )
 _JAVADOC = lazy_pattern(r"\{@(?:code|link|linkplain|literal|value)\s+([^{}\n]{1,200})\}")
+# ``<see cref="RetryOptions.Delay"/>`` of comments in C#.
+_SEE = lazy_pattern(r"<(?:see|seealso|paramref|typeparamref) (?:cref|name|langword)=\"(?:[A-Z]:)?([\w.]{1,120})\" ?/>")
 _RDOC = lazy_pattern(r"(?<![\w+])\+([A-Za-z_][\w:.?!]{1,60})\+(?![\w+])")
 _LINK = lazy_pattern(r"!?\[([^\[\]]{1,200})\](\([^()\s]{0,500}(?:\s\"[^\"\n]{0,200}\")?\)|\[[^\[\]\n]{0,100}\])")
 NEAR = 400
@@ -84,7 +86,7 @@ def _blanks(text: str) -> str:
 def _tag(match: re.Match[str]) -> str:
     """Blank a tag; code gets backticks, an entry and a heading the marks of Markdown."""
     closing, tag, width = match[1], match[2].lower(), len(match[0])
-    if tag in {"code", "tt", "kbd", "samp", "var"}:
+    if tag in {"c", "code", "tt", "kbd", "samp", "var"}:
         return ("`" + _blanks(match[0][1:])) if closing else (_blanks(match[0][:-1]) + "`")
     if tag == "li" and not closing:
         return "- " + _blanks(match[0][2:])
@@ -118,6 +120,7 @@ _Replacement = Callable[[re.Match[str]], str]
 _STEPS: tuple[tuple[str, re.Pattern[str], _Replacement], ...] = (
     ("<!--", _COMMENT, _blank),
     ("{@", _JAVADOC, _javadoc),
+    ('="', _SEE, _javadoc),
     ("</", _TAG, _tag),
     ("/>", _TAG, _tag),
     ("<br", _TAG, _tag),

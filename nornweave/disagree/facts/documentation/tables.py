@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from nornweave.core.types import Attribute, Fact
 from nornweave.disagree.facts.documentation.layout import Cell, columns_of
-from nornweave.disagree.facts.documentation.literals import choices_at, whole_value
+from nornweave.disagree.facts.documentation.literals import whole_value
 from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier, is_type
 from nornweave.disagree.facts.documentation.page import Page, Subject
 from nornweave.disagree.facts.documentation.prose import prose_facts
@@ -102,15 +102,7 @@ def _valued(attribute: Attribute, text: str) -> Iterator[tuple[Attribute, Value]
         yield attribute, value
 
 
-def _chosen(text: str) -> Iterator[tuple[Attribute, Value]]:
-    found = choices_at(text.strip(), 0, len(text.strip()))
-    if found is not None:
-        yield "choices", found[0]
-
-
 _READ = {
     "default": lambda text: _valued("default", text),
     "value": lambda text: _valued("value", text),
-    "type": _chosen,
-    "choices": _chosen,
 }
