@@ -17,10 +17,12 @@ from lab.conflicts import ablation
 from lab.conflicts import alarms as reading
 from lab.conflicts import planted as planting
 from lab.conflicts.fitting import Features, FittingCase, cross_validate, fit_cases
+from lab.conflicts.merged import LIST as MERGED
+from lab.conflicts.merged import corrections, look
 from lab.conflicts.pairs import OWN, Pair, judge, load_pairs, located, rows
 from lab.conflicts.printing import print_figures, print_outcome, print_reliability
 from lab.conflicts.repositories import LIST, repositories
-from lab.conflicts.shares import figures
+from lab.conflicts.shares import Share, figures
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, LocatedFact
 from nornweave.disagree.conflicts.decision import candidates
 from nornweave.disagree.conflicts.model import Model
@@ -175,6 +177,22 @@ def planted(
     summary = {name: share.as_json() for name, share in planting.summary(done)}
     cases = [{**asdict(one), "documented": {**asdict(one.documented), "taken": None}} for one in done]
     _write(numbers, {"seed": seed, "summary": summary, "lost": planting.reasons(done), "cases": cases})
+
+
+@app.command()
+def merged(
+    folder: Folder,
+    listed: Annotated[Path, typer.Option("--list", help="Corrections: repository, commit, path and line.")] = MERGED,
+) -> None:
+    """Undo corrections that other people merged, and count who notices."""
+    found = [one for one in (look(correction, folder) for correction in corrections(listed)) if one]
+    for name in ("by_diff", "by_scan", "by_number", "by_existence"):
+        print(f"{name}: {Share(sum(getattr(one, name) for one in found), len(found))}")  # noqa: T201
+    print(f"reported elsewhere by the diff: {sum(one.others for one in found)}")  # noqa: T201
+    for one in found:
+        said = one.correction
+        marks = " ".join(name for name in ("by_diff", "by_scan", "by_number", "by_existence") if getattr(one, name))
+        print(f"{said.repository} {said.commit[:10]} {said.path}:{said.line}  {marks or 'nobody'}")  # noqa: T201
 
 
 @app.command()

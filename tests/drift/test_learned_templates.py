@@ -52,7 +52,7 @@ FIELDS = {"flush_rows": 10, "retry_rounds": 7, "queue_slots": 31, "merge_width":
 
 
 def notation(values: dict[str, int]) -> str:
-    rows = "".join(f"[ {name}: <int> | default = {value} ]\n" for name, value in values.items())
+    rows = "".join(f"({name} int starts {value})\n" for name, value in values.items())
     return f"# Reference\n\n```\n{rows}```\n"
 
 
