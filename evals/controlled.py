@@ -8,6 +8,7 @@ from evals.matches import JudgedHits
 from evals.measures import measure
 from evals.results import ResultScope, SetResult
 from evals.runs import DOCUMENT_DEPTHS
+from evals.searching import PathSearcher
 from evals.targets import locate
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
@@ -33,7 +34,7 @@ def embeddings_off(engine: Engine, judged: JudgedSet, result: SetResult) -> tupl
     dense, memo = run.stage(STAGE) if run else None, agent.encoder()
     if dense is None or memo is None:
         return ()
-    target = locate(engine.as_seen_by(OPERATOR).answers, judged, (result.domain,), count_missing=result.missing_counted)
+    target = locate(PathSearcher(engine.path), judged, (result.domain,), count_missing=result.missing_counted)
     blind = agent.with_encoder(MeaninglessEncoder(memo.encoder))
     places, grades = {}, {}
     for query in target.queries[:MOST_QUERIES]:

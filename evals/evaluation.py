@@ -12,11 +12,11 @@ from evals.history import Baseline, HistorySubject, baseline, kept
 from evals.judgments import JudgedSet, JudgmentError
 from evals.results import ResultScope, SetResult
 from evals.runs import Progress, SetToRun, evaluate, evaluate_all
+from evals.searching import PathSearcher
 from evals.sets import USUAL_GENERATED, read_sets, sets_for_candidate, sets_of
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.agent import Agent
 from nornweave.config import EvaluationSettings, Settings
-from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import ConfirmationError, StoreError
 from nornweave.core.text import analyzer
 from nornweave.core.types import Domain
@@ -113,7 +113,7 @@ def evaluate_published(
         StoreError: the history cannot be written.
     """
     results = evaluate_all(
-        engine.as_seen_by(OPERATOR).answers, sets, scopes=scopes, count_missing=count_missing, progress=progress
+        PathSearcher(engine.path), sets, scopes=scopes, count_missing=count_missing, progress=progress
     )
     history = history_of(settings)
     recorded = (_recorded(history, engine, result, run_id) for result in results)
@@ -258,12 +258,12 @@ def _judged(
 
 
 def _judged_gone(published: Engine, results: Sequence[SetResult]) -> tuple[tuple[str, str], ...]:
-    answers = published.as_seen_by(OPERATOR).answers
+    searcher = PathSearcher(published.path)
     return tuple(
         (result.name, path)
         for result in results
         if result.missing
-        for path in sorted(answers.domain_of(result.missing))
+        for path in sorted(searcher.domain_of(result.missing))
     )
 
 
@@ -300,13 +300,13 @@ def _results(
     engine: Engine, domain: Domain, judged: Sequence[JudgedSet], progress: Progress | None
 ) -> tuple[tuple[SetResult, ...], tuple[str, ...]]:
     """Run sets in their own domain; what cannot be run costs the others nothing."""
-    answers = engine.as_seen_by(OPERATOR).answers
+    searcher = PathSearcher(engine.path)
     results: list[SetResult] = []
     problems: list[str] = []
     for judged_set in judged:
         try:
             results.append(
-                evaluate(answers, judged_set, domains=(domain,), scopes=(ResultScope.DOMAIN,), progress=progress)
+                evaluate(searcher, judged_set, domains=(domain,), scopes=(ResultScope.DOMAIN,), progress=progress)
             )
         except JudgmentError as error:
             problems.append(str(error))

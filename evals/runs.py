@@ -17,9 +17,9 @@ from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentError
 from evals.matches import JudgedHits
 from evals.measures import DEEPEST, Ranking, measure
 from evals.results import ITEMS, KindResult, QueryFailure, ResultScope, ScopeResult, SetResult, StageResult
+from evals.searching import Rankings
 from evals.targets import RunTarget, Searcher, locate
 from nornweave.ask.search.records import Citation, Filters
-from nornweave.ask.trace import Rankings
 from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.types import Domain, digest
 from nornweave.improve.records import LAST_STAGE

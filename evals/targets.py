@@ -1,7 +1,7 @@
 """Find a judged set in what is searched: the domain that it is about, and where its documents lie.
 
-What is searched comes in through ``Searcher``, which ``nornweave.ask.seen.answers.SeenAnswers`` satisfies; no
-storage is known here.
+What is searched comes in through ``Searcher``, which ``searching.py`` satisfies for an engine; no storage is
+known here.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentError
+from evals.searching import Rankings
 from nornweave.ask.search.question import View
 from nornweave.ask.search.records import Filters
-from nornweave.ask.trace import Rankings
 from nornweave.core.types import Domain
 
 
@@ -30,7 +30,7 @@ class Searcher(Protocol):
         depth: int,
         views: Mapping[Domain, View] = ...,
     ) -> Rankings:
-        """Return what every stage found, best first, by stage; see ``SeenAnswers.rankings``."""
+        """Return what every stage found, best first, by stage; see ``PathSearcher.rankings``."""
         ...
 
     def domain_of(self, paths: Collection[str]) -> Mapping[str, Domain]:

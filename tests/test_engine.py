@@ -12,10 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from questions import answers_of, query, question_of
+from questions import query, question_of
 from recall_workspace import configure, current_file, publish, write_workspace
 from waiting import WITHIN_S, until
 
+from evals.searching import PathSearcher
 from nornweave.ask.engine import DOMAIN_THREADS, Engine
 from nornweave.ask.search.records import AgentState
 from nornweave.config import RerankingSettings, Settings
@@ -179,9 +180,8 @@ def test_many_clients_get_what_one_gets(engine: Engine) -> None:
 
 
 def test_what_is_measured_is_what_is_served(engine: Engine) -> None:
-    answers = answers_of(engine)
     for text in QUERIES:
-        rankings = answers.rankings(text, domains=None, filters={}, depth=10)
+        rankings = PathSearcher(engine.path).rankings(text, domains=None, filters={}, depth=10)
         stages = rankings.stages
         served = query(engine, question_of(text))["items"]
         measured = [(one.source_path, one.char_range) for one in stages["fused"]]
@@ -195,19 +195,19 @@ def test_what_is_measured_is_what_is_served(engine: Engine) -> None:
 
 def test_rankings_of_nothing_published_are_an_error(tmp_path: Path) -> None:
     with Engine(write_workspace(tmp_path)) as engine, pytest.raises(StoreError, match="nornweave sync"):
-        answers_of(engine).rankings("payment", domains=None, filters={}, depth=10)
+        PathSearcher(engine.path).rankings("payment", domains=None, filters={}, depth=10)
 
 
 def test_documents_are_known_by_their_paths(engine: Engine, tmp_path: Path) -> None:
     paths = ["api.md", "src/payments/ledger.py", "ops.log", "storms.md", "nowhere.md"]
-    assert answers_of(engine).domain_of(paths) == {
+    assert PathSearcher(engine.path).domain_of(paths) == {
         "api.md": Domain.DOCUMENTATION,
         "src/payments/ledger.py": Domain.CODE,
         "ops.log": Domain.CONVERSATIONS,
         "storms.md": Domain.RESEARCH,
     }
     with Engine(write_workspace(tmp_path)) as unpublished:
-        assert answers_of(unpublished).domain_of(paths) == {}
+        assert PathSearcher(unpublished.path).domain_of(paths) == {}
 
 
 def test_an_encoder_that_is_not_there_leaves_three_sources(settings: Settings) -> None:

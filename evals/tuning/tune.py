@@ -21,6 +21,7 @@ from evals.judgments import JudgmentError, JudgmentOrigin
 from evals.measures import Ranking, measure
 from evals.results import ResultScope
 from evals.runs import Progress, SetToRun, rankings_of
+from evals.searching import PathSearcher
 from evals.targets import RunTarget, locate
 from evals.tuning.cases import TuningCase, cases_of, folds_of
 from evals.tuning.results import Change, TuningResult, refusal
@@ -28,7 +29,6 @@ from evals.tuning.search import ROUNDS, SearchResult, Values, search
 from nornweave.ask.engine import Engine
 from nornweave.ask.feedback.book import feedback_of
 from nornweave.ask.search.question import Question
-from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.config import PlanSettings, Settings
 from nornweave.config.tuned_plans import TunedPlan, plan_digest, plan_files
 from nornweave.core.access.viewer import OPERATOR
@@ -87,9 +87,9 @@ class Objective:
 
     def _ranking(self, plan: PlanSettings, case: TuningCase) -> Ranking:
         agents = {**self.engine.agents, self.domain: self.engine.agents[self.domain].with_plan(plan)}
-        answers = SeenAnswers(replace(self.engine.path, agents=agents), OPERATOR)
+        searcher = PathSearcher(replace(self.engine.path, agents=agents))
         try:
-            ranked = rankings_of(answers, case.target, case.query, self.scope, case.hits)
+            ranked = rankings_of(searcher, case.target, case.query, self.scope, case.hits)
         except QueryError:
             return ()
         stage = "merged" if self.scope is ResultScope.DOMAIN else "fused"
@@ -126,7 +126,7 @@ def tune(
         StoreError: a domain cannot be searched.
     """
     started = time.monotonic()
-    targets = [locate(engine.as_seen_by(OPERATOR).answers, each.judged, each.domains) for each in judged_sets]
+    targets = [locate(PathSearcher(engine.path), each.judged, each.domains) for each in judged_sets]
     cases, notes = _chosen(targets, domain)
     _check_agent(engine, domain)
     generation = _generations(engine)

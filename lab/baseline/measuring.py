@@ -17,6 +17,7 @@ from evals.judged_files import read_judgments
 from evals.judgments import JudgedSet
 from evals.results import ScopeResult
 from evals.runs import Progress, SetToRun, evaluate_all
+from evals.searching import PathSearcher
 from lab import duplicates
 from lab.bench.fusing import SOURCES, asked, judged_sources, server, synced
 from lab.conflicts.pairs import judge, load_pairs, rows
@@ -74,7 +75,7 @@ def shared_corpus(shared: Path) -> JudgedCorpus:
 
 def rankings(engine: Engine, sets: Sequence[JudgedSet], progress: Progress | None = None) -> Rows:
     """Run judged sets in their own domain, with and without filters, and over all: the figures of what is served."""
-    results = evaluate_all(engine.as_seen_by(OPERATOR).answers, [SetToRun(one) for one in sets], progress=progress)
+    results = evaluate_all(PathSearcher(engine.path), [SetToRun(one) for one in sets], progress=progress)
     return {
         f"{one.name}, {run.scope.value}": {"queries": one.measured, "failed": len(run.failures), **_means(run)}
         for one in results

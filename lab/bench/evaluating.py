@@ -11,10 +11,10 @@ from rich.table import Table
 from evals.judged_files import read_judgments
 from evals.results import ResultScope
 from evals.runs import evaluate
+from evals.searching import PathSearcher
 from lab.bench.fusing import SOURCES, workspace
 from nornweave.ask.engine import Engine
 from nornweave.connect.connectors import load_settings
-from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain
 
 SET = "code-cosqa"
@@ -37,7 +37,7 @@ def print_evaluating(shared: Path, work: Path) -> None:
                 seconds, p50 = [], 0.0
                 for _ in range(TIMES):
                     started = time.perf_counter()
-                    result = evaluate(engine.as_seen_by(OPERATOR).answers, judged, domains=[Domain.CODE], scopes=scopes)
+                    result = evaluate(PathSearcher(engine.path), judged, domains=[Domain.CODE], scopes=scopes)
                     seconds.append(f"{time.perf_counter() - started:.1f}")
                     p50 = result.scopes[0].p50_ms or 0.0
                 names = ("code alone" if served else "four domains", scopes[0].value, str(result.measured))

@@ -12,6 +12,7 @@ from rich.table import Table
 from evals.judged_files import read_judgments
 from evals.matches import JudgedHits
 from evals.measures import Metric, measure
+from evals.searching import PathSearcher
 from evals.targets import RunTarget, locate
 from lab.bench.fusing import SOURCES, workspace
 from nornweave.ask.engine import Engine
@@ -73,7 +74,7 @@ def print_ranking(shared: Path, work: Path, rows: Mapping[str, FusionSettings] =
     figures: dict[str, dict[str, str]] = {name: {} for name in ("merged by score, not fused", *rows)}
     with Engine(load_settings(config)) as engine:
         for name in SOURCES:
-            target = locate(engine.as_seen_by(OPERATOR).answers, read_judgments(shared / name))
+            target = locate(PathSearcher(engine.path), read_judgments(shared / name))
             asked = _recalled(engine, target)
             table.add_column(f"{name} ({len(asked)})")
             figures["merged by score, not fused"][name] = _figure(target, asked, None)

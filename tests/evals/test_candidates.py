@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from questions import answers_of
 
 from evals.evaluation import GenerationReport, configured_sets, evaluate_candidate, evaluate_published
 from evals.judgments import JudgmentError
 from evals.results import ResultScope
 from evals.runs import SetToRun, evaluate_all
+from evals.searching import PathSearcher
 from evals.sets import read_sets
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.query import read_query
@@ -328,7 +328,7 @@ def test_a_mistake_in_the_last_set_is_found_before_the_first_one_runs(folder: Pa
     with Engine(workspace(folder), [DOCS], watch=False) as engine:
         sets = [SetToRun(one) for one in read_sets([folder / "golden", folder / "other"])]
         with pytest.raises(JudgmentError, match="'other'"):
-            evaluate_all(answers_of(engine), sets, progress=lambda step, done, total: shown.append(step))
+            evaluate_all(PathSearcher(engine.path), sets, progress=lambda step, done, total: shown.append(step))
         assert shown == []
         with pytest.raises(JudgmentError, match="no judged set to run"):
-            evaluate_all(answers_of(engine), [])
+            evaluate_all(PathSearcher(engine.path), [])

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from questions import answers_of
 from tuning_workspace import DEAF, GOOD, PAGES, page, path_of, publish, questions, write_workspace
 
 from evals.judgments import HiddenText, JudgedQuery, JudgedSet, Judgment, JudgmentError, JudgmentOrigin
 from evals.results import ResultScope
 from evals.runs import SetToRun, evaluate
+from evals.searching import PathSearcher
 from evals.targets import locate
 from evals.tuning.cases import TuningCase, cases_of
 from evals.tuning.results import TuningResult, as_markdown
@@ -84,9 +84,9 @@ def objective_of(
 def test_the_objective_is_what_evaluations_measure(settings: Settings) -> None:
     judged = questions("docs")
     with serving(settings) as engine:
-        cases = cases_of([locate(answers_of(engine), judged)])
+        cases = cases_of([locate(PathSearcher(engine.path), judged)])
         values = objective_of(engine, cases, engine.agents[DOCS].settings.plan)
-        stage = evaluate(answers_of(engine), judged, scopes=[ResultScope.DOMAIN]).scopes[0].stage("merged")
+        stage = evaluate(PathSearcher(engine.path), judged, scopes=[ResultScope.DOMAIN]).scopes[0].stage("merged")
     assert stage is not None
     assert 0.05 < values.mean() < 0.95
     assert list(values) == [
@@ -103,7 +103,8 @@ def test_what_a_query_was_taken_from_is_hidden(settings: Settings) -> None:
     plan = PlanSettings.model_validate(GOOD)
     with serving(settings) as engine:
         seen, unseen = (
-            cases_of([locate(answers_of(engine), replace(judged, queries=one))]) for one in (judged.queries, queries)
+            cases_of([locate(PathSearcher(engine.path), replace(judged, queries=one))])
+            for one in (judged.queries, queries)
         )
         assert objective_of(engine, seen, plan).mean() == 1
         assert objective_of(engine, unseen, plan).mean() < 0.6
@@ -120,7 +121,9 @@ def test_a_refused_query_counts_nothing_and_a_missing_generation_is_an_error(
     blank = replace(judged.queries[1], text="  ")
     plan = PlanSettings.model_validate(GOOD)
     with serving(settings) as engine:
-        cases = cases_of([locate(answers_of(engine), replace(judged, queries=(wrong, blank, judged.queries[2])))])
+        cases = cases_of(
+            [locate(PathSearcher(engine.path), replace(judged, queries=(wrong, blank, judged.queries[2])))]
+        )
         assert list(objective_of(engine, cases, plan)) == [0, 0, 1]
         assert list(objective_of(engine, cases, plan, ResultScope.EVERYWHERE))[1:] == [0, 1]
     with serving(write_workspace(tmp_path, GOOD)) as empty, pytest.raises(StoreError, match="nothing is published"):
@@ -165,7 +168,7 @@ def test_nothing_is_written_before_it_is_kept_and_then_it_answers_with_its_evide
     assert "documentation gen-" in evidence["generation"]
     judged = questions("docs")
     with serving(settings) as engine:
-        answer = evaluate(answers_of(engine), judged, scopes=[ResultScope.DOMAIN]).scopes[0].stage("merged")
+        answer = evaluate(PathSearcher(engine.path), judged, scopes=[ResultScope.DOMAIN]).scopes[0].stage("merged")
     assert answer is not None
     assert answer.metrics["Recall@10"].mean > 0.9
     assert files.back() is None
@@ -228,7 +231,7 @@ def test_sets_of_one_name_are_told_apart_and_those_of_all_domains_only_guard(set
     docs, papers = questions("docs", name="generated"), questions("papers", name="generated")
     both = replace(questions("docs", name="both"), across_domains=True)
     with serving(settings) as engine:
-        cases = cases_of([locate(answers_of(engine), one) for one in (docs, papers, both)])
+        cases = cases_of([locate(PathSearcher(engine.path), one) for one in (docs, papers, both)])
         assert len({one.id for one in cases}) == 3 * PAGES
         assert {one.judged for one in cases} == {"documentation/generated", "research/generated", "all domains/both"}
         result = tune(engine, DOCS, anywhere(docs, papers, both), rounds=0)

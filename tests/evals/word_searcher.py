@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from evals.searching import Rankings
 from nornweave.ask.search.question import View
 from nornweave.ask.search.records import Citation, Filters
-from nornweave.ask.trace import Rankings
 from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.types import Domain
 

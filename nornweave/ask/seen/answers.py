@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -17,16 +17,15 @@ from nornweave.ask.query_path import QueryPath
 from nornweave.ask.route.router import choose_agents
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.fan_out import Recaller, recall_everywhere
-from nornweave.ask.search.question import NO_VIEWS, Question, View
-from nornweave.ask.search.records import Filters, RecallResponse
+from nornweave.ask.search.question import Question
+from nornweave.ask.search.records import RecallResponse
 from nornweave.ask.seen.agents import check_own
-from nornweave.ask.trace import Rankings, trace
 from nornweave.ask.views.answer import FusionResult, answer_document
 from nornweave.ask.views.why import WhyDocument, why_document
 from nornweave.ask.why import SoughtPlace, numbers_of, place_in, why
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import GenerationNotKeptError, StoreError
-from nornweave.core.types import Domain, present
+from nornweave.core.types import Domain
 from nornweave.disagree.conflicts.origins import NO_ORIGINS
 from nornweave.index.moves import AsOf
 
@@ -144,50 +143,6 @@ class SeenAnswers:
         chosen = choose_agents(question, self._path.agents, self._path.settings.fusion.fusion_max_sources)
         responses, _ = recall_everywhere(question, chosen, self._path.lanes)
         return tuple(responses.values())
-
-    def rankings(
-        self,
-        text: str,
-        *,
-        domains: Sequence[Domain] | None,
-        filters: Mapping[Domain, Filters],
-        depth: int,
-        views: Mapping[Domain, View] = NO_VIEWS,
-    ) -> Rankings:
-        """Return what every stage ranked over the domains asked, and the answer as it is served; see ``answer.trace``.
-
-        Args:
-            text: the query.
-            domains: which are asked; ``None`` leaves it to the system.
-            filters: by domain.
-            depth: items wanted of each stage.
-            views: by domain what is searched instead of its generation.
-
-        Raises:
-            QueryError: the query or its filters are wrong.
-            StoreError: what was published cannot be read.
-        """
-        question = Question(
-            text=text,
-            now=present(),
-            domains=None if domains is None else tuple(domains),
-            viewer=self._viewer,
-            top_k=depth,
-            filters=filters,
-            trace=True,
-            views=views,
-        )
-        return trace(question, self._path.agents, self._path.lanes, self._path.fusion)
-
-    def domain_of(self, paths: Collection[str]) -> Mapping[str, Domain]:
-        """Return the domain that holds each document, by its path in its source; unknown paths are left out."""
-        domains: dict[str, Domain] = {}
-        for domain, agent in self._path.agents.items():
-            try:
-                domains |= dict.fromkeys(set(paths).intersection(agent.paths(self._viewer)), domain)
-            except StoreError as error:
-                log.warning("%s: %s", domain.value, error)
-        return domains
 
     def _then(self, question: Question, as_of: AsOf) -> Question:
         """Return a question with the time that it is asked as of: recency is counted from then."""
