@@ -35,7 +35,7 @@ def embeddings_off(engine: Engine, judged: JudgedSet, result: SetResult) -> tupl
     if dense is None or memo is None:
         return ()
     target = locate(PathSearcher(engine.path), judged, (result.domain,), count_missing=result.missing_counted)
-    blind = agent.with_encoder(MeaninglessEncoder(memo.encoder))
+    blind = agent.altered(encoder=MeaninglessEncoder(memo.encoder))
     places, grades = {}, {}
     for query in target.queries[:MOST_QUERIES]:
         relevant = target.relevant[query.id]

@@ -9,7 +9,7 @@ from typing import Any
 
 from api.pages.citations import age_of
 from api.pages.question_form import SEVERAL, Declared, QuestionForm
-from nornweave.ask.search.filter_options import RANGE_ENDS
+from nornweave.ask.search.filters import RANGE_ENDS
 from nornweave.ask.seen.agents import SeenAgent
 
 _LABELS = {

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from api.pages.addresses import ask_address
 from api.query_body import QueryBody
-from nornweave.ask.search.filter_options import RANGE_ENDS, plain_value
+from nornweave.ask.search.filters import RANGE_ENDS, plain_value
 from nornweave.core.errors import QueryError
 
 TOP_K = 10

@@ -86,7 +86,7 @@ class Objective:
         return {plan: self._values(of_plan) for plan, of_plan in rankings.items()}
 
     def _ranking(self, plan: PlanSettings, case: TuningCase) -> Ranking:
-        agents = {**self.engine.agents, self.domain: self.engine.agents[self.domain].with_plan(plan)}
+        agents = {**self.engine.agents, self.domain: self.engine.agents[self.domain].altered(plan=plan)}
         searcher = PathSearcher(replace(self.engine.path, agents=agents))
         try:
             ranked = rankings_of(searcher, case.target, case.query, self.scope, case.hits)

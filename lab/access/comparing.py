@@ -56,7 +56,7 @@ class Indexes:
             text=text, now=NOW, viewer=viewer, top_k=30, explain=True, trace=True, filters={DOMAIN: filters or {}}
         )
         given, expected = (
-            _comparable((agent.with_plan(plan) if plan else agent).recall(one))
+            _comparable((agent.altered(plan=plan) if plan else agent).recall(one))
             for agent, one in (
                 (self.whole, question),
                 (self.alone(viewer), replace(question, viewer=OPERATOR)),

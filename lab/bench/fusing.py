@@ -23,9 +23,8 @@ from rich.table import Table
 
 from lab.bench.corpora import messages_corpus
 from nornweave.ask.engine import Engine
-from nornweave.ask.fuse.pipeline import fuse
+from nornweave.ask.fuse.pipeline import Stopwatch, fuse
 from nornweave.ask.fuse.records import Recalled
-from nornweave.ask.fuse.stopwatch import Stopwatch
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallResponse
 from nornweave.config.fusion import FusionSettings
@@ -109,7 +108,9 @@ def _stages(config: Path, texts: Sequence[str]) -> Table:
     with Engine(load_settings(config)) as engine:
         for text in texts[:_STAGED]:
             question = Question(text=text, now=present(), viewer=OPERATOR, top_k=10)
-            questions["80"].append((question, _recalled(engine.as_seen_by(OPERATOR).answers.recall(question))))
+            questions["80"].append(
+                (question, _recalled(engine.as_seen_by(OPERATOR).answers.answer(question).recalled.responses))
+            )
         for text in texts[: _STAGED // 4]:
             question = Question(text=text, now=present(), viewer=OPERATOR)
             questions["1,000"].append((question, _recalled(_many(engine, texts, text))))
@@ -145,9 +146,8 @@ def _many(engine: Engine, texts: Sequence[str], first: str) -> tuple[RecallRespo
     for text in (*texts[start:], *texts[:start]):
         if all(len(found) >= 250 for found in items.values()):
             break
-        for response in engine.as_seen_by(OPERATOR).answers.recall(
-            Question(text=text, now=present(), viewer=OPERATOR, top_k=90)
-        ):
+        question = Question(text=text, now=present(), viewer=OPERATOR, top_k=90)
+        for response in engine.as_seen_by(OPERATOR).answers.answer(question).recalled.responses:
             domain = Domain(response.domain_id)
             answered[domain] = response
             items[domain].update({item.chunk_id: item for item in response.items})

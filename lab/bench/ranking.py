@@ -90,7 +90,10 @@ def _recalled(engine: Engine, target: RunTarget) -> list[_Asked]:
     asked = []
     for query in target.queries[::step]:
         question = Question(text=query.text, now=present(), viewer=OPERATOR)
-        responses = {Domain(one.domain_id): one for one in engine.as_seen_by(OPERATOR).answers.recall(question)}
+        responses = {
+            Domain(one.domain_id): one
+            for one in engine.as_seen_by(OPERATOR).answers.answer(question).recalled.responses
+        }
         asked.append(_Asked(query.id, question, responses))
     return asked
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -30,7 +31,6 @@ from nornweave.ask.seen.documents import SeenDocuments
 from nornweave.ask.seen.ledger import SeenLedger
 from nornweave.ask.seen.quality import SeenQuality
 from nornweave.ask.seen.texts import SeenTexts
-from nornweave.ask.watching import Watch
 from nornweave.config import Settings
 from nornweave.config.fusion import FusionSettings
 from nornweave.config.tuned_plans import plan_in_force
@@ -47,6 +47,10 @@ log = logging.getLogger(__name__)
 SOURCE_THREADS = 16
 # That many questions are searched for at a time: eight clients get a third more answers than with a thread for each.
 SHARED_THREADS = 2
+# How often the pointers are looked at: a publication answers within this many seconds.
+REFRESH_S = 0.5
+Steps = Callable[[], Iterable[tuple[str, Callable[[], None]]]]
+"""Returns what is looked at in one round: name and work."""
 NO_CANDIDATES: Mapping[Domain, GenerationId] = MappingProxyType({})
 
 
@@ -138,12 +142,7 @@ class Engine:
         )
 
     def start(self, *, wait: bool = True, watch: bool = True) -> None:
-        """Load models and generations, all domains at once.
-
-        Args:
-            wait: return when everything is loaded; otherwise at once.
-            watch: swap to new generations as they are published.
-        """
+        """Load models and generations, all domains at once."""
         # A matrix product is bound by memory: more threads of one query only get in the way of the next.
         self._limits.enter_context(threadpool_limits(1, user_api="blas"))
         # Not threads to be joined: to Python 3.11 one has ended when Ctrl-C comes while it is joined (bpo-45274), and a
@@ -231,3 +230,39 @@ class Engine:
 def _log_failure(loading: Future[None]) -> None:
     if error := loading.exception():
         log.error("a domain could not be loaded", exc_info=error)
+
+
+class Watch:
+    """Runs steps in rounds. A failure is logged once until it is over: a thread that ends would never be replaced."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._stopping = threading.Event()
+        self._problems: dict[str, str] = {}
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread = threading.Thread(target=self._run, name="watch-generations", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End after the step that is under way."""
+        self._stopping.set()
+        if self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(REFRESH_S):
+            for name, step in self._steps():
+                self._try(name, step)
+
+    def _try(self, name: str, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Exception as error:  # no file descriptors left, as a rule
+            if self._problems.get(name) != str(error):
+                log.exception("%s: what was published cannot be looked at; it is tried again", name)
+            self._problems[name] = str(error)
+        else:
+            self._problems.pop(name, None)

@@ -12,9 +12,8 @@ from nornweave.ask.answer.extract import extract
 from nornweave.ask.answer.synthesis.prompt import Evidence
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 from nornweave.ask.fuse.answerable import judge
-from nornweave.ask.fuse.pipeline import fuse
+from nornweave.ask.fuse.pipeline import Stopwatch, fuse
 from nornweave.ask.fuse.records import Answer, Recalled, Synthesis
-from nornweave.ask.fuse.stopwatch import Stopwatch
 from nornweave.ask.route.router import choose_agents, combine_signals, domain_signals
 from nornweave.ask.search.fan_out import Recaller, one_a_domain, recall_everywhere, with_elsewhere
 from nornweave.ask.search.lanes import Lanes, P
@@ -36,15 +35,6 @@ def answer(
     elsewhere: Sequence[Recaller] = (),
 ) -> Answer:
     """Answer a question from everything that can be asked.
-
-    Args:
-        question: what is asked.
-        agents: those that can be asked.
-        lanes: where agents work.
-        settings: of fusion.
-        synthesizer: writes the answer where one is asked for.
-        origins: who wrote lines that contradict each other.
-        elsewhere: agents on other machines that may be asked for the viewer.
 
     Returns:
         The answer; a domain that could not be searched is a coverage gap.
@@ -72,15 +62,7 @@ def answer_from(
     origins: Origins = NO_ORIGINS,
     clock: Stopwatch | None = None,
 ) -> Answer:
-    """Make one answer to a question out of what agents answered; nothing is searched.
-
-    Args:
-        question, recalled: what the agents answered, and their answers.
-        settings: of fusion.
-        synthesizer: writes the answer where one is asked for.
-        origins: who wrote lines that contradict each other.
-        clock: has run since the question came; a new one unless given.
-    """
+    """Make one answer to a question out of what agents answered; nothing is searched."""
     clock = clock or Stopwatch()
     fused = fuse(question, recalled, settings, origins=origins, clock=clock)
     with clock.step("budget"):

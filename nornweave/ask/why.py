@@ -97,12 +97,6 @@ def why(
 ) -> Why:
     """Explain why a place is not in the answer to a question.
 
-    Args:
-        question: that was asked; it is asked again.
-        place: that was expected.
-        ask: answers questions.
-        candidate_of: returns where the domain of the place ranks it, ``None`` if no retriever found it.
-
     Raises:
         QueryError: the question asks for something that cannot be.
     """

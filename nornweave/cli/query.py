@@ -70,7 +70,7 @@ def query(
 ) -> None:
     """Search the published generations and fuse what they find into one answer."""
     from nornweave.ask.engine import Engine
-    from nornweave.ask.search.filter_options import parse_filter_options
+    from nornweave.ask.search.filters import parse_filter_options
 
     settings = settings_of(context)
     read_filters = parse_filter_options(filters or [], {name: settings.domains[name].filters for name in Domain})
@@ -128,7 +128,7 @@ def why(
 ) -> None:
     """Say why a document is not in the answer to a question, by what margin, and what would lift it."""
     from nornweave.ask.engine import Engine
-    from nornweave.ask.search.filter_options import parse_filter_options
+    from nornweave.ask.search.filters import parse_filter_options
     from nornweave.ask.why import read_place
 
     settings = settings_of(context)

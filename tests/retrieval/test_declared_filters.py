@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from postgres_server import PostgresServer, postgres_server
 from recall_workspace import NO_MODELS, agent_of, opened, publish
 
-from nornweave.ask.search.filter_options import parse_filter_options
-from nornweave.ask.search.filters import read_filters
+from nornweave.ask.search.filters import parse_filter_options, read_filters
 from nornweave.ask.search.question import Question
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings

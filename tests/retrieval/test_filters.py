@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import sync
 
-from nornweave.ask.search.filter_options import parse_filter_options
-from nornweave.ask.search.filters import read_filters
+from nornweave.ask.search.filters import parse_filter_options, read_filters
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings, open_source
 from nornweave.core.errors import QueryError

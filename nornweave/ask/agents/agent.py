@@ -69,17 +69,7 @@ class RemoteAgent:
         wait_s: float,
         rng: random.Random | None = None,
     ) -> None:
-        """Store the parts.
-
-        Args:
-            agent_id: the name that answers and coverage gaps carry.
-            domain: that it answers for.
-            filters: of the domain, as they are configured here.
-            transport: sends what it is asked.
-            has_access: whether viewers are told apart.
-            wait_s: a question waits at most so long.
-            rng: chooses between addresses.
-        """
+        """Store the parts."""
         self.agent_id = agent_id
         self.domain = domain
         self.addresses: tuple[AgentAddress, ...] = ()
@@ -126,11 +116,7 @@ class RemoteAgent:
         return self._latencies.p95_s
 
     def conditions(self, filters: Filters) -> tuple[Condition, ...]:
-        """Read filters as the domain's are read here.
-
-        Raises:
-            QueryError: a filter is not declared, or its value is wrong.
-        """
+        """Read filters as the domain's are read here; raises ``QueryError`` as ``read_filters``."""
         return read_filters(self._filters, filters, f"filters.{self.domain.value}")
 
     def recall(self, question: Question) -> RecallResponse:

@@ -139,6 +139,7 @@ select domain_id
 from registrations
 where agent_id = :agent_id and domain_id <> :domain_id and url <> :url and expires_at > :now
 """
+_KNOWN = "select 1 from registrations where agent_id = :agent_id and url = :url"
 _HELD = "select token from registrations where agent_id = :agent_id and token is not null limit 1"
 _HOLD = "update registrations set token = :token where agent_id = :agent_id"
 _COUNT = "select count(*) from registrations where not (agent_id = :agent_id and url = :url)"
@@ -193,9 +194,7 @@ class Registry:
             connection.execute(_FORGET, {"before": now - REMEMBERED_S})
             held = self._check_token(connection, agent_id, by)
             self._check_room(connection, values)
-            known = connection.execute(
-                "select 1 from registrations where agent_id = :agent_id and url = :url", values
-            ).fetchone()
+            known = connection.execute(_KNOWN, values).fetchone()
             connection.execute(_PUT, values)
             made = None if held or by.secret else secrets.token_urlsafe(32)
             secret = made or by.secret

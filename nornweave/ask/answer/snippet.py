@@ -59,12 +59,6 @@ def shorten(text: str, query_terms: Sequence[str], max_characters: int, *, is_co
     in the block that it opens. The first sentence (the signature of code) stays as context. What room is left goes to
     units that touch those, the earliest first.
 
-    Args:
-        text: what is too long.
-        query_terms: as ``analysis.query_terms`` gives them; function words are passed over.
-        max_characters: never exceeded.
-        is_code: units are lines, and a mark stands on a line of its own.
-
     Returns:
         ``text`` itself if it fits; otherwise whole units in their order, each gap marked once. The mark alone, or
         nothing, where not even one word fits.

@@ -29,10 +29,6 @@ class StreamedAnswer:
     def write(self, on_text: Callable[[str], None], *, timeout_ms: int | None = None) -> Future[Synthesis]:
         """Let a model begin to write the text, and return at once.
 
-        Args:
-            on_text: takes the pieces, as ``Synthesizer.start`` describes it.
-            timeout_ms: in which the text is needed; ``None`` if only the settings limit it.
-
         Returns:
             How it went; cancelling it ends the model's call.
         """

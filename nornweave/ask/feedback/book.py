@@ -109,12 +109,6 @@ class FeedbackBook:
     def add(self, query_id: str, chunk_id: str, useful: bool, *, asker: str = "") -> FeedbackDocument | None:
         """Store what a user says of one item of one answer; the last word counts. On disk when this returns.
 
-        Args:
-            query_id: of the answer.
-            chunk_id: of the item.
-            useful: what is said.
-            asker: the name of who says it, who must have asked.
-
         Returns:
             What is stored; ``None`` when no such answer to ``asker`` is remembered.
 

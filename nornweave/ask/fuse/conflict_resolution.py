@@ -1,7 +1,7 @@
-"""Stage 4: settle the contradictions between domains by a strategy.
+"""Stage 4: find the items that contradict each other, by the facts that they state, and settle that by a strategy.
 
-``conflict_detection.py`` finds them. Every resolution carries a reason for readers, and only a contradiction that is
-nearly certain demotes an item.
+What contradicts what is decided by ``nornweave.disagree.conflicts``, for queries, the ledger and ``nornweave drift``.
+Every resolution has a reason for readers, and only a contradiction that is nearly certain demotes an item.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from nornweave.ask.fuse.authority import QueryType, authority_order
-from nornweave.ask.fuse.conflict_detection import find_disagreements
 from nornweave.ask.fuse.records import (
     ConflictRecord,
     ConflictSide,
@@ -24,7 +23,8 @@ from nornweave.ask.fuse.records import (
 )
 from nornweave.ask.search.question import ConflictStrategy
 from nornweave.core.types import Fact, Origin, aware
-from nornweave.disagree.conflicts import DEMOTE_FROM
+from nornweave.disagree.conflicts import DEMOTE_FROM, POSSIBLE_FROM, FactConflict, LocatedFact, find_conflicts
+from nornweave.disagree.conflicts.detectors import detector_of
 from nornweave.disagree.conflicts.origins import NO_ORIGINS, Origins, key_of
 
 # The files of a fresh clone are written within a minute: such an order says nothing about what is newer.
@@ -94,10 +94,7 @@ class _Group:
 def resolve_conflicts(items: Sequence[FusedItem], rules: ConflictRules, origins: Origins = NO_ORIGINS) -> ResolvedItems:
     """Find the items that contradict each other and settle each conflict.
 
-    Args:
-        items: of stage 3.
-        rules: how conflicts are settled.
-        origins: who wrote which line when; recency compares lines where those of all sides are known, else documents.
+    Recency compares when lines were written where that is known of all sides, else documents.
 
     Returns:
         The items in their order and one record a conflict, the most confident disagreement first. An item that loses
@@ -284,3 +281,52 @@ def _day(moment: datetime) -> str:
 
 def _hours(span: timedelta) -> str:
     return f"{span.total_seconds() / 3600:g} h" if span >= timedelta(hours=1) else "a minute"
+
+
+def find_disagreements(
+    items: Sequence[FusedItem], *, min_confidence: float = POSSIBLE_FROM
+) -> tuple[Disagreement, ...]:
+    """Return the pairs of items that contradict each other.
+
+    Returns:
+        At most one per pair, the most confident one; by ``first``, then ``second``.
+    """
+    located = [fact for place, fused in enumerate(items) for fact in _located(place, fused)]
+    best: dict[tuple[int, int], Disagreement] = {}
+    for conflict in find_conflicts(located, min_confidence=min_confidence):
+        pair = _disagreement(conflict)
+        if pair.first != pair.second:
+            best.setdefault((pair.first, pair.second), pair)
+    return tuple(best[pair] for pair in sorted(best))
+
+
+def _located(place: int, fused: FusedItem) -> list[LocatedFact]:
+    citation = fused.citation
+    return [
+        LocatedFact(
+            fact=fact,
+            domain=fused.domain,
+            source_id=citation.source_id,
+            path=citation.source_path,
+            section=citation.section,
+            title=citation.title,
+            updated_at=citation.timestamp,
+            revision=citation.revision,
+            chunk_id=str(place),
+        )
+        for fact in fused.facts
+    ]
+
+
+def _disagreement(conflict: FactConflict) -> Disagreement:
+    sides = sorted((conflict.first, conflict.second), key=lambda side: int(side.chunk_id))
+    return Disagreement(
+        first=int(sides[0].chunk_id),
+        second=int(sides[1].chunk_id),
+        detector=detector_of(conflict),
+        entity=conflict.name,
+        attribute="http_status" if conflict.attribute == "status" else conflict.attribute,
+        facts=(sides[0].fact, sides[1].fact),
+        explanation=conflict.explanation,
+        confidence=conflict.confidence,
+    )

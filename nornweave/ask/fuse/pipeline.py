@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import MappingProxyType
+
 from nornweave.ask.fuse.authority import query_type
 from nornweave.ask.fuse.collect import collect, normalize, scale_of
 from nornweave.ask.fuse.conflict_resolution import ConflictRules, resolve_conflicts
 from nornweave.ask.fuse.deduplication.merge import deduplicate
 from nornweave.ask.fuse.rank import rank
 from nornweave.ask.fuse.records import Fused, Recalled, Scale
-from nornweave.ask.fuse.stopwatch import Stopwatch
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.config.fusion import FusionSettings
+from nornweave.core.tracing import span
 from nornweave.disagree.conflicts.origins import Origins
+
+
+class Stopwatch:
+    """Times steps by name; it runs from its making on."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self._milliseconds: dict[str, float] = {}
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Note how long a block took; one that fails has no time."""
+        started = time.perf_counter()
+        with span(f"nornweave.{name}"):
+            yield
+        self._milliseconds[name] = round((time.perf_counter() - started) * 1000, 3)
+
+    @property
+    def milliseconds(self) -> MappingProxyType[str, float]:
+        """Return the time of each step so far."""
+        return MappingProxyType(dict(self._milliseconds))
+
+    @property
+    def total_ms(self) -> float:
+        """Return the time since it was made."""
+        return (time.perf_counter() - self._started) * 1000
 
 
 def fuse(
     question: Question, recalled: Recalled, settings: FusionSettings, *, origins: Origins, clock: Stopwatch
 ) -> Fused:
     """Collect, normalise, deduplicate, resolve conflicts, rank.
-
-    Args:
-        question: its text, its strategy for conflicts and its moment count.
-        recalled: what is fused.
-        settings: of fusion.
-        origins: who wrote the lines that contradict each other, as far as the ledger knows.
-        clock: times each stage.
 
     Returns:
         Every item that was neither merged into another nor dropped, best first; all conflicts; what was merged.

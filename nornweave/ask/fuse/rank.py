@@ -37,13 +37,6 @@ def rank(
     Signals, each in [0, 1]: the relevance; 1 for an item that another domain corroborates; recency
     ``exp(−days / 90)`` of the source, 0 for an unknown time; the router's signal for the domain; ``length_signal``.
 
-    Args:
-        items: of stage 4.
-        conflicts: between them; an item names the first that it takes part in.
-        weights: of the signals.
-        domain_signals: domain → relevance in [0, 1]; 0.5 for one that is missing.
-        now: what recency is counted from; a source of the future counts as new.
-
     Returns:
         Every item once, best first. Scores within 1e-6 of each other are ties, which go to agents whose scores compare,
         then by the agent's own score, the more recent source, the domain's name, the chunk id.

@@ -112,11 +112,6 @@ def choose_domains(
     (``FUSION_MAX_SOURCES``). Left out are domains that are 0.65 or more behind the first; among the signals of
     ``domain_signals`` these are the ones of which a query that names another domain shows no sign.
 
-    Args:
-        signals: from ``domain_signals``, before anything is searched; a domain that is missing counts as 0.5.
-        allowed: ``None`` are all.
-        max_sources: 1 or more.
-
     Raises:
         ValueError: ``max_sources`` is below 1.
     """

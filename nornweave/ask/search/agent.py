@@ -10,14 +10,13 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from nornweave.ask.search import agent_report
-from nornweave.ask.search.expanded_search import candidate_among, search_expanded
 from nornweave.ask.search.filter_counts import FilterCounts, FilterCountsMemo, facets_of
 from nornweave.ask.search.filters import read_filters
 from nornweave.ask.search.freshness import Freshness
 from nornweave.ask.search.query import check_query
 from nornweave.ask.search.query_encoder import QueryEncoder
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.recall import recall_from
+from nornweave.ask.search.recall import candidate_among, recall_from, search_expanded
 from nornweave.ask.search.records import AgentState, Candidate, Filters, RecallResponse
 from nornweave.ask.search.search import SearchContext
 from nornweave.config import DomainSettings, PlanSettings
@@ -54,17 +53,7 @@ class Agent:
         following: Callable[[], Following | None] = lambda: None,
         freshness: Freshness | None = None,
     ) -> None:
-        """Store the parts; nothing is loaded before ``start``.
-
-        Args:
-            domain, settings: whose memory it is.
-            generation: where it reads.
-            load_encoder: returns the domain's encoder; called once.
-            reranker: the domain's cross-encoder, if any.
-            executor: where quoted phrases are looked for.
-            freshness: what is known of the sources, if anything.
-            following: where a replica is with the domain; ``None`` of one that is no replica.
-        """
+        """Store the parts; nothing is loaded before ``start``."""
         self.domain = domain
         self.settings = settings
         self.generation = generation
@@ -171,21 +160,14 @@ class Agent:
                 log.warning("%s: %s", self.agent_id, plan.problem)
             self.plan, self.settings = plan, self.settings.model_copy(update={"plan": plan.plan})
 
-    def with_plan(self, plan: PlanSettings) -> Agent:
-        """Return an agent that answers by another plan, out of the same generation, with the same models and threads.
-
-        Only the original is to be closed.
-        """
+    def altered(self, *, plan: PlanSettings | None = None, encoder: Encoder | None = None) -> Agent:
+        """Return an agent that answers by another plan or encoder, out of the same generation; not to be closed."""
         other = copy.copy(self)
-        other.settings = self.settings.model_copy(update={"plan": plan})
         other.statistics = agent_report.Statistics()
-        return other
-
-    def with_encoder(self, encoder: Encoder) -> Agent:
-        """Return an agent like this one that encodes queries differently, for controls; see ``with_plan``."""
-        other = copy.copy(self)
-        other.encoding = QueryEncoder(lambda: QueryMemo(encoder), self.agent_id)
-        other.statistics = agent_report.Statistics()
+        if plan:
+            other.settings = self.settings.model_copy(update={"plan": plan})
+        if encoder:
+            other.encoding = QueryEncoder(lambda: QueryMemo(encoder), self.agent_id)
         return other
 
     def paths(self, viewer: Viewer) -> Collection[str]:

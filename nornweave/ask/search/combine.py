@@ -108,11 +108,6 @@ def on_one_scale(
     A domain's own weights decide who comes first in it; they are no scale on which domains compare. Where words do not
     match, a score is little more than the weight of dense retrieval times a cosine: a domain that weighs it twice as
     much as the others would come before them with half their similarity.
-
-    Args:
-        ranking: by the domain's own weights.
-        candidates, legs, evidence: that it was made from.
-        common: the weights that all domains share.
     """
     scores = _summed(_with(evidence, _parts(legs, common), candidates), len(ranking))
     return replace(ranking, places=np.sort(scores)[::-1])
@@ -142,13 +137,7 @@ def reciprocal_rank_fusion(
 
 
 def merge(first: Ranking, others: Sequence[Ranking], share: float) -> Ranking:
-    """Merge the results of variants: a candidate keeps its best score, with variants' scores times ``share``.
-
-    Args:
-        first: of the query as it was asked.
-        others: of its variants.
-        share: in [0, 1].
-    """
+    """Merge the results of variants: a candidate keeps its best score, with variants' scores times ``share``."""
     scored: dict[int, tuple[float, dict[str, float]]] = {}
     for ranking, factor in [(first, 1.0), *((other, share) for other in others)]:
         for at, number in enumerate(ranking.numbers.tolist()):

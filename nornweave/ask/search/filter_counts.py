@@ -51,11 +51,6 @@ def count_filters(
 ) -> dict[str, FilterCounts]:
     """Count the values of every filter that has some to count, by key.
 
-    Args:
-        generation: what answers.
-        filters: of its domain.
-        within: which chunks may be counted; all without.
-
     Raises:
         StoreError: the generation cannot be read.
     """

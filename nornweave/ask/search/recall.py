@@ -7,36 +7,78 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nornweave.ask.search.combine import Ranking
-from nornweave.ask.search.expanded_search import ExpandedOutcome, search_expanded
+from nornweave.ask.search.combine import Ranking, merge
+from nornweave.ask.search.expand import acronym_variants, should_expand, stated_category, variants
 from nornweave.ask.search.items import citation_of
-from nornweave.ask.search.query import read_query
+from nornweave.ask.search.query import Query, read_query
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.records import Placed, RecallResponse
-from nornweave.ask.search.search import SearchContext
+from nornweave.ask.search.records import Candidate, Placed, RecallResponse, RetrievalSource
+from nornweave.ask.search.retrievers import is_said
+from nornweave.ask.search.search import ExpandedOutcome, SearchContext, SearchOutcome, search
 from nornweave.ask.search.selection import select
 from nornweave.ask.search.signals import signals_of
 from nornweave.config import DomainSettings
 from nornweave.core.text import analyzer
+from nornweave.core.types import NO_METADATA
 from nornweave.index.declared import DeclaredFilters
 from nornweave.index.index import Index
+from nornweave.index.port import Numbers
 from nornweave.index.ranked_chunks import Hits
 from nornweave.models.rerankers import Reranker, RerankerSlot
 
 # `rerank: on` waits this long for a model that is still being loaded.
 MODEL_WAIT_S = 60.0
+# A match of a variant counts less than one of the query. An acronym and its long form mean the same, nearly always.
+VARIANT_SHARE, ACRONYM_SHARE = 0.8, 0.9
+
+
+def search_expanded(question: Question, context: SearchContext) -> ExpandedOutcome:
+    """Search for a question and its acronyms in the other form, or all its variants if the plan or it says so."""
+    query = read_query(question.text)
+    first = search(query, context)
+    expands = _expands(question, first, context)
+    wordings = _variants(question, query, context, expands=expands)
+    others = [search(wording, context) for wording in wordings]
+    share = VARIANT_SHARE if expands else ACRONYM_SHARE
+    ranking = merge(first.ranking, [outcome.ranking for outcome in others], share) if others else first.ranking
+    return ExpandedOutcome(ranking, (first, *others), tuple(wording.text for wording in wordings))
+
+
+def _expands(question: Question, outcome: SearchOutcome, context: SearchContext) -> bool:
+    if question.expand == "auto" and not context.plan.expand:
+        return False
+    # Nearest neighbours there always are: how many dense retrieval found says nothing.
+    dense = RetrievalSource.DENSE.value
+    candidates = {name: len(finding.hits) for name, finding in outcome.findings.items() if name != dense}
+    return should_expand(question.text, candidates=candidates, switch=question.expand)
+
+
+def _variants(question: Question, query: Query, context: SearchContext, *, expands: bool) -> list[Query]:
+    if question.expand == "off":
+        return []
+    if expands:
+        category = stated_category(question.filters.get(context.domain, NO_METADATA))
+        return [read_query(variant) for variant in variants(query.text, category=category)]
+    return [read_query(each) for each in acronym_variants(query.text, lambda text: is_said(text, context.generation))]
+
+
+def candidate_among(searched: ExpandedOutcome, numbers: Numbers, wanted: int) -> Candidate | None:
+    """Return where the best of some chunks is ranked; ``None`` if no retriever found one of them."""
+    ranking = searched.ranking
+    places = np.flatnonzero(np.isin(ranking.numbers, numbers))
+    if not len(places):
+        return None
+    last = ranking.scores[min(wanted, len(ranking)) - 1]
+    hits = {name: finding.hits.numbers for name, finding in searched.outcomes[0].findings.items()}
+    ranks = {name: np.flatnonzero(np.isin(held, numbers)) for name, held in hits.items()}
+    retrievers = {name: int(held[0]) + 1 for name, held in ranks.items() if len(held)}
+    return Candidate(int(places[0]) + 1, float(last - ranking.scores[places[0]]), retrievers)
 
 
 def recall_from(
     question: Question, context: SearchContext, settings: DomainSettings, slot: RerankerSlot
 ) -> RecallResponse:
     """Answer a question from one generation.
-
-    Args:
-        question: what is asked.
-        context: what is searched, and how.
-        settings: of the domain.
-        slot: holds the domain's cross-encoder, if any.
 
     Returns:
         At most ``top_k`` items, best first, ties by chunk number; the latency is the caller's to measure.

@@ -101,6 +101,21 @@ class SearchOutcome:
     statistics: TermStatistics
 
 
+@dataclass(frozen=True, slots=True)
+class ExpandedOutcome:
+    """The ranking of a question, with what led to it.
+
+    Attributes:
+        ranking: of all wordings together.
+        outcomes: of each wording, the question itself first.
+        variants: the other wordings.
+    """
+
+    ranking: Ranking
+    outcomes: tuple[SearchOutcome, ...]
+    variants: tuple[str, ...]
+
+
 def search(query: Query, context: SearchContext) -> SearchOutcome:
     """Run the four retrieval sources and combine their results.
 

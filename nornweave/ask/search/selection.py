@@ -7,13 +7,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nornweave.ask.search.expanded_search import ExpandedOutcome
 from nornweave.ask.search.heuristics import NO_BONUSES
 from nornweave.ask.search.items import item_of
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Explanation, RecallItem, SourceScore
 from nornweave.ask.search.rerank import Ranked, rerank
-from nornweave.ask.search.search import SearchContext
+from nornweave.ask.search.search import ExpandedOutcome, SearchContext
 from nornweave.config import DomainSettings
 from nornweave.core.errors import RerankerError
 from nornweave.index.port import Scores

@@ -23,14 +23,7 @@ LOOKED_AT, SAMPLE = 10, 64
 def signals_of(
     query: Query, outcome: SearchOutcome, items: Sequence[RecallItem], context: SearchContext
 ) -> SearchSignals:
-    """Return what a search says of a question, out of what it ranked by.
-
-    Args:
-        query: the question as it was asked.
-        outcome: of it.
-        items: that the domain answers, best first.
-        context: what was searched.
-    """
+    """Return what a search says of a question, out of what it ranked by."""
     frequencies, idf = outcome.statistics.frequencies, outcome.statistics.idf
     terms = sorted({term for terms in query.meaning.values() for term in terms})
     held = [term for term in terms if frequencies[term]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,11 +13,9 @@ from nornweave.ask.feedback.book import FeedbackDocument
 from nornweave.ask.fuse.records import Answer, Recalled
 from nornweave.ask.pipeline import answer, answer_from
 from nornweave.ask.query_path import QueryPath
-from nornweave.ask.route.router import choose_agents
 from nornweave.ask.search.agent import Agent
-from nornweave.ask.search.fan_out import Recaller, recall_everywhere
+from nornweave.ask.search.fan_out import Recaller
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.records import RecallResponse
 from nornweave.ask.seen.agents import check_own
 from nornweave.ask.views.answer import FusionResult, answer_document
 from nornweave.ask.views.why import WhyDocument, why_document
@@ -28,8 +25,6 @@ from nornweave.core.errors import GenerationNotKeptError, StoreError
 from nornweave.core.types import Domain
 from nornweave.disagree.conflicts.origins import NO_ORIGINS
 from nornweave.index.moves import AsOf
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +131,6 @@ class SeenAnswers:
             StoreError: it cannot be stored now.
         """
         return self._path.feedback.add(query_id, chunk_id, useful, asker=self._viewer.name)
-
-    def recall(self, question: Question) -> tuple[RecallResponse, ...]:
-        """Return what every domain that is asked answers, before fusion; domains without an answer are left out."""
-        check_own(question, self._viewer)
-        chosen = choose_agents(question, self._path.agents, self._path.settings.fusion.fusion_max_sources)
-        responses, _ = recall_everywhere(question, chosen, self._path.lanes)
-        return tuple(responses.values())
 
     def _then(self, question: Question, as_of: AsOf) -> Question:
         """Return a question with the time that it is asked as of: recency is counted from then."""

@@ -67,10 +67,6 @@ class SeenTexts:
     def find(self, query: FindQuery, deadline: float) -> FindDocument:
         """Find lines by exact text or by a regular expression, in documents of this process.
 
-        Args:
-            query: what a line must hold, and where.
-            deadline: ``time.monotonic()`` after which what has been found is returned.
-
         Raises:
             QueryError: the expression or a filter is wrong.
             NoGenerationError, StoreError: none of the domains can be read.

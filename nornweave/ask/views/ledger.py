@@ -63,12 +63,7 @@ class LedgerDocument(TypedDict):
 
 
 def ledger_document(ledger: Ledger | None, published: Mapping[str, GenerationId]) -> LedgerDocument:
-    """Return the ledger as JSON has it, with a notice where it lags behind what is published.
-
-    Args:
-        ledger: ``None`` before the first sync.
-        published: per domain the published generation.
-    """
+    """Return the ledger as JSON has it, with a notice where it lags behind what is published."""
     if ledger is None:
         notices = ["there is no ledger yet; `nornweave sync` writes it"]
         return {"made_at": None, "generations": {}, "open": [], "settled": [], "notices": notices}

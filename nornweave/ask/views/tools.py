@@ -34,13 +34,7 @@ Link: TypeAlias = Callable[[str, str | None], str]
 
 
 def search_document(answer: Answer, snippets: Sequence[str], link: Link) -> SearchDocument:
-    """Return the first items of an answer, as many as there are snippets; the rest is noted.
-
-    Args:
-        answer: to the query.
-        snippets: the part of each item to show.
-        link: makes the URLs.
-    """
+    """Return the first items of an answer, as many as there are snippets; the rest is noted."""
     results = [_result(item, part, answer, link) for item, part in zip(answer.items, snippets, strict=False)]
     notes = [f"not searched: {gap.name}: {line(gap.reason, LINE_CHARACTERS)}" for gap in answer.recalled.coverage_gaps]
     if left := len(answer.items) - len(results):

@@ -63,10 +63,6 @@ def check_citations(text: str, allowed: Collection[tuple[str, str]]) -> CheckedT
     ``[note: x]`` and ``[code: 200 OK]`` are none. Letter case and blank space around the domain do not matter, those of
     the chunk id do.
 
-    Args:
-        text: as the model wrote it.
-        allowed: domain and chunk id of what it was given.
-
     Returns:
         The text with known citations in full and without the unknown ones.
     """

@@ -76,16 +76,7 @@ class Listener:
 async def call(
     litellm: Any, model: str, prompt: Prompt, settings: FusionSettings, seconds: float, listener: Listener | None
 ) -> Said:
-    """Ask a model; its answer, or why there is none.
-
-    Args:
-        litellm: the library, which is loaded late.
-        model: as LiteLLM names it.
-        prompt: what it is asked.
-        settings: its temperature and how long its answer may be.
-        seconds: in which it has to answer.
-        listener: hears the answer piece by piece; ``None`` waits for the whole.
-    """
+    """Ask a model; its answer, or why there is none."""
     # In a thread, as some providers fetch their key from the network as soon as they are named.
     problem = await asyncio.to_thread(why_not_asked, litellm, model)
     if problem is not None:

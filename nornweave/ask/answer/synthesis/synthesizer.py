@@ -68,10 +68,6 @@ class Synthesizer:
 
         The model and its fallback have ``synthesis_timeout_ms`` together, from when LiteLLM is loaded on.
 
-        Args:
-            evidence: what it is written from; the first ``synthesis_top_k`` items are shown.
-            timeout_ms: when the result is needed, loading included; ``None`` if only the settings limit it.
-
         Returns:
             The text with its citations checked. Its ``reason`` says why there is none, or, beside a text, what to know
             of it: that it was cut off, or that it cites nothing of what it was given. Trouble with models never raises;

@@ -51,9 +51,6 @@ def deduplicate(items: Sequence[FusedItem], threshold: float = 0.85) -> DedupedI
     What stays has the higher of both scores, its own citation and facts, and in ``corroborated_by`` the other
     citations of all that went into it, the highest score first.
 
-    Args:
-        threshold: of ``token_sort_ratio``, in [0, 1].
-
     Returns:
         The items that stay, in the order in which the first version of each came. The same items merge whatever order
         they come in, and merging again merges nothing.

@@ -83,11 +83,7 @@ class Shingled:
         return Shingled(words, word_starts, *_take_ranges(self.shingles, self.starts, chosen))
 
     def shared(self, pairs: Places) -> NDArray[np.float64]:
-        """Return how many shingles texts share, as a share of those of the text with fewer; 0 where that has none.
-
-        Args:
-            pairs: of texts, shape ``(pairs, 2)``.
-        """
+        """Return how many shingles texts share, as a share of those of the text with fewer; 0 where that has none."""
         # All shingles of all texts are one sorted sequence when the text stands in the upper bits.
         bits = _text_bits(len(self))
         known = np.repeat(np.arange(len(self), dtype=np.uint64), self.sizes()) << (_WORD_BITS - bits)
@@ -286,11 +282,7 @@ def _same_rare_shingles(shingled: Shingled) -> Places:
 
 
 def _paired(keys: Hashes, texts: Places, count: int, at_most: int | None = None) -> Places:
-    """Return ``i · count + j`` with ``i < j`` for texts of equal key, as often as they share one.
-
-    Args:
-        at_most: leave out keys of more texts.
-    """
+    """Return ``i · count + j`` with ``i < j`` for texts of equal key, as often as they share one."""
     text_bits = np.uint64(max(count, 1).bit_length())
     # Sorting numbers is many times faster than sorting their places; a few bits of the hash make room for the text.
     ordered = np.sort(keys >> text_bits << text_bits | texts.astype(np.uint64))
