@@ -47,6 +47,7 @@ from api.routes import (
     receipts,
     registration,
     sources,
+    status_page,
     texts,
     why_page,
 )
@@ -118,7 +119,7 @@ def _documented_app() -> FastAPI:
         redirect_slashes=False,
         lifespan=_lifespan,
         # Pages stand before the operations: `/conflicts` is a page for whoever prefers HTML.
-        routes=[*pages.routes, *find_page.routes, *why_page.routes, *login.routes],
+        routes=[*pages.routes, *status_page.routes, *find_page.routes, *why_page.routes, *login.routes],
     )
 
 

@@ -10,12 +10,17 @@ from nornweave.core.types import is_elsewhere
 ASK, CONFLICTS, QUALITY, STATUS, LOGIN, LOGOUT = "/", "/conflicts", "/quality", "/status", "/login", "/logout"
 FIND, WHY = "/find", "/why"
 JUDGE = "/feedback/form"
-SYNC = "/status/sync"
+SYNC, SOURCES_FORM = "/status/sync", "/status/sources"
 
 
 def ask_address(pairs: Sequence[tuple[str, str]], suffix: str = "") -> str:
     """Return the address of a question."""
     return f"{ASK}{suffix}?{urlencode(pairs)}" if pairs else f"{ASK}{suffix}"
+
+
+def why_address(pairs: Sequence[tuple[str, str]]) -> str:
+    """Return the address that says why a place, ``path``, is not among the results of a question."""
+    return f"{WHY}?{urlencode(pairs)}"
 
 
 def passage_address(chunk_id: str) -> str:

@@ -28,6 +28,10 @@ class JudgedQuestions:
 
     def __init__(self, settings: Settings) -> None:
         domains = (domain.evaluation.judgments for domain in settings.domains.values())
+        self.floors: Mapping[str, Mapping[str, float]] = {
+            name.value: {str(measure): floor for measure, floor in domain.evaluation.floors.items()}
+            for name, domain in settings.domains.items()
+        }
         self._folders = tuple(
             dict.fromkeys((*settings.evaluation.judgments, *(each for folders in domains for each in folders)))
         )

@@ -1,4 +1,4 @@
-"""The pages for people: ask, passages, conflicts, quality, status; each also as JSON, by ``.json`` or ``Accept``.
+"""The pages for people: ask, passages, conflicts, quality; each also as JSON, by ``.json`` or ``Accept``.
 
 Plain routes, no operations: ``/openapi.json`` describes what programs rely on, and these show the same documents.
 """
@@ -18,7 +18,7 @@ from starlette.routing import Route
 from api.arrival import Arrival, arrive
 from api.errors import ProblemError
 from api.ledger_query import LedgerQuery
-from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, STATUS, SYNC, ask_address, local, passage_address
+from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, ask_address, local, passage_address
 from api.pages.answer_view import answer_view
 from api.pages.catalogue import (
     DomainChoice,
@@ -31,20 +31,28 @@ from api.pages.catalogue import (
 )
 from api.pages.ledger_view import MAX_SHOWN, entries_of, find_entry
 from api.pages.passage_view import CONTEXT_LINES, MORE_LINES, passage_view
-from api.pages.quality_view import compared_of, generations_of, histories_of, last_refusal, published_before
+from api.pages.quality_view import (
+    FIRST_RIGHT,
+    compared_of,
+    generations_of,
+    headline_evaluation,
+    headline_of,
+    histories_of,
+    last_refusal,
+    published_before,
+    stage_of,
+    worst_of,
+)
 from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_body
 from api.pages.rendering import html_response
 from api.pages.shell import shell_of
-from api.pages.status_view import elsewhere_view, status_view
 from api.pages.text_runs import query_terms_of
-from api.registration_body import listed_document
 from api.routes.evaluations import ComparisonQuery
 from api.routes.feedback import FeedbackBody
-from api.routes.login import browsers_form, checked_form
+from api.routes.login import checked_form
 from api.routes.page_routes import HtmlRoute, both, came_from, shown, validated, wants_json
 from api.schemas import json_response
 from api.state import Serving, serving_of
-from api.syncs import Running
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.answer import FusionResult
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
@@ -134,52 +142,7 @@ async def quality(request: Request) -> Response:
         return json_response(documents)
     query = f"?{request.url.query}" if request.url.query else ""
     frame = shell_of(request, QUALITY, f"{QUALITY}.json{query}")
-    return html_response("quality.html", {**frame, **_quality_context(documents), "chosen": chosen})
-
-
-async def status(request: Request) -> Response:
-    """Show generations, freshness, failed documents and held deletions, each with what to do."""
-    serving = serving_of(request)
-    documents, catalogue = await serving.lookups.run(
-        lambda: (serving.engine.documents.status(), catalogue_of(serving.agents)),
-    )
-    served = {domain: document for domain, document in documents.items() if domain in serving.domains}
-    if wants_json(request):
-        return json_response(served)
-    health = await serving.lookups.run(lambda: {agent.domain.value: agent.health() for agent in serving.agents})
-    frame = shell_of(request, STATUS, f"{STATUS}.json")
-    running = await serving.lookups.run(lambda: _running(serving))
-    domains = [status_view(domain, served[domain], health[domain], running, present()) for domain in served]
-    joined = serving.engine.agents.joined() if serving.alone is None else ()
-    context = {
-        **frame,
-        "domains": domains,
-        "catalogue": catalogue,
-        "dagster": serving.dagster_url or "",
-        "joined": [elsewhere_view(listed_document(one, serving.viewer), present()) for one in joined],
-    }
-    return html_response("status.html", context)
-
-
-async def sync(request: Request) -> Response:
-    """Start a sync that somebody asked for on the status page, and go back to it."""
-    serving = serving_of(request)
-    serving.viewer.check_operates()
-    fields = await browsers_form(request)
-    named = {domain.value: domain for domain in serving.domains}
-    if serving.syncs is None or fields.get("domain") not in named:
-        raise ProblemError(422, f"domain: one of {', '.join(named)} is needed")
-    syncs, domain, seen = serving.syncs, named[fields["domain"]], fields.get("confirm_deletes", "")
-
-    def start() -> bool:
-        held = sum(len(one["paths"]) for one in serving.engine.documents.status()[domain.value]["held"])
-        if seen and seen != str(held):
-            raise ProblemError(409, f"{held} removals are held by now; look at them again before you confirm")
-        return syncs.start(domain, confirm_deletes=bool(seen))
-
-    if not await serving.writing.run(start):
-        raise ProblemError(409, f"a sync of {domain.value} is under way already")
-    return RedirectResponse(STATUS, status_code=303)
+    return html_response("quality.html", {**frame, **_quality_context(documents, serving), "chosen": chosen})
 
 
 async def judge(request: Request) -> Response:
@@ -199,12 +162,6 @@ async def judge(request: Request) -> Response:
     if stored is None:
         raise ProblemError(404, "this answer is not remembered any more; ask again and judge then")
     return RedirectResponse(local(fields.get("next", ASK)), status_code=303)
-
-
-def _running(serving: Serving) -> dict[str, Running]:
-    """Return the syncs that are under way, by domain."""
-    found = {domain.value: serving.syncs.running(domain) for domain in serving.domains} if serving.syncs else {}
-    return {domain: running for domain, running in found.items() if running}
 
 
 def _ask_context(request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm) -> dict[str, Any]:
@@ -306,11 +263,17 @@ def _measured(serving: Serving, chosen: Mapping[str, str]) -> dict[str, Any]:
     if all(chosen.values()):
         asked = validated(ComparisonQuery, chosen)
         comparison = measured.compare(asked.domain, asked.before, asked.after)
-    return {**history, "refused": refused, "refusal": refusal, "comparison": comparison}
+    first = headline_evaluation(history["evaluations"])
+    ranks = measured.values(first["evaluation_id"], stage_of(first), FIRST_RIGHT) if first else {}
+    return {**history, "refused": refused, "refusal": refusal, "comparison": comparison, "first_right": ranks}
 
 
-def _quality_context(documents: Mapping[str, Any]) -> dict[str, Any]:
+def _quality_context(documents: Mapping[str, Any], serving: Serving) -> dict[str, Any]:
+    judged, first = serving.judged, headline_evaluation(documents["evaluations"])
+    questions = judged.sets.get(first["set"], {}) if judged and first else {}
     return {
+        "headline": headline_of(documents["evaluations"], judged.floors if judged else {}),
+        "worst": worst_of(first, documents["first_right"], questions) if first else (),
         "histories": histories_of(documents["evaluations"]),
         "generations": generations_of(documents["evaluations"]),
         "refused": documents["refused"],
@@ -328,7 +291,5 @@ routes = [
     HtmlRoute(CONFLICTS, _ledger, methods=["GET"]),
     *both(f"{CONFLICTS}/{{entry_id}}", shown(conflict)),
     *both(QUALITY, shown(quality, {"domain", "before", "after"})),
-    *both(STATUS, shown(status)),
     Route(JUDGE, shown(judge), methods=["POST"]),
-    Route(SYNC, shown(sync), methods=["POST"]),
 ]

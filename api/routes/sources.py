@@ -44,8 +44,7 @@ SourceBody = Annotated[
 @router.get("", response_model=SourcesDocument)
 async def sources(serving: Served) -> Response:
     """List the sources of `nornweave.yaml` as it is now, and how each of them is."""
-    file = _file(serving)
-    return json_response(await serving.lookups.run(lambda: sources_document(load_settings(file))))
+    return json_response(await serving.lookups.run(lambda: configured_sources(serving)))
 
 
 @router.post("", response_model=ConfiguredSource, status_code=201, responses=problem_responses(400, 409, 413, 415))
@@ -53,6 +52,35 @@ async def add(body: SourceBody, serving: Served) -> Response:
     """Add a source to `nornweave.yaml`; the next sync of its domain reads it.
 
     Local paths lie below the folder of the file; keys that name an environment variable are for the file alone.
+    """
+    return json_response(await source_added(serving, body), 201)
+
+
+@router.delete("/{source_id}", response_model=RemovedSource)
+async def remove(source_id: Annotated[str, InPath(description="As the file has it.")], serving: Served) -> Response:
+    """Remove a source from `nornweave.yaml`; its documents go with the next sync of its domain."""
+    await source_removed(serving, source_id)
+    return json_response({"id": source_id, "status": "REMOVED"})
+
+
+def configured_sources(serving: Serving) -> SourcesDocument:
+    """Return the sources of the file as it is now.
+
+    Raises:
+        ProblemError: 503, the file cannot be read or is wrong.
+    """
+    try:
+        return sources_document(load_settings(_file(serving)))
+    except ConfigError as error:
+        raise ProblemError(503, f"nornweave.yaml is wrong since this server was started: {error}") from error
+
+
+async def source_added(serving: Serving, body: Mapping[str, JsonValue]) -> ConfiguredSource:
+    """Add a source to the file.
+
+    Raises:
+        ProblemError: 409 or 422, it is there already or a key of it is wrong.
+        NotPermittedError: the viewer does not operate the service.
     """
     file = _file(serving)
     _check(body, file.parent)
@@ -67,12 +95,16 @@ async def add(body: SourceBody, serving: Served) -> Response:
             raise ProblemError(422, str(error)) from error
         return source_document(settings, next(each for each in settings.sources if each.id not in known))
 
-    return json_response(await serving.writing.run(added), 201)
+    return await serving.writing.run(added)
 
 
-@router.delete("/{source_id}", response_model=RemovedSource)
-async def remove(source_id: Annotated[str, InPath(description="As the file has it.")], serving: Served) -> Response:
-    """Remove a source from `nornweave.yaml`; its documents go with the next sync of its domain."""
+async def source_removed(serving: Serving, source_id: str) -> None:
+    """Remove a source from the file.
+
+    Raises:
+        ProblemError: 404, there is none of this id.
+        NotPermittedError: the viewer does not operate the service.
+    """
     file = _file(serving)
 
     def removed() -> None:
@@ -82,7 +114,6 @@ async def remove(source_id: Annotated[str, InPath(description="As the file has i
             raise ProblemError(404, str(error)) from error
 
     await serving.writing.run(removed)
-    return json_response({"id": source_id, "status": "REMOVED"})
 
 
 def _file(serving: Serving) -> Path:

@@ -55,7 +55,8 @@ MASKED = {
 FOR_OPERATORS = {
     "GET /evaluations", "GET /evaluations/compare", "GET /metrics", "POST /agents/{domain}/ingest", "POST /ingest",
     "GET /agents/{domain}/documents", "DELETE /agents/{domain}/documents/{source_path:path}", "GET /quality",
-    "GET /quality.json", "GET /status", "GET /status.json", "POST /status/sync", "POST /agents/register",
+    "GET /quality.json", "GET /status", "GET /status.json", "POST /status/sync", "POST /status/sources",
+    "POST /agents/register",
     "POST /agents/{agent_id}/heartbeat", "DELETE /agents/{agent_id}", "POST /receipts", "GET /receipts/{receipt_id}",
     "GET /sources", "POST /sources", "DELETE /sources/{source_id}",
 }  # fmt: skip
@@ -286,6 +287,7 @@ def test_what_concerns_the_whole_service_is_for_operators(settings: Settings) ->
         ("GET", "/status", {"headers": {"accept": HTML}}),
         ("GET", "/status.json", {}),
         ("POST", "/status/sync", {"content": "domain=nowhere", "headers": form}),
+        ("POST", "/status/sources", {"content": "remove=nowhere", "headers": form}),
     ]
     calls += [("GET", "/agents/code/documents", {}), ("DELETE", "/agents/code/documents/nothing.py", {})]
     named = {f"{method} {path.replace('code', '{domain}')}" for method, path, _ in calls}

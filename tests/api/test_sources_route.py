@@ -52,6 +52,25 @@ def test_a_source_is_added_synced_and_removed(settings: Settings) -> None:
     drive(settings, test)
 
 
+def test_a_source_is_added_and_removed_on_the_page_of_the_status(settings: Settings) -> None:
+    async def test(client: httpx.AsyncClient) -> None:
+        page = {"origin": str(client.base_url).rstrip("/"), "accept": "text/html"}
+        form = {"id": "more", "domain": "documentation", "type": "files", "place": "more"}
+        is_problem(await client.post("/status/sources", data=form, headers={"accept": "application/json"}), 403)
+        added = await client.post("/status/sources", data=form, headers=page)
+        assert (added.status_code, added.headers["location"]) == (303, "/status#sources"), added.text
+        shown = (await client.get("/status", headers=page)).text
+        assert "Remove more" in shown and "not synced yet" in shown
+        refused = await client.post("/status/sources", data={**form, "id": "other", "place": "/etc"}, headers=page)
+        assert refused.status_code == 422 and "not below the folder" in refused.text
+        assert (await client.post("/status/sources", data={"remove": "more"}, headers=page)).status_code == 303
+        assert await states(client) == {"guide": "empty"}
+        settings.file.write_text("sources: 3\n", encoding="utf-8")
+        assert "nornweave.yaml is wrong" in (await client.get("/status", headers=page)).text
+
+    drive(settings, test)
+
+
 def test_what_cannot_be_added_is_said(settings: Settings) -> None:
     async def test(client: httpx.AsyncClient) -> None:
         before = settings.file.read_text(encoding="utf-8")

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from api.pages.chart import HEIGHT, WIDTH, ChartPoint, chart_of
-from api.pages.quality_view import compared_of, generations_of, histories_of, last_refusal, published_before
+from api.pages.judged import JudgedQuestion, JudgedQuestions
+from api.pages.quality_view import (
+    compared_of,
+    generations_of,
+    headline_of,
+    histories_of,
+    last_refusal,
+    published_before,
+    worst_of,
+)
+from nornweave.connect.connectors import load_settings
 
 
 def evaluation(at: str, *, generation: str = "gen-000001", verdict: str = "published", **fields: Any) -> Any:
@@ -94,3 +106,43 @@ def test_a_comparison_says_what_is_sure() -> None:
     assert worse.worse == (("q7", "1.00", "0.00"),)
     comparison["measures"] = [measure("fused", 0.79, [-0.1, 0.08])]
     assert not compared_of(comparison)[0].is_sure
+
+
+def test_the_headline_has_a_trend_and_a_target() -> None:
+    better = {"fused": {"Recall@10": {"mean": 0.8, "interval": [0.7, 0.9]}}}
+    measured = [evaluation("2026-01-02", stages=better), evaluation("2026-01-01")]
+    headline = headline_of(measured, {"code": {"Recall@10": 0.85}})
+    assert headline is not None
+    assert (headline.percent, headline.trend, headline.direction) == ("80%", "+10.0 points since 2026-01-01", "better")
+    assert (headline.target, headline.is_reached) == ("85%", False)
+    once = headline_of(measured[1:], {})
+    assert once is not None and (once.trend, once.target, once.is_reached) == ("measured once", "", True)
+    assert headline_of([], {}) is None
+
+
+def test_the_worst_questions_come_first_with_where_their_answer_is() -> None:
+    questions = {
+        "a": JudgedQuestion("far below", ("src/a.py:4",)),
+        "b": JudgedQuestion("not there", ("b.md", "c.md", "d.md")),
+        "c": JudgedQuestion("right", ("c.md",)),
+    }
+    first, second = worst_of(evaluation("2026-01-01"), {"a": 0.125, "b": 0.0, "c": 1.0, "gone": 0.0}, questions)
+    assert (first.text, first.rank, len(first.places)) == ("not there", "not among ten", 2)
+    assert second.rank == "rank 8"
+    assert second.places == (("src/a.py:4", "/why?q=far+below&domain=code&path=src%2Fa.py%3A4"),)
+
+
+def test_examples_are_questions_in_words_that_have_an_answer(tmp_path: Path) -> None:
+    folder = tmp_path / "judged"
+    folder.mkdir()
+    texts = ["KEYWORD", "what is one", "unanswered question", *(f"what is number {number}" for number in range(20))]
+    lines = [json.dumps({"id": number, "text": text}) for number, text in enumerate(texts)]
+    (folder / "queries.jsonl").write_text("\n".join(lines), "utf-8")
+    judged = [f"{number}\ta.md#L3-4\t1\n{number}\tb.json#17.2\t2" for number in range(len(texts)) if number != 2]
+    (folder / "qrels.tsv").write_text("query_id\tdoc_id\tgrade\n" + "\n".join(judged), "utf-8")
+    file = tmp_path / "nornweave.yaml"
+    file.write_text("sources: []\nevaluation: {judgments: [judged, nowhere]}\n", "utf-8")
+    questions = JudgedQuestions(load_settings(file))
+    assert questions.sets["judged"]["1"] == JudgedQuestion("what is one", ("b.json", "a.md:3"))
+    assert len(questions.examples) == 5
+    assert not {"KEYWORD", "unanswered question"} & set(questions.examples)

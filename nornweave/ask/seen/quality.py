@@ -33,6 +33,16 @@ class SeenQuality:
         self._viewer.check_operates()
         return evaluations_document(history_of(self._settings), asked)
 
+    def values(self, evaluation_id: str, stage: str, measure: str) -> dict[str, float]:
+        """Return one measure of each query of an evaluation; empty when they are not kept any more.
+
+        Raises:
+            StoreError: the history cannot be read.
+        """
+        self._viewer.check_operates()
+        values = history_of(self._settings).values(evaluation_id).get((stage, measure), {})
+        return {query: value for (query, _), value in values.items()}
+
     def compare(self, domain: Domain, before: str, after: str, set_name: str | None = None) -> ComparisonDocument:
         """Compare two generations of a domain on the judged sets that both were measured with.
 

@@ -1,0 +1,113 @@
+"""The page of the status: domains, sources, and the forms that sync, add and remove; the forms are for operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from api.errors import ProblemError
+from api.pages.addresses import SOURCES_FORM, STATUS, SYNC
+from api.pages.catalogue import DomainChoice, catalogue_of
+from api.pages.rendering import html_response
+from api.pages.shell import shell_of
+from api.pages.sources_view import KINDS, SourceView, source_keys, sources_view
+from api.pages.status_view import elsewhere_view, status_view
+from api.registration_body import listed_document
+from api.routes.login import browsers_form
+from api.routes.page_routes import both, shown, wants_json
+from api.routes.sources import configured_sources, source_added, source_removed
+from api.schemas import json_response
+from api.state import Serving, serving_of
+from api.syncs import Running
+from nornweave.ask.views.status import StatusDocument
+from nornweave.core.types import present
+
+
+async def status(request: Request) -> Response:
+    """Show sources, generations, freshness, failed documents and held deletions, each with what to do."""
+    serving = serving_of(request)
+    documents, catalogue = await serving.lookups.run(
+        lambda: (serving.engine.documents.status(), catalogue_of(serving.agents)),
+    )
+    served = {domain: document for domain, document in documents.items() if domain in serving.domains}
+    if wants_json(request):
+        return json_response(served)
+    health = await serving.lookups.run(lambda: {agent.domain.value: agent.health() for agent in serving.agents})
+    running = await serving.lookups.run(lambda: _running(serving))
+    sources: tuple[SourceView, ...] = ()
+    wrong = ""
+    try:
+        sources = await serving.lookups.run(lambda: _sources(serving, served, catalogue))
+    except ProblemError as error:
+        wrong = str(error.detail)
+    joined = serving.engine.agents.joined() if serving.alone is None else ()
+    context = {
+        **shell_of(request, STATUS, f"{STATUS}.json"),
+        "domains": [status_view(domain, served[domain], health[domain], running, present()) for domain in served],
+        "sources": sources,
+        "wrong": wrong,
+        "kinds": KINDS,
+        "all_domains": [domain.value for domain in serving.domains],
+        "may_edit": serving.sources_file is not None,
+        "dagster": serving.dagster_url or "",
+        "joined": [elsewhere_view(listed_document(each, serving.viewer), present()) for each in joined],
+    }
+    return html_response("status.html", context)
+
+
+async def sync(request: Request) -> Response:
+    """Start a sync that somebody asked for on the status page, and go back to it."""
+    serving = serving_of(request)
+    serving.viewer.check_operates()
+    fields = await browsers_form(request)
+    named = {domain.value: domain for domain in serving.domains}
+    if serving.syncs is None or fields.get("domain") not in named:
+        raise ProblemError(422, f"domain: one of {', '.join(named)} is needed")
+    syncs, domain, seen = serving.syncs, named[fields["domain"]], fields.get("confirm_deletes", "")
+
+    def start() -> bool:
+        held = sum(len(each["paths"]) for each in serving.engine.documents.status()[domain.value]["held"])
+        if seen and seen != str(held):
+            raise ProblemError(409, f"{held} removals are held by now; look at them again before you confirm")
+        return syncs.start(domain, confirm_deletes=bool(seen))
+
+    if not await serving.writing.run(start):
+        raise ProblemError(409, f"a sync of {domain.value} is under way already")
+    return RedirectResponse(STATUS, status_code=303)
+
+
+async def change_sources(request: Request) -> Response:
+    """Add the source of the form, or remove the one that it names, and go back to the status."""
+    serving = serving_of(request)
+    serving.viewer.check_operates()
+    fields = await browsers_form(request)
+    if removed := fields.get("remove"):
+        await source_removed(serving, removed)
+    else:
+        await source_added(serving, source_keys(fields))
+    return RedirectResponse(f"{STATUS}#sources", status_code=303)
+
+
+def _sources(
+    serving: Serving, served: Mapping[str, StatusDocument], catalogue: Sequence[DomainChoice]
+) -> tuple[SourceView, ...]:
+    if serving.sources_file is None:
+        return ()
+    configured = configured_sources(serving)["sources"]
+    return sources_view(configured, served, catalogue, present())
+
+
+def _running(serving: Serving) -> dict[str, Running]:
+    """Return the syncs that are under way, by domain."""
+    found = {domain.value: serving.syncs.running(domain) for domain in serving.domains} if serving.syncs else {}
+    return {domain: running for domain, running in found.items() if running}
+
+
+routes = [
+    *both(STATUS, shown(status)),
+    Route(SYNC, shown(sync), methods=["POST"]),
+    Route(SOURCES_FORM, shown(change_sources), methods=["POST"]),
+]
