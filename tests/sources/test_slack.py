@@ -168,7 +168,7 @@ def test_broken_users_are_told_and_cost_only_the_names(export: Path) -> None:
 
 
 def test_what_is_no_export_says_what_was_expected(tmp_path: Path) -> None:
-    with pytest.raises(SourceUnavailableError, match="cannot be listed"):
+    with pytest.raises(SourceUnavailableError, match="cannot be read: No such file"):
         source(tmp_path / "missing").list()
     with pytest.raises(SourceUnavailableError, match="not a Slack export; expected users"):
         source(tmp_path).list()

@@ -43,7 +43,7 @@ def test_every_transcript_below_the_folder_is_listed(tmp_path: Path) -> None:
     (tmp_path / ".hidden.txt").write_text("x")
     assert [entry.path for entry in source(tmp_path).list().entries] == ["2026/q1/retro.SRT"]
     assert source().domain is Domain.CONVERSATIONS
-    with pytest.raises(SourceUnavailableError, match="expected a readable folder"):
+    with pytest.raises(SourceUnavailableError, match="cannot be read: No such file"):
         source(tmp_path / "missing").list()
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import stat
-from collections.abc import Callable, Collection, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from nornweave.config.sources import SourceSettings
-from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
-from nornweave.core.files.paths import PathFilter, printable, unsafe_path
+from nornweave.connect.files.skip import Rules
+from nornweave.connect.files.source import entry_of, read_inside, resolved_root
+from nornweave.connect.files.walk import FoundFile, walk
+from nornweave.core.files.paths import PathFilter, unsafe_path
 from nornweave.core.text.decode import MAX_BYTES
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
 from nornweave.read.isolated import parse_apart
@@ -20,11 +20,42 @@ from nornweave.read.isolated import parse_apart
 _NOT_LISTED = frozenset({"__MACOSX"})
 
 
+class ExportRules(Rules):
+    """Takes files whose names end in a suffix; what a link to a folder leads to is listed where it lies."""
+
+    follows_folders = False
+
+    def __init__(self, suffixes: Collection[str], paths: PathFilter) -> None:
+        super().__init__(Domain.CONVERSATIONS, paths)
+        self._suffixes = suffixes
+
+    def is_unwanted(self, path: str) -> bool:
+        return _is_hidden(path) or Path(path).suffix.lower() not in self._suffixes or super().is_unwanted(path)
+
+    def prunes(self, directory: str) -> bool:
+        return _is_hidden(directory) or super().prunes(directory)
+
+    def skip_directory(self, path: str, is_file: Callable[[str], bool]) -> str | None:  # noqa: ARG002
+        return None
+
+    def skip_file(self, path: str, size: int) -> str | None:  # noqa: ARG002
+        reason = unsafe_path(path)
+        return f"{reason}; rename it" if reason else None
+
+
+def _is_hidden(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.startswith(".") or name in _NOT_LISTED
+
+
 class Folder:
     """A folder, or a single file, whose files are conversations."""
 
-    def __init__(self, root: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
+    def __init__(
+        self, source_id: SourceId, root: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
+    ) -> None:
         self.root = root
+        self._id = source_id
         self._filter = PathFilter(include, exclude)
 
     def files(self, suffixes: Collection[str]) -> tuple[list[Entry], list[Skip]]:
@@ -33,90 +64,27 @@ class Folder:
         Raises:
             SourceUnavailableError: the folder, or one inside it, is missing or cannot be read.
         """
-        found: list[Entry] = []
-        skipped: list[Skip] = []
-        for path, full in self._walk(skipped):
-            if Path(path).suffix.lower() not in suffixes or not self._filter.matches(path):
-                continue
-            reason = self._reason_against(path, full)
-            if reason:
-                skipped.append(Skip(printable(path), reason))
-            elif (file := _describe(path, full)) is not None:
-                found.append(file)
-        return sorted(found, key=lambda file: file.path), sorted(skipped, key=lambda skip: skip.path)
+        root, status = resolved_root(self._id, self.root)
+        rules = ExportRules(suffixes, self._filter)
+        if stat.S_ISREG(status.st_mode):
+            only = FoundFile(self.root.name, status.st_size, status.st_mtime_ns)
+            return ([] if rules.is_unwanted(only.path) else [entry_of(only)]), []
+        walked = walk(root, rules, gitignore=False)
+        return [entry_of(found) for found in walked.files], list(walked.skipped)
 
     def read(self, path: str, max_bytes: int = MAX_BYTES) -> bytes:
-        """Read one listed file.
-
-        Raises:
-            DocumentError: it leads out of the folder or is larger than ``max_bytes``.
-            TransientDocumentError: it is gone or cannot be read now.
-        """
-        if reason := unsafe_path(path):
-            raise DocumentError(reason)
-        full = self._base() / path
-        try:
-            if not self._is_inside(full):
-                raise DocumentError(f"{path!r} leads out of the source {str(self.root)!r}; put the file itself there")
-            status = full.stat()
-            if not stat.S_ISREG(status.st_mode):
-                raise DocumentError(f"{path!r} is not a regular file; exclude it")
-            if status.st_size > max_bytes:
-                raise DocumentError(f"too large: {status.st_size:,} bytes, allowed are {max_bytes:,}; split the file")
-            return full.read_bytes()
-        except (OSError, RuntimeError) as error:
-            raise TransientDocumentError(f"{path!r} cannot be read ({_cause(error)}); is it still there?") from error
+        """Read one listed file; see ``read_inside``."""
+        return read_inside(self.root, path, max_bytes)
 
     def mark(self, path: str) -> str:
         """Return the mark of one file; empty when it is not there."""
-        file = _describe(path, self._base() / path)
-        return file.gate if file is not None else ""
-
-    def _base(self) -> Path:
-        return self.root.parent if self.root.is_file() else self.root
-
-    def _is_inside(self, full: Path) -> bool:
-        if self.root.is_file():
-            return full == self.root
-        return full.resolve().is_relative_to(self.root.resolve())
-
-    def _walk(self, skipped: list[Skip]) -> Iterator[tuple[str, Path]]:
-        if self.root.is_file():
-            yield self.root.name, self.root
-            return
-        pending = [""]
-        while pending:  # not recursive: folders may lie deeper than Python's stack
-            folder = pending.pop()
-            for item in self._scan(folder):
-                path = f"{folder}{item.name}"
-                if item.name.startswith(".") or item.name in _NOT_LISTED:
-                    continue
-                if not _is_folder(item):
-                    yield path, Path(item.path)
-                elif item.is_symlink():
-                    # What it leads to is listed where it lies, if that is in the source at all; so no loop can arise.
-                    skipped.append(Skip(printable(path), "a link to a folder; put the folder itself there"))
-                elif not self._filter.prunes(path):
-                    pending.append(f"{path}/")
-
-    def _scan(self, folder: str) -> list[os.DirEntry[str]]:
+        base = self.root.parent if self.root.is_file() else self.root
         try:
-            with os.scandir(self.root / folder) as items:
-                return list(items)
-        except OSError as error:
-            where = printable(str(self.root / folder))
-            raise SourceUnavailableError(
-                f"{where!r} cannot be listed ({_cause(error)}); expected a readable folder; "
-                "check the path and its permissions, or exclude it"
-            ) from error
-
-    def _reason_against(self, path: str, full: Path) -> str | None:
-        if reason := unsafe_path(path):
-            return f"{reason}; rename it"
-        try:
-            return None if self._is_inside(full) else "a link that leads out of the source"
-        except (OSError, RuntimeError):
-            return "a link that leads nowhere"
+            status = (base / path).stat()
+        except (OSError, RuntimeError, ValueError):
+            return ""
+        is_file = stat.S_ISREG(status.st_mode)
+        return entry_of(FoundFile(path, status.st_size, status.st_mtime_ns)).gate if is_file else ""
 
 
 class FolderSource:
@@ -138,7 +106,7 @@ class FolderSource:
             ConfigError: a glob is broken.
         """
         self.id = SourceId(settings.id)
-        self.folder = Folder(settings.required_path, include=settings.include, exclude=settings.exclude)
+        self.folder = Folder(self.id, settings.required_path, include=settings.include, exclude=settings.exclude)
 
     def list(self) -> Listing:
         files, skipped = self.folder.files(self.suffixes)
@@ -149,26 +117,3 @@ class FolderSource:
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         return parse_apart(type(self).parser, self.id, entry, raw)
-
-
-def _describe(path: str, full: Path) -> Entry | None:
-    """Return ``None`` for a path that is not a file or no longer exists."""
-    try:
-        status = full.stat()
-    except (OSError, RuntimeError, ValueError):
-        return None
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    modified, gate = datetime.fromtimestamp(status.st_mtime, UTC), f"{status.st_size}-{status.st_mtime_ns}"
-    return Entry(path=path, gate=gate, size=status.st_size, updated_at=modified)
-
-
-def _is_folder(item: os.DirEntry[str]) -> bool:
-    try:
-        return item.is_dir()
-    except OSError:  # a link in a circle
-        return False
-
-
-def _cause(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__

@@ -65,7 +65,13 @@ BINARY_SUFFIXES = _words("""
 
 
 class Rules:
-    """The rules of one source."""
+    """The rules of one source.
+
+    Attributes:
+        follows_folders: links to folders inside the source are entered.
+    """
+
+    follows_folders = True
 
     def __init__(self, domain: Domain, paths: PathFilter) -> None:
         self._domain = domain

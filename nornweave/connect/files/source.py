@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -75,7 +75,7 @@ class FilesSource:
 
     def list(self) -> Listing:
         """List the files, by path, without reading them."""
-        root, status = self._resolved_root()
+        root, status = resolved_root(self.id, self.root)
         sidecar = load_sidecar(self.metadata) if self.metadata else NO_SIDECAR
         if stat.S_ISREG(status.st_mode):
             found = FoundFile(self.root.name, status.st_size, status.st_mtime_ns)
@@ -88,26 +88,8 @@ class FilesSource:
         return Listing(entries, tuple(sorted(walked.skipped + left_out, key=lambda skip: skip.path)))
 
     def fetch(self, entry: Entry) -> bytes:
-        """Read one file, never one outside the root, wherever its path leads by now.
-
-        Raises:
-            DocumentError: it is larger than ``MAX_BYTES``, leads outside or is not a regular file.
-            TransientDocumentError: it vanished or cannot be read.
-        """
-        try:
-            root = os.path.realpath(self.root, strict=True)
-            target = os.path.realpath(self._place(root, entry.path), strict=True)
-            if not is_inside(target, root):
-                raise DocumentError("it leads outside the source by now (symlink or ..); put the file itself there")
-            return _read(target)
-        except ValueError as error:
-            raise DocumentError(f"{entry.path!r} is not a path: {error}") from error
-        except FileNotFoundError as error:
-            raise TransientDocumentError("it vanished after it was listed; the next sync settles it") from error
-        except OSError as error:
-            raise TransientDocumentError(
-                f"it cannot be read: {error.strerror}; give read permission or repair it, the next sync tries again"
-            ) from error
+        """Read one file, never one outside the root, wherever its path leads by now; see ``read_inside``."""
+        return read_inside(self.root, entry.path)
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Turn what ``fetch`` returned into a document.
@@ -117,23 +99,6 @@ class FilesSource:
         is_dated = "updated_at" in entry.metadata
         return parse_apart(file_document, self.id, entry, raw, domain=self.domain, is_dated=is_dated)
 
-    def _resolved_root(self) -> tuple[str, os.stat_result]:
-        try:
-            root = os.path.realpath(self.root, strict=True)
-            status = os.stat(root)  # noqa: PTH116
-        except OSError as error:
-            raise SourceUnavailableError(
-                f"source {self.id!r}: {str(self.root)!r} cannot be read: {error.strerror}; mount or create it, correct "
-                "'path', or remove the source. Its documents are kept until then."
-            ) from error
-        if not (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
-            raise SourceUnavailableError(f"source {self.id!r}: {str(self.root)!r} is neither a folder nor a file.")
-        return root, status
-
-    def _place(self, root: str, path: str) -> str:
-        is_the_root = path == self.root.name and os.path.isfile(root)  # noqa: PTH113
-        return root if is_the_root else os.path.join(root, path)  # noqa: PTH118
-
     def _path_of_sidecar(self, root: str) -> str | None:
         if self.metadata is None:
             return None
@@ -141,17 +106,64 @@ class FilesSource:
         return os.path.relpath(target, root) if is_inside(target, root) else None
 
 
+def resolved_root(source_id: SourceId, place: Path) -> tuple[str, os.stat_result]:
+    """Return the folder or file of a source without links, and its status.
+
+    Raises:
+        SourceUnavailableError: it is missing, cannot be read, or is something else.
+    """
+    try:
+        root = os.path.realpath(place, strict=True)
+        status = os.stat(root)  # noqa: PTH116
+    except OSError as error:
+        raise SourceUnavailableError(
+            f"source {source_id!r}: {str(place)!r} cannot be read: {error.strerror}; mount or create it, correct "
+            "'path', or remove the source. Its documents are kept until then."
+        ) from error
+    if not (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
+        raise SourceUnavailableError(f"source {source_id!r}: {str(place)!r} is neither a folder nor a file.")
+    return root, status
+
+
+def read_inside(place: Path, path: str, max_bytes: int = MAX_BYTES) -> bytes:
+    """Read one file of a folder, never one outside of it; of a source that is a file, that file.
+
+    Raises:
+        DocumentError: it is larger than ``max_bytes``, leads outside or is not a regular file.
+        TransientDocumentError: it vanished or cannot be read.
+    """
+    try:
+        root = os.path.realpath(place, strict=True)
+        is_the_root = path == place.name and os.path.isfile(root)  # noqa: PTH113
+        target = os.path.realpath(root if is_the_root else os.path.join(root, path), strict=True)  # noqa: PTH118
+        if not is_inside(target, root):
+            raise DocumentError("it leads outside the source by now (symlink or ..); put the file itself there")
+        return _read(target, max_bytes)
+    except ValueError as error:
+        raise DocumentError(f"{path!r} is not a path: {error}") from error
+    except FileNotFoundError as error:
+        raise TransientDocumentError("it vanished after it was listed; the next sync settles it") from error
+    except OSError as error:
+        raise TransientDocumentError(
+            f"it cannot be read: {error.strerror}; give read permission or repair it, the next sync tries again"
+        ) from error
+
+
 def _entry(found: FoundFile, sidecar: Sidecar) -> Entry:
-    record = sidecar.record(found.path)
-    gate = f"{found.size}-{found.mtime_ns}"
-    return Entry(
-        path=found.path,
-        gate=f"{gate}-{record.mark}" if record.mark else gate,
-        size=found.size,
-        updated_at=record.updated_at or _modified(found.mtime_ns),
+    record, entry = sidecar.record(found.path), entry_of(found)
+    return replace(
+        entry,
+        gate=f"{entry.gate}-{record.mark}" if record.mark else entry.gate,
+        updated_at=record.updated_at or entry.updated_at,
         revision=record.revision,
         metadata=freeze(record.metadata),
     )
+
+
+def entry_of(found: FoundFile) -> Entry:
+    """Return the document that a file is, by what the file system says."""
+    gate = f"{found.size}-{found.mtime_ns}"
+    return Entry(path=found.path, gate=gate, size=found.size, updated_at=_modified(found.mtime_ns))
 
 
 def _modified(mtime_ns: int) -> datetime | None:
@@ -161,7 +173,7 @@ def _modified(mtime_ns: int) -> datetime | None:
         return None
 
 
-def _read(target: str) -> bytes:
+def _read(target: str, max_bytes: int) -> bytes:
     # A resolved path has no link left in it, so one that appears now is foul play; a pipe must not block.
     descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -170,10 +182,10 @@ def _read(target: str) -> bytes:
             raise IsADirectoryError(errno.EISDIR, "it is a folder by now")
         if not stat.S_ISREG(status.st_mode):
             raise DocumentError("it is not a regular file; exclude it")
-        check_size(status.st_size)
+        check_size(status.st_size, max_bytes)
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            raw = file.read(MAX_BYTES + 1)
+            raw = file.read(max_bytes + 1)
     finally:
         os.close(descriptor)
-    check_size(len(raw))
+    check_size(len(raw), max_bytes)
     return raw

@@ -152,6 +152,8 @@ class _Walker:
             return f"ignored by {by}"
         if is_link and (reason := self._broken_link(path)):
             return reason
+        if is_link and is_directory and not self._rules.follows_folders:
+            return "symlink to a folder; put the folder itself there"
         if is_directory:
             return self._rules.skip_directory(path, self._is_file)
         return None

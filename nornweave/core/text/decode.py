@@ -46,14 +46,14 @@ _CANDIDATES = [
 ]
 
 
-def check_size(size: int) -> None:
-    """Refuse documents of more than ``MAX_BYTES``.
+def check_size(size: int, limit: int = MAX_BYTES) -> None:
+    """Refuse documents of more than ``limit`` bytes.
 
     Raises:
         DocumentError: with the size found and the size allowed.
     """
-    if size > MAX_BYTES:
-        raise DocumentError(f"too large: {size:,} bytes, allowed are {MAX_BYTES:,}; split the file or exclude it")
+    if size > limit:
+        raise DocumentError(f"too large: {size:,} bytes, allowed are {limit:,}; split the file or exclude it")
 
 
 def decode(raw: bytes) -> str:
