@@ -69,6 +69,12 @@ def print_results(console: Terminal, evaluated: Sequence[Evaluated]) -> None:
             console.print()
 
 
+LEGEND = (
+    "Recall@10: the share of right places that are among the first ten. RR@10: 1 / rank of the first right one.\n"
+    "nDCG@10: ranks weighted by grade. P@5: right ones of the first five. Success@1: the first is right."
+)
+
+
 def print_summary(console: Terminal, evaluated: Sequence[Evaluated]) -> None:
     """Print one row for each set and scope: what is served, with intervals, against the last time."""
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -86,6 +92,7 @@ def print_summary(console: Terminal, evaluated: Sequence[Evaluated]) -> None:
             names = (set_title(evaluation.result.subject, evaluation.result.name), run.scope.value)
             table.add_row(*names, f"{evaluation.result.measured:,}", *figures, p50)
     console.print(table)
+    console.print(LEGEND, style="dim")
 
 
 def _table(evaluation: Evaluated, run: ScopeResult) -> Table:

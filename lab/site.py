@@ -81,7 +81,9 @@ def configuration(pages: Path) -> dict[str, Any]:
         "site_dir": str((pages.parent / "site").resolve()),
         "use_directory_urls": False,
         "nav": [*nav, {"Decisions": decisions}],
-        "theme": {"name": "material", "font": False, "features": ["navigation.indexes", "navigation.top"]},
+        "theme": {"name": "material", "font": False, "features": ["navigation.indexes", "navigation.top"],
+                  "palette": [{"media": f"(prefers-color-scheme: {mode})", "scheme": scheme, "primary": "teal"}
+                              for mode, scheme in (("light", "default"), ("dark", "slate"))]},
         "plugins": ["search"],
         "markdown_extensions": ["admonition", "tables", "pymdownx.highlight", "pymdownx.superfences",
                                 {"toc": {"permalink": True}}],

@@ -15,6 +15,8 @@ from typer.main import get_command
 
 from nornweave import __version__
 from nornweave.cli.main import app
+from nornweave.cli.report import _excerpt
+from nornweave.core.text.analyzer import analyze
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "payments"
 
@@ -70,6 +72,30 @@ def test_help_has_every_command_once_with_a_sentence_that_fits(tmp_path: Path) -
     assert sorted(row.split()[0] for row in rows) == sorted(get_command(app).commands)
     assert all(row.endswith(".") and len(row) <= 79 for row in rows)
     assert "Others:" not in done.stdout  # a new command belongs into cli.command_groups
+
+
+def test_verbose_logs_and_quiet_does_not(tmp_path: Path) -> None:
+    (tmp_path / "nornweave.yaml").write_text("sources: []\n")
+    quiet, verbose = (nornweave(tmp_path, option, "-v", "status") for option in ("-q", "-v"))
+    assert (quiet.returncode, quiet.stderr) == (0, "")
+    assert verbose.returncode == 0
+    assert quiet.stdout == verbose.stdout
+
+
+def test_without_a_source_the_remedy_is_to_add_one(tmp_path: Path) -> None:
+    (tmp_path / "nornweave.yaml").write_text("sources: []\n")
+    findings = as_json(tmp_path, "doctor")
+    remedies = {each["remedy"] for each in findings if each["check"] == "index"}
+    assert len(remedies) == 1
+    assert "nornweave init --add" in remedies.pop()
+
+
+def test_the_lines_that_match_are_shown_and_marked() -> None:
+    text = "# Head\n\none\ntwo\nthree\nfour\nthe webhook\nhas a timeout\nof ten\nlast\n"
+    shown = _excerpt(text, frozenset(analyze("webhook timeout")))
+    assert [line.plain.strip() for line in shown] == ["three", "four", "the webhook", "has a timeout"]
+    marked = [line.plain[span.start : span.end] for line in shown for span in line.spans if span.style == "bold"]
+    assert marked == ["webhook", "timeout"]
 
 
 @pytest.mark.slow
