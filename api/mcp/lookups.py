@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 from api.errors import RETRY_SOON_S, ProblemError, unavailable
 from api.ledger_query import LedgerQuery
 from api.mcp.arguments import USUAL_RESULT_TOKENS, ConflictsArguments, FetchArguments, FindArguments, StatusArguments
-from api.mcp.handles import HandlePlace, handle, place_of
+from api.mcp.questions import HandlePlace, handle, place_of
 from api.mcp.results import MAX_RESULT_CHARACTERS, ToolCall, is_within
 from api.starting import wait_for_start
 from nornweave import __version__

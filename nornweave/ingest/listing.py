@@ -1,16 +1,23 @@
-"""List the sources of a domain: one that cannot be listed leaves its documents as they are."""
+"""List the sources of a domain, and learn when they last confirmed their documents.
+
+A source that cannot be listed leaves its documents as they are.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from functools import partial
 
 from nornweave.connect.protocol import Relisted, Source, Watched
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.types import Listing, Skip
+from nornweave.core.text.dates import utc_text
+from nornweave.core.types import GenerationId, Listing, Skip
 from nornweave.index.port import Failure
+from nornweave.index.verified import Verified, VerifiedSource
 from nornweave.ingest.diff import Unavailable
 from nornweave.ingest.records import Progress, SyncOptions
 
@@ -57,3 +64,44 @@ def _listing(source: Source, *, progress: Progress, again: bool) -> Listing | Un
 def _show_reading(progress: Progress, source_id: str, documents: int, size: int, expected: int | None) -> None:
     progress(f"read {source_id}", size // 1024, 0)
     progress(f"list {source_id}", documents, expected or 0)
+
+
+def verified_by(
+    listings: Mapping[str, Listing | Unavailable],
+    before: Verified,
+    generation: GenerationId | None,
+    listed_from: datetime,
+    *,
+    unconfirmed: Collection[tuple[str, str]],
+) -> Verified:
+    """Return what the sources confirm of a generation.
+
+    Args:
+        listings: by source id.
+        before: what the last sync left.
+        generation: the published one.
+        listed_from: when the listing began.
+        unconfirmed: source id and path of documents that answer as they were, because no source lists them, or their
+            new version could not be read. What was known of them stays.
+    """
+    sources = {}
+    for source_id, listing in listings.items():
+        known = before.sources.get(source_id, VerifiedSource())
+        if isinstance(listing, Unavailable):
+            sources[source_id] = known
+            continue
+        now = utc_text(listed_from, "seconds")
+        moments: dict[str, str | None] = {
+            entry.path: utc_text(entry.verified_at, "seconds") if entry.verified_at else now
+            for entry in listing.entries
+        }
+        moments |= {path: known.of(path) for source, path in unconfirmed if source == source_id}
+        counted = Counter(moments.values()).most_common(1)
+        usual = counted[0][0] if counted else now
+        listed_at = utc_text(listing.listed_at, "seconds") if listing.listed_at else now
+        sources[source_id] = VerifiedSource(
+            listed_at=known.listed_at if listing.problem and not listing.listed_at else listed_at,
+            verified_at=usual,
+            documents={path: moment for path, moment in moments.items() if moment != usual},
+        )
+    return Verified(generation, sources)

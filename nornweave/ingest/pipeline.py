@@ -24,7 +24,7 @@ from nornweave.index.verified import Verified
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import Changes, Unavailable, diff, held_state
 from nornweave.ingest.invariants import reconcile
-from nornweave.ingest.listing import list_sources, skipped_by
+from nornweave.ingest.listing import list_sources, skipped_by, verified_by
 from nornweave.ingest.process_documents import DocumentOutcome, Intake
 from nornweave.ingest.records import (
     Build,
@@ -38,7 +38,6 @@ from nornweave.ingest.records import (
     no_progress,
     quality_refusal,
 )
-from nornweave.ingest.verification import verified_by
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nornweave.core.errors import EncoderError
-from nornweave.models.weights import FILES, PACKAGE, SHA256, default_weights, unpacked
+from nornweave.models.folders import FILES, PACKAGE, SHA256, default_weights, unpacked
 
 ROOT = Path(__file__).parents[2]
 METADATA = "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\nRequires-Dist: not-on-any-index\n"

@@ -27,7 +27,7 @@ from nornweave.core.types import Domain, Entry, GenerationId, Listing, present
 from nornweave.index.verified import NAME, Verified, VerifiedFile, VerifiedSource, read_verified, write_verified
 from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.diff import Unavailable
-from nornweave.ingest.verification import verified_by
+from nornweave.ingest.listing import verified_by
 
 NOON, ONE, TWO = (datetime(2026, 1, 1, hour, tzinfo=UTC) for hour in (12, 13, 14))
 LIMITED = Reply(b"", 429, {"retry-after": "9999"})

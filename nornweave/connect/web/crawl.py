@@ -25,9 +25,8 @@ from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known, Pass, PositionLostError, RecordPage
 from nornweave.connect.web.page import PageOutcome, PageReader
 from nornweave.connect.web.queue import CrawlProgress, CrawlQueue, Reach, record
-from nornweave.connect.web.robots import Robots
 from nornweave.connect.web.sitemap_reader import LISTED, SitemapReader, listed_by
-from nornweave.connect.web.sitemaps import ListedPage
+from nornweave.connect.web.sitemaps import ListedPage, Robots
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import JsonValue
 

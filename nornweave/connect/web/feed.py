@@ -25,7 +25,7 @@ from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.crawl import Crawl
 from nornweave.connect.web.page import PageReader, changed_at
 from nornweave.connect.web.queue import Reach
-from nornweave.connect.web.robots import Robots
+from nornweave.connect.web.sitemaps import Robots
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.types import Document, Entry, SourceId
 from nornweave.read.isolated import parse_apart

@@ -18,8 +18,7 @@ from nornweave.connect.mirror.addresses import AddressScope, identity, normalize
 from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, OtherHostError
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import Body
-from nornweave.connect.web.robots import AGENT, Robots
-from nornweave.connect.web.sitemaps import moment
+from nornweave.connect.web.sitemaps import AGENT, Robots, moment
 from nornweave.core.errors import DocumentError, TransientDocumentError
 from nornweave.core.sandbox import run_apart
 from nornweave.read.time_limits import seconds_for

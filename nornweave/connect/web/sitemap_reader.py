@@ -10,8 +10,7 @@ from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, OtherHostEr
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import Known
 from nornweave.connect.web.queue import BATCH, CrawlProgress
-from nornweave.connect.web.robots import Robots
-from nornweave.connect.web.sitemaps import ListedPage, NoSitemapError, read_sitemap
+from nornweave.connect.web.sitemaps import ListedPage, NoSitemapError, Robots, read_sitemap
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import digest
 
