@@ -22,7 +22,7 @@ from nornweave.index.publish import GenerationFiles
 from nornweave.index.wiring import store_of
 from nornweave.share.follower import Follower
 from nornweave.share.publishing import publish_domains
-from nornweave.share.records import Published, Standing, read_standing, standing_file
+from nornweave.share.standing import Published, Standing, read_standing, standing_file
 
 DOCUMENTATION = Domain.DOCUMENTATION
 

@@ -20,7 +20,7 @@ from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts
 from nornweave.share.publishing import publish_domains
-from nornweave.share.records import Published
+from nornweave.share.standing import Published
 
 REPLICAS = 4
 PAGES = 20

@@ -45,6 +45,6 @@ def roles(context: typer.Context) -> None:
     settings = settings_of(context)
     if settings.storage is None:
         raise ConfigError(f"{settings.file}: has no storage: the domains are stored in files below {settings.data_dir}")
-    from nornweave.index.postgresql.roles import role_statements
+    from nornweave.index.postgresql.schema import role_statements
 
     print_text(role_statements(storage_schemas(settings), workspace_schema(settings.storage)))

@@ -23,7 +23,7 @@ from nornweave.index.generation_file import read_rows
 from nornweave.index.ledger_file import ledger_place
 from nornweave.index.port import Remains, Writer
 from nornweave.index.wiring import INBOX, DomainStore, store_of
-from nornweave.share.deletion import store_places
+from nornweave.share.garbage import store_places
 
 SYNC = "a sync removes it: run `nornweave sync`, then the receipt again"
 # Words that are not of a language: of ids, codes and secrets.

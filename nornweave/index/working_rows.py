@@ -18,9 +18,9 @@ from nornweave.core.types import DocumentId
 from nornweave.index.build import Layout
 from nornweave.index.connection import Connection, explain
 from nornweave.index.outcomes import Outcome
-from nornweave.index.overwrite import deleted_rows
 from nornweave.index.port import Batch, Vectors
 from nornweave.index.rows import chunk_rows, document_rows, not_stored_rows
+from nornweave.index.working_file import deleted_rows
 from nornweave.index.working_tables import EMBEDDED_TEXT, WorkingTables
 
 logger = logging.getLogger(__name__)

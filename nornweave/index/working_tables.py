@@ -10,9 +10,19 @@ from typing import Any
 
 from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
-from nornweave.core.types import GenerationId
+from nornweave.core.types import GenerationId, canonical_json
 from nornweave.index.build import Layout
-from nornweave.index.port import Counts, Failure, PendingText, Publication, Remains, Stored, Vectors
+from nornweave.index.kept_generations import number_of
+from nornweave.index.port import (
+    Candidate,
+    Counts,
+    Failure,
+    PendingText,
+    Publication,
+    Remains,
+    Stored,
+    Vectors,
+)
 
 # Publications are history for people; older ones than this are of no use to anybody.
 KEEP_PUBLICATIONS = 200
@@ -179,6 +189,34 @@ class WorkingTables(ABC):
         rows = self._rows(f"{_CHANGES} order by name")
         names = {kind: tuple(name for name, of in rows if of == kind) for kind in ("added", "changed", "removed")}
         return Publication(generation=generation, run_id=run_id, created_at=datetime.now(UTC), **names)
+
+    def _record(self, connection: Any, candidate: Candidate) -> None:
+        """Record within a transaction that a candidate is published; its event is the caller's to write.
+
+        Vectors that no chunk uses stay for ``keep_generations`` more: until then an undone edit finds them again.
+        """
+        connection.execute("delete from published")
+        connection.execute(f"insert into published {VERSIONS}")
+        connection.execute("delete from meta where key = 'published_facts'")
+        facts = canonical_json(candidate.facts)
+        connection.execute(f"insert into meta values ('published_facts', {self.mark})", [facts])
+        connection.execute(
+            f"""
+            delete from publications where created_at <
+              (select created_at from publications order by created_at desc offset {self.mark} limit 1)
+            """,
+            [KEEP_PUBLICATIONS],
+        )
+        number, used = (
+            number_of(candidate.generation),
+            "exists (select 1 from chunks c where c.embedding_key = e.embedding_key)",
+        )
+        connection.execute(f"update embeddings e set orphaned_in = null where orphaned_in is not null and {used}")
+        connection.execute(
+            f"update embeddings e set orphaned_in = {self.mark} where orphaned_in is null and not {used}", [number]
+        )
+        last = number - self._layout.settings.keep_generations
+        connection.execute(f"delete from embeddings where orphaned_in <= {self.mark}", [last])
 
     def _check_shape(self, keys: Sequence[str], vectors: Vectors) -> None:
         if vectors.shape != (expected := (len(keys), self._layout.dimensions)):

@@ -15,15 +15,13 @@ from nornweave.core.errors import PublicationError, StoreError
 from nornweave.core.files.lock import Lock
 from nornweave.core.types import GenerationId, canonical_json
 from nornweave.index.build import Layout, build_generation, insert_publication
-from nornweave.index.connection import Connection, explain
+from nornweave.index.connection import explain
 from nornweave.index.kept_generations import number_of
 from nornweave.index.outcomes import write_outcomes
-from nornweave.index.overwrite import overwrite
 from nornweave.index.port import Candidate, Publication
 from nornweave.index.publish import GenerationFiles, remove_candidate
-from nornweave.index.working_file import open_working_file, read_meta
+from nornweave.index.working_file import open_working_file, overwrite, read_meta
 from nornweave.index.working_rows import DuckDBTables
-from nornweave.index.working_tables import KEEP_PUBLICATIONS, VERSIONS
 
 logger = logging.getLogger(__name__)
 
@@ -149,38 +147,12 @@ class DuckDBWriter(DuckDBTables):
 
     def record_publication(self, candidate: Candidate, file: str = "") -> None:
         """Record that a candidate is published, and in which file of a shard."""
-        publication = candidate.publication
         with self._transaction() as connection:
-            connection.execute("delete from published")
-            connection.execute(f"insert into published {VERSIONS}")
-            connection.execute("delete from meta where key in ('published_facts', 'published_file')")
-            connection.execute("insert into meta values ('published_facts', ?)", [canonical_json(candidate.facts)])
+            insert_publication(connection, "publications", candidate.publication)
+            self._record(connection, candidate)
+            connection.execute("delete from meta where key = 'published_file'")
             if file:
                 connection.execute("insert into meta values ('published_file', ?)", [file])
-            insert_publication(connection, "publications", publication)
-            connection.execute(
-                """
-                delete from publications
-                where created_at < (select created_at from publications order by created_at desc offset ? limit 1)
-                """,
-                [KEEP_PUBLICATIONS],
-            )
-            _age_vectors(connection, candidate.generation, self._layout.settings.keep_generations)
 
     def discard(self, candidate: Candidate) -> None:
         remove_candidate(self._files.build_path(candidate.generation))
-
-
-def _age_vectors(connection: Connection, generation: GenerationId, keep: int) -> None:
-    """Forget vectors that no chunk has used for ``keep`` generations; until then an undone edit finds them again."""
-    number = number_of(generation)
-    connection.execute(
-        "update embeddings set orphaned_in = null "
-        "where orphaned_in is not null and embedding_key in (select embedding_key from chunks)"
-    )
-    connection.execute(
-        "update embeddings set orphaned_in = ? "
-        "where orphaned_in is null and embedding_key not in (select embedding_key from chunks)",
-        [number],
-    )
-    connection.execute("delete from embeddings where orphaned_in <= ?", [number - keep])

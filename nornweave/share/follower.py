@@ -20,7 +20,7 @@ from nornweave.index.publish import GenerationFiles
 from nornweave.index.wiring import file_store_of
 from nornweave.share.bring import Stopped, bring
 from nornweave.share.manifest import Pointer, pointer_key, read_json
-from nornweave.share.records import DomainStanding, Standing, read_standing, standing_file, write_standing
+from nornweave.share.standing import DomainStanding, Standing, read_standing, standing_file, write_standing
 from nornweave.share.workspace_document import (
     KEY,
     WorkspaceDocument,

@@ -14,7 +14,7 @@ from nornweave.core.types import Domain, present
 from nornweave.index.leases.domain_lease import held_domain
 from nornweave.index.object_store import ObjectStore
 from nornweave.index.wiring import domain_folder, file_store_of
-from nornweave.share.records import Published, publisher_id, read_published, record_file, write_published
+from nornweave.share.standing import Published, publisher_id, read_published, record_file, write_published
 from nornweave.share.upload import Upload
 from nornweave.share.workspace_document import publish_workspace, take_over_workspace
 

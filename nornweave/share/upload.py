@@ -39,7 +39,7 @@ from nornweave.share.manifest import (
     read_json,
     to_json,
 )
-from nornweave.share.records import Published, read_published, record_file, write_published
+from nornweave.share.standing import Published, read_published, record_file, write_published
 
 log = logging.getLogger(__name__)
 

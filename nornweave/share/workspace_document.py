@@ -28,7 +28,7 @@ from nornweave.index.object_store import ObjectStore
 from nornweave.index.verified import Verified, read_verified, write_verified
 from nornweave.index.wiring import domain_folder
 from nornweave.share.manifest import FORMAT, ManifestDocument, PublisherId, is_signed, read_document, read_json, to_json
-from nornweave.share.records import Published, read_published, record_file, write_published
+from nornweave.share.standing import Published, read_published, record_file, write_published
 
 log = logging.getLogger(__name__)
 

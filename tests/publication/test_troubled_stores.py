@@ -19,7 +19,7 @@ from nornweave.index import object_store
 from nornweave.index.object_store import ObjectStore
 from nornweave.share import bring
 from nornweave.share.manifest import object_key
-from nornweave.share.records import DomainStanding
+from nornweave.share.standing import DomainStanding
 
 To = dict[str, object]
 

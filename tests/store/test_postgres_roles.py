@@ -19,7 +19,7 @@ from nornweave.core.access.viewer import ANYONE, OPERATOR
 from nornweave.core.errors import StoreError
 from nornweave.improve.postgresql_history import PostgresHistory
 from nornweave.index.postgresql.ledger import LedgerRow
-from nornweave.index.postgresql.roles import role_statements
+from nornweave.index.postgresql.schema import role_statements
 from nornweave.index.postgresql.server import close_servers, server_of
 from nornweave.index.postgresql.store import PostgresStore
 

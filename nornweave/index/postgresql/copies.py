@@ -19,7 +19,7 @@ from nornweave.core.types import GenerationId
 from nornweave.index.arrays import alone, arrays_file, remove_arrays
 from nornweave.index.checksums import check, checksum_file, checksum_of, write_checksum
 from nornweave.index.kept_generations import number_of
-from nornweave.index.postgresql.names import prefix_of
+from nornweave.index.postgresql.schema import prefix_of
 from nornweave.index.postgresql.server import Server
 
 log = logging.getLogger(__name__)

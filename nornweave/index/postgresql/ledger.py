@@ -9,9 +9,7 @@ from contextlib import contextmanager
 
 from nornweave.core.errors import StoreError
 from nornweave.index.ledger_file import LOCK_WAIT_S
-from nornweave.index.postgresql.lock import take_lock
-from nornweave.index.postgresql.roles import become_writer
-from nornweave.index.postgresql.schema import compact, prepare_workspace
+from nornweave.index.postgresql.schema import become_writer, compact, prepare_workspace, take_lock
 from nornweave.index.postgresql.server import Server, translated
 
 log = logging.getLogger(__name__)

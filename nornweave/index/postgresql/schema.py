@@ -1,17 +1,30 @@
-"""Make the schemas of domains and of what they share: the history of evaluations, feedback, the conflict ledger."""
+"""The schemas of domains and of what they share: names, tables, the writer's lock, roles of least privilege.
+
+One writer per domain, across machines: a session advisory lock on the connection that does all the writing. Whoever
+loses the connection loses the lock and can write nothing any more: there is no moment with two writers.
+"""
 
 from __future__ import annotations
 
+import logging
+import time
+import zlib
 from collections.abc import Iterable
 from importlib import resources
 
 import psycopg
 from psycopg import sql
 
-from nornweave.core.errors import StoreError
-from nornweave.index.postgresql.names import lock_class
+from nornweave.core.errors import DomainBusyError, StoreError
+from nornweave.core.files.lock import describe_holder, holder_text
+from nornweave.core.types import GenerationId
+from nornweave.index.kept_generations import number_of
 from nornweave.index.postgresql.server import Connection, Server
 
+logger = logging.getLogger(__name__)
+POLL_S = 0.1
+_WRITER = 0  # generations are numbered from 1
+_ROLES = ("nornweave_owner", "nornweave_writer", "nornweave_reader", "nornweave_people")
 # Each changes when its tables do.
 SCHEMA = "1"
 WORKSPACE_SCHEMA = "1"
@@ -107,3 +120,100 @@ def compact(connection: Connection, tables: Iterable[str]) -> None:
 def statement_text(name: str) -> str:
     """Return the text of ``sql/<name>.sql``."""
     return (resources.files(__package__) / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def lock_class(schema: str) -> int:
+    """Return the first key of a schema's advisory locks: they are common to the whole database."""
+    return zlib.crc32(f"nornweave/{schema}".encode()) - (1 << 31)
+
+
+def name_of(number: int) -> GenerationId:
+    """Return the name of a generation."""
+    return GenerationId(f"gen-{number:06d}")
+
+
+def prefix_of(generation: GenerationId) -> str:
+    """Return what the names of a generation's tables begin with.
+
+    Raises:
+        StoreError: it is not the name of a generation.
+    """
+    try:
+        return f"g{number_of(generation):06d}_"
+    except ValueError as error:
+        raise StoreError(f"{generation!r} is not a generation; expected a name such as 'gen-000001'") from error
+
+
+def take_lock(connection: Connection, server: Server, *, wait_s: float) -> None:
+    """Take the writer's lock for as long as the connection lives.
+
+    Raises:
+        DomainBusyError: somebody else still holds it after ``wait_s`` seconds; the message says who.
+    """
+    deadline = time.monotonic() + wait_s
+    told = False
+    while True:
+        row = connection.execute("select pg_try_advisory_lock(%s, %s)", [lock_class(server.schema), _WRITER]).fetchone()
+        if row and row[0]:
+            return
+        if time.monotonic() >= deadline:
+            raise DomainBusyError(_describe_holder(connection, server))
+        if not told:
+            told = True
+            logger.warning("waiting up to %g s: %s", wait_s, _describe_holder(connection, server))
+        time.sleep(POLL_S)
+
+
+def write_holder(connection: Connection, purpose: str) -> None:
+    """Say who holds the lock."""
+    connection.execute(
+        "insert into writer (holder) values (%s) on conflict (one) do update set holder = excluded.holder",
+        [holder_text(purpose)],
+    )
+
+
+def _describe_holder(connection: Connection, server: Server) -> str:
+    exists = connection.execute("select to_regclass('writer') is not null").fetchone()
+    row = connection.execute("select holder from writer").fetchone() if exists and exists[0] else None
+    return describe_holder(server.name, row[0] if row else "")
+
+
+def role_statements(schemas: Iterable[str], workspace: str) -> str:
+    """Return the SQL that an administrator runs once: roles, schemas, working tables and grants.
+
+    Args:
+        schemas: of the domains.
+        workspace: schema of what belongs to no single domain.
+    """
+    parts = [_schema_statements(each, "schema", SCHEMA, "roles_domain") for each in schemas]
+    shared = _schema_statements(workspace, "workspace", WORKSPACE_SCHEMA, "roles_workspace")
+    return "\n".join([statement_text("roles"), *parts, shared])
+
+
+def _schema_statements(schema: str, tables: str, version: str, grants: str) -> str:
+    return statement_text("roles_schema").format(
+        schema=schema,
+        tables=statement_text(tables),
+        version=version,
+        grants=statement_text(grants).format(schema=schema),
+    )
+
+
+def grant_generation(connection: Connection, prefix: str, tables: Iterable[str]) -> None:
+    """Let readers read a generation, and people the documents of their groups, where the roles are there."""
+    row = connection.execute("select count(*) from pg_roles where rolname = any(%s)", [list(_ROLES)]).fetchone()
+    if row and row[0] == len(_ROLES):
+        names = ", ".join(f"{prefix}{table}" for table in tables)
+        connection.execute(statement_text("generation_access").format(g=prefix, tables=names))
+
+
+def become_writer(connection: Connection) -> None:
+    """Take the writers' role where the login is in it, so that each may drop what another made."""
+    connection.execute(
+        """
+        select set_config('role', rolname, false)
+        from pg_roles
+        where rolname = 'nornweave_writer' and pg_has_role(session_user, oid, 'member')
+        and not (select rolsuper from pg_roles where rolname = session_user)
+        """
+    )

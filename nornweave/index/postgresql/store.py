@@ -24,13 +24,9 @@ from nornweave.index.outcomes import Outcome, write_outcomes
 from nornweave.index.port import Candidate, Publication
 from nornweave.index.postgresql import build as generation_build
 from nornweave.index.postgresql.generations import PostgresGenerations, point_at, prune, remove
-from nornweave.index.postgresql.lock import take_lock, write_holder
-from nornweave.index.postgresql.names import name_of, prefix_of
-from nornweave.index.postgresql.roles import become_writer
-from nornweave.index.postgresql.schema import prepare_schema
-from nornweave.index.postgresql.server import Connection, Server, translated
+from nornweave.index.postgresql.schema import become_writer, name_of, prefix_of, prepare_schema, take_lock, write_holder
+from nornweave.index.postgresql.server import Server, translated
 from nornweave.index.postgresql.tables import PostgresTables
-from nornweave.index.working_tables import KEEP_PUBLICATIONS, VERSIONS
 
 logger = logging.getLogger(__name__)
 
@@ -201,25 +197,12 @@ class PostgresWriter(PostgresTables):
         connection, number = self._connection, number_of(candidate.generation)
         connection.execute("update generations set complete = true where number = %s", [number])
         point_at(connection, candidate.generation)
-        connection.execute("delete from published")
-        connection.execute(f"insert into published {VERSIONS}")
-        connection.execute(
-            "insert into meta values ('published_facts', %s) on conflict (key) do update set value = excluded.value",
-            [canonical_json(candidate.facts)],
-        )
         said = candidate.publication
         connection.execute(
             "insert into publications values (%s, %s, %s, %s::text[], %s::text[], %s::text[])",
             [said.generation, said.run_id, said.created_at, list(said.added), list(said.changed), list(said.removed)],
         )
-        connection.execute(
-            """
-            delete from publications
-            where created_at < (select created_at from publications order by created_at desc offset %s limit 1)
-            """,
-            [KEEP_PUBLICATIONS],
-        )
-        _age_vectors(connection, number, self._layout.settings.keep_generations)
+        self._record(connection, candidate)
 
     def discard(self, candidate: Candidate) -> None:
         with translated(self._server, f"{candidate.generation} could not be removed"):
@@ -227,11 +210,3 @@ class PostgresWriter(PostgresTables):
             if self._rows("select from generations where number = %s and not complete", [number]):
                 remove(self._connection, self._server.schema, number)
                 self._store.files.copies.remove(candidate.generation)
-
-
-def _age_vectors(connection: Connection, number: int, keep: int) -> None:
-    """Forget vectors that no chunk has used for ``keep`` generations; until then an undone edit finds them again."""
-    used = "exists (select from chunks c where c.embedding_key = embeddings.embedding_key)"
-    connection.execute(f"update embeddings set orphaned_in = null where orphaned_in is not null and {used}")
-    connection.execute(f"update embeddings set orphaned_in = %s where orphaned_in is null and not {used}", [number])
-    connection.execute("delete from embeddings where orphaned_in <= %s", [number - keep])
