@@ -47,11 +47,6 @@ class AccessToday:
 def access_today(folder: Path, published: Sequence[Path], later: Sequence[Path]) -> AccessToday:
     """Read who may see what today.
 
-    Args:
-        folder: of the generations.
-        published: the files of the published generation.
-        later: those of the other generations that are newer than the one that is asked.
-
     Raises:
         StoreError: one cannot be read.
     """
@@ -64,13 +59,7 @@ def access_today(folder: Path, published: Sequence[Path], later: Sequence[Path])
 
 
 def remember_access(folder: Path, oldest: int, removed: Mapping[int, Sequence[Path]]) -> None:
-    """Remember the rules of generations before they are removed, for those that are older and stay.
-
-    Args:
-        folder: of the generations.
-        oldest: number of the oldest generation that stays.
-        removed: by number the files of those that go.
-    """
+    """Remember the rules of generations before they are removed, for those that are older and stay."""
     before = _read(folder)
     known = {document: (number, rule) for document, (number, rule) in before.items() if number > oldest}
     for number, files in removed.items():

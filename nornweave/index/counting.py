@@ -120,13 +120,6 @@ def _documents_after(
 ) -> list[ServedDocument]:
     """Return the first documents after a place, by source and path.
 
-    Args:
-        connection: has the generation open.
-        documents: the document of each chunk, by number.
-        after: source id and path.
-        limit: how many.
-        within: only documents with such a chunk, and only such chunks are counted.
-
     Raises:
         duckdb.Error: the file is damaged.
     """

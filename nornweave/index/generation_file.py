@@ -133,10 +133,6 @@ def read_rows(
 def read_lines(path: Path, places: Collection[tuple[str, str, int]]) -> dict[tuple[str, str, int], str]:
     """Return lines of the documents of a generation.
 
-    Args:
-        path: of a generation.
-        places: source, path and line, from 1.
-
     Returns:
         By place, without their ends; what the generation does not have is left out.
 

@@ -28,13 +28,7 @@ class Index:
     """
 
     def __init__(self, meta: Mapping[str, str], parts: Shard | Shards, resources: ExitStack) -> None:
-        """Store the parts.
-
-        Args:
-            meta: how it was built: generation, encoder, versions, settings.
-            parts: what searches, reads and counts, as somebody may see it.
-            resources: closes the files.
-        """
+        """Store the parts."""
         self.meta = meta
         self.size = parts.size
         """Chunk numbers are below this, for every viewer."""

@@ -125,11 +125,6 @@ class KeptGenerations:
     ) -> Index:
         """Open a generation for reading.
 
-        Args:
-            generation: to open.
-            statements: what the configuration says now about who may see each source, beside what the generation says.
-            today: of an older generation, what is stated of its documents today (``access_today``).
-
         Raises:
             StoreError: it is missing, damaged or of another schema.
         """

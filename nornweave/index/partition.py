@@ -62,11 +62,6 @@ def published_chunks(files: GenerationFiles) -> int:
 def partition(folder: Path, count: int, dimensions: int) -> None:
     """Bring the working files of a domain to this number of shards; the caller holds the domain's lock.
 
-    Args:
-        folder: of the domain.
-        count: of its shards.
-        dimensions: of the vectors.
-
     Raises:
         StoreError: a file is damaged, or the disk is full; what there was stays.
     """

@@ -223,10 +223,6 @@ class Writer(Protocol):
 
         They are what could not be read again since the pipeline changed. A generation must not mix vectors of two
         encoders.
-
-        Args:
-            pipelines: the present ones.
-            key_of: embedded text → embedding key.
         """
 
     def pending_texts(self, window: int) -> Iterator[tuple[PendingText, ...]]:

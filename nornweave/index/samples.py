@@ -70,10 +70,6 @@ def read_places(rows_of: Rows, holding: Sequence[str] = ()) -> list[ChunkPlace]:
 
     Judgments name a document by its path alone; where two have the same, nobody could say which is meant.
 
-    Args:
-        rows_of: asks the generation.
-        holding: only chunks that hold one of these strings; none stands for all.
-
     Raises:
         StoreError: the generation cannot be read.
     """

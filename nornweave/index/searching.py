@@ -38,14 +38,7 @@ class FileSearch:
     """Scores of the chunks of one file, as far as they may be seen; every method may be called from any thread."""
 
     def __init__(self, file: GenerationFile, mapped: Mapped, corpus: Lengths, visible: Visible | None = None) -> None:
-        """Store the parameters.
-
-        Args:
-            file: open.
-            mapped: its arrays.
-            corpus: the lengths of all chunks that may be seen of the corpus, which this file may be a shard of.
-            visible: what may be seen; ``None`` for everything.
-        """
+        """Store the parameters."""
         self._file = file
         self._mapped = mapped
         self._corpus = corpus

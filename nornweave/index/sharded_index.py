@@ -327,13 +327,6 @@ def open_shards(
 ) -> Index:
     """Open the files of a manifest as one index.
 
-    Args:
-        file: of the manifest. What terms count for in the whole is kept beside it, which every process maps.
-        files: one for each shard.
-        manifest: of the generation.
-        statements: what the configuration says now about who may see each source, beside what the files say.
-        today: of an older generation, what is stated of its documents today.
-
     Raises:
         StoreError: a file is missing, damaged, of another schema, or not the one that the manifest means.
     """

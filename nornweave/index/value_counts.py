@@ -87,11 +87,6 @@ QUERIES = {"integer": _NUMBERS, "number": _NUMBERS, "date": _MOMENTS}
 def field_values(connection: Connection, field: str, type_: str) -> FieldValues:
     """Return the values of a field with the chunks that have them.
 
-    Args:
-        connection: has the generation open.
-        field: the column of a filter.
-        type_: of that filter.
-
     Raises:
         duckdb.Error: the file is damaged.
     """

@@ -113,14 +113,7 @@ class Visible:
     def lists(
         self, terms: TermLists, bm25: Bm25Settings, corpus: Lengths, connection: Callable[[], Connection]
     ) -> SeenLists:
-        """Return the inverted lists of terms by the settings of BM25; the first call with some settings computes.
-
-        Args:
-            terms: of the generation.
-            bm25: of the domain.
-            corpus: the visible chunks of the whole corpus, which this generation may be a shard of.
-            connection: returns one to the generation, should it be needed.
-        """
+        """Return the inverted lists of terms by the settings of BM25; the first call with some settings computes."""
         with self._lock:
             made = self._lists.get((bm25, corpus))
             if made is None:

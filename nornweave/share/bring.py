@@ -35,13 +35,7 @@ class Progress:
     """Counts the bytes of one download; used by several threads."""
 
     def __init__(self, total: int, tell: Callable[[str], None], stopping: threading.Event) -> None:
-        """Begin with none.
-
-        Args:
-            total: bytes that are to come.
-            tell: told in words how far it is, once that takes long.
-            stopping: ends the download.
-        """
+        """Begin with none."""
         self._total = total
         self._tell = tell
         self._stopping = stopping
@@ -77,14 +71,6 @@ def bring(
     keys: Collection[str] = (),
 ) -> None:
     """Make a domain answer from the generation that its pointer names; remove those that must not answer any more.
-
-    Args:
-        store: of the publisher.
-        settings: of the replica.
-        pointer: of the domain.
-        tell: told in words how far a long download is.
-        stopping: ends the download.
-        keys: of which one must have signed the manifest; none: it is believed.
 
     Raises:
         MissingObjectError: the store has one of the objects no more.

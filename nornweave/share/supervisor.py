@@ -70,12 +70,6 @@ class Child:
 def up(settings: Settings, *, host: str = LOOPBACK, port: int = 8082, dagster_port: int = 3000) -> int:
     """Run the API (where it is installed) and the Dagster UI until Ctrl-C or SIGTERM.
 
-    Args:
-        settings: what they serve.
-        host: where the API listens. The Dagster UI always listens on this machine only.
-        port: of the API.
-        dagster_port: of the Dagster UI.
-
     Returns:
         The exit code: 0 after Ctrl-C or SIGTERM, 1 when a child ended by itself.
 

@@ -188,13 +188,7 @@ def take_over_workspace(store: ObjectStore, settings: Settings) -> None:
 
 
 def replica_configuration(document: WorkspaceDocument, url: str, access: Mapping[str, Any] | None) -> str:
-    """Return the configuration file of a replica; its sources only say who may see what came from them.
-
-    Args:
-        document: of the store.
-        url: of the store.
-        access: who may ask this replica, from its own configuration.
-    """
+    """Return the configuration file of a replica; its sources only say who may see what came from them."""
     sources = [
         {"id": one["id"], "domain": one["domain"], "type": "inbox", "path": "nowhere", "access": one["access"]}
         for one in document.configuration.get("sources", [])

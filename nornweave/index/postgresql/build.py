@@ -59,14 +59,6 @@ def build(
 ) -> Candidate:
     """Build a generation and store it in one transaction; readers do not see it yet.
 
-    Args:
-        connection: the writer's.
-        folder: for temporary files.
-        copies: take the file, so that this machine does not fetch what it made.
-        publication: names the generation.
-        layout: of the domain.
-        facts: what a reader must know of how it was made.
-
     Raises:
         StoreError, duckdb.Error, psycopg.Error, OSError: it was not built.
     """

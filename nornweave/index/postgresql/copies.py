@@ -89,11 +89,7 @@ class LocalCopies:
             _remove(file)
 
     def prune(self, complete: Mapping[GenerationId, str]) -> None:
-        """Remove the copies of older generations than the newest complete one, but for the complete ones.
-
-        Args:
-            complete: the checksums of the complete generations.
-        """
+        """Remove the copies of older generations than the newest complete one, but for the complete ones."""
         newest = max(map(number_of, complete), default=0)
         keep = {self.path(generation, checksum) for generation, checksum in complete.items()}
         for file in self._folder.glob("gen-*.duckdb"):

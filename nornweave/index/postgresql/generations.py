@@ -88,13 +88,7 @@ class PostgresGenerations:
         statements: Mapping[str, Statement] = NO_STATEMENTS,
         today: AccessToday | None = None,
     ) -> Index:
-        """Open the copy of a generation on this machine, which is fetched unless it is there.
-
-        Args:
-            generation: by name.
-            statements: what the configuration says now about who may see each source.
-            today: as of files.
-        """
+        """Open the copy of a generation on this machine, which is fetched unless it is there."""
         meta = self.meta(generation)
         nearest = None
         if meta["built_with"] == "hnsw":

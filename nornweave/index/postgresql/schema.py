@@ -179,12 +179,7 @@ def _describe_holder(connection: Connection, server: Server) -> str:
 
 
 def role_statements(schemas: Iterable[str], workspace: str) -> str:
-    """Return the SQL that an administrator runs once: roles, schemas, working tables and grants.
-
-    Args:
-        schemas: of the domains.
-        workspace: schema of what belongs to no single domain.
-    """
+    """Return the SQL that an administrator runs once: roles, schemas, working tables and grants."""
     parts = [_schema_statements(each, "schema", SCHEMA, "roles_domain") for each in schemas]
     shared = _schema_statements(workspace, "workspace", WORKSPACE_SCHEMA, "roles_workspace")
     return "\n".join([statement_text("roles"), *parts, shared])
