@@ -52,11 +52,9 @@ class Follower:
         """Store the parts; nothing is read before ``prepare``.
 
         Args:
-            store: where to look.
             folder: of the replica: ``nornweave.yaml`` is written there, and ``var`` beside it.
             access: who may ask, for that file.
             keys: public keys of which one must have signed what the store says; none: it is believed.
-            poll_s: between two looks while the store answers.
             renews: whether who answers takes over other settings when ``has_new_settings`` says that there are some.
         """
         self._store = store
@@ -100,7 +98,7 @@ class Follower:
             log.warning("%s; what was brought before is served", error)
         if document:
             self.config.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self.config, self._wanted(document))
+            write_whole(self.config, replica_configuration(document, self._store.url, self._access))
         self._settings = load_settings(self.config)
         self.settings.data_dir.mkdir(parents=True, exist_ok=True)
         if document:
@@ -147,7 +145,7 @@ class Follower:
         try:
             document = self._workspace()
             if document:
-                wanted = self._wanted(document)
+                wanted = replica_configuration(document, self._store.url, self._access)
                 has_changed = wanted != self.config.read_text(encoding="utf-8")
                 restart = has_changed and not self._renews
                 if has_changed and self._renews:
@@ -179,9 +177,6 @@ class Follower:
         load_settings(aside)
         aside.replace(self.config)
         self._settings = load_settings(self.config)
-
-    def _wanted(self, document: WorkspaceDocument) -> str:
-        return replica_configuration(document, self._store.url, self._access)
 
     def _workspace(self) -> WorkspaceDocument | None:
         """Return the workspace document if it has changed since it was read last."""
