@@ -18,7 +18,7 @@ from lab.conflicts import alarms as reading
 from lab.conflicts import planted as planting
 from lab.conflicts.fitting import Features, FittingCase, cross_validate, fit_cases
 from lab.conflicts.merged import LIST as MERGED
-from lab.conflicts.merged import corrections, look
+from lab.conflicts.merged import NOTICED, corrections, look
 from lab.conflicts.pairs import OWN, Pair, judge, load_pairs, located, rows
 from lab.conflicts.printing import print_figures, print_outcome, print_reliability
 from lab.conflicts.repositories import LIST, repositories
@@ -185,14 +185,15 @@ def merged(
     listed: Annotated[Path, typer.Option("--list", help="Corrections: repository, commit, path and line.")] = MERGED,
 ) -> None:
     """Undo corrections that other people merged, and count who notices."""
-    found = [one for one in (look(correction, folder) for correction in corrections(listed)) if one]
-    for name in ("by_diff", "by_scan", "by_number", "by_existence"):
-        print(f"{name}: {Share(sum(getattr(one, name) for one in found), len(found))}")  # noqa: T201
-    print(f"reported elsewhere by the diff: {sum(one.others for one in found)}")  # noqa: T201
-    for one in found:
+    found = []
+    for one in filter(None, (look(correction, folder) for correction in corrections(listed))):
+        found.append(one)
         said = one.correction
-        marks = " ".join(name for name in ("by_diff", "by_scan", "by_number", "by_existence") if getattr(one, name))
-        print(f"{said.repository} {said.commit[:10]} {said.path}:{said.line}  {marks or 'nobody'}")  # noqa: T201
+        marks = " ".join(name for name in NOTICED if getattr(one, name))
+        place = f"{said.repository} {said.commit[:10]} {said.path}:{said.line}"
+        print(f"{place}  {marks or 'nobody'}  elsewhere: {one.others}", flush=True)  # noqa: T201
+    for name in NOTICED:
+        print(f"{name}: {Share(sum(getattr(one, name) for one in found), len(found))}")  # noqa: T201
 
 
 @app.command()

@@ -44,6 +44,9 @@ class Corrected:
     others: int
 
 
+NOTICED = ("by_diff", "by_scan", "by_number", "by_existence")
+
+
 def corrections(listed: Path = LIST) -> Iterator[Correction]:
     """Yield the listed corrections."""
     for row in listed.read_text(encoding="utf-8").splitlines():

@@ -37,6 +37,20 @@ def test_a_name_with_several_values_in_code_is_not_shown() -> None:
     assert confidence([*friends(), pair("c.md", "c.py", "pool limit", agrees=True, value="7")]) == 0
 
 
+def test_a_comment_is_about_its_own_file() -> None:
+    sides = located("pool limit", "1", "a.py"), located("pool limit", "2", "a.py", side="documentation", form="field")
+    subject = CandidatePair(*sides, FactComparison.DIFFER, 0.8)
+    for friend, expected in (("a.py", 0.75), ("b.py", 0)):
+        known = CandidatePair(
+            located("pool depth", "1", friend),
+            located("pool depth", "1", friend, side="documentation", form="field"),
+            FactComparison.AGREE,
+            0.8,
+        )
+        (found,) = ranked([conflict_of(subject, 0.8)], Affinity([subject, known]), 500)
+        assert found.confidence == expected
+
+
 def test_a_name_of_one_word_is_not_shown() -> None:
     assert confidence(friends(), name="limit") == 0
 

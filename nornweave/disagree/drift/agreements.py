@@ -69,12 +69,12 @@ class Before:
 
     Attributes:
         agreements: of the base → in how many lines of the page and of the code they stand; paths are those of the head.
-        documented, coded: path, name and value of everything that was stated; empty if unknown.
+        documented, coded: who read it, path, name and value of everything that was stated; empty if unknown.
     """
 
     agreements: Mapping[Agreement, Lines]
-    documented: Collection[tuple[str, str, str]] = frozenset()
-    coded: Collection[tuple[str, str, str]] = frozenset()
+    documented: Collection[tuple[str, ...]] = frozenset()
+    coded: Collection[tuple[str, ...]] = frozenset()
 
 
 def shown(fact: Fact) -> str:
@@ -119,11 +119,8 @@ def before(pairs: Sequence[CandidatePair], renamed: Mapping[str, str]) -> Before
         )
         for pair in pairs
     ]
-    return Before(agreements_of(moved), _values(pair.other for pair in moved), _values(pair.code for pair in moved))
-
-
-def _values(facts: Iterable[LocatedFact]) -> frozenset[tuple[str, str, str]]:
-    return frozenset(_value(one) for one in facts)
+    documented = frozenset((_reading(pair), *_value(pair.other)) for pair in moved)
+    return Before(agreements_of(moved), documented, frozenset(_value(pair.code) for pair in moved))
 
 
 def _value(one: LocatedFact) -> tuple[str, str, str]:
@@ -189,7 +186,7 @@ def _differing(
     for pair, has_page_moved, has_code_moved in sides:
         if pair.outcome is not FactComparison.DIFFER or has_page_moved == has_code_moved:
             continue
-        if has_page_moved and _value(pair.other) not in base.documented:
+        if has_page_moved and (_reading(pair), *_value(pair.other)) not in base.documented:
             yield pair, "second"
         elif has_code_moved and _value(pair.code) not in base.coded:
             yield pair, "first"

@@ -49,15 +49,16 @@ class Affinity:
         """Return the share of the other names of a page and a file about which they agree, with one more of either.
 
         0 if they agree about fewer than ``AGREEING``, or the name has several values in code. A comment speaks of its
-        own file; those of a file of declarations (``client.d.ts``) of others.
+        own file, which counts as a name; those of a file of declarations (``client.d.ts``) of others.
         """
         is_comment = language_of(page.path) is not None and not page.path.endswith(".d.ts")
         agreeing = self._agreeing[page.path, code.path] - {page.fact.name}
         is_one = len(self._values[code.fact.name]) == 1 and (page.path == code.path or not is_comment)
-        if len(agreeing) < AGREEING or not is_one:
+        known = len(agreeing) + (page.path == code.path)
+        if known < AGREEING or not is_one:
             return 0.0
         differing = self._differing[page.path, code.path] - agreeing - {page.fact.name}
-        return (len(agreeing) + 1) / (len(agreeing) + len(differing) + 2)
+        return (known + 1) / (known + len(differing) + 2)
 
 
 def ranked(conflicts: Sequence[FactConflict], affinity: Affinity, files: int) -> list[FactConflict]:
