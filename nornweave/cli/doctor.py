@@ -50,12 +50,13 @@ def examine(settings: Settings) -> Iterator[CheckFinding]:
     yield machine.look_at_port("the page and the API", default_port(None, os.environ), remedy)
     yield machine.look_at_port("Dagster's UI", 3000, "stop it, or take another port: `nornweave up --dagster-port N`")
     yield from look_at_access(settings)
-    for source in settings.sources:
-        yield workspace.look_at_source(settings, source, os.environ)
+    sources = [(source, workspace.look_at_source(settings, source, os.environ)) for source in settings.sources]
+    yield from (finding for _, finding in sources)
     yield from workspace.look_at_models(settings, domains)
     yield workspace.look_at_vector_index(settings, domains)
     for domain in domains:
-        yield from workspace.look_at_index(settings, domain)
+        readable = any(source.domain is domain and finding.level != "error" for source, finding in sources)
+        yield from workspace.look_at_index(settings, domain, can_sync=readable or settings.inbox(domain).exists())
 
 
 def look_at_access(settings: Settings) -> Iterator[CheckFinding]:

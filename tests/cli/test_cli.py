@@ -90,6 +90,20 @@ def test_without_a_source_the_remedy_is_to_add_one(tmp_path: Path) -> None:
     assert "nornweave init --add" in remedies.pop()
 
 
+def test_a_sync_is_no_remedy_where_no_source_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    lines = (
+        "sources:",
+        "  - {id: d, domain: documentation, type: files, path: docs}",
+        "  - {id: m, domain: conversations, type: slack, token_env: NOT_SET_ANYWHERE, channels: [a]}",
+    )
+    (tmp_path / "nornweave.yaml").write_text("\n".join(lines))
+    done = nornweave(tmp_path, "doctor", "--json")
+    remedies = {each["subject"]: each["remedy"] for each in json.loads(done.stdout) if each["check"] == "index"}
+    assert remedies["documentation"] == "run `nornweave sync`"
+    assert remedies["conversations"] == "no source of this domain can be read; mend that first"
+
+
 def test_the_lines_that_match_are_shown_and_marked() -> None:
     text = "# Head\n\none\ntwo\nthree\nfour\nthe webhook\nhas a timeout\nof ten\nlast\n"
     shown = _excerpt(text, frozenset(analyze("webhook timeout")))

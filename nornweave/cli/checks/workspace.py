@@ -18,6 +18,7 @@ from nornweave.index.connection import check_vss
 from nornweave.index.wiring import encoder_of, store_of
 
 _SYNC = "run `nornweave sync`"
+_MEND = "no source of this domain can be read; mend that first"
 _INIT = "nornweave.yaml names no source: `nornweave init` looks for some, `nornweave init --add PLACE` adds one"
 
 
@@ -75,8 +76,14 @@ def look_at_vector_index(settings: Settings, domains: tuple[Domain, ...]) -> Che
     return finding("ok", "can be loaded")
 
 
-def look_at_index(settings: Settings, domain: Domain) -> Iterator[CheckFinding]:
-    """Say whether something is published, and how the last sync ended."""
+def look_at_index(settings: Settings, domain: Domain, *, can_sync: bool) -> Iterator[CheckFinding]:
+    """Say whether something is published, and how the last sync ended.
+
+    Args:
+        settings: of the workspace.
+        domain: that is looked at.
+        can_sync: it has a source that can be read; otherwise a sync is no remedy.
+    """
     finding, documents = (partial(CheckFinding, check, domain.value) for check in ("index", "documents"))
     try:
         status = status_document(settings, domain)
@@ -84,7 +91,9 @@ def look_at_index(settings: Settings, domain: Domain) -> Iterator[CheckFinding]:
         yield finding("error", str(error), f"`nornweave rollback {domain.value}` or {_SYNC}")
         return
     if status["generation"] is None:
-        yield finding("warning", "nothing is published yet", _SYNC if settings.sources else _INIT)
+        yield finding(
+            "warning", "nothing is published yet", _SYNC if can_sync else _MEND if settings.sources else _INIT
+        )
     elif status["runs"] and "error" in status["runs"][0]:
         text = f"the last sync failed: {status['runs'][0]['error']}"
         yield finding("error", text, f"mend that, then {_SYNC}")
