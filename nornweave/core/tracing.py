@@ -22,7 +22,7 @@ _KEEPS_NOTHING = (trace.ProxyTracerProvider, trace.NoOpTracerProvider)
 
 def span(name: str, **attributes: AttributeValue) -> AbstractContextManager[trace.Span]:
     """Open a span below the current one; of attribute names ``__`` stands for a dot."""
-    # A span that nobody keeps takes 15 microseconds, and a question opens thirty.
+    # A span that nobody keeps takes 3 microseconds, and a question has thirty.
     if isinstance(trace.get_tracer_provider(), _KEEPS_NOTHING):
         return _NO_SPAN
     return _TRACER.start_as_current_span(

@@ -1,0 +1,69 @@
+"""Agents of this process take turns in one thread, and one that hangs costs the others nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+from waiting import HANGS_S, until
+
+from nornweave.ask.search.lanes import Lanes, Place
+from nornweave.core.types import Domain
+
+
+@pytest.fixture
+def lanes() -> Iterator[Lanes]:
+    with ExitStack() as stack:
+
+        def pool(name: str) -> ThreadPoolExecutor:
+            return stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix=name))
+
+        own: dict[Place, Executor] = {domain: pool(domain.value) for domain in Domain}
+        own[Domain.CODE, "vault"] = pool("vault")
+        yield Lanes(own.__getitem__, lambda: pool("shared"))
+
+
+def names(lanes: Lanes, *places: Place, timeout_s: float | None = None) -> dict[Place, str]:
+    """Run a task that says which threads it is in, for each place; return what has ended."""
+    task: Callable[[], str] = lambda: threading.current_thread().name.partition("_")[0]  # noqa: E731
+    futures = lanes.run(dict.fromkeys(places, task), timeout_s)
+    return {place: future.result() for place, future in futures.items() if future.done()}
+
+
+def test_agents_here_take_turns_and_those_elsewhere_have_threads_of_their_own(lanes: Lanes) -> None:
+    places: list[Place] = [*Domain, (Domain.CODE, "vault")]
+    assert names(lanes, *places) == {**dict.fromkeys(Domain, "shared"), (Domain.CODE, "vault"): "vault"}
+
+
+def test_one_that_hangs_keeps_its_own_threads_until_it_is_quick_again(lanes: Lanes) -> None:
+    go = threading.Event()
+
+    def hang() -> str:
+        assert go.wait(HANGS_S)
+        return "went on"
+
+    try:
+        futures = lanes.run({Domain.CODE: hang, Domain.DOCUMENTATION: lambda: "fine"}, timeout_s=2)
+        assert futures[Domain.DOCUMENTATION].result() == "fine"
+        assert not futures[Domain.CODE].done()
+        others = [Domain.DOCUMENTATION, Domain.RESEARCH]
+        assert names(lanes, Domain.CODE, *others, timeout_s=60) == {
+            Domain.CODE: "code",
+            **dict.fromkeys(others, "shared"),
+        }
+    finally:
+        go.set()
+    until(futures[Domain.CODE].done)
+    until(lambda: names(lanes, Domain.CODE) == {Domain.CODE: "shared"})
+
+
+def test_an_error_is_that_agents_alone(lanes: Lanes) -> None:
+    def fail() -> str:
+        raise ValueError("broken")
+
+    futures = lanes.run({Domain.CODE: fail, Domain.DOCUMENTATION: lambda: "fine"})
+    assert isinstance(futures[Domain.CODE].exception(), ValueError)
+    assert futures[Domain.DOCUMENTATION].result() == "fine"
