@@ -137,6 +137,10 @@ class _Without:
     def vectors(self, numbers: Numbers) -> Vectors:
         return self._replaced(self._generation.vectors(numbers), numbers, self._left)
 
+    def token_matches(self, tokens: NDArray[np.int8], numbers: Numbers) -> Scores:
+        """Return nothing: the tokens of a chunk are those of all its text, and one without would only lose."""
+        return np.zeros((len(numbers), len(tokens)), np.float32)
+
     def sparse(
         self, weights: Mapping[str, float], document_share: float = 0, bm25: Bm25Settings = DEFAULT_BM25
     ) -> Scores:

@@ -103,12 +103,12 @@ def _steps(agent: Agent, generation: Index, queries: Sequence[str]) -> dict[str,
         raise RuntimeError("no encoder")
     read = {query: read_query(query) for query in queries}
     weights = {query: term_weights(read[query], statistics_of(read[query], generation), plan) for query in queries}
-    vectors = {query: memo.encoder.encode_query(query) for query in queries}
-    ranked = {query: search_dense(vectors[query], generation, 10, None).hits.numbers for query in queries}
+    encoded = {query: memo.encode(query) for query in queries}
+    ranked = {query: search_dense(encoded[query], generation, 10, None).hits.numbers for query in queries}
     steps: dict[str, Callable[[str], object]] = {
         "encode the query": memo.encoder.encode_query,
         "read the query": lambda query: statistics_of(read_query(query), generation),
-        "dense": lambda query: search_dense(vectors[query], generation, _CANDIDATES, None),
+        "dense": lambda query: search_dense(encoded[query], generation, _CANDIDATES, None),
         "sparse": lambda query: search_sparse(weights[query], generation, plan, _CANDIDATES, None),
         "fulltext": lambda query: search_fulltext(read[query], weights[query], generation, _CANDIDATES, None),
         "structured": lambda query: search_structured(read[query], generation, _CANDIDATES, None),

@@ -74,6 +74,10 @@ class PlanSettings(Bm25Settings):
     """Share of a term's BM25 weight that a chunk takes from where its document says it best."""
     function_words: float = Field(0.3, ge=0, le=1)
     """What "how", "the" and the like count for beside other terms of the same rarity."""
+    late_interaction: float = Field(0, ge=0, le=1)
+    """Weight of how well the words of a query match those of the best chunks one by one, beside 1 for all sources.
+
+    The sync keeps vectors of tokens where this is above 0 and the encoder has them."""
     expand: bool = False
     """Whether ``expand: auto`` may add variants of the query besides acronyms, which it always may."""
     rerank: bool = False

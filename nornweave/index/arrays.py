@@ -38,7 +38,7 @@ _ALIGNED = 64
 _BUFFER = 1 << 20
 # Of these a query reads a few rows here and there. Without being told, the kernel reads 128 kB around each row: from a
 # cold disk that is 50 MB a query.
-_SCATTERED = frozenset({"vectors", "cards.text"})
+_SCATTERED = frozenset({"vectors", "tokens", "cards.text"})
 # While another process makes the file; one that takes longer is not waited for, and memory is used.
 _WAIT_S = 900.0
 _PAUSE_S = 0.05

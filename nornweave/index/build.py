@@ -42,11 +42,13 @@ class Layout:
         settings: of the domain's storage.
         dimensions: of the vectors; matters to writers only.
         declared: filters of the domain.
+        token_vectors: version of the vectors of tokens beside those of texts; empty for none.
     """
 
     settings: StorageSettings
     dimensions: int
     declared: DeclaredFilters = NO_DECLARED_FILTERS
+    token_vectors: str = ""
 
     def facts(self) -> dict[str, str]:
         """Return the versions that decide how a generation is built; if they change, the published one is outdated."""
@@ -56,6 +58,7 @@ class Layout:
             "hnsw_ef_search": str(self.settings.hnsw_ef_search),
             "dimensions": str(self.dimensions),
             "filters": self.declared.version,
+            "token_vectors": self.token_vectors,
         }
 
 

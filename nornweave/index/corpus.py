@@ -45,12 +45,13 @@ class DuckDBStore:
         *,
         dimensions: int,
         declared: DeclaredFilters = NO_DECLARED_FILTERS,
+        token_vectors: str = "",
         open_lock: OpenLock = file_lock,
     ) -> None:
         self.folder = folder
         self._open_lock = open_lock
         self.files = GenerationFiles(folder / "generations")
-        self._layout = Layout(settings, dimensions, declared)
+        self._layout = Layout(settings, dimensions, declared, token_vectors)
 
     @contextmanager
     def writer(self, *, wait_s: float = 0, purpose: str = "sync") -> Iterator[Writer]:

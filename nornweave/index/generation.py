@@ -29,6 +29,7 @@ from nornweave.index.port import Mask, Scores
 from nornweave.index.reading import FileTexts
 from nornweave.index.searching import FileSearch, Mapped
 from nornweave.index.terms import TermLists, write_terms
+from nornweave.index.token_vectors import TokenVectors, write_token_vectors
 from nornweave.index.vectors import HnswVectors, Nearest, VectorIndex, load_hnsw, load_matrix, write_vectors
 from nornweave.index.visibility import NO_STATEMENTS, Visibilities, Visible
 
@@ -143,7 +144,8 @@ def open_shard(
         arrays = open_arrays(path, file.identity, partial(_write_arrays, file))
         vectors = HnswVectors(nearest, load_matrix(arrays)) if nearest else _vectors(file, arrays)
         keys, names = load_names(arrays)
-        mapped = Mapped(TermLists(arrays, corpus), load_pairs(arrays), names, keys, Cards(arrays), vectors)
+        lists, tokens = TermLists(arrays, corpus), TokenVectors(arrays)
+        mapped = Mapped(lists, load_pairs(arrays), names, keys, Cards(arrays), vectors, tokens)
         stack.callback(vars(mapped).clear)
         visibilities = Visibilities(file.connection, file.documents, file.meta["access"], statements, today)
         # One thread a query: several run at once, and for a handful of rows a second one only gets in the way.
@@ -167,6 +169,7 @@ def _vectors(file: GenerationFile, arrays: Arrays) -> VectorIndex:
 
 def _write_arrays(file: GenerationFile, arrays: ArrayWriter) -> None:
     write_vectors(file.connection, arrays, file.size, int(file.meta["dimensions"]))
+    write_token_vectors(file.connection, arrays, file.size)
     write_terms(file.connection, arrays)
     write_pairs(file.connection, arrays)
     write_names(file.connection, arrays)

@@ -24,6 +24,8 @@ Vectors = NDArray[np.float32]
 Scores = NDArray[np.float32]
 """One score per chunk, by chunk number; higher is better, 0 is nothing found."""
 Numbers = NDArray[np.int32]
+Tokens: TypeAlias = Sequence[bytes] | None
+"""The token vectors of each of some texts (``models/encoders/tokens.py``), if they have any."""
 Mask = NDArray[np.bool_]
 """Which chunks may be found, by chunk number."""
 
@@ -231,7 +233,7 @@ class Writer(Protocol):
     def pending_count(self) -> int:
         """Count the distinct texts without a vector."""
 
-    def add_vectors(self, keys: Sequence[str], vectors: Vectors) -> None:
+    def add_vectors(self, keys: Sequence[str], vectors: Vectors, tokens: Tokens = None) -> None:
         """Store vectors of shape ``(len(keys), dimensions)`` under their keys, in one transaction."""
 
     def failures(self) -> tuple[Failure, ...]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nornweave.config import Bm25Settings
 from nornweave.index.cards import Cards
@@ -16,6 +17,7 @@ from nornweave.index.inverted import DEFAULT_BM25, FrequentTerms, InvertedLists,
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
 from nornweave.index.ranked_chunks import Hits
 from nornweave.index.terms import TermLists
+from nornweave.index.token_vectors import TokenVectors
 from nornweave.index.vectors import VectorIndex
 from nornweave.index.visibility import SeenTerms, Visible
 
@@ -32,6 +34,7 @@ class Mapped:
     name_keys: TextKeys
     cards: Cards
     vectors: VectorIndex
+    tokens: TokenVectors
 
 
 class FileSearch:
@@ -58,6 +61,9 @@ class FileSearch:
 
     def vectors(self, numbers: Numbers) -> Vectors:
         return self._mapped.vectors.vectors(numbers)
+
+    def token_matches(self, tokens: NDArray[np.int8], numbers: Numbers) -> Scores:
+        return self._mapped.tokens.matches(tokens, numbers)
 
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         frequency = self._terms.frequency

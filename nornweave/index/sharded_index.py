@@ -155,6 +155,9 @@ class ShardedSearch:
         dimensions = int(self._all.shards[0].opened.file.meta["dimensions"])
         return self._all.gathered(numbers, lambda shard, own: shard.search.vectors(own), (dimensions,))
 
+    def token_matches(self, tokens: NDArray[np.int8], numbers: Numbers) -> Scores:
+        return self._all.gathered(numbers, lambda shard, own: shard.search.token_matches(tokens, own), (len(tokens),))
+
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         wanted = list(terms)
         held = [shard.search.document_frequencies(wanted) for shard in self._all.shards]

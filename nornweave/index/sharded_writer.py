@@ -29,7 +29,18 @@ from nornweave.index.generation_file import lengths_in
 from nornweave.index.kept_generations import MANIFEST_SUFFIX, shard_build_path
 from nornweave.index.manifest import Manifest, ShardFile, named, read_manifest, shard_of
 from nornweave.index.outcomes import Outcome, write_outcomes
-from nornweave.index.port import Batch, Candidate, Counts, Failure, PendingText, Publication, Remains, Stored, Vectors
+from nornweave.index.port import (
+    Batch,
+    Candidate,
+    Counts,
+    Failure,
+    PendingText,
+    Publication,
+    Remains,
+    Stored,
+    Tokens,
+    Vectors,
+)
 from nornweave.index.publish import GenerationFiles, remove_candidate
 from nornweave.index.writer import DuckDBWriter, hand_over
 
@@ -103,7 +114,7 @@ class ShardedWriter:
         for shard in self._shards:
             yield from shard.pending_texts(window)
 
-    def add_vectors(self, keys: Sequence[str], vectors: Vectors) -> None:
+    def add_vectors(self, keys: Sequence[str], vectors: Vectors, tokens: Tokens = None) -> None:
         """Store vectors of shape ``(len(keys), dimensions)`` in each shard that lacks them."""
         if len(vectors) != len(keys):
             raise StoreError(f"expected {len(keys)} vectors, found {len(vectors)}")
@@ -111,7 +122,8 @@ class ShardedWriter:
             pending = shard.pending_among(keys)
             places = [place for place, key in enumerate(keys) if key in pending]
             if places:
-                shard.add_vectors([keys[place] for place in places], vectors[places])
+                own = [tokens[place] for place in places] if tokens else None
+                shard.add_vectors([keys[place] for place in places], vectors[places], own)
 
     def failures(self) -> tuple[Failure, ...]:
         return _by_place(failure for shard in self._shards for failure in shard.failures())

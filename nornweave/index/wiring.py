@@ -26,14 +26,14 @@ DomainStore: TypeAlias = "DuckDBStore | PostgresStore"
 INBOX = SourceId(INBOX_ID)
 
 
-def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0) -> DomainStore:
-    """Return the domain's storage; ``dimensions`` matters to writers only.
+def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0, token_vectors: str = "") -> DomainStore:
+    """Return the domain's storage; ``dimensions`` and ``token_vectors`` matter to writers only.
 
     Raises:
         ConfigError: it is in PostgreSQL, and the packages for that are not installed.
     """
     if settings.storage is None:
-        return file_store_of(settings, domain, dimensions=dimensions)
+        return file_store_of(settings, domain, dimensions=dimensions, token_vectors=token_vectors)
     server = _server(settings, _schema(settings.storage, domain))
     from nornweave.index.postgresql.store import PostgresStore
 
@@ -43,6 +43,7 @@ def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0) -> Doma
         settings.domains[domain].storage,
         dimensions=dimensions,
         declared=_declared(settings, domain),
+        token_vectors=token_vectors,
     )
 
 
@@ -77,7 +78,7 @@ def _schema(storage: WorkspaceStorageSettings, domain: Domain) -> str:
     return f"{storage.schema_prefix}_{domain.value}"
 
 
-def file_store_of(settings: Settings, domain: Domain, *, dimensions: int = 0) -> DuckDBStore:
+def file_store_of(settings: Settings, domain: Domain, *, dimensions: int = 0, token_vectors: str = "") -> DuckDBStore:
     """Return the domain's storage in files, whether or not the configuration names a server."""
     workers = settings.workers
     return DuckDBStore(
@@ -85,6 +86,7 @@ def file_store_of(settings: Settings, domain: Domain, *, dimensions: int = 0) ->
         settings.domains[domain].storage,
         dimensions=dimensions,
         declared=_declared(settings, domain),
+        token_vectors=token_vectors,
         open_lock=partial(lease_lock, workers) if workers and workers.leases else file_lock,
     )
 

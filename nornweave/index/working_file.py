@@ -25,7 +25,7 @@ from nornweave.index.connection import (
 logger = logging.getLogger(__name__)
 
 # Changes when the tables do; a working file of a schema that no migration leads from is rebuilt from the sources.
-SCHEMA = "7"
+SCHEMA = "8"
 # Schema → what makes it the next one. Vectors are worth keeping: encoding is nine tenths of a first sync.
 MIGRATIONS = {
     "2": ("3", "alter table chunks add column claims varchar"),
@@ -56,6 +56,7 @@ MIGRATIONS = {
     "5": ("6", "alter table not_stored add column content_hash varchar"),
     # Files and what was handed in are read again, because the version of their parsers changes with it.
     "6": ("7", "alter table documents add column access varchar"),
+    "7": ("8", "alter table embeddings add column tokens blob"),
 }
 
 
@@ -121,7 +122,8 @@ def _replace_embeddings(connection: Connection, dimensions: int) -> None:
     """Start the vectors afresh: those of another model are of no use, and their size differs."""
     connection.begin()
     connection.execute(
-        f"create or replace table embeddings (embedding_key varchar, vector float[{dimensions:d}], orphaned_in integer)"
+        f"create or replace table embeddings "
+        f"(embedding_key varchar, vector float[{dimensions:d}], orphaned_in integer, tokens blob)"
     )
     connection.execute("delete from meta where key = 'dimensions'")
     connection.execute("insert into meta values ('dimensions', ?)", [str(dimensions)])

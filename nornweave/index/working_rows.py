@@ -18,7 +18,7 @@ from nornweave.core.types import DocumentId
 from nornweave.index.build import Layout
 from nornweave.index.connection import Connection, explain
 from nornweave.index.outcomes import Outcome
-from nornweave.index.port import Batch, Vectors
+from nornweave.index.port import Batch, Tokens, Vectors
 from nornweave.index.rows import chunk_rows, document_rows, not_stored_rows
 from nornweave.index.working_file import deleted_rows
 from nornweave.index.working_tables import EMBEDDED_TEXT, WorkingTables
@@ -93,6 +93,8 @@ class DuckDBTables(WorkingTables):
                 [list(pipelines)],
             ).fetchall()
         keys = [(chunk_id, key) for chunk_id, before, text in rows if (key := key_of(text)) != before]
+        with self._transaction() as connection:
+            connection.execute(self._unwanted_tokens)
         if keys:
             renamed = pa.table({"chunk_id": [one for one, _ in keys], "embedding_key": [key for _, key in keys]})
             with self._transaction() as connection:
@@ -117,7 +119,7 @@ class DuckDBTables(WorkingTables):
         """Take the vectors that are missing here and that another shard has."""
         pending = self._table(f"select distinct embedding_key from chunks {_WITHOUT_VECTOR}")
         for start in range(0, len(pending), _COPIED_VECTORS):
-            query = "select embedding_key, vector from embeddings semi join wanted using (embedding_key)"
+            query = "select embedding_key, vector, tokens from embeddings semi join wanted using (embedding_key)"
             found = other._table(query, pending.slice(start, _COPIED_VECTORS))
             if len(found):
                 with self._transaction() as connection:
@@ -134,13 +136,14 @@ class DuckDBTables(WorkingTables):
                 """
             ).fetchall()
 
-    def add_vectors(self, keys: Sequence[str], vectors: Vectors) -> None:
+    def add_vectors(self, keys: Sequence[str], vectors: Vectors, tokens: Tokens = None) -> None:
         self._check_shape(keys, vectors)
         flat = pa.array(vectors.reshape(-1), type=pa.float32())
         table = pa.table(
             {
                 "embedding_key": pa.array(keys, type=pa.string()),
                 "vector": pa.FixedSizeListArray.from_arrays(flat, self._layout.dimensions),
+                "tokens": pa.array(tokens, type=pa.binary()) if tokens else pa.nulls(len(keys), pa.binary()),
             }
         )
         with self._transaction() as connection:

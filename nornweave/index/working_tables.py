@@ -218,6 +218,13 @@ class WorkingTables(ABC):
         last = number - self._layout.settings.keep_generations
         connection.execute(f"delete from embeddings where orphaned_in <= {self.mark}", [last])
 
+    @property
+    def _unwanted_tokens(self) -> str:
+        """Forget vectors that lack their tokens where these are wanted, and tokens where they are not."""
+        if self._layout.token_vectors:
+            return "delete from embeddings where tokens is null"
+        return "update embeddings set tokens = null where tokens is not null"
+
     def _check_shape(self, keys: Sequence[str], vectors: Vectors) -> None:
         if vectors.shape != (expected := (len(keys), self._layout.dimensions)):
             raise StoreError(f"expected vectors of shape {expected}, found {vectors.shape}")

@@ -319,7 +319,12 @@ def _embed_pending(
 
     for window in writer.pending_texts(parts.embedding_window):
         with timed():
-            vectors = parts.encoder.encode([pending.text for pending in window], progress=show)
-        writer.add_vectors([pending.embedding_key for pending in window], vectors)
+            texts, tokens = [pending.text for pending in window], None
+            if parts.token_encoder:
+                vectors, of_texts = parts.token_encoder.encode_tokens(texts, progress=show)
+                tokens = [rows.tobytes() for rows in of_texts]
+            else:
+                vectors = parts.encoder.encode(texts, progress=show)
+        writer.add_vectors([pending.embedding_key for pending in window], vectors, tokens)
         done += len(window)
         progress("embed", done, total)

@@ -21,6 +21,7 @@ from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import Held
 from nornweave.ingest.invariants import Invariant
 from nornweave.models.encoders import Encoder
+from nornweave.models.encoders.tokens import TokenEncoder
 from nornweave.read.chunking.chunker import Chunker
 
 EMBEDDING_WINDOW = 2_048
@@ -86,6 +87,7 @@ class DomainParts:
     Attributes:
         access: source id → groups that may see its documents; a source that is not here restricts nothing.
         embedding_window: texts that are encoded together and stored in one transaction.
+        token_encoder: the encoder, if the vectors of tokens are wanted and it has them.
     """
 
     domain: Domain
@@ -95,6 +97,7 @@ class DomainParts:
     store: Store
     access: Mapping[str, Sequence[str]] = field(default_factory=dict)
     embedding_window: int = EMBEDDING_WINDOW
+    token_encoder: TokenEncoder | None = None
 
     def pipelines(self) -> dict[str, str]:
         """Return, by source id, a digest of the versions and settings that its documents go through."""

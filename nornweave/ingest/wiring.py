@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 
 from nornweave.config import DomainSettings, Settings
@@ -15,8 +16,11 @@ from nornweave.index.wiring import INBOX, encoder_of, store_of
 from nornweave.ingest.confirmations import Confirmations
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import DISTRIBUTED_WINDOW, EMBEDDING_WINDOW, DomainParts, Gate, Progress, SyncOptions
+from nornweave.models.encoders.tokens import VERSION, token_encoder
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.share.workers.wiring import distributed
+
+log = logging.getLogger(__name__)
 
 
 def domain_sync(
@@ -45,12 +49,17 @@ def domain_parts(settings: Settings, domain: Domain) -> DomainParts:
     sources = [open_source(source, settings.data_dir) for source in settings.sources_of(domain)]
     if INBOX not in {source.id for source in sources}:
         sources.append(InboxSource(INBOX, domain, settings.inbox(domain)))
+    encoder = distributed(settings, domain, encoder)
+    of_tokens = token_encoder(encoder) if configured.plan.late_interaction else None
+    if configured.plan.late_interaction and of_tokens is None:
+        log.info("%s answers without late interaction: its encoder gives no vectors of tokens", domain.value)
     return DomainParts(
         domain=domain,
         sources=tuple(sources),
         chunker=chunker_of(configured),
-        encoder=distributed(settings, domain, encoder),
-        store=store_of(settings, domain, dimensions=encoder.dimensions),
+        encoder=encoder,
+        store=store_of(settings, domain, dimensions=encoder.dimensions, token_vectors=VERSION if of_tokens else ""),
+        token_encoder=of_tokens,
         access=settings.restricted_sources(domain),
         embedding_window=DISTRIBUTED_WINDOW if settings.workers else EMBEDDING_WINDOW,
     )

@@ -60,8 +60,8 @@ class Requests:
         self.compiled = compiled
         self._idle: SimpleQueue[Any] = SimpleQueue()
 
-    def infer(self, inputs: Sequence[Ids]) -> NDArray[np.float32]:
-        """Run one batch as soon as possible.
+    def infer(self, inputs: Sequence[Ids], outputs: int = 1) -> list[NDArray[np.float32]]:
+        """Run one batch as soon as possible and return its first outputs.
 
         Raises:
             RuntimeError: OpenVINO failed.
@@ -72,6 +72,11 @@ class Requests:
             request = self.compiled.create_infer_request()
         try:
             request.infer(list(inputs))
-            return np.array(request.get_output_tensor(0).data, dtype=np.float32)
+            return outputs_of(request, outputs)
         finally:
             self._idle.put(request)
+
+
+def outputs_of(request: Any, count: int) -> list[NDArray[np.float32]]:
+    """Return copies of the first outputs of a request."""
+    return [np.array(request.get_output_tensor(at).data, dtype=np.float32) for at in range(count)]

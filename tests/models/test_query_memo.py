@@ -41,7 +41,7 @@ class Counting(HashEncoder):
 def test_the_same_query_is_encoded_once() -> None:
     encoder = Counting()
     memo = QueryMemo(encoder)
-    vectors = [memo.encode(text) for text in ("a", "b", "a", "a")]
+    vectors = [memo.encode(text).vector for text in ("a", "b", "a", "a")]
     assert encoder.texts == ["a", "b"]
     assert np.array_equal(vectors[0], HashEncoder(8).encode_query("a"))
     assert vectors[0] is vectors[2]
@@ -69,7 +69,7 @@ def test_different_queries_do_not_wait_for_each_other() -> None:
         while len(encoder.texts) < THREADS:
             assert encoder.entered.wait(30)
         encoder.go.set()
-        assert len({future.result(30).tobytes() for future in futures}) == THREADS
+        assert len({future.result(30).vector.tobytes() for future in futures}) == THREADS
 
 
 def test_a_failure_reaches_everybody_who_waited_and_is_forgotten() -> None:
@@ -85,7 +85,7 @@ def test_a_failure_reaches_everybody_who_waited_and_is_forgotten() -> None:
             with pytest.raises(EncoderError, match="out of order"):
                 future.result(30)
     encoder.broken = False
-    assert np.array_equal(memo.encode("a"), HashEncoder(8).encode_query("a"))
+    assert np.array_equal(memo.encode("a").vector, HashEncoder(8).encode_query("a"))
 
 
 def test_the_oldest_are_forgotten_first() -> None:
@@ -100,7 +100,7 @@ def test_the_oldest_are_forgotten_first() -> None:
     assert len(encoder.texts) == REMEMBERED + 1
     memo.encode("1")
     assert encoder.texts[-1] == "1", "forgotten for the new one"
-    assert len(memo._vectors) == REMEMBERED
+    assert len(memo._queries) == REMEMBERED
 
 
 @given(st.lists(st.text(max_size=4), max_size=30))
@@ -108,5 +108,5 @@ def test_a_memo_changes_no_vector(texts: list[str]) -> None:
     encoder = Counting()
     memo = QueryMemo(encoder)
     for text in texts:
-        assert np.array_equal(memo.encode(text), HashEncoder(8).encode_query(text))
+        assert np.array_equal(memo.encode(text).vector, HashEncoder(8).encode_query(text))
     assert encoder.texts == list(dict.fromkeys(texts))

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +30,7 @@ from nornweave.index.generation import open_generation
 from nornweave.index.index import Index
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.port import Progress, Vectors
+from nornweave.models.encoders.tokens import encode_queries
 
 TEXTS = {
     "a": "cat cat dog, under the big tree",
@@ -106,7 +106,7 @@ def found(generation: Index, query: str, encoder: HashEncoder) -> dict[int, floa
     with ThreadPoolExecutor(2) as executor:
         context = SearchContext(
             domain=Domain.CODE, generation=generation, plan=PlanSettings(), depth=100,
-            encode=partial(executor.submit, encoder.encode_query), executor=executor,
+            encode=lambda text: executor.submit(lambda: encode_queries(encoder, [text])[0]), executor=executor,
         )  # fmt: skip
         ranking = search(read_query(query), context).ranking
     return dict(zip(ranking.numbers.tolist(), ranking.scores.tolist(), strict=True))

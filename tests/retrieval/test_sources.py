@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ from nornweave.core.types import Domain
 from nornweave.index.generation import open_generation
 from nornweave.index.index import Index
 from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.models.encoders.tokens import EncodedQuery, encode_queries
 
 PLAIN = PlanSettings(document_share=0, function_words=1)
 TRACEBACK = "ERROR [worker 4] connection reset by peer: errno=104"
@@ -353,7 +353,7 @@ def search_all(
         domain=Domain.CODE,
         generation=generation,
         plan=plan,
-        encode=partial(pool.submit, (encoder or HashEncoder(64)).encode_query),
+        encode=lambda asked: pool.submit(lambda: encode_queries(encoder or HashEncoder(64), [asked])[0]),
         depth=depth,
         executor=pool,
         within=within,
@@ -415,8 +415,8 @@ def test_a_query_without_words_leaves_every_source_empty_by_name(animals: Index,
 
 
 def test_negative_similarity_is_no_evidence(animals: Index) -> None:
-    vector = -HashEncoder(16).encode_query("cat cat dog")
-    hits = search_dense(vector, animals, 10, None).hits
+    query = EncodedQuery("cat cat dog", -HashEncoder(16).encode_query("cat cat dog"))
+    hits = search_dense(query, animals, 10, None).hits
     assert (hits.scores > 0).all()
     assert 0 not in hits.numbers
 

@@ -18,6 +18,7 @@ from nornweave.ingest.records import DomainParts
 # What made the newest schema of the one before, undone.
 BACK = {
     "7": "alter table documents drop column access",
+    "8": "alter table embeddings drop column tokens",
     "6": "alter table not_stored drop column content_hash",
     "5": """
         alter table chunks drop column facts;
@@ -42,7 +43,7 @@ def opened(parts: DomainParts) -> Index:
     return open_generation(parts.store.files.path(parts.store.current()))
 
 
-@pytest.mark.parametrize("schema", ["2", "3", "4", "5", "6"])
+@pytest.mark.parametrize("schema", ["2", "3", "4", "5", "6", "7"])
 def test_an_older_working_file_is_migrated_and_answers_as_before(tmp_path: Path, schema: str) -> None:
     source = MemorySource()
     for name, text in {"a": "cat cat dog", "b": "dog bird", "c": "bird bird bird fish"}.items():

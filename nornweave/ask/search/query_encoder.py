@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from nornweave.core.errors import EncoderError
-from nornweave.index.port import Vectors
 from nornweave.models.encoders.port import same_space
 from nornweave.models.encoders.queries import QueryMemo
+from nornweave.models.encoders.tokens import EncodedQuery
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class QueryEncoder:
                     log.warning("%s answers without dense retrieval: %s", self._agent_id, error)
             return self._memo
 
-    def encode(self, text: str, meta: Mapping[str, str]) -> Future[Vectors]:
+    def encode(self, text: str, meta: Mapping[str, str]) -> Future[EncodedQuery]:
         """Begin to encode a text, to search the generation with this metadata; others may hold the future as well.
 
         Its error is an ``EncoderError``: the encoder cannot be loaded, is not the generation's, or fails.
@@ -56,7 +56,7 @@ class QueryEncoder:
         known = self._memo.known(text) if self._memo and not self.mismatch(meta) else None
         return known or self._threads.submit(self._encode, text, meta)
 
-    def _encode(self, text: str, meta: Mapping[str, str]) -> Vectors:
+    def _encode(self, text: str, meta: Mapping[str, str]) -> EncodedQuery:
         memo = self.load()
         if memo is None:
             raise EncoderError(self.problem or "no encoder")

@@ -22,8 +22,9 @@ from nornweave.ask.search.query import Query, TermStatistics
 from nornweave.config import PlanSettings
 from nornweave.core.text.analyzer import FUNCTION_TERMS, pair_key, sequence, word_pairs
 from nornweave.index.index import Index
-from nornweave.index.port import Mask, Numbers, Scores, Vectors
+from nornweave.index.port import Mask, Numbers, Scores
 from nornweave.index.ranked_chunks import NO_HITS, Hits, found
+from nornweave.models.encoders.tokens import EncodedQuery
 
 # Chunks that hold the words of a quoted phrase side by side and are read to see whether it stands there.
 _READ_FOR_PHRASE = 200
@@ -36,12 +37,12 @@ class RetrieverFinding:
     Attributes:
         hits: its best chunks.
         scores: for every chunk, where the source has them; ``None`` for dense, which scores chunks when asked.
-        vector: of the query, which dense scores chunks by.
+        query: encoded; dense scores chunks by its vector.
     """
 
     hits: Hits
     scores: Scores | None = None
-    vector: Vectors | None = None
+    query: EncodedQuery | None = None
 
 
 def term_weights(query: Query, statistics: TermStatistics, plan: PlanSettings) -> dict[str, float]:
@@ -51,11 +52,11 @@ def term_weights(query: Query, statistics: TermStatistics, plan: PlanSettings) -
     }
 
 
-def search_dense(vector: Vectors, generation: Index, k: int, within: Mask | None) -> RetrieverFinding:
+def search_dense(query: EncodedQuery, generation: Index, k: int, within: Mask | None) -> RetrieverFinding:
     """Find chunks of similar meaning, by vectors."""
-    hits = generation.dense(vector, k, within)
+    hits = generation.dense(query.vector, k, within)
     positive = hits.scores > 0
-    return RetrieverFinding(Hits(hits.numbers[positive], hits.scores[positive]), vector=vector)
+    return RetrieverFinding(Hits(hits.numbers[positive], hits.scores[positive]), query=query)
 
 
 def search_sparse(

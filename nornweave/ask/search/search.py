@@ -21,6 +21,7 @@ from nornweave.ask.search.combine import (
     reciprocal_rank_fusion,
 )
 from nornweave.ask.search.exact import exact_evidence
+from nornweave.ask.search.late_interaction import LATE, late_interaction
 from nornweave.ask.search.query import Query, TermStatistics, statistics_of
 from nornweave.ask.search.records import RetrievalSource, SourceState
 from nornweave.ask.search.retrievers import (
@@ -36,9 +37,10 @@ from nornweave.core.errors import NornWeaveError
 from nornweave.core.tracing import span
 from nornweave.core.types import Domain
 from nornweave.index.index import Index
-from nornweave.index.port import Mask, Numbers, Scores, Vectors
+from nornweave.index.port import Mask, Numbers, Scores
 from nornweave.index.ranked_chunks import NO_HITS, found
 from nornweave.index.verified import NOTHING_VERIFIED, Verified
+from nornweave.models.encoders.tokens import EncodedQuery
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +70,7 @@ class SearchContext:
     domain: Domain
     generation: Index
     plan: PlanSettings
-    encode: Callable[[str], Future[Vectors]]
+    encode: Callable[[str], Future[EncodedQuery]]
     executor: Executor
     within: Mask | None = None
     deadline: float | None = None
@@ -122,13 +124,13 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
     Returns:
         Every chunk that any source found; a source that failed or was late adds nothing and is named.
     """
-    vector = context.encode(query.text)  # elsewhere, while the words are looked for here
+    encoded = context.encode(query.text)  # elsewhere, while the words are looked for here
     statistics = statistics_of(query, context.generation)
     weighted = term_weights(query, statistics, context.plan)
     outcomes = {name: _outcome(name, task, context) for name, task in _word_tasks(query, weighted, context).items()}
     quoting = _quoting(query, outcomes[RetrievalSource.FULLTEXT][2])
     evidence = exact_evidence(query, statistics, context.generation, quoting, context.within)
-    outcomes[RetrievalSource.DENSE] = _outcome(RetrievalSource.DENSE, partial(_dense, vector, context), context)
+    outcomes[RetrievalSource.DENSE] = _outcome(RetrievalSource.DENSE, partial(_dense, encoded, context), context)
     outcomes = {name: outcomes[name] for name in RetrievalSource}
     findings = {name.value: finding for name, (_, _, finding) in outcomes.items() if finding is not None}
     weights, common = (source_weights(plan.weights) for plan in (context.plan, ONE_SCALE))
@@ -159,8 +161,8 @@ def _word_tasks(
     }
 
 
-def _dense(vector: Future[Vectors], context: SearchContext) -> RetrieverFinding:
-    return search_dense(vector.result(context.left_s), context.generation, context.depth, context.within)
+def _dense(encoded: Future[EncodedQuery], context: SearchContext) -> RetrieverFinding:
+    return search_dense(encoded.result(context.left_s), context.generation, context.depth, context.within)
 
 
 def _outcome(
@@ -199,7 +201,14 @@ def _combine(
     if context.plan.combine == "rrf":
         return reciprocal_rank_fusion(candidates, legs, weights, evidence)
     ranking = convex_combination(candidates, legs, weights, evidence)
-    return ranking if weights == common else on_one_scale(ranking, candidates, legs, common, evidence)
+    dense = findings.get(RetrievalSource.DENSE)
+    late = late_interaction(dense.query if dense else None, ranking, candidates, context.plan, generation)
+    if late is not None:
+        own = {**weights, LATE: context.plan.late_interaction}
+        ranking = convex_combination(candidates, [*legs, late], own, evidence)
+    elif weights == common:
+        return ranking
+    return on_one_scale(ranking, candidates, legs, common, evidence)
 
 
 def _quoting(query: Query, fulltext: RetrieverFinding | None) -> Numbers:
@@ -234,7 +243,7 @@ def _scores(finding: RetrieverFinding, candidates: Numbers, generation: Index) -
     """Score every candidate, not only the source's own hits: what it ranks 101st counts for nearly as much."""
     if finding.scores is not None:
         return finding.scores[candidates]
-    if finding.vector is None or not len(candidates):
+    if finding.query is None or not len(candidates):
         return np.zeros(len(candidates), np.float32)
     # From one byte a component a vector may be a little more than 1 like itself.
-    return np.clip(generation.similarities(finding.vector, candidates), 0, 1)
+    return np.clip(generation.similarities(finding.query.vector, candidates), 0, 1)

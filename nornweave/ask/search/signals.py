@@ -73,11 +73,11 @@ def _best_overlap(idf: Mapping[str, float], outcome: SearchOutcome, context: Sea
 def _background(outcome: SearchOutcome, generation: Index) -> float:
     """Return the mean similarity of the question to chunks that stand evenly over the corpus."""
     finding = outcome.findings.get(_DENSE)
-    if finding is None or finding.vector is None or not generation.chunk_count:
+    if finding is None or finding.query is None or not generation.chunk_count:
         return 0.0
     visible = np.flatnonzero(generation.within(())).astype(np.int32)
     sample = visible[:: max(1, len(visible) // SAMPLE)][:SAMPLE]
-    return float(generation.similarities(finding.vector, sample).mean())
+    return float(generation.similarities(finding.query.vector, sample).mean())
 
 
 _DENSE, _SPARSE = RetrievalSource.DENSE.value, RetrievalSource.SPARSE.value

@@ -132,13 +132,14 @@ def _download(connection: Connection, working: FileConnection, dimensions: int) 
                     [_as_stored(dict(zip(schema.names, row, strict=True))) for row in rows], schema=schema
                 )
                 working.execute(f"insert into {table} by name select * from batch")
-        used = "select embedding_key, vector from embeddings where embedding_key in (select embedding_key from chunks)"
-        for rows in _batches(connection, used):
-            flat = np.frombuffer(b"".join(vector for _, vector in rows), "<f4")
+        used = "embedding_key in (select embedding_key from chunks)"
+        for rows in _batches(connection, f"select embedding_key, vector, tokens from embeddings where {used}"):
+            flat = np.frombuffer(b"".join(vector for _, vector, _ in rows), "<f4")
             batch = pa.table(  # noqa: F841
                 {
-                    "embedding_key": pa.array([key for key, _ in rows]),
+                    "embedding_key": pa.array([key for key, _, _ in rows]),
                     "vector": pa.FixedSizeListArray.from_arrays(pa.array(flat), dimensions),
+                    "tokens": pa.array([tokens for _, _, tokens in rows], type=pa.binary()),
                 }
             )
             working.execute("insert into embeddings by name select * from batch")

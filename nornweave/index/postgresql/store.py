@@ -42,12 +42,13 @@ class PostgresStore:
         *,
         dimensions: int,
         declared: DeclaredFilters = NO_DECLARED_FILTERS,
+        token_vectors: str = "",
     ) -> None:
         """Store the parameters; ``folder`` has the reports and temporary files of this machine."""
         self.server = server
         self.folder = folder
         self.files = PostgresGenerations(server, folder)
-        self._layout = Layout(settings, dimensions, declared)
+        self._layout = Layout(settings, dimensions, declared, token_vectors)
 
     def writer(self, *, wait_s: float = 0, purpose: str = "sync") -> PostgresWriter:
         """Return the domain's writer; entering it takes the lock."""

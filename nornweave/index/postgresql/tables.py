@@ -12,7 +12,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from nornweave.index.build import Layout
-from nornweave.index.port import Batch, Vectors
+from nornweave.index.port import Batch, Tokens, Vectors
 from nornweave.index.postgresql.schema import compact
 from nornweave.index.postgresql.server import Connection, Server, translated
 from nornweave.index.rows import chunk_rows, document_rows, not_stored_rows
@@ -111,6 +111,8 @@ class PostgresTables(WorkingTables):
             """,
             [list(pipelines)],
         )
+        with self._transaction() as connection:
+            connection.execute(self._unwanted_tokens)
         keys = [(chunk_id, key) for chunk_id, before, content in rows if (key := key_of(content)) != before]
         if keys:
             with self._transaction() as connection:
@@ -123,16 +125,20 @@ class PostgresTables(WorkingTables):
                     [[chunk_id for chunk_id, _ in keys], [key for _, key in keys]],
                 )
 
-    def add_vectors(self, keys: Sequence[str], vectors: Vectors) -> None:
+    def add_vectors(self, keys: Sequence[str], vectors: Vectors, tokens: Tokens = None) -> None:
         self._check_shape(keys, vectors)
         with self._transaction() as connection:
             connection.execute(
                 """
-                insert into embeddings (embedding_key, vector)
-                select * from unnest(%s::text[], %s::bytea[])
+                insert into embeddings (embedding_key, vector, tokens)
+                select * from unnest(%s::text[], %s::bytea[], %s::bytea[])
                 on conflict (embedding_key) do nothing
                 """,
-                [list(keys), [vector.astype("<f4").tobytes() for vector in np.asarray(vectors)]],
+                [
+                    list(keys),
+                    [vector.astype("<f4").tobytes() for vector in np.asarray(vectors)],
+                    list(tokens) if tokens else [None] * len(keys),
+                ],
             )
 
 

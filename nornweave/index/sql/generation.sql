@@ -73,7 +73,7 @@ from (
 order by key.key, chunk_no;
 
 create table generation.vectors as
-select n.chunk_no, e.vector
+select n.chunk_no, e.vector, e.tokens
 from chunks c
 join numbered n using (chunk_id)
 join embeddings e using (embedding_key);

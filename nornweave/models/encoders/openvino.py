@@ -18,11 +18,12 @@ from weakref import WeakSet
 import numpy as np
 
 from nornweave.core.errors import EncoderError
-from nornweave.models.batches import CHARACTERS_PER_TOKEN, Ids, Requests, batches_of, padded
+from nornweave.models.batches import CHARACTERS_PER_TOKEN, Ids, Requests, batches_of, outputs_of, padded
 from nornweave.models.conversion import INT8_MODEL, MODEL, TOKENIZER, ConversionManifest
 from nornweave.models.encoders.port import Progress, Vectors, encodable, unit_rows
 from nornweave.models.encoders.precision import Precision
 from nornweave.models.encoders.tokenizer import ModelTokenizer, rust_tokenizer
+from nornweave.models.encoders.tokens import LAST_LAYER, TokenVectors, projected, projection_of
 from nornweave.models.runtimes import import_openvino
 
 Hint: TypeAlias = Literal["LATENCY", "THROUGHPUT"]
@@ -72,12 +73,15 @@ class OpenVinoEncoder:
         self.dimensions = manifest.dimensions
         self.max_tokens = manifest.max_length - manifest.special_tokens
         self._manifest = manifest
+        self._projection = projection_of(version)
+        self.has_tokens = self._projection is not None
         self._batch_size = batch_size
         try:
             serialized = (folder / TOKENIZER).read_text(encoding="utf-8")
             self.tokenizer = ModelTokenizer(serialized)
             self._tokenizer = rust_tokenizer(serialized, max_length=manifest.max_length)
-            self._model = folder / (INT8_MODEL if precision == "int8" else MODEL), _PRECISIONS[precision]
+            file = folder / (INT8_MODEL if precision == "int8" else MODEL)
+            self._model = file, _PRECISIONS[precision], self.has_tokens
             self._session: _Session | None = _Session(*self._model)
         except (OSError, ValueError, RuntimeError) as error:
             raise EncoderError(
@@ -88,12 +92,22 @@ class OpenVinoEncoder:
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
         """Encode passages, longest first within a window; see ``Encoder.encode``."""
+        return self._encode(texts, progress, None)
+
+    def encode_tokens(
+        self, texts: Sequence[str], *, progress: Progress | None = None
+    ) -> tuple[Vectors, list[TokenVectors]]:
+        """Encode passages and their tokens in one pass; see ``TokenEncoder.encode_tokens``."""
+        tokens: list[TokenVectors] = []
+        return self._encode(texts, progress, tokens), tokens
+
+    def _encode(self, texts: Sequence[str], progress: Progress | None, tokens: list[TokenVectors] | None) -> Vectors:
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
         done = 0
         try:
             for start in range(0, len(texts), WINDOW):
                 rows = vectors[start : start + WINDOW]
-                for finished in self._encode_window(texts[start : start + WINDOW], rows):
+                for finished in self._encode_window(texts[start : start + WINDOW], rows, tokens):
                     done += finished
                     if progress is not None:
                         progress(done)
@@ -103,13 +117,27 @@ class OpenVinoEncoder:
 
     def encode_query(self, text: str) -> Vectors:
         """Encode one query; callers in several threads each get a request of their own."""
-        inputs = self._inputs(self._ids([text]))
+        [vector], _ = self._answer(text, 1)
+        return vector
+
+    def encode_query_tokens(self, text: str) -> tuple[Vectors, TokenVectors]:
+        """Encode one query and its tokens in one pass; see ``TokenEncoder.encode_query_tokens``."""
+        [vectors, hidden], length = self._answer(text, 2)
+        return vectors, self._projected(hidden[0], length)
+
+    def _answer(self, text: str, outputs: int) -> tuple[list[Vectors], int]:
+        """Return the vector of a query, with two outputs the last layer as well, and how many tokens it has."""
+        ids = self._ids([text])
         try:
-            vector = self._opened().answer(inputs)
+            answer = self._opened().answer(self._inputs(ids), outputs)
         except RuntimeError as error:
             raise EncoderError(f"OpenVINO failed while encoding a query ({error})") from error
-        row: Vectors = unit_rows(vector, source=self.version)[0]
-        return row
+        answer[0] = unit_rows(answer[0], source=self.version)[0]
+        return answer, len(ids[0])
+
+    def _projected(self, hidden: Vectors, length: int) -> TokenVectors:
+        assert self._projection is not None
+        return projected(hidden[:length], self._projection)
 
     def _opened(self) -> _Session:
         with self._opening:
@@ -127,15 +155,21 @@ class OpenVinoEncoder:
         self._session = None
         self._opening = Lock()
 
-    def _encode_window(self, texts: Sequence[str], rows: Vectors) -> Iterator[int]:
+    def _encode_window(self, texts: Sequence[str], rows: Vectors, tokens: list[TokenVectors] | None) -> Iterator[int]:
         ids: list[Ids] = []
         for start in range(0, len(texts), TOKENISED_AT_ONCE):
             ids += self._ids(texts[start : start + TOKENISED_AT_ONCE])
         batches = list(batches_of([len(row) for row in ids], self._batch_size))
         inputs = (self._inputs([ids[at] for at in batch]) for batch in batches)
-        for batch, vectors in zip(batches, self._opened().stream(inputs), strict=True):
+        of_texts: dict[int, TokenVectors] = {}
+        outputs = 1 if tokens is None else 2
+        for batch, [vectors, *hidden] in zip(batches, self._opened().stream(inputs, outputs), strict=True):
             rows[batch] = vectors
+            for layer in hidden:
+                of_texts |= {at: self._projected(row, len(ids[at])) for at, row in zip(batch, layer, strict=True)}
             yield len(batch)
+        if tokens is not None:
+            tokens += [of_texts[at] for at in range(len(texts))]
 
     def _inputs(self, ids: Sequence[Ids]) -> tuple[Ids, Ids]:
         """Return token ids and mask of a batch."""
@@ -155,11 +189,13 @@ class OpenVinoEncoder:
 class _Session:
     """OpenVINO in one process: the compiled models and the idle requests."""
 
-    def __init__(self, model: Path, config: Mapping[str, str | int]) -> None:
+    def __init__(self, model: Path, config: Mapping[str, str | int], has_tokens: bool) -> None:
         self._config = config
         self._openvino = import_openvino()
         self._core = self._openvino.Core()
         self._model = self._core.read_model(model)
+        if has_tokens:
+            self._model.add_outputs([(LAST_LAYER, 0)])
         self._lock = Lock()
         self._compiled: dict[Hint, Requests] = {}
 
@@ -170,12 +206,12 @@ class _Session:
                 self._compiled[hint] = Requests(self._core.compile_model(self._model, "CPU", config))
             return self._compiled[hint]
 
-    def answer(self, inputs: tuple[Ids, Ids]) -> Vectors:
-        """Run one small batch as soon as possible."""
-        return self._requests("LATENCY").infer(inputs)
+    def answer(self, inputs: tuple[Ids, Ids], outputs: int) -> list[Vectors]:
+        """Run one small batch as soon as possible and return its first outputs: vectors, the last layer."""
+        return self._requests("LATENCY").infer(inputs, outputs)
 
-    def stream(self, batches: Iterable[tuple[Ids, Ids]]) -> Iterator[Vectors]:
-        """Run batches, several at once, and return their vectors in order."""
+    def stream(self, batches: Iterable[tuple[Ids, Ids]], outputs: int) -> Iterator[list[Vectors]]:
+        """Run batches, several at once, and return their first outputs in order."""
         compiled, tensor = self._requests("THROUGHPUT").compiled, self._openvino.Tensor
         # One more than there are streams: the next batch waits ready while this thread copies the last one's vectors.
         count = compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS") + 1
@@ -184,22 +220,22 @@ class _Session:
         try:
             for ids, mask in batches:
                 if not idle:
-                    yield _finish(running, idle)
+                    yield _finish(running, idle, outputs)
                 request = idle.pop()
                 request.start_async([tensor(ids), tensor(mask)])
                 running.append(request)
             while running:
-                yield _finish(running, idle)
+                yield _finish(running, idle, outputs)
         finally:
             for request in running:
                 request.wait()
 
 
-def _finish(running: deque[Any], idle: list[Any]) -> Vectors:
+def _finish(running: deque[Any], idle: list[Any], outputs: int) -> list[Vectors]:
     request = running.popleft()
     request.wait()
     idle.append(request)
-    return np.array(request.get_output_tensor(0).data, dtype=np.float32)
+    return outputs_of(request, outputs)
 
 
 _ENCODERS: WeakSet[OpenVinoEncoder] = WeakSet()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nornweave.models.encoders.port import Encoder, Progress, Vectors
+from nornweave.models.encoders.tokens import EncodedQuery, encode_queries
 
 _REMEMBERED = 256
 MOST_TOGETHER = 8
@@ -23,7 +24,7 @@ class _Query:
     text: str
     woken: threading.Event = field(default_factory=threading.Event)
     batch: list[_Query] | None = None
-    vector: Vectors | None = None
+    encoded: EncodedQuery | None = None
     error: BaseException | None = None
 
 
@@ -53,6 +54,10 @@ class BatchedQueries:
 
     def encode_query(self, text: str) -> Vectors:
         """Encode one query in a batch with others that wait; see ``Encoder.encode_query``."""
+        return self.encoded_query(text).vector
+
+    def encoded_query(self, text: str) -> EncodedQuery:
+        """Encode one query as ``encode_query`` does, with its tokens if the encoder has them."""
         query = _Query(text)
         with self._lock:
             if self._is_running:
@@ -65,17 +70,16 @@ class BatchedQueries:
             self._run(query.batch)
         if query.error is not None:
             raise query.error
-        if query.vector is None:
+        if query.encoded is None:
             raise RuntimeError("a query was woken without its vector")
-        return query.vector
+        return query.encoded
 
     def _run(self, batch: Sequence[_Query]) -> None:
         """Encode a batch, and let a query of the next one encode that."""
         try:
-            texts = [query.text for query in batch]
-            vectors = self._encoder.encode(texts) if len(texts) > 1 else [self._encoder.encode_query(texts[0])]
-            for query, vector in zip(batch, vectors, strict=True):
-                query.vector = vector
+            encoded = encode_queries(self._encoder, [query.text for query in batch])
+            for query, own in zip(batch, encoded, strict=True):
+                query.encoded = own
         except BaseException as error:
             for query in batch:
                 query.error = error
@@ -104,7 +108,7 @@ class QueryMemo:
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
         self._lock = threading.Lock()
-        self._vectors: OrderedDict[str, Future[Vectors]] = OrderedDict()
+        self._queries: OrderedDict[str, Future[EncodedQuery]] = OrderedDict()
         self._encoded = self._remembered = 0
 
     @property
@@ -113,38 +117,41 @@ class QueryMemo:
         waiting = self.encoder.waiting if isinstance(self.encoder, BatchedQueries) else 0
         return EncoderLoad(self._encoded, self._remembered, waiting)
 
-    def known(self, text: str) -> Future[Vectors] | None:
-        """Return the vector of a query that was encoded lately or is being encoded."""
+    def known(self, text: str) -> Future[EncodedQuery] | None:
+        """Return a query that was encoded lately or is being encoded."""
         with self._lock:
-            future = self._vectors.get(text)
+            future = self._queries.get(text)
             if future is not None:
-                self._vectors.move_to_end(text)
+                self._queries.move_to_end(text)
                 self._remembered += 1
             return future
 
-    def encode(self, text: str) -> Vectors:
-        """Return the vector of a query; concurrent calls with the same text encode it once.
+    def encode(self, text: str) -> EncodedQuery:
+        """Return a query with its vectors; concurrent calls with the same text encode it once.
 
         Raises:
             EncoderError: the model fails; the next call tries again.
         """
         future = self.known(text)
         with self._lock:
-            future = future or self._vectors.get(text)
+            future = future or self._queries.get(text)
             if future is None:
                 self._encoded += 1
-                mine = self._vectors[text] = Future()
-                while len(self._vectors) > _REMEMBERED:
-                    self._vectors.popitem(last=False)
+                mine = self._queries[text] = Future()
+                while len(self._queries) > _REMEMBERED:
+                    self._queries.popitem(last=False)
         return future.result() if future is not None else self._encode(text, mine)
 
-    def _encode(self, text: str, future: Future[Vectors]) -> Vectors:
+    def _encode(self, text: str, future: Future[EncodedQuery]) -> EncodedQuery:
         try:
-            vector = self.encoder.encode_query(text)
+            if isinstance(self.encoder, BatchedQueries):
+                encoded = self.encoder.encoded_query(text)
+            else:
+                [encoded] = encode_queries(self.encoder, [text])
         except BaseException as error:
             with self._lock:
-                self._vectors.pop(text, None)
+                self._queries.pop(text, None)
             future.set_exception(error)
             raise
-        future.set_result(vector)
-        return vector
+        future.set_result(encoded)
+        return encoded

@@ -63,4 +63,4 @@ class OpenVinoReranker:
         sides = [padded([encoding.type_ids for encoding in encodings], 0)] if self._is_typed else []
         ids = padded([encoding.ids for encoding in encodings], self._manifest.pad_id)
         mask = padded([encoding.attention_mask for encoding in encodings], 0)
-        return self._requests.infer([ids, mask, *sides]).reshape(len(encodings))
+        return self._requests.infer([ids, mask, *sides])[0].reshape(len(encodings))

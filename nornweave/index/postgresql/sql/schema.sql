@@ -56,7 +56,8 @@ create index if not exists chunks_embedding on chunks (embedding_key);
 create table if not exists embeddings (
   embedding_key text collate "C" primary key,
   vector bytea not null,
-  orphaned_in integer
+  orphaned_in integer,
+  tokens bytea
 );
 
 create table if not exists not_stored (

@@ -1,0 +1,71 @@
+"""The vectors of the tokens of each chunk, mapped beside the generation, and how well they match those of a query."""
+
+from __future__ import annotations
+
+import numpy as np
+import simsimd
+from numpy.typing import NDArray
+
+from nornweave.index.arrays import Arrays, ArrayWriter
+from nornweave.index.connection import Connection
+from nornweave.index.port import Numbers, Scores
+
+ROWS, STARTS = "tokens", "token_starts"
+DIMENSIONS, LENGTH = 64, 127
+"""As ``models/encoders/tokens.py`` makes them."""
+CHANCE = 0.05
+"""What the best of e times as many tokens is nearer by, whatever they say."""
+_BATCH_ROWS = 1_024
+
+
+class TokenVectors:
+    """The token vectors of a file: those of chunk ``n`` are the rows from ``starts[n]`` to ``starts[n + 1]``."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        """Take the arrays that ``write_token_vectors`` wrote; there may be none."""
+        self._rows: NDArray[np.int8] = arrays.get(ROWS, np.zeros((0, DIMENSIONS), np.int8))
+        self._starts: NDArray[np.int64] | None = arrays.get(STARTS)
+
+    def matches(self, tokens: NDArray[np.int8], numbers: Numbers) -> Scores:
+        """Return the similarity of each of these tokens to the nearest token of each chunk, less what is chance.
+
+        Returns:
+            Of shape ``(len(numbers), len(tokens))``; 0 for a chunk without tokens.
+        """
+        matches = np.zeros((len(numbers), len(tokens)), np.float32)
+        if self._starts is None or not len(tokens) or not len(numbers):
+            return matches
+        starts, counts = self._starts[numbers], self._starts[numbers + 1] - self._starts[numbers]
+        held = np.flatnonzero(counts)
+        if not len(held):
+            return matches
+        starts, counts = starts[held], counts[held]
+        rows = np.concatenate([self._rows[start : start + count] for start, count in zip(starts, counts, strict=True)])
+        products = np.asarray(simsimd.cdist(tokens, rows, "dot", out_dtype="float32")) / np.float32(LENGTH**2)
+        nearest = np.maximum.reduceat(products, np.cumsum(counts) - counts, axis=1)
+        matches[held] = (nearest - CHANCE * np.log(counts + 1)).T
+        return matches
+
+
+def write_token_vectors(connection: Connection, arrays: ArrayWriter, count: int) -> None:
+    """Write the token vectors of a generation, if it has any.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    if not connection.execute("select 1 from duckdb_columns() where column_name = 'tokens'").fetchone():
+        return  # built before there were token vectors
+    held = connection.execute(
+        "select chunk_no, octet_length(tokens) as bytes from vectors where tokens is not null"
+    ).fetchnumpy()
+    if not len(held["chunk_no"]):
+        return
+    starts = np.zeros(count + 1, np.int64)
+    starts[held["chunk_no"] + 1] = held["bytes"] // DIMENSIONS
+    np.cumsum(starts, out=starts)
+    arrays.add(STARTS, starts)
+    rows = arrays.reserve(ROWS, np.int8, (int(starts[-1]), DIMENSIONS))
+    reader = connection.execute("select chunk_no, tokens from vectors where tokens is not null")
+    for batch in reader.to_arrow_reader(_BATCH_ROWS):
+        for number, tokens in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            rows[starts[number] : starts[number + 1]] = np.frombuffer(tokens, np.int8).reshape(-1, DIMENSIONS)

@@ -1,0 +1,104 @@
+"""Vectors of the tokens of a text, out of the pass that pools them: one byte a component, in fewer dimensions.
+
+They are the last layer of the model without the special tokens, each of length 1, projected on the directions in which
+such vectors differ most, and of length 1 again. ``token_projection.json`` holds the directions for the default model
+(``python -m lab.token_projection``); other models have no token vectors.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nornweave.models.encoders.port import Encoder, Progress, Vectors, same_space
+
+TokenVectors: TypeAlias = NDArray[np.int8]
+"""Of shape ``(tokens, TOKEN_DIMENSIONS)``; a row of length 1 is one of length ``TOKEN_LENGTH``."""
+
+TOKEN_DIMENSIONS, TOKEN_LENGTH = 64, 127
+VERSION = "1"
+"""Changes when the token vectors of a text do."""
+LAST_LAYER = "encoder.layer.5.output.LayerNorm"
+"""What the graph of the default model calls it (``bert.py``)."""
+
+
+@runtime_checkable
+class TokenEncoder(Encoder, Protocol):
+    """An encoder that gives the vectors of the tokens, too."""
+
+    def encode_tokens(
+        self, texts: Sequence[str], *, progress: Progress | None = None
+    ) -> tuple[Vectors, list[TokenVectors]]:
+        """Encode passages as ``encode`` does, and return the vectors of the tokens of each as well."""
+
+    def encode_query_tokens(self, text: str) -> tuple[Vectors, TokenVectors]:
+        """Encode one query as ``encode_query`` does, and return the vectors of its tokens as well."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedQuery:
+    """A query as an encoder sees it.
+
+    Attributes:
+        text: as asked.
+        vector: of all of it.
+        tokens: of its tokens; ``None`` if the encoder has none.
+        starts: the character at which each token starts.
+    """
+
+    text: str
+    vector: Vectors
+    tokens: TokenVectors | None = None
+    starts: Sequence[int] = ()
+
+
+def token_encoder(encoder: Encoder) -> TokenEncoder | None:
+    """Return the encoder if it has token vectors."""
+    return encoder if isinstance(encoder, TokenEncoder) and getattr(encoder, "has_tokens", True) else None
+
+
+def encode_queries(encoder: Encoder, texts: Sequence[str]) -> list[EncodedQuery]:
+    """Encode queries together, with their tokens if the encoder has them.
+
+    Raises:
+        EncoderError: the model fails or cannot be reached.
+    """
+    of_tokens = token_encoder(encoder)
+    if of_tokens is None:
+        vectors = encoder.encode(texts) if len(texts) > 1 else [encoder.encode_query(texts[0])]
+        return [EncodedQuery(text, vector) for text, vector in zip(texts, vectors, strict=True)]
+    if len(texts) > 1:
+        vectors, tokens = of_tokens.encode_tokens(texts)
+    else:
+        vector, own = of_tokens.encode_query_tokens(texts[0])
+        vectors, tokens = vector[None], [own]
+    return [
+        EncodedQuery(text, vector, own, encoder.tokenizer.token_starts(text)[: len(own)])
+        for text, vector, own in zip(texts, vectors, tokens, strict=True)
+    ]
+
+
+@cache
+def projection_of(version: str) -> NDArray[np.float32] | None:
+    """Return the directions for the vectors of an encoder version, ``(its dimensions, TOKEN_DIMENSIONS)``, if known."""
+    stored = json.loads(resources.files(__package__).joinpath("token_projection.json").read_text(encoding="utf-8"))
+    if not same_space(version, stored["encoder"]):
+        return None
+    numbers = np.frombuffer(base64.b64decode(stored["directions"]), np.int8).reshape(-1, TOKEN_DIMENSIONS)
+    return numbers.astype(np.float32)
+
+
+def projected(hidden: Vectors, projection: NDArray[np.float32]) -> TokenVectors:
+    """Return the token vectors of the last layer of one text; the first and the last token are special."""
+    rows = hidden[1:-1] @ projection
+    lengths = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    tokens: TokenVectors = np.rint(rows * (TOKEN_LENGTH / lengths)).astype(np.int8)
+    return tokens
