@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from nornweave.core.errors import EncoderError
 from nornweave.models.encoders import Encoder, Vectors, load_encoder
+from nornweave.models.encoders.tokens import TOKEN_DIMENSIONS, TOKEN_LENGTH, token_encoder
 from nornweave.models.folders import locate
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -88,6 +89,21 @@ def test_vectors_are_those_of_sentence_transformers(minilm: Encoder, original: A
     assert vectors.dtype == np.float32
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     assert _cosines(vectors, wanted).min() >= 0.999
+
+
+@pytest.mark.slow
+def test_tokens_come_with_the_vectors(minilm: Encoder) -> None:
+    encoder, texts = token_encoder(minilm), ["refund of a captured payment", "", *_texts(6, seed=7)]
+    assert encoder is not None
+    vectors, tokens = encoder.encode_tokens(texts)
+    assert np.array_equal(vectors, minilm.encode(texts))
+    for text, own in zip(texts, tokens, strict=True):
+        seen = min(len(minilm.tokenizer.token_starts(text)), minilm.max_tokens)
+        assert (own.shape, own.dtype) == ((seen, TOKEN_DIMENSIONS), np.int8)
+        alone = encoder.encode_query_tokens(text)[1]
+        lengths = np.linalg.norm(own.astype(np.float32), axis=1)
+        np.testing.assert_allclose(lengths, TOKEN_LENGTH, rtol=0.02)
+        assert _cosines(own / np.float32(TOKEN_LENGTH), alone / np.float32(TOKEN_LENGTH)).min(initial=1) > 0.98
 
 
 @pytest.mark.slow

@@ -37,7 +37,6 @@ from nornweave.models.encoders.tokens import (
     EncodedQuery,
     TokenVectors,
     encode_queries,
-    projected,
     projection_of,
     token_encoder,
 )
@@ -230,14 +229,3 @@ def test_an_encoder_without_tokens_gives_none() -> None:
     assert token_encoder(HashEncoder(16)) is None
     assert encode_queries(HashEncoder(16), ["cat"])[0].tokens is None
     assert projection_of("hash:16:1") is None
-
-
-@given(st.integers(3, 9), st.integers(0, 2**32 - 1))
-def test_projected_tokens_keep_their_similarities(count: int, seed: int) -> None:
-    """Of vectors in the space of the directions: one byte a component costs less than a hundredth."""
-    directions = np.linalg.qr(np.random.default_rng(1).standard_normal((96, TOKEN_DIMENSIONS)))[0].astype(np.float32)
-    inside = np.random.default_rng(seed).standard_normal((count, TOKEN_DIMENSIONS)).astype(np.float32)
-    inside /= np.linalg.norm(inside, axis=1, keepdims=True)
-    tokens = projected(inside @ directions.T, directions).astype(np.float32) / TOKEN_LENGTH
-    assert tokens.shape == (count - 2, TOKEN_DIMENSIONS)  # the first and the last are special
-    np.testing.assert_allclose(tokens @ tokens.T, inside[1:-1] @ inside[1:-1].T, atol=0.02)

@@ -23,7 +23,7 @@ from nornweave.models.conversion import INT8_MODEL, MODEL, TOKENIZER, Conversion
 from nornweave.models.encoders.port import Progress, Vectors, encodable, unit_rows
 from nornweave.models.encoders.precision import Precision
 from nornweave.models.encoders.tokenizer import ModelTokenizer, rust_tokenizer
-from nornweave.models.encoders.tokens import LAST_LAYER, TokenVectors, projected, projection_of
+from nornweave.models.encoders.tokens import TokenVectors, project_tokens, projection_of, token_rows
 from nornweave.models.runtimes import import_openvino
 
 Hint: TypeAlias = Literal["LATENCY", "THROUGHPUT"]
@@ -73,15 +73,15 @@ class OpenVinoEncoder:
         self.dimensions = manifest.dimensions
         self.max_tokens = manifest.max_length - manifest.special_tokens
         self._manifest = manifest
-        self._projection = projection_of(version)
-        self.has_tokens = self._projection is not None
+        projection = projection_of(version)
+        self.has_tokens = projection is not None
         self._batch_size = batch_size
         try:
             serialized = (folder / TOKENIZER).read_text(encoding="utf-8")
             self.tokenizer = ModelTokenizer(serialized)
             self._tokenizer = rust_tokenizer(serialized, max_length=manifest.max_length)
             file = folder / (INT8_MODEL if precision == "int8" else MODEL)
-            self._model = file, _PRECISIONS[precision], self.has_tokens
+            self._model = file, _PRECISIONS[precision], projection
             self._session: _Session | None = _Session(*self._model)
         except (OSError, ValueError, RuntimeError) as error:
             raise EncoderError(
@@ -122,11 +122,11 @@ class OpenVinoEncoder:
 
     def encode_query_tokens(self, text: str) -> tuple[Vectors, TokenVectors]:
         """Encode one query and its tokens in one pass; see ``TokenEncoder.encode_query_tokens``."""
-        [vectors, hidden], length = self._answer(text, 2)
-        return vectors, self._projected(hidden[0], length)
+        [vector, tokens], length = self._answer(text, 2)
+        return vector, token_rows(tokens[0], length)
 
     def _answer(self, text: str, outputs: int) -> tuple[list[Vectors], int]:
-        """Return the vector of a query, with two outputs the last layer as well, and how many tokens it has."""
+        """Return the vector of a query, with two outputs its tokens as well, and how many they are."""
         ids = self._ids([text])
         try:
             answer = self._opened().answer(self._inputs(ids), outputs)
@@ -134,10 +134,6 @@ class OpenVinoEncoder:
             raise EncoderError(f"OpenVINO failed while encoding a query ({error})") from error
         answer[0] = unit_rows(answer[0], source=self.version)[0]
         return answer, len(ids[0])
-
-    def _projected(self, hidden: Vectors, length: int) -> TokenVectors:
-        assert self._projection is not None
-        return projected(hidden[:length], self._projection)
 
     def _opened(self) -> _Session:
         with self._opening:
@@ -163,10 +159,10 @@ class OpenVinoEncoder:
         inputs = (self._inputs([ids[at] for at in batch]) for batch in batches)
         of_texts: dict[int, TokenVectors] = {}
         outputs = 1 if tokens is None else 2
-        for batch, [vectors, *hidden] in zip(batches, self._opened().stream(inputs, outputs), strict=True):
+        for batch, [vectors, *padded_tokens] in zip(batches, self._opened().stream(inputs, outputs), strict=True):
             rows[batch] = vectors
-            for layer in hidden:
-                of_texts |= {at: self._projected(row, len(ids[at])) for at, row in zip(batch, layer, strict=True)}
+            for rows_of in padded_tokens:
+                of_texts |= {at: token_rows(own, len(ids[at])) for at, own in zip(batch, rows_of, strict=True)}
             yield len(batch)
         if tokens is not None:
             tokens += [of_texts[at] for at in range(len(texts))]
@@ -189,13 +185,13 @@ class OpenVinoEncoder:
 class _Session:
     """OpenVINO in one process: the compiled models and the idle requests."""
 
-    def __init__(self, model: Path, config: Mapping[str, str | int], has_tokens: bool) -> None:
+    def __init__(self, model: Path, config: Mapping[str, str | int], projection: Vectors | None) -> None:
         self._config = config
         self._openvino = import_openvino()
         self._core = self._openvino.Core()
         self._model = self._core.read_model(model)
-        if has_tokens:
-            self._model.add_outputs([(LAST_LAYER, 0)])
+        if projection is not None:
+            project_tokens(self._model, projection)
         self._lock = Lock()
         self._compiled: dict[Hint, Requests] = {}
 
@@ -207,7 +203,7 @@ class _Session:
             return self._compiled[hint]
 
     def answer(self, inputs: tuple[Ids, Ids], outputs: int) -> list[Vectors]:
-        """Run one small batch as soon as possible and return its first outputs: vectors, the last layer."""
+        """Run one small batch as soon as possible and return its first outputs: vectors, tokens."""
         return self._requests("LATENCY").infer(inputs, outputs)
 
     def stream(self, batches: Iterable[tuple[Ids, Ids]], outputs: int) -> Iterator[list[Vectors]]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,9 +96,16 @@ def projection_of(version: str) -> NDArray[np.float32] | None:
     return numbers.astype(np.float32)
 
 
-def projected(hidden: Vectors, projection: NDArray[np.float32]) -> TokenVectors:
-    """Return the token vectors of the last layer of one text; the first and the last token are special."""
-    rows = hidden[1:-1] @ projection
-    lengths = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    tokens: TokenVectors = np.rint(rows * (TOKEN_LENGTH / lengths)).astype(np.int8)
-    return tokens
+def project_tokens(model: Any, projection: Vectors) -> None:
+    """Give an OpenVINO graph the token vectors as a second output: ``[texts, tokens, TOKEN_DIMENSIONS]``, padded."""
+    from openvino import opset15 as ops
+
+    [last] = (operation for operation in model.get_ops() if operation.get_friendly_name() == LAST_LAYER)
+    rows = ops.normalize_l2(ops.matmul(last, projection, False, False), np.array([2]), eps=1e-24, eps_mode="max")
+    model.add_results([ops.result(ops.multiply(rows, np.float32(TOKEN_LENGTH)))])
+
+
+def token_rows(padded: Vectors, tokens: int) -> TokenVectors:
+    """Return the token vectors of one text of the graph's output; its first and its last token are special."""
+    rows: TokenVectors = np.rint(padded[1 : tokens - 1]).astype(np.int8)
+    return rows
