@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from support import MemorySource, memory_parts, sync
 
 from nornweave.ask.search.late_interaction import LATE, RESCORED, token_weights
-from nornweave.ask.search.query import read_query
+from nornweave.ask.search.query import read_query, statistics_of
 from nornweave.ask.search.search import SearchContext, SearchOutcome, search
 from nornweave.config import PlanSettings, StorageSettings
 from nornweave.core.text.analyzer import query_terms
@@ -144,7 +144,7 @@ def test_scores_are_those_of_a_naive_computation(
     sync(parts)
     with current(parts) as generation:
         encoded = encode_queries(TokenHash(), [query])[0]
-        if not token_weights(query, encoded.starts, generation).any():
+        if not token_weights(encoded, statistics_of(read_query(query), generation).idf).any():
             return
         ranking = search_for(query, generation, pool).ranking
         plain = search_for(query, generation, pool, PlanSettings()).ranking

@@ -12,14 +12,12 @@ Source: Khattab & Zaharia, SIGIR 2020, arXiv:2004.12832, with the vectors of a m
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nornweave.ask.search.combine import Leg, Ranking
-from nornweave.config import PlanSettings
 from nornweave.core.text.analyzer import occurrences
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers
@@ -32,28 +30,23 @@ RESCORED = 50
 
 
 def late_interaction(
-    query: EncodedQuery | None, ranking: Ranking, candidates: Numbers, plan: PlanSettings, generation: Index
+    query: EncodedQuery, idf: Mapping[str, float], ranking: Ranking, candidates: Numbers, generation: Index
 ) -> Leg | None:
     """Score the best candidates by the words of a query.
 
     Args:
-        query: by the encoder of the generation; ``None`` if it did not encode it.
+        query: by the encoder of the generation.
+        idf: of each of its terms.
         ranking: of the candidates by the retrieval sources.
         candidates: ascending.
-        plan: says whether this counts.
         generation: that is searched.
 
     Returns:
-        ``None`` where the plan gives it no weight, there are no token vectors, or no word can be weighed.
+        ``None`` where there are no token vectors, or no word can be weighed.
     """
-    if (
-        not plan.late_interaction
-        or query is None
-        or query.tokens is None
-        or generation.meta.get("token_vectors") != VERSION
-    ):
+    if query.tokens is None or generation.meta.get("token_vectors") != VERSION:
         return None
-    weights = token_weights(query.text, query.starts, generation)
+    weights = token_weights(query, idf)
     if not weights.any():
         return None
     best = ranking.numbers[:RESCORED]
@@ -63,13 +56,8 @@ def late_interaction(
     return Leg(LATE, scores, best)
 
 
-def token_weights(text: str, starts: Sequence[int], generation: Index) -> NDArray[np.float32]:
+def token_weights(query: EncodedQuery, idf: Mapping[str, float]) -> NDArray[np.float32]:
     """Return the idf of the word that each token is of; 0 for punctuation."""
-    terms = list(occurrences(text))
-    count = generation.chunk_count
-    idf = {
-        term: math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
-        for term, frequency in generation.document_frequencies({term for term, _, _ in terms}).items()
-    }
-    weights = [max((idf[term] for term, start, end in terms if start <= at < end), default=0.0) for at in starts]
+    terms = list(occurrences(query.text))
+    weights = [max((idf[term] for term, start, end in terms if start <= at < end), default=0.0) for at in query.starts]
     return np.array(weights, np.float32)

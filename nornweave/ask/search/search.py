@@ -135,7 +135,7 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
     findings = {name.value: finding for name, (_, _, finding) in outcomes.items() if finding is not None}
     weights, common = (source_weights(plan.weights) for plan in (context.plan, ONE_SCALE))
     return SearchOutcome(
-        ranking=_combine(findings, evidence, context, weights, common),
+        ranking=_combine(findings, evidence, statistics, context, weights, common),
         findings=findings,
         states={name.value: state for name, (state, _, _) in outcomes.items()},
         reasons={name.value: reason for name, (_, reason, _) in outcomes.items() if reason},
@@ -187,6 +187,7 @@ def _outcome(
 def _combine(
     findings: Mapping[str, RetrieverFinding],
     evidence: Evidence,
+    statistics: TermStatistics,
     context: SearchContext,
     weights: Mapping[str, float],
     common: Mapping[str, float],
@@ -202,7 +203,9 @@ def _combine(
         return reciprocal_rank_fusion(candidates, legs, weights, evidence)
     ranking = convex_combination(candidates, legs, weights, evidence)
     dense = findings.get(RetrievalSource.DENSE)
-    late = late_interaction(dense.query if dense else None, ranking, candidates, context.plan, generation)
+    late = None
+    if context.plan.late_interaction and dense and dense.query:
+        late = late_interaction(dense.query, statistics.idf, ranking, candidates, generation)
     if late is not None:
         own = {**weights, LATE: context.plan.late_interaction}
         ranking = convex_combination(candidates, [*legs, late], own, evidence)
