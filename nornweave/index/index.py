@@ -38,6 +38,7 @@ class Index:
         search = parts.search
         self.dense = search.dense  # the k chunks of highest cosine similarity to a normalised vector, in [-1, 1]
         self.similarities, self.vectors = search.similarities, search.vectors  # of some chunks, in their order
+        self.token_matches = search.token_matches  # each token of a query with the nearest one of some chunks
         self.document_frequencies = search.document_frequencies  # chunks that hold each term
         self.term_weights = search.term_weights  # what a term counts for in some chunks before idf, in their order
         self.average_length = search.average_length  # of the chunks that may be seen, their fields weighted
