@@ -64,9 +64,8 @@ class Reader:
         self.entries: list[tuple[int, Subject]] = []
         self.heading_subject: Subject | None = subject
         self.mode = ""
-        passage = page.passage
         if subject is None:
-            parts = [part.strip() for part in heading_path(passage.section, passage.title)]
+            parts = [part.strip() for part in heading_path(page.passage.section, page.passage.title)]
             self.headings += [(level - len(parts), part) for level, part in enumerate(parts)]
             if parts and not page.talk:
                 self._set_heading_subject(parts[-1])
