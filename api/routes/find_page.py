@@ -27,8 +27,7 @@ _LISTS = ("domain", "source")
 async def find(request: Request) -> Response:
     """Show lines that match, or the form alone when nothing is looked for yet."""
     serving, given = serving_of(request), request.query_params
-    fields: dict[str, Any] = {**given, **{name: given.getlist(name) for name in _LISTS if name in given}}
-    fields = {name: value for name, value in fields.items() if value not in ("", [""])}
+    fields: dict[str, Any] = {**given, **{name: _not_blank(given.getlist(name)) for name in _LISTS if name in given}}
     found: FindDocument | None = None
     error = ""
     try:
@@ -52,6 +51,10 @@ async def find(request: Request) -> Response:
         "error": error,
     }
     return html_response("find.html", context, 422 if error else 200)
+
+
+def _not_blank(values: list[str]) -> list[str]:
+    return [value for value in values if value.strip()]
 
 
 def _documents(matches: list[LineMatchDocument]) -> list[dict[str, Any]]:

@@ -120,14 +120,14 @@ def came_from(request: Request) -> tuple[str, str]:
     return asked, ask_address(pairs)
 
 
-def validated(kind: type[Asked], given: Mapping[str, str]) -> Asked:
+def validated(kind: type[Asked], given: Mapping[str, str | list[str]]) -> Asked:
     """Read what stands behind the question mark as an operation reads it; fields of a form that are blank are left out.
 
     Raises:
         QueryError: a field is unknown or wrong.
     """
     try:
-        return kind.model_validate({name: value for name, value in given.items() if value.strip()})
+        return kind.model_validate({name: value for name, value in given.items() if "".join(value).strip()})
     except ValidationError as error:
         first = error.errors()[0]
         raise QueryError(".".join(map(str, first["loc"]))[:80], first["msg"]) from error

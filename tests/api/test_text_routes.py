@@ -147,8 +147,10 @@ def test_lines_by_text_and_by_regex(ask: Ask) -> None:
     assert ask("GET", same).json() == answer.json()
     assert ask("GET", "/find?text=DEF%20refund").json()["matches"] == []
     assert ask("GET", "/find?regex=.&limit=1").json()["truncated"] is True
-    page = ask("GET", "/find?text=def%20refund", headers={"accept": "text/html"})
-    assert "refund.py" in page.text and "1 line" in page.text
+    for address in ("/find?text=def%20refund", same, "/find?text=def%20refund&domain=&domain=code"):
+        page = ask("GET", address, headers={"accept": "text/html"})
+        assert page.status_code == 200 and "refund.py" in page.text and "1 line" in page.text
+    assert ask("GET", "/find?text=x&domain=nowhere", headers={"accept": "text/html"}).status_code == 422
 
 
 @pytest.mark.parametrize(
