@@ -104,8 +104,9 @@ def upload(
             for statement in _statements("generation", g=prefix):
                 connection.execute(statement)
             _copy_file(connection, f"{prefix}file", file)
-            _copy(connection, f"{prefix}documents", _document_rows(reader, meta["access"]))
-            _copy(connection, f"{prefix}chunks", _rows(reader, _CHUNK))
+            rules: dict[int, str] = {}  # document → its rule
+            _copy(connection, f"{prefix}documents", _document_rows(reader, meta["access"], rules))
+            _copy(connection, f"{prefix}chunks", ([*row, rules[row[1]]] for row in _rows(reader, _CHUNK)))
             for statement in _statements("generation_indexes", g=prefix):
                 connection.execute(statement)
             if index == "hnsw":
@@ -205,9 +206,10 @@ def _rows(reader: FileConnection, statement: str) -> Iterator[list[Any]]:
         yield from map(list, zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
-def _document_rows(reader: FileConnection, sources: str) -> Iterator[list[Any]]:
-    """Yield documents, each with its whole rule: what is stated about it and about its source."""
+def _document_rows(reader: FileConnection, sources: str, rules: dict[int, str]) -> Iterator[list[Any]]:
+    """Yield documents, each with its whole rule (what is stated about it and about its source), and note the rules."""
     stated = decode_source_rules(sources)
     for row in _rows(reader, _DOCUMENT):
         source_id, own = row[2], decode_rule(row[13])
-        yield [*row, encode_rule((*own, *((stated[source_id],) if source_id in stated else ()))) or "[]"]
+        rules[row[0]] = encode_rule((*own, *((stated[source_id],) if source_id in stated else ()))) or "[]"
+        yield [*row, rules[row[0]]]

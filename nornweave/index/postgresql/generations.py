@@ -132,7 +132,7 @@ class PostgresGenerations:
         g = prefix_of(generation)
         rows = self.server.rows(
             f"""
-            select source_id, path, rule::text
+            select source_id, path, {g}documents.rule::text
             from {g}chunks
             join {g}documents using (document_no)
             where chunk_id = %s

@@ -1,6 +1,6 @@
 -- The tables of one generation; `{g}` is its prefix. They are filled once, in the transaction that creates them.
 -- `file` is the generation as readers open it, in parts: it is compressed already. `documents` and `chunks` are for
--- people with SQL, and say where a chunk stood that is not served any more.
+-- people with SQL, and say where a chunk stood that is not served any more; `rule` says who may see a row.
 create table {g}file (part integer primary key, content bytea not null);
 
 alter table {g}file alter column content set storage external;
@@ -41,5 +41,6 @@ create table {g}chunks (
   message_ids text[],
   token_count integer,
   metadata text,
-  facts text
+  facts text,
+  rule jsonb not null
 );
