@@ -238,9 +238,10 @@ class Chunk:
         return f"{self.context}\n{self.content}" if self.context else self.content
 
 
-Attribute: TypeAlias = Literal["default", "value", "setting", "status", "requires"]
+Attribute: TypeAlias = Literal["default", "value", "setting", "status", "requires", "holds", "date"]
 """Which property of the named thing a fact states: its value when nobody sets it; the value of a constant; the value
-that a configuration sets; the HTTP status that it answers; the version it needs."""
+that a configuration sets; the HTTP status that it answers; the version it needs; of a sentence, whether it is so, and
+when it happened."""
 
 ValueKind: TypeAlias = Literal[
     "number", "boolean", "none", "unlimited", "string", "list", "version", "status", "symbol"

@@ -23,6 +23,7 @@ from nornweave.ask.fuse.records import (
 )
 from nornweave.ask.search.question import ConflictStrategy
 from nornweave.core.types import Fact, Origin, aware
+from nornweave.disagree.assertions.pairing import AssertingPassage, find_contradictions
 from nornweave.disagree.conflicts import DEMOTE_FROM, POSSIBLE_FROM, FactConflict, LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.detectors import detector_of
 from nornweave.disagree.conflicts.origins import NO_ORIGINS, Origins, key_of
@@ -293,7 +294,8 @@ def find_disagreements(
     """
     located = [fact for place, fused in enumerate(items) for fact in _located(place, fused)]
     best: dict[tuple[int, int], Disagreement] = {}
-    for conflict in find_conflicts(located, min_confidence=min_confidence):
+    found = find_conflicts(located, min_confidence=min_confidence)
+    for conflict in (*found, *find_contradictions([_passage(place, fused) for place, fused in enumerate(items)])):
         pair = _disagreement(conflict)
         if pair.first != pair.second:
             best.setdefault((pair.first, pair.second), pair)
@@ -316,6 +318,15 @@ def _located(place: int, fused: FusedItem) -> list[LocatedFact]:
         )
         for fact in fused.facts
     ]
+
+
+def _passage(place: int, fused: FusedItem) -> AssertingPassage:
+    at = fused.citation
+    return AssertingPassage(
+        text=fused.item.content, start=at.char_range[0], line=at.line_range[0] - 1 if at.line_range else None,
+        domain=fused.domain, source_id=at.source_id, path=at.source_path, place=str(place), title=at.title,
+        section=at.section, updated_at=at.timestamp, revision=at.revision,
+    )  # fmt: skip
 
 
 def _disagreement(conflict: FactConflict) -> Disagreement:

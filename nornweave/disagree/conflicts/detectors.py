@@ -19,9 +19,12 @@ class Detector(StrEnum):
 def detector_of(conflict: FactConflict) -> Detector:
     """Return which of the four kinds of contradiction it is.
 
-    One side denies a value: negation. One side switches on what the other switches off: opposition.
+    One event at two times: temporal. One side denies what the other says: negation. One side switches on what the
+    other switches off: opposition.
     Everything else is one thing with two values.
     """
+    if conflict.attribute == "date":
+        return Detector.TEMPORAL_CONTRADICTION
     sides = (conflict.first.fact, conflict.second.fact)
     if sides[0].negated != sides[1].negated:
         return Detector.NEGATION

@@ -20,8 +20,8 @@ from rapidfuzz.distance import LCSseq, Levenshtein
 
 from nornweave.ask.fuse.deduplication.normalized_text import TextReading, TokenKind
 from nornweave.ask.fuse.deduplication.unmatched_words import Leftovers, cover, leave, saying
-from nornweave.ask.fuse.deduplication.words import CONTENT, NAME, TURN, VALUE
 from nornweave.ask.fuse.records import MergeReason
+from nornweave.core.text.words import CONTENT, NAME, TURN, VALUE
 
 # An item is dropped when this share of its sentences stands in a longer one ...
 CONTAINED_SENTENCES = 0.6

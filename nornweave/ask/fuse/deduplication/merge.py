@@ -13,9 +13,9 @@ from nornweave.ask.fuse.deduplication import minhash
 from nornweave.ask.fuse.deduplication.equivalence import SAME_MEANING_COSINE, Likeness, compare
 from nornweave.ask.fuse.deduplication.minhash import Places, Shingled
 from nornweave.ask.fuse.deduplication.normalized_text import TextReading, read
-from nornweave.ask.fuse.deduplication.words import figures, signs
 from nornweave.ask.fuse.records import DedupedItems, FusedItem, Merge, MergeReason
 from nornweave.ask.search.records import Citation
+from nornweave.core.text.words import figures, signs
 from nornweave.core.types import Fact
 
 # Up to this many items every pair is compared; above it, only the pairs that MinHash proposes.

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-from nornweave.ask.fuse.deduplication.words import CONTENT, FUNCTION, NAME, find_words, name, word
 from nornweave.core.text.inline_markup import unescaped
+from nornweave.core.text.words import CONTENT, FUNCTION, NAME, find_words, name, word
 
 # Where more of the words have a capital, capitals make no names.
 TITLE_SHARE = 0.6

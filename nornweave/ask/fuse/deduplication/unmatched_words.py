@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from nornweave.ask.fuse.deduplication.normalized_text import TextReading, TokenKind, Unit
-from nornweave.ask.fuse.deduplication.words import FUNCTION, TURN
+from nornweave.core.text.words import FUNCTION, TURN
 
 # "In substance": so much of what a sentence says may be missing.
 MISSING_IN_SENTENCE = 0.2

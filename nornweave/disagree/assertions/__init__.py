@@ -1,0 +1,1 @@
+"""Sentences of the same words that deny, time or count the same thing differently."""

@@ -1,0 +1,60 @@
+"""Read the passages of all published generations: what the ledger compares sentence by sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+
+from nornweave.core.errors import StoreError
+from nornweave.disagree.assertions.pairing import AssertingPassage
+from nornweave.index.connection import WRITER_MEMORY, Connection, connect_memory, quote
+
+
+def read_passages(files: Mapping[str, Sequence[Path]]) -> list[AssertingPassage]:
+    """Return the chunks of generations, by domain, source, path and place.
+
+    Args:
+        files: domain → files of its generation, one for each shard.
+
+    Raises:
+        StoreError: a file cannot be read.
+    """
+    with TemporaryDirectory(prefix="nornweave-ledger-") as spill:
+        return _read(connect_memory(WRITER_MEMORY, spill=Path(spill)), files)
+
+
+def _read(connection: Connection, files: Mapping[str, Sequence[Path]]) -> list[AssertingPassage]:
+    try:
+        return [
+            passage
+            for domain in sorted(files)
+            for number, file in enumerate(files[domain])
+            for passage in _passages(connection, f"{domain}_{number:d}", file, domain)
+        ]
+    except duckdb.Error as error:
+        raise StoreError(f"the passages of {sorted(files)} cannot be read ({error}); run `nornweave sync`") from error
+    finally:
+        connection.close()
+
+
+def _passages(connection: Connection, name: str, file: Path, domain: str) -> Iterator[AssertingPassage]:
+    connection.execute(f"attach {quote(str(file))} as {name} (read_only)")
+    rows = connection.execute(
+        f"""
+        select
+          c.content, c.char_start, c.line_start, coalesce(c.page, len(c.message_ids), 0) > 0, c.chunk_id,
+          coalesce(c.title, d.title), c.section, d.source_id, d.path, d.updated_at, d.revision
+        from {name}.chunks c
+        join {name}.documents d using (document_no)
+        order by c.chunk_no
+        """
+    ).fetchall()
+    for text, start, line, has_no_lines, chunk_id, title, section, source_id, path, updated_at, revision in rows:
+        yield AssertingPassage(
+            text=text, start=start, line=None if has_no_lines or line is None else line - 1, place=chunk_id,
+            domain=domain, source_id=source_id, path=path, title=title, section=section, updated_at=updated_at,
+            revision=revision,
+        )  # fmt: skip
