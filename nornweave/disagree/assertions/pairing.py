@@ -118,9 +118,9 @@ def _read_all(passages: Sequence[AssertingPassage]) -> Iterator[tuple[int, Asser
     for place, start, sentence in plain if denied else ():
         heads = {word[:HEAD] for word in _WORD.findall(sentence.lower())}
         if any(not heads.isdisjoint(denied[head]) for head in heads & denied.keys()):
-            assertion = read(sentence, start)
-            if assertion is not None and _is_told(assertion, passages[place]):
-                yield place, assertion
+            positive = read(sentence, start)
+            if positive is not None and _is_told(positive, passages[place]):
+                yield place, positive
 
 
 def _is_told(assertion: Assertion, passage: AssertingPassage) -> bool:
