@@ -166,6 +166,7 @@ def test_an_engine_that_is_closed_is_a_503(ask: Ask, engine: ScriptedEngine) -> 
     engine.path.is_closing.set()
     for pool in engine.path.pools.values():
         pool.shutdown()
+    engine.path.lanes.close()
     assert "shutting down" in is_problem(ask("POST", "/query", json={"query": "pay"}), 503)["detail"]
 
 
