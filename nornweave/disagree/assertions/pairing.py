@@ -16,7 +16,7 @@ from nornweave.disagree.conflicts.records import PLACE_WORDS, FactConflict, Loca
 from nornweave.disagree.facts.names import singular, words_of
 
 CONFIDENCE = 0.7
-"""Of every such conflict: it is shown and listed, and settles nothing (docs/decisions/0031-assertions.md)."""
+"""Of every such conflict: it is shown and listed, and settles nothing (docs/decisions/0033-assertions.md)."""
 LEAST_WORDS, LEAST_UNNAMED = 2, 5
 """Words that two assertions have in common: if one of them is a name, and if none is."""
 MAX_ALIKE = 200
