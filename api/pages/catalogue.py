@@ -168,15 +168,13 @@ def _field(domain: str, declared: FilterChoice, form: QuestionForm) -> FilterFie
     several = declared.type in SEVERAL
     stated = form.values(name)
     chips = [
-        Chip(
-            value, count, (name, value) in form.filters, form.with_filter_toggled(name, value, several=several).address
-        )
+        Chip(value, count, (name, value) in form.filters, form.narrowed("", [(name, value)], several=several).address)
         for value, count in declared.values
     ]
     known = {value for value, _ in declared.values}
     if declared.values:
         chips += [
-            Chip(value, 0, True, form.with_filter_toggled(name, value, several=several).address)
+            Chip(value, 0, True, form.narrowed("", [(name, value)], several=several).address)
             for value in stated
             if value not in known
         ]

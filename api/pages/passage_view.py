@@ -90,25 +90,20 @@ def passage_view(
     chunk: ChunkDocument,
     document: DocumentDocument | None,
     context: int = CONTEXT_LINES,
-    *,
     terms: Collection[str] = (),
     back: str = "",
 ) -> PassageView:
-    """Return what the page shows of a passage.
+    """Return what the page shows of a passage: alone where its document went between two look-ups.
 
     Args:
-        chunk: that is cited.
-        document: it stands in; ``None`` when it went between two look-ups: the passage alone is shown.
-        context: lines before and after it.
+        context: lines of the document before and after the passage.
         terms: words that are marked.
-        back: address of the answer that led here; empty for none.
+        back: address of the answer that led here.
     """
-    citation = chunk["citation"]
-    kind = _kind(chunk, document)
+    citation, kind = chunk["citation"], _kind(chunk, document)
     shown = _shown(chunk, document, context)
     address = passage_address(chunk["chunk_id"])
-    neighbours = document["chunks"] if document else []
-    position = neighbours.index(chunk["chunk_id"]) if chunk["chunk_id"] in neighbours else -1
+    previous, following = _neighbours(chunk["chunk_id"], document["chunks"] if document else ())
     is_cut = shown.low > 0 or shown.high < len(shown.lines)
     return PassageView(
         title=citation["title"] or citation["source_path"],
@@ -125,12 +120,21 @@ def passage_view(
         after=len(shown.lines) - shown.high,
         more=f"{address}?context={MORE_LINES}" if is_cut else "",
         fewer=address if context > CONTEXT_LINES else "",
-        previous=passage_address(neighbours[position - 1]) if position > 0 else "",
-        following=passage_address(neighbours[position + 1]) if 0 <= position < len(neighbours) - 1 else "",
+        previous=previous,
+        following=following,
         facts=_facts(chunk["metadata"]),
         generation=chunk["generation"],
         back=back,
     )
+
+
+def _neighbours(chunk_id: str, chunks: Sequence[str]) -> tuple[str, str]:
+    """Return the addresses of the passages before and after one; empty where there is none."""
+    if chunk_id not in chunks:
+        return "", ""
+    at = chunks.index(chunk_id)
+    before, after = chunks[:at][-1:], chunks[at + 1 : at + 2]
+    return "".join(map(passage_address, before)), "".join(map(passage_address, after))
 
 
 def _shown(chunk: ChunkDocument, document: DocumentDocument | None, context: int) -> _Shown:

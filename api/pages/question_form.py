@@ -82,20 +82,20 @@ class QuestionForm:
             return replace(self, domains=left, filters=kept)
         return replace(self, domains=(*self.domains, domain))
 
-    def with_filter_toggled(self, name: str, value: str, *, several: bool) -> QuestionForm:
-        """Return the form with a value added or taken out; it takes the place of another where only one may stand."""
-        if (name, value) in self.filters:
-            return replace(self, filters=tuple(pair for pair in self.filters if pair != (name, value)))
-        kept = tuple(pair for pair in self.filters if several or pair[0] != name)
-        return replace(self, filters=(*kept, (name, value)))
-
     def narrowed(self, domain: str, pairs: Sequence[Pair], *, several: bool) -> QuestionForm:
-        """Return the form with what stands in a domain added, or taken out where it is there."""
+        """Return the form with filters added, or taken out where they are there.
+
+        Args:
+            domain: that is asked then; empty leaves that as it is.
+            pairs: names and values.
+                several: whether they stand beside others of their names, or take their place.
+        """
         if all(pair in self.filters for pair in pairs):
             return replace(self, filters=tuple(pair for pair in self.filters if pair not in pairs))
         names = () if several else {name for name, _ in pairs}
         kept = tuple(pair for pair in self.filters if pair[0] not in names)
-        return replace(self, domains=tuple(dict.fromkeys((*self.domains, domain))), filters=(*kept, *pairs))
+        domains = tuple(dict.fromkeys((*self.domains, domain))) if domain else self.domains
+        return replace(self, domains=domains, filters=(*kept, *pairs))
 
     def body(self) -> QueryBody:
         """Return the body of ``POST /query`` that asks the same.

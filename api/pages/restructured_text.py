@@ -67,14 +67,16 @@ def _blocks(lines: Lines) -> Iterator[tuple[int, str]]:
             yield from _fenced(number, "", lines[at + 1 : at + 1 + size])
             at += 1 + size
         else:
-            field = _FIELD.match(line)
-            yield (
-                number,
-                f"**{field[1]}:** {_inline(field[2] or '')}  "
-                if field
-                else _inline("" if _TARGET.match(line) else line),
-            )
+            yield number, _line(line)
             at += 1
+
+
+def _line(line: str) -> str:
+    """Return a line of a paragraph; a field has a bold name, and ends where its line does."""
+    field = _FIELD.match(line)
+    if field:
+        return f"**{field[1]}:** {_inline(field[2] or '')}  "
+    return "" if _TARGET.match(line) else _inline(line)
 
 
 def _title(line: tuple[int, str], mark: str, levels: dict[str, int]) -> Iterator[tuple[int, str]]:

@@ -113,12 +113,12 @@ def test_chips_turn_domains_and_values_on_and_off() -> None:
     start = form(("q", "x"))
     asked = start.with_domain_toggled("code").with_domain_toggled("research")
     assert asked.domains == ("code", "research")
-    filtered = asked.with_filter_toggled("code.language", "go", several=False)
-    other = filtered.with_filter_toggled("code.language", "rust", several=False)
+    filtered = asked.narrowed("", [("code.language", "go")], several=False)
+    other = filtered.narrowed("", [("code.language", "rust")], several=False)
     assert other.filters == (("code.language", "rust"),), "one value at a time"
-    assert other.with_filter_toggled("code.language", "rust", several=False) == asked
-    both = asked.with_filter_toggled("research.authors", "a", several=True).with_filter_toggled(
-        "research.authors", "b", several=True
+    assert other.narrowed("", [("code.language", "rust")], several=False) == asked
+    both = asked.narrowed("", [("research.authors", "a")], several=True).narrowed(
+        "", [("research.authors", "b")], several=True
     )
     assert both.values("research.authors") == ("a", "b")
     assert other.with_domain_toggled("code").filters == (), "a domain goes with its filters"
