@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from nornweave.index.postgresql.roles import role_statements
 from postgres_server import PostgresServer, postgres_server
 from test_postgres_roles import LOGINS, SCHEMA, WORKSPACE, store_of
 
 from lab.access.corpora import Written, publish_into
+from nornweave.index.postgresql.schema import role_statements
 from nornweave.index.postgresql.server import close_servers
 
 SECRET = "zebra"

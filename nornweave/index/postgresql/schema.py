@@ -51,8 +51,10 @@ def prepare_schema(connection: Connection, server: Server, dimensions: int) -> N
                 f"{server.name}: has version {meta.get('schema')!r}, this version needs {SCHEMA!r}; drop the schema: "
                 "the next sync fills it from the sources"
             )
-        # Of a schema that was made before there were token vectors.
-        connection.execute("alter table embeddings add column if not exists tokens bytea")
+        # Of a schema that was made before there were token vectors; a writer that does not own it needs it to be there.
+        column = "select from pg_attribute where attrelid = 'embeddings'::regclass and attname = 'tokens'"
+        if connection.execute(column).fetchone() is None:
+            connection.execute("alter table embeddings add column if not exists tokens bytea")
         if meta.get("dimensions") != str(dimensions):
             connection.execute("delete from embeddings")
             connection.execute(

@@ -60,6 +60,8 @@ create table if not exists embeddings (
   tokens bytea
 );
 
+alter table embeddings add column if not exists tokens bytea;
+
 create table if not exists not_stored (
   document_id text collate "C" primary key,
   source_id text collate "C" not null,
