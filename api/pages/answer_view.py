@@ -9,7 +9,7 @@ from itertools import pairwise
 from api.pages.addresses import passage_address
 from api.pages.catalogue import DomainChoice
 from api.pages.citations import CitedPlace, day_of, place_of
-from api.pages.coverage_view import RETRIEVERS, Searched, counted, coverage_of, not_searched, nothing_found, summary_of
+from api.pages.coverage_view import RETRIEVERS, Searched, coverage_of, not_searched, nothing_found, summary_of
 from api.pages.excerpts import Excerpt, code_excerpt, markup_excerpt, prose_excerpt
 from api.pages.facets import Facet, facets_of
 from api.pages.html_text import with_tables
@@ -19,6 +19,7 @@ from api.pages.text_runs import TextRun, highlighted, query_terms_of, runs_of
 from api.pages.thread_view import MessageView, messages_of
 from nornweave.ask.search.combine import EXACT
 from nornweave.ask.views.answer import ConflictDocument, FusedItemDocument, FusionResult, MergeDocument, SideDocument
+from nornweave.core.text.legible import counted
 
 _UNFOUND = ("did not find it", "defines what is named, or holds the words side by side")
 _SIGNALS = {

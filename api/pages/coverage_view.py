@@ -8,6 +8,7 @@ from typing import Any
 
 from api.pages.catalogue import DomainChoice
 from nornweave.ask.views.answer import FusionResult
+from nornweave.core.text.legible import counted
 
 RETRIEVERS = {
     "dense": "meaning",
@@ -130,8 +131,3 @@ def nothing_found(document: FusionResult, missing: Sequence[Searched]) -> str:
         return f"The domains that were searched have nothing. {names}: not searched, the answer may be there."
     total = sum(one.get("total_searched", 0) for one in document["coverage"].values())
     return f"Every domain that was asked was searched, {counted(total, 'passage')} in all. None matches."
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -46,14 +46,14 @@ def examined(folder: Path, code: int, **variables: str) -> dict[str, dict[str, s
 
 def test_a_new_workspace_lacks_a_sync_and_nothing_else(workspace: Path) -> None:
     found = examined(workspace, 0)
-    assert found["source docs"]["text"] == "lists 1 documents"
+    assert found["source docs"]["text"] == "lists 1 document"
     assert found["model hash:64"]["text"] == "encodes, 64 dimensions"
     index = found["index documentation"]
     assert (index["level"], index["remedy"]) == ("warning", "run `nornweave sync`")
     assert nornweave(workspace, "sync").returncode == 0
     assert examined(workspace, 0)["index documentation"]["level"] == "ok"
     shown = nornweave(workspace, "doctor").stdout
-    assert "ok      source docs: lists 1 documents" in shown
+    assert "ok      source docs: lists 1 document" in shown
 
 
 def test_sources_that_are_missing_or_empty(workspace: Path) -> None:

@@ -13,6 +13,7 @@ from nornweave.config import Settings, SourceSettings
 from nornweave.connect.connectors import open_source
 from nornweave.connect.protocol import Checked
 from nornweave.core.errors import ConfigError, EncoderError, NornWeaveError, StoreError
+from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.index.connection import check_vss
 from nornweave.index.wiring import encoder_of, store_of
@@ -45,7 +46,7 @@ def look_at_source(settings: Settings, source: SourceSettings, environment: Mapp
     if not count:
         remedy = "check 'path', 'include' and 'exclude'; `nornweave status` shows what is left out, and why"
         return finding("warning", "lists no documents", remedy)
-    return finding("ok", f"lists {count:,} documents")
+    return finding("ok", f"lists {counted(count, 'document')}")
 
 
 def look_at_models(settings: Settings, domains: tuple[Domain, ...]) -> Iterator[CheckFinding]:

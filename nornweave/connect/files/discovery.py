@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nornweave.connect.git.program import GitFailedError, run_git
 from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.read.chunking.languages import language_of
 
@@ -96,15 +97,15 @@ def _offers(folder: _Folder) -> Iterator[tuple[Domain, str, str]]:
         yield Domain.CONVERSATIONS, "slack", "a Slack export"
         return
     if recordings := sum(folder.suffixes[suffix] for suffix in _RECORDINGS):
-        yield Domain.CONVERSATIONS, "transcripts", f"{recordings} transcripts"
+        yield Domain.CONVERSATIONS, "transcripts", counted(recordings, "transcript")
         return
     if papers := folder.suffixes[".pdf"]:
-        yield Domain.RESEARCH, "files", f"{papers} PDF files"
+        yield Domain.RESEARCH, "files", counted(papers, "PDF file")
     if documents := sum(folder.suffixes[suffix] for suffix in _DOCUMENTS):
-        yield Domain.DOCUMENTATION, "files", f"{documents} documents"
+        yield Domain.DOCUMENTATION, "files", counted(documents, "document")
     if folder.languages:
         language, _ = folder.languages.most_common(1)[0]
-        yield Domain.CODE, "files", f"{folder.languages.total()} files of code, mostly {language}"
+        yield Domain.CODE, "files", f"{counted(folder.languages.total(), 'code file')}, mostly {language}"
 
 
 def _is_covered(path: str, domain: Domain, covered: set[tuple[str, Domain]]) -> bool:
