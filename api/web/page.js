@@ -315,7 +315,7 @@ setTimeout(follow, 2000);
 
 const headline = $("[data-announce]");
 // A live region says what changes: it has to be there, and empty, before.
-if (headline) setTimeout(() => announce(headline.dataset.announce), 100);
+if (headline) setTimeout(() => $("#announce").textContent || announce(headline.dataset.announce), 100);
 const named = location.hash.match(/^#passage=([\w.%-]+)$/);
 if (named && panel) openPassage(`/passages/${named[1]}`, null);
 // Whoever follows a link from another site comes without the cookie, which is strict. A request of our own has it.

@@ -353,7 +353,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> DomainParts:
         ("publish:GenerationFiles.point_at", 0, 0),
         ("writer:DuckDBWriter.record_publication", 0, 1),
         ("writer:DuckDBWriter.record_publication", 1, 1),
-        ("writer:_age_vectors", 2, 1),  # inside the transaction of a shard
+        ("working_tables:WorkingTables._record", 2, 1),  # inside the transaction of a shard
     ],
 )
 def test_a_killed_sync_leaves_one_of_two_generations_and_the_next_what_a_first_sync_does(

@@ -38,7 +38,7 @@ DECIDED = {
         "find", "complete", "named_nearly",
         "chunk_places", "document_texts", "indexed_documents", "term_weights", "average_length",
     },
-    "of numbers that a masked operation returned": {"similarities", "vectors"},
+    "of numbers that a masked operation returned": {"similarities", "token_matches", "vectors"},
     "for the parts that search several files, which mask": {
         "document_places", "field_values", "unread_rows", "sparse_with",
     },

@@ -12,17 +12,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from nornweave.ask.search.records import Filters, Switch
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import Domain
-from nornweave.index.index import Index
 from nornweave.index.moves import AsOf
-from nornweave.models.encoders.port import Encoder
+
+if TYPE_CHECKING:  # a process that only supervises knows questions, and needs no numpy
+    from nornweave.index.index import Index
+    from nornweave.models.encoders.port import Encoder
 
 NO_FILTERS: Mapping[Domain, Filters] = MappingProxyType({})
-View: TypeAlias = Callable[[Index, Encoder | None], Index]
+View: TypeAlias = "Callable[[Index, Encoder | None], Index]"
 """Makes what is searched instead of a generation, with its encoder where that can be loaded."""
 NO_VIEWS: Mapping[Domain, View] = MappingProxyType({})
 
