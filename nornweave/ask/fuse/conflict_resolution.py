@@ -31,6 +31,8 @@ from nornweave.disagree.conflicts.origins import NO_ORIGINS, Origins, key_of
 # The files of a fresh clone are written within a minute: such an order says nothing about what is newer.
 SAME_MOMENT = timedelta(minutes=1)
 SAME_SCORE = 1e-6
+READ = 12
+"""Items whose sentences are compared: the most relevant ones. To read all of an answer takes 7 ms, these take 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,7 +297,8 @@ def find_disagreements(
     located = [fact for place, fused in enumerate(items) for fact in _located(place, fused)]
     best: dict[tuple[int, int], Disagreement] = {}
     found = find_conflicts(located, min_confidence=min_confidence)
-    for conflict in (*found, *find_contradictions([_passage(place, fused) for place, fused in enumerate(items)])):
+    read = sorted(range(len(items)), key=lambda place: -items[place].relevance)[:READ]
+    for conflict in (*found, *find_contradictions([_passage(place, items[place]) for place in sorted(read)])):
         pair = _disagreement(conflict)
         if pair.first != pair.second:
             best.setdefault((pair.first, pair.second), pair)
