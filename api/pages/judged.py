@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nornweave.config import Settings
+
+if TYPE_CHECKING:
+    from evals.judgments import Judgment
 
 MAX_EXAMPLES = 5
 MAX_EXAMPLE_CHARACTERS = 90
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedQuestion:
+class QuestionWithPlaces:
     """A question and the places that answer it, best first, as ``why`` takes them."""
 
     text: str
@@ -37,7 +39,7 @@ class JudgedQuestions:
         )
 
     @cached_property
-    def sets(self) -> Mapping[str, Mapping[str, JudgedQuestion]]:
+    def sets(self) -> Mapping[str, Mapping[str, QuestionWithPlaces]]:
         """Return the questions by the name of their set and their id."""
         return {folder.resolve().name: _read(folder) for folder in self._folders}
 
@@ -56,31 +58,21 @@ class JudgedQuestions:
         return ()
 
 
-def _read(folder: Path) -> Mapping[str, JudgedQuestion]:
+def _read(folder: Path) -> Mapping[str, QuestionWithPlaces]:
+    from evals.judged_files import read_judgments  # answering does not load evaluations
+
     try:
-        lines = (folder / "queries.jsonl").read_text("utf-8").splitlines()
-        queries = [json.loads(line) for line in lines if line.strip()]
-        places: dict[str, list[tuple[int, str]]] = {}
-        with (folder / "qrels.tsv").open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-                if int(row["grade"]) > 0:
-                    places.setdefault(row["query_id"], []).append((-int(row["grade"]), _place(row["doc_id"])))
-        return {
-            str(query["id"]): JudgedQuestion(
-                query["text"], tuple(place for _, place in sorted(places.get(str(query["id"]), []), key=_grade))
-            )
-            for query in queries
-        }
-    except (OSError, ValueError, KeyError, TypeError):
+        judged = read_judgments(folder)
+    except ValueError:
         return {}
+    relevant = judged.relevant
+    return {
+        query.id: QuestionWithPlaces(
+            query.text, tuple(map(_place, sorted(relevant.get(query.id, ()), key=lambda place: -place.grade)))
+        )
+        for query in judged.queries
+    }
 
 
-def _grade(place: tuple[int, str]) -> int:
-    return place[0]
-
-
-def _place(doc_id: str) -> str:
-    """Return ``path:line`` of ``path#L7-9``; of other places the path."""
-    path, _, part = doc_id.partition("#")
-    line = part.removeprefix("L").partition("-")[0]
-    return f"{path}:{line}" if part.startswith("L") and line.isdecimal() else path
+def _place(judgment: Judgment) -> str:
+    return f"{judgment.path}:{judgment.lines[0]}" if judgment.lines else judgment.path

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from api.pages.addresses import ask_address, why_address
 from api.pages.chart import Chart, ChartPoint, chart_of
 from api.pages.citations import day_of
-from api.pages.judged import JudgedQuestion
+from api.pages.judged import QuestionWithPlaces
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationDocument, set_title
 
 STAGES = ("fused", "merged", "reranked", "expanded", "combined")
@@ -110,7 +110,7 @@ def headline_evaluation(evaluations: Sequence[EvaluationDocument]) -> Evaluation
 
 
 def worst_of(
-    evaluation: EvaluationDocument, ranks: Mapping[str, float], questions: Mapping[str, JudgedQuestion]
+    evaluation: EvaluationDocument, ranks: Mapping[str, float], questions: Mapping[str, QuestionWithPlaces]
 ) -> tuple[WorstQuestion, ...]:
     """Return the questions whose first right place stands lowest.
 

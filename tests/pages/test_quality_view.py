@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from api.pages.chart import HEIGHT, WIDTH, ChartPoint, chart_of
-from api.pages.judged import JudgedQuestion, JudgedQuestions
+from api.pages.judged import JudgedQuestions, QuestionWithPlaces
 from api.pages.quality_view import (
     compared_of,
     generations_of,
@@ -122,9 +122,9 @@ def test_the_headline_has_a_trend_and_a_target() -> None:
 
 def test_the_worst_questions_come_first_with_where_their_answer_is() -> None:
     questions = {
-        "a": JudgedQuestion("far below", ("src/a.py:4",)),
-        "b": JudgedQuestion("not there", ("b.md", "c.md", "d.md")),
-        "c": JudgedQuestion("right", ("c.md",)),
+        "a": QuestionWithPlaces("far below", ("src/a.py:4",)),
+        "b": QuestionWithPlaces("not there", ("b.md", "c.md", "d.md")),
+        "c": QuestionWithPlaces("right", ("c.md",)),
     }
     first, second = worst_of(evaluation("2026-01-01"), {"a": 0.125, "b": 0.0, "c": 1.0, "gone": 0.0}, questions)
     assert (first.text, first.rank, len(first.places)) == ("not there", "not among ten", 2)
@@ -143,6 +143,6 @@ def test_examples_are_questions_in_words_that_have_an_answer(tmp_path: Path) -> 
     file = tmp_path / "nornweave.yaml"
     file.write_text("sources: []\nevaluation: {judgments: [judged, nowhere]}\n", "utf-8")
     questions = JudgedQuestions(load_settings(file))
-    assert questions.sets["judged"]["1"] == JudgedQuestion("what is one", ("b.json", "a.md:3"))
+    assert questions.sets["judged"]["1"] == QuestionWithPlaces("what is one", ("b.json", "a.md:3"))
     assert len(questions.examples) == 5
     assert not {"KEYWORD", "unanswered question"} & set(questions.examples)
