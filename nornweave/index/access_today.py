@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nornweave.core.access.rules import NOBODY, Rule, decode_rule, decode_source_rules, encode_rule
+from nornweave.core.access.rules import NOBODY, Rule, all_of, decode_rule, decode_source_rules, encode_rule, rule_of
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.index.generation_file import read_rows
@@ -41,7 +41,7 @@ class AccessToday:
         """Return the rule of a document, which had the rule ``then``."""
         if document in self.present:
             return self.present[document]
-        return tuple(dict.fromkeys((*then, *self.former.get(document, ()), *self.former.get(_ALL, ()))))
+        return all_of(then, self.former.get(document, ()), self.former.get(_ALL, ()))
 
 
 def access_today(folder: Path, published: Sequence[Path], later: Sequence[Path]) -> AccessToday:
@@ -54,7 +54,7 @@ def access_today(folder: Path, published: Sequence[Path], later: Sequence[Path])
     former = {document: decode_rule(rule) for document, (_, rule) in _read(folder).items()}
     for file in later:
         for document, rule in _rules(file, restricted=True):
-            former[document] = tuple(dict.fromkeys((*former.get(document, ()), *rule)))
+            former[document] = all_of(former.get(document, ()), rule)
     return AccessToday(present, former)
 
 
@@ -66,7 +66,7 @@ def remember_access(folder: Path, oldest: int, removed: Mapping[int, Sequence[Pa
         if number > oldest:
             for document, rule in _rules_of_removed(files):
                 stated = decode_rule(known[document][1]) if document in known else ()
-                known[document] = (number, encode_rule(tuple(dict.fromkeys((*stated, *rule)))))
+                known[document] = (number, encode_rule(all_of(stated, rule)))
     if known != before:
         write_whole(folder / NAME, json.dumps(known, ensure_ascii=False))
 
@@ -97,8 +97,7 @@ def _rules(file: Path, *, restricted: bool = False) -> Iterator[tuple[str, Rule]
     for document, source, access in rows:
         rule = rules.get((source, access))
         if rule is None:
-            of_source = (stated[source],) if source in stated else ()
-            rule = rules[source, access] = (*decode_rule(access), *of_source)
+            rule = rules[source, access] = rule_of(source, decode_rule(access), stated)
         yield document, rule
 
 

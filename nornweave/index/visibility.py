@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nornweave.config import Bm25Settings
-from nornweave.core.access.rules import Rule, Statement, decode_rule, decode_source_rules, is_met
+from nornweave.core.access.rules import Rule, Statement, decode_rule, decode_source_rules, is_met, rule_of
 from nornweave.core.access.viewer import Viewer
 from nornweave.index.access_today import AccessToday
 from nornweave.index.bm25 import saturated, saturations
@@ -202,11 +202,6 @@ class Visibilities:
         return np.frombuffer(key, np.bool_)[self._kind_of]
 
 
-def _rule(source_id: str, own: Rule, *sources: Mapping[str, Statement]) -> Rule:
-    stated: Iterable[Statement] = (known[source_id] for known in sources if source_id in known)
-    return tuple(dict.fromkeys((*own, *stated)))
-
-
 def _kinds(
     connection: Connection, stated: Mapping[str, Statement], also: Mapping[str, Statement]
 ) -> tuple[NDArray[np.int32], list[Rule]]:
@@ -221,7 +216,7 @@ def _kinds(
         order by document_no
         """
     ).fetchnumpy()
-    rules = [_rule(source, decode_rule(access), stated, also) for source, access in rows]
+    rules = [rule_of(source, decode_rule(access), stated, also) for source, access in rows]
     return numbered["kind"].astype(np.int32), rules
 
 
@@ -231,7 +226,7 @@ def _kinds_today(
     """Return the same for an older generation: a kind is what today's statements let the same viewers see."""
     rows = connection.execute("select document_id, source_id, access from documents order by document_no").fetchall()
     rules = [
-        _rule(source, today.rule(document, _rule(source, decode_rule(access), stated)), also)
+        rule_of(source, today.rule(document, rule_of(source, decode_rule(access), stated)), also)
         for document, source, access in rows
     ]
     kinds = {rule: number for number, rule in enumerate(dict.fromkeys(rules))}

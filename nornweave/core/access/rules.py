@@ -61,8 +61,17 @@ def group_name(text: str) -> str:
 def read_rule(*values: JsonValue) -> Rule:
     """Return the rule of several statements; equal ones count once."""
     single = [each for value in values for each in single_statements(value)]
-    statements = [statement for value in single if (statement := read_statement(value)) is not None]
-    return tuple(dict.fromkeys(statements))
+    return all_of([statement for value in single if (statement := read_statement(value)) is not None])
+
+
+def all_of(*rules: Iterable[Statement]) -> Rule:
+    """Return the rule that is met where all of these are; equal statements count once."""
+    return tuple(dict.fromkeys(statement for rule in rules for statement in rule))
+
+
+def rule_of(source_id: str, own: Rule, *sources: Mapping[str, Statement]) -> Rule:
+    """Return the rule of a document: its own, with what is stated of its source here and there."""
+    return all_of(own, [known[source_id] for known in sources if source_id in known])
 
 
 def single_statements(value: JsonValue) -> Sequence[JsonValue]:
