@@ -164,17 +164,20 @@ class KeptGenerations:
         """
         moves, current = read_moves(self.folder), self.current()
         unknown = set(self.all()) - {move.generation for move in moves}
-        moves += [Move(built_at, name, built_at) for name in unknown for built_at in (self._built_at(name),)]
+        moves += [Move(built_at, name, built_at) for name in unknown for built_at in (self._written_at(name),)]
         moves.sort()
         if current and moves and moves[-1].generation != current:  # killed between the pointer and the note
             at = datetime.fromtimestamp(self.published_at() or time.time(), UTC)
-            moves.append(Move(at, current, self._built_at(current)))
+            moves.append(Move(at, current, self._built_at(current, moves)))
         return moves
 
-    def _built_at(self, generation: GenerationId) -> datetime:
-        """Return when a generation was built, to a moment; it is not opened for that."""
-        noted = (move.built_at for move in read_moves(self.folder) if move.generation == generation)
-        return next(noted, None) or datetime.fromtimestamp(self.path(generation).stat().st_mtime, UTC)
+    def _built_at(self, generation: GenerationId, moves: Sequence[Move]) -> datetime:
+        """Return when a generation was built, as a move to it says; it is not opened for that."""
+        noted = (move.built_at for move in moves if move.generation == generation)
+        return next(noted, None) or self._written_at(generation)
+
+    def _written_at(self, generation: GenerationId) -> datetime:
+        return datetime.fromtimestamp(self.path(generation).stat().st_mtime, UTC)
 
     def access_today(self, generation: GenerationId) -> AccessToday:
         """Return who may see the documents of an older generation today.

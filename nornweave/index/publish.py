@@ -32,7 +32,7 @@ from nornweave.index.kept_generations import (
     shard_build_path,
 )
 from nornweave.index.manifest import read_manifest
-from nornweave.index.moves import Move, kept_by, note_move, trim_moves
+from nornweave.index.moves import Move, kept_by, note_move, read_moves, trim_moves
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,8 @@ class GenerationFiles(KeptGenerations):
             available = ", ".join(self.all()) or "none"
             raise NoGenerationError(f"{self.folder}: no generation {generation!r}; there are: {available}")
         write_whole(self._pointer, f"{generation}\n")
-        note_move(self.folder, Move(at or datetime.now(UTC), generation, built_at or self._built_at(generation)))
+        built_at = built_at or self._built_at(generation, read_moves(self.folder))
+        note_move(self.folder, Move(at or datetime.now(UTC), generation, built_at))
 
     def previous(self) -> GenerationId:
         """Return the newest generation before the published one; the newest of all when the pointer is damaged.

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from nornweave.index.arrays import Arrays, ArrayWriter
 from nornweave.index.connection import Connection
 from nornweave.index.port import Numbers, Scores
+from nornweave.models.encoders.tokens import TOKEN_DIMENSIONS, TOKEN_LENGTH
 
 ROWS, STARTS = "tokens", "token_starts"
-DIMENSIONS, LENGTH = 64, 127
-"""As ``models/encoders/tokens.py`` makes them."""
 CHANCE = 0.05
 """What the best of e times as many tokens is nearer by, whatever they say."""
 _BATCH_ROWS = 1_024
@@ -23,7 +22,7 @@ class TokenVectors:
 
     def __init__(self, arrays: Arrays) -> None:
         """Take the arrays that ``write_token_vectors`` wrote; there may be none."""
-        self._rows: NDArray[np.int8] = arrays.get(ROWS, np.zeros((0, DIMENSIONS), np.int8))
+        self._rows: NDArray[np.int8] = arrays.get(ROWS, np.zeros((0, TOKEN_DIMENSIONS), np.int8))
         self._starts: NDArray[np.int64] | None = arrays.get(STARTS)
 
     def matches(self, tokens: NDArray[np.int8], numbers: Numbers) -> Scores:
@@ -41,7 +40,7 @@ class TokenVectors:
             return matches
         starts, counts = starts[held], counts[held]
         rows = np.concatenate([self._rows[start : start + count] for start, count in zip(starts, counts, strict=True)])
-        products = np.asarray(simsimd.cdist(tokens, rows, "dot", out_dtype="float32")) / np.float32(LENGTH**2)
+        products = np.asarray(simsimd.cdist(tokens, rows, "dot", out_dtype="float32")) / np.float32(TOKEN_LENGTH**2)
         nearest = np.maximum.reduceat(products, np.cumsum(counts) - counts, axis=1)
         matches[held] = (nearest - CHANCE * np.log(counts + 1)).T
         return matches
@@ -61,11 +60,11 @@ def write_token_vectors(connection: Connection, arrays: ArrayWriter, count: int)
     if not len(held["chunk_no"]):
         return
     starts = np.zeros(count + 1, np.int64)
-    starts[held["chunk_no"] + 1] = held["bytes"] // DIMENSIONS
+    starts[held["chunk_no"] + 1] = held["bytes"] // TOKEN_DIMENSIONS
     np.cumsum(starts, out=starts)
     arrays.add(STARTS, starts)
-    rows = arrays.reserve(ROWS, np.int8, (int(starts[-1]), DIMENSIONS))
+    rows = arrays.reserve(ROWS, np.int8, (int(starts[-1]), TOKEN_DIMENSIONS))
     reader = connection.execute("select chunk_no, tokens from vectors where tokens is not null")
     for batch in reader.to_arrow_reader(_BATCH_ROWS):
         for number, tokens in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            rows[starts[number] : starts[number + 1]] = np.frombuffer(tokens, np.int8).reshape(-1, DIMENSIONS)
+            rows[starts[number] : starts[number + 1]] = np.frombuffer(tokens, np.int8).reshape(-1, TOKEN_DIMENSIONS)

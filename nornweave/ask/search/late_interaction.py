@@ -3,7 +3,7 @@
 The encoder gives a vector for each token in the pass that pools them. For each token of the query the nearest token of
 a chunk counts, weighted by how rare the word is that the token is of:
 
-    score(c) = Σ idf[t] · max over d in c of (t · d) / Σ idf[t]
+    score(c) = Σ idf[t] · (max over d in c of (t · d) - 0.05 · ln(tokens of c + 1)) / Σ idf[t]
 
 Only the best candidates of the four retrieval sources are scored: the others stay below them.
 

@@ -1,1 +1,1 @@
-"""Sentences of the same words that deny, time or count the same thing differently."""
+"""Sentences of the same words that deny the same thing, answer or date it differently."""

@@ -74,7 +74,7 @@ class AssertingPassage:
 
 
 def find_contradictions(passages: Sequence[AssertingPassage]) -> list[FactConflict]:
-    """Return the sentences of two domains that differ in nothing but a denial, a status, a number or a date.
+    """Return the sentences of two domains that differ in nothing but a denial, a status or a date.
 
     They are about the same thing: they name it, or their passages have one symbol, heading or file name.
 
@@ -103,7 +103,7 @@ def find_contradictions(passages: Sequence[AssertingPassage]) -> list[FactConfli
 
 
 def _read_all(passages: Sequence[AssertingPassage]) -> Iterator[tuple[int, Assertion]]:
-    """Read the sentences that may contradict others: those that deny, date or count, then those that one may deny."""
+    """Read the sentences that may contradict others: those that deny, answer or date, then those that one may deny."""
     plain: list[tuple[int, int, str]] = []
     denied: dict[str, set[str]] = defaultdict(set)
     for place, passage in enumerate(passages):
