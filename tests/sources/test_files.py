@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nornweave.connect.files.connector import FILES, FilesSettings
 from nornweave.connect.files.source import FilesSource
 from nornweave.connect.stackexchange.export import StackExchangeSource
 from nornweave.core.errors import (
@@ -165,6 +166,17 @@ def test_include_replaces_the_default_types_and_may_name_what_rules_leave_out(tm
     assert paths(code(tmp_path, include=("build/**",)).list()) == ["build/x.md"]
     assert paths(code(tmp_path, include=("**/*.py",)).list()) == ["a.py"]
     assert paths(code(tmp_path, include=("*_pb2.py",)).list()) == ["api_pb2.py"]
+
+
+@pytest.mark.parametrize("name", ["var", "own [state]*!", "deep/er/#var "])
+def test_what_nornweave_writes_below_the_folder_is_no_document(tmp_path: Path, name: str) -> None:
+    write(tmp_path, {"a.md": "# A", f"{name}/dagster/logs.md": "# own", f"{name}x/b.md": "# B"})
+    settings = FilesSettings(id="docs", domain=Domain.DOCUMENTATION, path=tmp_path)
+
+    assert paths(FILES.open(settings, tmp_path / name).list()) == sorted(["a.md", f"{name}x/b.md"])
+    assert paths(FILES.open(settings.model_copy(update={"path": tmp_path / name}), tmp_path / name).list()) == [
+        "dagster/logs.md"
+    ]
 
 
 def test_what_the_user_excludes_is_gone_without_a_note(tmp_path: Path) -> None:
