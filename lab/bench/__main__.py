@@ -12,12 +12,9 @@ import typer
 from lab.bench import (
     corpora,
     encoding,
-    evaluating,
     fetching,
     fusing,
     large,
-    ranking,
-    reading,
     recalling,
     syncing,
 )
@@ -30,10 +27,7 @@ def main(
     documents: Annotated[int, typer.Option(help="Files of the installed packages to sync.")] = 600,
     only: Annotated[
         str,
-        typer.Option(
-            help="encoding, reading, sync, memory, fusion, ranking, evaluation, recall; "
-            "only if named: large, hnsw, remote."
-        ),
+        typer.Option(help="encoding, sync, memory, fusion, recall; only if named: large, hnsw, remote."),
     ] = "",
     corpus: Annotated[
         list[Path] | None, typer.Option(help="Folder or git directory that `large` reads; several may be given.")
@@ -46,12 +40,9 @@ def main(
         kept = keep or folder
         usual: Tables = {
             "encoding": encoding.print_encoding,
-            "reading": lambda: reading.print_reading(shared),
             "sync": lambda: syncing.print_syncs(shared, folder, documents),
             "memory": lambda: syncing.print_memory(folder),
             "fusion": lambda: fusing.print_fusion(shared, kept / "fusion"),
-            "ranking": lambda: ranking.print_ranking(shared, kept / "fusion"),
-            "evaluation": lambda: evaluating.print_evaluating(shared, kept / "fusion"),
             "recall": lambda: recalling.print_recall(kept / "recall"),
         }
         tables = {**usual, **_if_named(kept, corpus or [corpora.site_packages()])}

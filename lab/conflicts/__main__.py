@@ -13,7 +13,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from lab.conflicts import ablation
 from lab.conflicts import alarms as reading
 from lab.conflicts import planted as planting
 from lab.conflicts.fitting import Features, FittingCase, cross_validate, fit_cases
@@ -194,25 +193,6 @@ def merged(
         print(f"{place}  {marks or 'nobody'}  elsewhere: {one.others}", flush=True)  # noqa: T201
     for name in NOTICED:
         print(f"{name}: {Share(sum(getattr(one, name) for one in found), len(found))}")  # noqa: T201
-
-
-@app.command()
-def ablate(
-    folder: Folder,
-    path: Pairs,
-    seed: Annotated[int, typer.Option(help="Chooses what is altered, and into what.")] = 1,
-    each: Annotated[int, typer.Option(help="Values altered in each repository, at most.")] = 30,
-    listed: Annotated[Path, typer.Option("--list", help="Repositories to read.")] = LIST,
-    groups: Annotated[
-        list[str] | None, typer.Option("--without", help="Functions or modules, joined by +; without it each function.")
-    ] = None,
-) -> None:
-    """Print what is lost without each function that reads facts."""
-    print("without | files | facts changed | planted | agreements | compared | pairs | own pairs")  # noqa: T201
-    found = list(repositories(folder, listed))
-    for name, one, elsewhere, own in ablation.ablate(found, path, groups=groups or (), seed=seed, each=each):
-        lost = f"{one.files} | {one.facts} | {one.planted} | {one.agree} | {one.compared}"
-        print(f"{name or 'nothing'} | {lost} | {elsewhere} | {own}", flush=True)  # noqa: T201
 
 
 @app.command()

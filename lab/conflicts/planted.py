@@ -6,7 +6,6 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from typing import Literal
 
@@ -132,14 +131,6 @@ class Base:
         self._contents = {path: text for path, _, text in files}
         self._values = list(documented(files, manifests(repository.root)))
         self._index = CodeIndex(fact for facts in self.facts.values() for fact in facts)
-
-    def with_facts(self, facts: Facts, *, is_of_code: bool) -> Base:
-        """Return the same repository with other facts; ``is_of_code``: also of programs."""
-        other = copy(self)
-        other.facts = facts
-        if is_of_code:
-            other._index = CodeIndex(fact for facts_of_file in facts.values() for fact in facts_of_file)
-        return other
 
     def pairs(self, path: str) -> list[CandidatePair]:
         """Return the documented values of a file beside those of the code."""

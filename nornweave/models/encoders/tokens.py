@@ -2,7 +2,7 @@
 
 They are the last layer of the model without the special tokens, each of length 1, projected on the directions in which
 such vectors differ most, and of length 1 again. ``token_projection.json`` holds the directions for the default model
-(``python -m lab.token_projection``); other models have no token vectors.
+(decision 32); other models have no token vectors.
 """
 
 from __future__ import annotations
