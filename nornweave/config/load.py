@@ -218,7 +218,7 @@ def _read_yaml(file: Path) -> dict[str, Any]:
         loaded = yaml.safe_load(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ConfigError(
-            f"{file}: no such file; write one (README, 'Your own sources') or name it with --config"
+            f"{file}: no such file; `nornweave init` writes one for this folder, --config names another"
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: cannot be read: {error}") from error

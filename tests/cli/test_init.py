@@ -61,6 +61,8 @@ def test_a_configuration_that_is_there_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_gives_a_configuration_to_fill_in(tmp_path: Path) -> None:
+    missing = nornweave(tmp_path, "status")
+    assert (missing.returncode, "`nornweave init`" in missing.stderr) == (2, True)
     done = nornweave(tmp_path, "init", "--json")
     assert json.loads(done.stdout)["sources"] == []
     assert load_settings(tmp_path / "nornweave.yaml").sources == ()
