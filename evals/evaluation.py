@@ -13,7 +13,7 @@ from evals.judgments import JudgedSet, JudgmentError
 from evals.results import ResultScope, SetResult
 from evals.runs import Progress, SetToRun, evaluate, evaluate_all
 from evals.searching import PathSearcher
-from evals.sets import USUAL_GENERATED, read_sets, sets_for_candidate, sets_of
+from evals.sets import sets_for_candidate
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.agent import Agent
 from nornweave.config import EvaluationSettings, Settings
@@ -101,7 +101,7 @@ def evaluate_published(
     Args:
         settings: of the workspace.
         engine: that serves every domain.
-        sets: see ``configured_sets`` and ``sets.read_sets``.
+        sets: see ``sets.configured_sets`` and ``sets.read_sets``.
         scopes: which to run.
         count_missing: count judged documents that are not published as misses.
         controls: also ask with vectors that mean nothing, which must score low.
@@ -144,41 +144,6 @@ def judge_published(
     return GenerationReport(
         generation=generation, evaluated=tuple(evaluated), findings=findings, problems=(), accepted=False
     )
-
-
-def configured_sets(settings: Settings, engine: Engine, domains: Sequence[Domain] = ()) -> tuple[SetToRun, ...]:
-    """Return what is measured when nobody names a set.
-
-    Those that the configuration names for every published domain, one made out of the corpus of a domain that names
-    none, and those that are judged across domains.
-
-    Args:
-        settings: of the workspace.
-        engine: that serves the domains.
-        domains: only these, without the sets across domains; all unless given.
-
-    Raises:
-        JudgmentError: a configured set is broken, or two of one domain have one name.
-        StoreError: a domain's generation cannot be read.
-    """
-    found: list[SetToRun] = []
-    for domain, agent in engine.agents.items():
-        if (domains and domain not in domains) or agent.generation.name is None:
-            continue
-        configured = settings.domains[domain].evaluation
-        generated = configured.generated or (0 if configured.judgments else USUAL_GENERATED)
-        of_domain = sets_of(agent, configured, generated=generated)
-        found += [SetToRun(judged, (domain,), configured.min_score) for judged in of_domain]
-    return tuple(found if domains else [*found, *sets_across(settings)])
-
-
-def sets_across(settings: Settings) -> tuple[SetToRun, ...]:
-    """Return the configured sets that are judged across domains.
-
-    Raises:
-        JudgmentError: one is broken, or two have one name.
-    """
-    return tuple(SetToRun(judged) for judged in read_sets(settings.evaluation.judgments))
 
 
 def evaluate_candidate(

@@ -11,6 +11,8 @@ from evals.generated import generate
 from evals.generated.sets import NAME as GENERATED_NAME
 from evals.judged_files import read_judgments
 from evals.judgments import JudgedSet, Judgment, JudgmentError
+from evals.runs import SetToRun
+from nornweave.ask.engine import Engine
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.records import Citation
 from nornweave.ask.seen.changes import JudgedQuestion
@@ -21,6 +23,41 @@ from nornweave.index.index import Index
 
 USUAL_GENERATED = 100
 """Queries made out of a corpus that nobody has judged; some hundred tell apart what differs by a few hundredths."""
+
+
+def configured_sets(settings: Settings, engine: Engine, domains: Sequence[Domain] = ()) -> tuple[SetToRun, ...]:
+    """Return what is measured when nobody names a set.
+
+    Those that the configuration names for every published domain, one made out of the corpus of a domain that names
+    none, and those that are judged across domains.
+
+    Args:
+        settings: of the workspace.
+        engine: that serves the domains.
+        domains: only these, without the sets across domains; all unless given.
+
+    Raises:
+        JudgmentError: a configured set is broken, or two of one domain have one name.
+        StoreError: a domain's generation cannot be read.
+    """
+    found: list[SetToRun] = []
+    for domain, agent in engine.agents.items():
+        if (domains and domain not in domains) or agent.generation.name is None:
+            continue
+        configured = settings.domains[domain].evaluation
+        generated = configured.generated or (0 if configured.judgments else USUAL_GENERATED)
+        of_domain = sets_of(agent, configured, generated=generated)
+        found += [SetToRun(judged, (domain,), configured.min_score) for judged in of_domain]
+    return tuple(found if domains else [*found, *sets_across(settings)])
+
+
+def sets_across(settings: Settings) -> tuple[SetToRun, ...]:
+    """Return the configured sets that are judged across domains.
+
+    Raises:
+        JudgmentError: one is broken, or two have one name.
+    """
+    return tuple(SetToRun(judged) for judged in read_sets(settings.evaluation.judgments))
 
 
 def read_sets(folders: Sequence[Path]) -> tuple[JudgedSet, ...]:

@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from evals.code_version import code_version
-from evals.evaluation import configured_sets
 from evals.feedback_set import sets_of_answers
 from evals.judgments import JudgmentError, JudgmentOrigin
 from evals.measures import Ranking, measure
 from evals.results import ResultScope
 from evals.runs import Progress, SetToRun, rankings_of
 from evals.searching import PathSearcher
+from evals.sets import configured_sets
 from evals.targets import RunTarget, locate
 from evals.tuning.cases import TuningCase, cases_of, folds_of
 from evals.tuning.results import Change, TuningResult, refusal

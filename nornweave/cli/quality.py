@@ -34,9 +34,9 @@ def evaluate(
 ) -> None:
     """Measure retrieval on judged sets, against what is published and against the last time."""
     from evals import report
-    from evals.evaluation import configured_sets, evaluate_published
+    from evals.evaluation import evaluate_published
     from evals.runs import SetToRun
-    from evals.sets import read_sets
+    from evals.sets import configured_sets, read_sets
     from nornweave.ask.engine import Engine
     from nornweave.cli.progress import ProgressBars
 

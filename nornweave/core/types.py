@@ -34,8 +34,7 @@ def is_elsewhere(chunk_id: str) -> bool:
 
 
 PERMALINKS = ("permalink", "thread_permalink")
-"""Metadata of documents and chunks: templates of the address of a message, and of one that did not begin its thread;
-``passage_url`` says what they may hold."""
+"""Metadata: templates of the address of a message, and of one that did not begin its thread; see ``passage_url``."""
 ANCHOR = "anchor"
 """Metadata of a chunk: what the address of its document has after ``#`` to open its section."""
 

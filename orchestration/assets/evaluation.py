@@ -10,14 +10,13 @@ import dagster as dg
 from evals.evaluation import (
     Evaluated,
     GenerationReport,
-    configured_sets,
     evaluate_published,
     judge_published,
-    sets_across,
 )
 from evals.judgments import JudgmentOrigin
 from evals.results import ResultScope
 from evals.runs import Progress
+from evals.sets import configured_sets, sets_across
 from nornweave.ask.engine import Engine
 from nornweave.config import EvaluationSettings, Settings
 from nornweave.core.types import Domain

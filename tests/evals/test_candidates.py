@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evals.evaluation import GenerationReport, configured_sets, evaluate_candidate, evaluate_published
+from evals.evaluation import GenerationReport, evaluate_candidate, evaluate_published
 from evals.judgments import JudgmentError
 from evals.results import ResultScope
 from evals.runs import SetToRun, evaluate_all
 from evals.searching import PathSearcher
-from evals.sets import read_sets
+from evals.sets import configured_sets, read_sets
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.query import read_query
 from nornweave.config import Settings
