@@ -11,7 +11,7 @@ from typing import Literal
 from nornweave.core.errors import DocumentError
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.drift.files import SourceFile, WorkingTree
-from nornweave.disagree.drift.worker import facts_of as drift_facts
+from nornweave.disagree.drift.reading import facts_of as drift_facts
 from nornweave.read.chunking.languages import language_of
 
 LIST = Path(__file__).parents[1] / "labelled" / "repositories.txt"
@@ -84,7 +84,7 @@ def manifests(root: Path) -> dict[str, str]:
 def facts_of(repository: Repository, file: SourceFile, raw: bytes) -> tuple[LocatedFact, ...]:
     """Return what a file states, as ``nornweave drift`` reads it; nothing if it is no text."""
     try:
-        facts = drift_facts(file, raw)
+        facts = drift_facts(file.path, file.kind, raw)
     except DocumentError:
         return ()
     return tuple(

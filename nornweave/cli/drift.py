@@ -94,7 +94,7 @@ def _has_lock(path: Path) -> bool:
 
 
 def _write_lock(path: Path, options: DriftOptions) -> None:
-    from nornweave.disagree.drift.formats.words import coverage_sentence
+    from nornweave.disagree.drift.formats.as_text import coverage_sentence
     from nornweave.disagree.drift.lock import FILE_NAME, locked, write_lock
     from nornweave.disagree.drift.scan import scan
 
@@ -108,7 +108,7 @@ def _write_lock(path: Path, options: DriftOptions) -> None:
 
 def _report(path: Path, options: DriftOptions, context: typer.Context, *, verify: bool) -> Report:
     """Check the folder, and say what could not be read."""
-    from nornweave.disagree.drift.formats.words import one_line
+    from nornweave.disagree.drift.formats.as_text import one_line
     from nornweave.disagree.drift.scan import scan
 
     scanned = scan(path, options)
@@ -126,7 +126,7 @@ def _report(path: Path, options: DriftOptions, context: typer.Context, *, verify
 
 def _write_known(report: Report, file: Path) -> None:
     from nornweave.disagree.drift.baseline import write_baseline
-    from nornweave.disagree.drift.formats.words import one_line
+    from nornweave.disagree.drift.formats.as_text import one_line
     from nornweave.disagree.drift.scan import all_findings
 
     known = all_findings(report)

@@ -27,7 +27,8 @@ from nornweave.core.errors import (
 )
 from nornweave.core.sandbox import run_apart
 from nornweave.core.sandbox.limits import cpu_count
-from nornweave.core.types import Chunk, ContentHash, Document, Fact, Span, canonical_json, digest, document_id
+from nornweave.core.types import Chunk, ContentHash, Document, Span, canonical_json, digest, document_id
+from nornweave.disagree.facts.passage import fact_from
 from nornweave.index.port import Batch, IndexedChunk, NotStored, Stored, StoredDocument
 from nornweave.ingest.diff import Look
 from nornweave.ingest.index_chunks import index_document
@@ -242,7 +243,7 @@ def _indexed_chunk_from(sent: Fields) -> IndexedChunk:
             "lines": (first, last),
             "pairs": tuple(sent["pairs"]),
             "keys": tuple(sent["keys"]),
-            "facts": tuple(map(_fact_from, sent["facts"])),
+            "facts": tuple(map(fact_from, sent["facts"])),
         }
     )
 
@@ -250,7 +251,3 @@ def _indexed_chunk_from(sent: Fields) -> IndexedChunk:
 def _chunk_from(sent: Fields) -> Chunk:
     own = {"message_ids": tuple(sent["message_ids"]), "metadata": metadata_from(sent["metadata"])}
     return Chunk(**{**sent, "span": Span(**sent["span"]), **own})
-
-
-def _fact_from(sent: Fields) -> Fact:
-    return Fact(**{**sent, "span": Span(**sent["span"]), "qualifiers": tuple(sent["qualifiers"])})

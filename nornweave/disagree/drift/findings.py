@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from nornweave.core.text.lines import lines_of
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact, Origin, digest
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
 from nornweave.disagree.drift.agreements import BrokenAgreement
-from nornweave.disagree.drift.ignore import is_ignored
-from nornweave.disagree.drift.records import Finding, Place, Suggestion, Which
-from nornweave.disagree.drift.rules import WORDS, rule_of
+from nornweave.disagree.drift.records import RULES, Finding, Place, Suggestion, Which
 from nornweave.disagree.drift.suggest import with_value
+from nornweave.disagree.facts.names import read_name
 from nornweave.disagree.facts.values import show
 
 MAX_ALSO = 10
 """Other places that are named."""
 SHOWN_VALUE = 120
+MAX_LINE = 2_000
+"""Characters of a line in which a mark is looked for."""
+_MARK = lazy_pattern(r"\bdrift-ignore(?![\w-])(?:[ \t]{0,4}:[ \t]{0,4}(?P<names>[^\s,*#;<>\-][^*#;<>]{0,200}))?")
+_WORDS = {"status": "HTTP status", "requires": "required version"}
+"""What people call an attribute, where it is another word."""
 
 TextOf = Callable[[str], str]
 """Path → the text of the file as it was read."""
@@ -34,11 +39,24 @@ def _value(fact: Fact) -> tuple[str, str, str, str]:
 
 
 def is_suppressed(conflict: FactConflict, text_of: TextOf) -> bool:
-    """Tell whether a ``drift-ignore`` comment stands at either side."""
+    """Tell whether a ``drift-ignore`` comment stands on either line, or on the line above it."""
     names = {conflict.name, conflict.first.fact.name, conflict.second.fact.name}
-    return any(
-        is_ignored(lines_of(text_of(one.path)), one.fact.line + 1, names) for one in (conflict.first, conflict.second)
-    )
+    for one in (conflict.first, conflict.second):
+        lines = lines_of(text_of(one.path))
+        if any(_ignores(line, names) for line in lines[max(0, one.fact.line - 1) : one.fact.line + 1]):
+            return True
+    return False
+
+
+def _ignores(line: str, names: Collection[str]) -> bool:
+    """Tell whether a line is marked; a mark that names others (``drift-ignore: port``) does not count."""
+    if "drift-ignore" not in line:
+        return False
+    for match in _MARK.finditer(line[:MAX_LINE]):
+        written = (match["names"] or "").replace("--", " ").split(",")
+        if not match["names"] or any((name := read_name(one.strip())) and name.name in names for one in written):
+            return True
+    return False
 
 
 def findings_of(conflicts: Sequence[FactConflict], text_of: TextOf) -> list[Finding]:
@@ -60,14 +78,14 @@ def _broken_finding(one: BrokenAgreement, text_of: TextOf) -> Finding:
 
 def _finding(conflict: FactConflict, text_of: TextOf) -> Finding:
     first, second = (_place(one, text_of) for one in (conflict.first, conflict.second))
-    what = WORDS.get(conflict.second.fact.attribute, conflict.attribute)
+    attribute = conflict.second.fact.attribute
     message = (
-        f"{conflict.name} ({what}): {second.path}:{second.line} says {second.value}, "
+        f"{conflict.name} ({_WORDS.get(attribute, attribute)}): {second.path}:{second.line} says {second.value}, "
         f"{first.path}:{first.line} says {first.value}"
     )
     after = with_value(second.text, conflict.second.fact, conflict.first.fact)
     return Finding(
-        rule=rule_of(conflict.second.fact.attribute).id,
+        rule=RULES.get(attribute, RULES["value"]).id,
         name=conflict.name,
         attribute=conflict.attribute,
         message=message,

@@ -57,7 +57,7 @@ class Finding:
     """A disagreement.
 
     Attributes:
-        rule: ``nornweave/default``, …; see ``rules.RULES``.
+        rule: ``nornweave/default``, …; see ``RULES``.
         fingerprint: stays the same when lines move; changes with the paths, the name or a value.
         confidence: probability, in [0, 1], that an engineer who reads both calls it a contradiction.
         first: the side that probably describes what runs; ``second`` the documentation, or whoever knows less.
@@ -137,3 +137,25 @@ class Report:
     seconds: float = 0.0
     compared: tuple[str, str] | None = None
     is_against_baseline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DriftRule:
+    """A kind of disagreement; ``id`` never changes, as baselines and dashboards know it."""
+
+    id: str
+    name: str
+    description: str
+
+
+RULES = {
+    attribute: DriftRule(f"nornweave/{kind}", f"{kind.title()}Differs", description)
+    for kind, description, attributes in (
+        ("default", "Documentation and code give another default for the same setting.", "default"),
+        ("value", "Documentation and code give another value for the same constant or setting.", "value setting"),
+        ("version", "Documentation and manifests require another version.", "requires"),
+        ("status", "Documentation and code name another HTTP status.", "status"),
+    )
+    for attribute in attributes.split()
+}
+"""Attribute of a fact → its rule."""

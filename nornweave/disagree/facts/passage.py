@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Form, Qualifier, Side, Span
@@ -114,3 +116,8 @@ def fact_of(
         line=passage.line_of(start),
         statement=" ".join((statement or passage.lines_between(start, end)).split())[:MAX_STATEMENT],
     )
+
+
+def fact_from(sent: Mapping[str, Any]) -> Fact:
+    """Return a fact that came out of the sandbox as JSON."""
+    return Fact(**{**sent, "span": Span(**sent["span"]), "qualifiers": tuple(sent["qualifiers"])})

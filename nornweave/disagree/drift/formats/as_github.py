@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nornweave.disagree.drift.formats.words import one_line, summary, where
+from nornweave.disagree.drift.formats.as_text import one_line, summary, where
 from nornweave.disagree.drift.records import Finding, Report
 
 # ``%`` first: the others are written with it.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from nornweave.core.text.legible import legible
-from nornweave.disagree.drift.formats.words import (
+from nornweave.disagree.drift.formats.as_text import (
     age,
     coverage_sentence,
     one_line,

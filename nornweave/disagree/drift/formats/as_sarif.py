@@ -7,14 +7,14 @@ from typing import Any
 from urllib.parse import quote
 
 from nornweave import __version__
-from nornweave.disagree.drift.formats.words import age, one_line, second_opinion
-from nornweave.disagree.drift.records import Finding, Place, Report, Suggestion
-from nornweave.disagree.drift.rules import ALL_RULES, DriftRule
+from nornweave.disagree.drift.formats.as_text import age, one_line, second_opinion
+from nornweave.disagree.drift.records import RULES, DriftRule, Finding, Place, Report, Suggestion
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
 FINGERPRINT = "nornweaveDrift/v1"
-_PLACES = {rule.id: place for place, rule in enumerate(ALL_RULES)}
+_ALL_RULES = tuple(dict.fromkeys(RULES.values()))
+_PLACES = {rule.id: place for place, rule in enumerate(_ALL_RULES)}
 
 
 def sarif(report: Report) -> str:
@@ -24,7 +24,7 @@ def sarif(report: Report) -> str:
             "driver": {
                 "name": "NornWeave drift",
                 "version": __version__,
-                "rules": [_rule(rule) for rule in ALL_RULES],
+                "rules": [_rule(rule) for rule in _ALL_RULES],
             }
         },
         "columnKind": "utf16CodeUnits",

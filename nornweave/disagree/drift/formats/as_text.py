@@ -1,20 +1,96 @@
-"""Write a report for a terminal."""
+"""Write a report for a terminal, in sentences that the other formats share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nornweave.disagree.drift.formats.words import (
-    age,
-    coverage_sentence,
-    one_line,
-    second_opinion,
-    side_that_moved,
-    summary,
-    where,
-    who,
-)
-from nornweave.disagree.drift.records import Finding, Report
+from nornweave.core.text.legible import legible
+from nornweave.core.types import Origin
+from nornweave.disagree.drift.records import Coverage, Finding, Place, Report
+
+MAX_LINE = 240
+ELLIPSIS = "…"
+
+
+def one_line(foreign: str, limit: int = MAX_LINE) -> str:
+    """Return foreign text as one line without control characters, cut to ``limit`` characters."""
+    line = " ".join(legible(foreign[: 4 * limit]).split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}{ELLIPSIS}"
+
+
+def where(place: Place) -> str:
+    """Return ``docs/a.md:12``."""
+    return f"{one_line(place.path)}:{place.line}"
+
+
+def who(origin: Origin | None) -> str:
+    """Return ``2026-01-20 by Ann (3f2a91c)``; empty if unknown."""
+    if origin is None:
+        return ""
+    if not origin.is_committed:
+        return "not committed yet"
+    day = f"{origin.written_at:%Y-%m-%d}" if origin.written_at else ""
+    author = f"by {one_line(origin.author, 60)}" if origin.author else ""
+    return " ".join(filter(None, (day, author, f"({origin.revision[:9]})")))
+
+
+def age(finding: Finding) -> str:
+    """Say which side is newer, and since when they disagree; empty if unknown."""
+    if finding.newer is None:
+        return f"written at once, {finding.since:%Y-%m-%d}" if finding.since else ""
+    place = finding.first if finding.newer == "first" else finding.second
+    since = f", since {finding.since:%Y-%m-%d}" if finding.since else ""
+    return f"the {place.side} is newer{since}"
+
+
+def second_opinion(finding: Finding) -> str:
+    """Return the second reader's verdict as a sentence; empty if none was asked."""
+    if finding.verified is None:
+        return ""
+    reason = f": {one_line(finding.verified_reason)}" if finding.verified_reason else ""
+    return f"second reader says {finding.verified}{reason}"
+
+
+def coverage_sentence(coverage: Coverage) -> str:
+    """Say how many documented values are held to the code, and why the others are not."""
+    others = "; ".join(f"{count:,} are not compared: {reason}" for reason, count in coverage.not_compared.items())
+    differ = coverage.compared - coverage.agree
+    return (
+        f"{coverage.agree:,} of {coverage.read:,} documented values are held to the code"
+        + (f"; {differ:,} differ from what code gives that name" if differ else "")
+        + (f"; {others}" if others else "")
+    )
+
+
+def side_that_moved(finding: Finding) -> str:
+    """Say which side changed since both agreed; empty if they are not known to have agreed."""
+    if finding.moved is None:
+        return ""
+    side = finding.first.side if finding.moved == "first" else finding.second.side
+    return f"both said {one_line(finding.was)}; then the {side} changed"
+
+
+def summary(report: Report) -> str:
+    """Say in one sentence what a run found."""
+    count = len(report.findings)
+    if report.is_against_lock and report.coverage and not report.files:
+        return f"{report.coverage.agree:,} agreements of the lock hold, {report.seconds:.1f} s"
+    new = "new " if report.is_against_baseline or report.compared else ""
+    found = f"{count or 'no'} {new}disagreement{'' if count == 1 else 's'}"
+    between = f" between {report.compared[0]} and {report.compared[1]}" if report.compared else ""
+    aside = "; ".join(_aside(report))
+    return f"{found}{between} in {report.files:,} files, {report.seconds:.1f} s" + (f" ({aside})" if aside else "")
+
+
+def _aside(report: Report) -> Iterator[str]:
+    if report.known:
+        yield f"{report.known} known from the baseline"
+    if report.existing:
+        yield f"{len(report.existing)} older in changed files"
+    if report.ignored:
+        yield f"{report.ignored} ignored by drift-ignore"
+    if report.failed:
+        yield f"{len(report.failed)} files not read"
 
 
 def text(report: Report) -> str:
