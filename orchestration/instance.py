@@ -22,9 +22,9 @@ from nornweave.config.workers import BROKER_VARIABLE
 from nornweave.core.errors import ConfigError
 from nornweave.core.extras import optional
 from nornweave.core.files.bundled import bundled_folder
+from nornweave.index.leases.lease import DATABASE_VARIABLE as POSTGRES_VARIABLE
 from nornweave.share.workers.wiring import broker_of
 
-POSTGRES_VARIABLE = "NORNWEAVE_DAGSTER_POSTGRES_URL"
 DOMAIN_TAG = "nornweave/domain"
 COMMAND_TAG = "nornweave/command"
 PROCESS_TAG = ".dagster/nornweave-process"
@@ -111,8 +111,16 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
     """Open the instance to run something in this process; a context manager.
 
     What a run prints is not captured: capturing redirects this process's own stderr, where people look at it.
+
+    Raises:
+        ConfigError: as ``write_instance``.
+        StoreError: the server that records runs does not answer.
     """
     home = write_instance(settings)
+    if address := os.environ.get(POSTGRES_VARIABLE):  # Dagster tries for half a minute, and ends in a trace
+        with optional("postgresql", POSTGRES_VARIABLE):
+            from nornweave.index.postgresql.server import check_answers
+        check_answers(address, POSTGRES_VARIABLE)
     silent = {
         "compute_logs": {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
     }

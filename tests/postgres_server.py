@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 import pytest
+from psycopg import sql
 
 
 class PostgresServer:
@@ -27,6 +28,13 @@ class PostgresServer:
     def url_of(self, role: str) -> str:
         """Return the address for another role."""
         return self.url.replace("postgres@", f"{role}@")
+
+    def demand_password(self, password: str) -> None:
+        """Let nobody in without it from now on."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(sql.SQL("alter user postgres password {}").format(sql.Literal(password)))
+        (self.folder / "pg_hba.conf").write_text("local all all scram-sha-256\n")
+        self._control("reload")
 
     def stop(self) -> None:
         """End the server as a crash would: without waiting for anybody."""

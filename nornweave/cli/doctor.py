@@ -44,8 +44,11 @@ def examine(settings: Settings) -> Iterator[CheckFinding]:
 
     yield CheckFinding("configuration", str(settings.file), "ok", f"{len(settings.sources)} sources")
     yield from machine.look_at_disk(settings.data_dir)
+    databases = list(workspace.look_at_databases(settings, os.environ))
+    yield from databases
+    is_stored = all(finding.level == "ok" for finding in databases)
     domains = settings.served_domains
-    yield from machine.look_at_clock(workspace.published_at(settings, domains), present())
+    yield from machine.look_at_clock(workspace.published_at(settings, domains if is_stored else ()), present())
     remedy = "stop it, or take another port: `nornweave serve --port N`, FUSION_PORT"
     yield machine.look_at_port("the page and the API", default_port(None, os.environ), remedy)
     yield machine.look_at_port("Dagster's UI", 3000, "stop it, or take another port: `nornweave up --dagster-port N`")
@@ -54,7 +57,7 @@ def examine(settings: Settings) -> Iterator[CheckFinding]:
     yield from (finding for _, finding in sources)
     yield from workspace.look_at_models(settings, domains)
     yield workspace.look_at_vector_index(settings, domains)
-    for domain in domains:
+    for domain in domains if is_stored else ():
         readable = any(source.domain is domain and finding.level != "error" for source, finding in sources)
         yield from workspace.look_at_index(settings, domain, can_sync=readable or settings.inbox(domain).exists())
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -112,7 +112,16 @@ def sync(
     domains = settings.domains_of(options.sources, domain)
     if dry_run:
         sys.exit(preview_sync(settings, domains, options, as_json=as_json))
+    _check_databases(settings, os.environ)
     sys.exit(_run_sync(settings, domains, options, progress_file, strict=strict, as_json=as_json))
+
+
+def _check_databases(settings: Settings, environment: Mapping[str, str]) -> None:
+    """Fail at once, before what takes seconds to load, if a server that documents or runs are stored on is away."""
+    from nornweave.index.wiring import database_checks
+
+    for check in database_checks(settings, environment).values():
+        check()
 
 
 def _run_sync(
@@ -251,6 +260,7 @@ def serve(
 
             follower = stack.enter_context(replica(from_url, data_dir, context.obj, renews=HAS_WORKERS))
         settings = follower.settings if follower else settings_of(context)
+        _check_databases(settings, {})  # runs are recorded elsewhere
         count = workers or usual_workers(settings) if HAS_WORKERS else None
         is_outdated = follower.has_new_settings if follower else None
         code = serve_api(settings, host, port, agent, announce=announce, workers=count, is_outdated=is_outdated)
@@ -280,6 +290,7 @@ def up(
     from nornweave.share.supervisor import up as supervise
 
     settings = settings_of(context)
+    _check_databases(settings, os.environ)
     check_listening(host, service_token(os.environ), settings)
     api_port = port if port is not None else default_port(None, os.environ)
     sys.exit(supervise(settings, host=host, port=api_port, dagster_port=dagster_port))

@@ -44,6 +44,8 @@ class WorkspaceStorageSettings(FrozenSettings):
     """Of the database, without a password: libpq takes that from ``PGPASSWORD`` or its password file."""
     schema_prefix: str = Field("nornweave", pattern=r"^[a-z][a-z0-9_]{0,40}$")
     """Each domain has a schema of its own, this and its name: ``nornweave_code``."""
+    connections: int = Field(8, ge=2, le=1000)
+    """The most that readers of one process have to the server, of all domains together."""
 
     @field_validator("url")
     @classmethod

@@ -9,8 +9,9 @@ from psycopg import sql
 
 from nornweave.improve.history import FORGET, EvaluationHistory, Rows, T, rows_of
 from nornweave.improve.records import Evaluation, QueryValue
+from nornweave.index.postgresql.pool import Connection
 from nornweave.index.postgresql.schema import become_writer, prepare_workspace
-from nornweave.index.postgresql.server import Connection, Server, translated
+from nornweave.index.postgresql.server import Server, translated
 
 
 class PostgresHistory(EvaluationHistory):

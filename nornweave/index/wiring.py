@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -13,6 +14,7 @@ from nornweave.core.types import Domain, SourceId
 from nornweave.index.corpus import DuckDBStore, file_lock
 from nornweave.index.declared import DeclaredFilters
 from nornweave.index.leases.domain_lease import lease_lock
+from nornweave.index.leases.lease import DATABASE_VARIABLE
 from nornweave.models.conversion import machine_cache
 from nornweave.models.encoders import Encoder, load_encoder
 
@@ -56,6 +58,24 @@ def workspace_server(settings: Settings) -> Server | None:
     return _server(settings, workspace_schema(settings.storage)) if settings.storage else None
 
 
+def database_checks(settings: Settings, environment: Mapping[str, str]) -> dict[str, Callable[[], object]]:
+    """Return what connects to the PostgreSQL servers that store documents and record runs, where there are any.
+
+    Each raises ``StoreError`` if the server cannot be used; the message names the cause and what to do.
+
+    Raises:
+        ConfigError: the packages for PostgreSQL are not installed.
+    """
+    checks: dict[str, Callable[[], object]] = {}
+    if server := workspace_server(settings):
+        checks["storage"] = partial(server.rows, "select 1")
+    if address := environment.get(DATABASE_VARIABLE):
+        with optional("postgresql", DATABASE_VARIABLE):
+            from nornweave.index.postgresql.server import check_answers
+        checks[DATABASE_VARIABLE] = partial(check_answers, address, DATABASE_VARIABLE)
+    return checks
+
+
 def workspace_schema(storage: WorkspaceStorageSettings) -> str:
     """Return the schema of what belongs to no single domain."""
     return f"{storage.schema_prefix}_workspace"
@@ -64,8 +84,8 @@ def workspace_schema(storage: WorkspaceStorageSettings) -> str:
 def _server(settings: Settings, schema: str) -> Server:
     assert settings.storage
     with optional("postgresql", f"{settings.file}: storage: PostgreSQL"):
-        from nornweave.index.postgresql.server import server_of
-    return server_of(settings.storage.url, schema)
+        from nornweave.index.postgresql.server import Server
+    return Server(settings.storage.url, schema, settings.storage.connections)
 
 
 def storage_schemas(settings: Settings) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ from nornweave.core.signatures import check_signed, own_keys
 from nornweave.core.types import Domain, present
 from nornweave.index.ledger_file import ledger_place
 from nornweave.index.object_store import ObjectStore
-from nornweave.index.postgresql.server import close_servers
+from nornweave.index.postgresql.pool import close_idle
 from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.ledger import refresh_ledger
 from nornweave.ingest.pipeline import run
@@ -193,7 +193,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 def postgresql(folder: Path, stack: ExitStack, postgres: PostgresServer) -> Planted:
-    stack.callback(close_servers)
+    stack.callback(close_idle)
     planted = files(folder, stack, storage={"url": postgres.url, "schema_prefix": "deletion"})
 
     def tables() -> Path:

@@ -36,7 +36,8 @@ from nornweave.ask.feedback.port import FeedbackDatabase
 from nornweave.ask.feedback.postgresql import FeedbackTables
 from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.types import Domain
-from nornweave.index.postgresql.server import Server, close_servers, server_of
+from nornweave.index.postgresql.pool import close_idle
+from nornweave.index.postgresql.server import Server
 
 NUMBERS = itertools.count()
 START = datetime(2026, 1, 20, 10, tzinfo=UTC)
@@ -56,7 +57,7 @@ class Clock:
 def server() -> Iterator[PostgresServer]:
     with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as running:
         yield running
-        close_servers()
+        close_idle()
 
 
 @pytest.fixture(params=["file", "postgresql"])
@@ -65,7 +66,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
         return FeedbackFile(tmp_path / "new" / "folder")
     running: PostgresServer = request.getfixturevalue("server")
     monkeypatch.setattr(feedback_book, "PATIENCE_S", HANGS_S)  # the server of a test may be slow
-    return FeedbackTables(server_of(running.url, f"feedback_{next(NUMBERS)}"))
+    return FeedbackTables(Server(running.url, f"feedback_{next(NUMBERS)}"))
 
 
 def remembered_in(database: FeedbackDatabase, tmp_path: Path) -> list[str]:

@@ -25,7 +25,7 @@ from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain, present
 from nornweave.index.index import Index
-from nornweave.index.postgresql.server import close_servers
+from nornweave.index.postgresql.pool import close_idle
 from nornweave.index.wiring import store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions, SyncReport
@@ -90,7 +90,7 @@ def found(settings: Settings, generation: Index, **values: Any) -> set[str]:
 def server() -> Iterator[PostgresServer]:
     with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as running:
         yield running
-        close_servers()
+        close_idle()
 
 
 @pytest.fixture(scope="module", params=["files", "postgresql"])

@@ -27,8 +27,10 @@ from nornweave.improve.history import KEEP_VALUES, EvaluationHistory
 from nornweave.improve.history_file import HistoryFile
 from nornweave.improve.postgresql_history import PostgresHistory
 from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Verdict
+from nornweave.index.postgresql import pool as pool_module
 from nornweave.index.postgresql import server as server_module
-from nornweave.index.postgresql.server import close_servers, server_of
+from nornweave.index.postgresql.pool import close_idle
+from nornweave.index.postgresql.server import Server
 
 NUMBERS = itertools.count()
 ROOT = Path(__file__).parents[2]
@@ -100,9 +102,9 @@ def server() -> Iterator[PostgresServer]:
     with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as running:
         # A busy machine may need longer for a connection than a query of a user should wait.
         patch.setattr(server_module, "CONNECT_S", int(HANGS_S))
-        patch.setattr(server_module, "POOL_WAIT_S", HANGS_S)
+        patch.setattr(pool_module, "POOL_WAIT_S", HANGS_S)
         yield running
-        close_servers()
+        close_idle()
 
 
 @pytest.fixture(params=["file", "postgresql"])
@@ -110,7 +112,7 @@ def history(request: pytest.FixtureRequest, tmp_path: Path) -> EvaluationHistory
     if request.param == "file":
         return HistoryFile(tmp_path)
     running: PostgresServer = request.getfixturevalue("server")
-    return PostgresHistory(server_of(running.url, f"history_{next(NUMBERS)}"))
+    return PostgresHistory(Server(running.url, f"history_{next(NUMBERS)}"))
 
 
 def test_nothing_is_recorded_before_anything_is_measured(history: EvaluationHistory) -> None:

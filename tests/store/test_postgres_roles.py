@@ -19,8 +19,9 @@ from nornweave.core.access.viewer import ANYONE, OPERATOR
 from nornweave.core.errors import StoreError
 from nornweave.improve.postgresql_history import PostgresHistory
 from nornweave.index.postgresql.ledger import LedgerRow
+from nornweave.index.postgresql.pool import close_idle
 from nornweave.index.postgresql.schema import role_statements
-from nornweave.index.postgresql.server import close_servers, server_of
+from nornweave.index.postgresql.server import Server
 from nornweave.index.postgresql.store import PostgresStore
 
 SCHEMA = "nornweave_documentation"
@@ -55,12 +56,12 @@ def server() -> Iterator[PostgresServer]:
             connection.execute(LOGINS)
         publish_into(store_of(running, "ingest"), WRITTEN)
         yield running
-        close_servers()
+        close_idle()
 
 
 def store_of(server: PostgresServer, role: str) -> PostgresStore:
     folder = server.folder.parent / f"store-{role}"
-    return PostgresStore(server_of(server.url_of(role), SCHEMA), folder, StorageSettings(), dimensions=DIMENSIONS)
+    return PostgresStore(Server(server.url_of(role), SCHEMA), folder, StorageSettings(), dimensions=DIMENSIONS)
 
 
 def rows(server: PostgresServer, role: str, statement: str) -> list[tuple[object, ...]]:
@@ -121,7 +122,7 @@ def test_writers_replace_each_other(server: PostgresServer) -> None:
 
 
 def test_who_serves_stores_feedback_and_shows_the_history_and_the_ledger(server: PostgresServer) -> None:
-    serving, syncing = (server_of(server.url_of(role), WORKSPACE) for role in ("serve", "ingest"))
+    serving, syncing = (Server(server.url_of(role), WORKSPACE) for role in ("serve", "ingest"))
     book = FeedbackBook(FeedbackTables(serving))
     book.shown(question_of("x"), document("q-1"))
     assert book.add("q-1", "c-1", useful=True)

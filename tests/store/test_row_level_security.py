@@ -10,8 +10,8 @@ from postgres_server import PostgresServer, postgres_server
 from test_postgres_roles import LOGINS, SCHEMA, WORKSPACE, store_of
 
 from lab.access.corpora import Written, publish_into
+from nornweave.index.postgresql.pool import close_idle
 from nornweave.index.postgresql.schema import role_statements
-from nornweave.index.postgresql.server import close_servers
 
 SECRET = "zebra"
 WRITTEN = (
@@ -30,7 +30,7 @@ def server() -> Iterator[PostgresServer]:
             publish_into(store_of(running, "ingest"), WRITTEN)
             connection.execute("analyze")
         yield running
-        close_servers()
+        close_idle()
 
 
 def told(server: PostgresServer, *statements: str, role: str = "bob") -> str:

@@ -28,7 +28,8 @@ from nornweave.index.corpus import DuckDBStore
 from nornweave.index.fact_pairs import read_fact_pairs
 from nornweave.index.generation_file import read_rows
 from nornweave.index.postgresql.generations import PostgresGenerations
-from nornweave.index.postgresql.server import close_servers, server_of
+from nornweave.index.postgresql.pool import close_idle
+from nornweave.index.postgresql.server import Server
 from nornweave.index.postgresql.store import PostgresStore
 from nornweave.index.serving import ServedGeneration
 from nornweave.ingest.records import DomainParts
@@ -41,7 +42,7 @@ Make = Callable[..., Any]
 def server() -> Iterator[PostgresServer]:
     with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as running:
         yield running
-        close_servers()
+        close_idle()
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def make(server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Ma
         folder, settings = tmp_path_factory.mktemp("store"), storage or StorageSettings()
         if kind == "duckdb":
             return DuckDBStore(folder, settings, dimensions=dimensions)
-        schema = server_of(server.url, f"contract_{next(numbers)}")
+        schema = Server(server.url, f"contract_{next(numbers)}")
         return PostgresStore(schema, folder, settings, dimensions=dimensions)
 
     return made
@@ -176,11 +177,11 @@ from support import MemorySource
 from nornweave.config import StorageSettings
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.port import Batch
-from nornweave.index.postgresql.server import close_servers, server_of
+from nornweave.index.postgresql.server import Server
 from nornweave.index.postgresql.store import PostgresStore
 folder, url, schema = Path(sys.argv[2]), sys.argv[3], sys.argv[4]
 if url:
-    store = PostgresStore(server_of(url, schema), folder, StorageSettings(), dimensions=16)
+    store = PostgresStore(Server(url, schema), folder, StorageSettings(), dimensions=16)
 else:
     store = DuckDBStore(folder, StorageSettings(), dimensions=16)
 with store.writer(purpose="doomed") as writer:
@@ -380,7 +381,7 @@ def test_a_restricted_viewer_is_not_shown_what_the_index_knows(with_index: tuple
 def test_the_last_copy_answers_while_the_server_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with postgres_server(monkeypatch) as server:
         folder, settings = tmp_path / "store", StorageSettings(vector_index="hnsw")
-        store = PostgresStore(server_of(server.url, "recovers"), folder, settings, dimensions=DIMENSIONS)
+        store = PostgresStore(Server(server.url, "recovers"), folder, settings, dimensions=DIMENSIONS)
         publish_into(store, WRITTEN)
         served = ServedGeneration(store.files)
         query = np.full(DIMENSIONS, DIMENSIONS**-0.5, np.float32)
@@ -404,7 +405,7 @@ def test_the_last_copy_answers_while_the_server_is_away(tmp_path: Path, monkeypa
         with served.use(OPERATOR) as index:
             assert index.document_count == len(WRITTEN) - 1
         served.close()
-        store.server.close()
+        close_idle()
 
 
 def test_another_machine_fetches_a_copy_once(make: Make, tmp_path: Path) -> None:
@@ -472,7 +473,7 @@ def test_a_server_that_is_killed_in_the_middle_is_an_error_and_the_next_sync_com
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with postgres_server(monkeypatch) as server, ThreadPoolExecutor(2) as executor:
-        postgres = server_of(server.url, "killed")
+        postgres = Server(server.url, "killed")
         store = PostgresStore(postgres, tmp_path / "store", StorageSettings(), dimensions=DIMENSIONS)
         calm = MemorySource()
         calm.write("a", "alpha")

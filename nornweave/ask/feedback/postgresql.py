@@ -13,8 +13,9 @@ from nornweave.ask.feedback.database import BATCH, JUDGED, delete_in_batches
 from nornweave.ask.feedback.port import check_shown
 from nornweave.ask.feedback.records import StoredAnswer
 from nornweave.core.errors import DatabaseBusyError
+from nornweave.index.postgresql.pool import Connection
 from nornweave.index.postgresql.schema import become_writer, compact, prepare_workspace
-from nornweave.index.postgresql.server import Connection, Server, translated
+from nornweave.index.postgresql.server import Server, translated
 
 _REMEMBER = """
 insert into shown (query_id, at, text, filters, domains, items, asker)

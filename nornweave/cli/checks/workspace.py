@@ -16,11 +16,27 @@ from nornweave.core.errors import ConfigError, EncoderError, NornWeaveError, Sto
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.index.connection import check_vss
-from nornweave.index.wiring import encoder_of, store_of
+from nornweave.index.wiring import database_checks, encoder_of, store_of
 
 _SYNC = "run `nornweave sync`"
 _MEND = "no source of this domain can be read; mend that first"
 _INIT = "nornweave.yaml names no source: `nornweave init` looks for some, `nornweave init --add PLACE` adds one"
+
+
+def look_at_databases(settings: Settings, environment: Mapping[str, str]) -> Iterator[CheckFinding]:
+    """Connect to the PostgreSQL servers that documents are stored on and runs are recorded on, where there are any."""
+    try:
+        checks = database_checks(settings, environment)
+    except ConfigError as error:
+        yield CheckFinding("PostgreSQL", "driver", "error", str(error))
+        return
+    for subject, check in checks.items():
+        try:
+            check()
+        except StoreError as error:
+            yield CheckFinding("PostgreSQL", subject, "error", str(error))
+        else:
+            yield CheckFinding("PostgreSQL", subject, "ok", "answers")
 
 
 def look_at_source(settings: Settings, source: SourceSettings, environment: Mapping[str, str]) -> CheckFinding:

@@ -21,12 +21,11 @@ from nornweave.config.workers import WorkersSettings
 from nornweave.core.errors import ConfigError, DomainBusyError, MissingObjectError, PublicationError, StoreError
 from nornweave.core.files.lock import Lock, WriterLock
 from nornweave.core.types import Domain
-from nornweave.index.leases.lease import Lease
+from nornweave.index.leases.lease import DATABASE_VARIABLE, Lease
 from nornweave.index.object_store import ObjectStore
 
 log = logging.getLogger(__name__)
 
-DATABASE_VARIABLE = "NORNWEAVE_DAGSTER_POSTGRES_URL"
 FILES = "files"
 _LOCAL = (".lock", ".wal", ".tmp", ".arrays")
 _READERS = "generations/"

@@ -29,6 +29,7 @@ RENEWALS = 4
 POLL_S = 0.2
 CONNECT_S = 5
 STATEMENT_MS = 10_000
+DATABASE_VARIABLE = "NORNWEAVE_DAGSTER_POSTGRES_URL"
 
 _TABLE = """
 create table if not exists nornweave_leases (
@@ -194,6 +195,8 @@ class Lease:
     def _connected(self) -> Iterator[Connection[Any]]:
         with optional("workers", "leases"):
             import psycopg
+
+            from nornweave.index.postgresql.causes import cause_of
         try:
             with psycopg.connect(
                 self._database,
@@ -204,7 +207,8 @@ class Lease:
             ) as connection:
                 yield connection
         except psycopg.Error as error:
+            cause = cause_of(error, DATABASE_VARIABLE)
             raise StoreError(
                 f"the lease of {self._name}: PostgreSQL cannot be asked ({type(error).__name__}); nobody can begin to "
-                "write the domain until it answers: check the server and NORNWEAVE_DAGSTER_POSTGRES_URL"
+                f"write the domain until it answers: {cause or f'check the server and {DATABASE_VARIABLE}'}"
             ) from error

@@ -28,8 +28,8 @@ from nornweave.index.kept_generations import number_of
 from nornweave.index.port import Candidate, Publication
 from nornweave.index.postgresql.copies import LocalCopies
 from nornweave.index.postgresql.nearest import prepare
+from nornweave.index.postgresql.pool import Connection
 from nornweave.index.postgresql.schema import grant_generation, prefix_of, statement_text
-from nornweave.index.postgresql.server import Connection
 from nornweave.index.rows import CHUNK_SCHEMA, DOCUMENT_SCHEMA, NOT_STORED_SCHEMA
 from nornweave.index.working_file import open_working_file
 

@@ -22,8 +22,9 @@ from nornweave.index.index import Index
 from nornweave.index.kept_generations import number_of
 from nornweave.index.postgresql.copies import LocalCopies
 from nornweave.index.postgresql.nearest import ServerIndex
+from nornweave.index.postgresql.pool import Connection
 from nornweave.index.postgresql.schema import name_of, prefix_of
-from nornweave.index.postgresql.server import Connection, Server
+from nornweave.index.postgresql.server import Server
 from nornweave.index.visibility import NO_STATEMENTS
 
 

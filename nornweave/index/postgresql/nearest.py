@@ -15,7 +15,8 @@ from pgvector.psycopg import register_vector
 
 from nornweave.core.errors import StoreError
 from nornweave.index.port import Numbers, Vectors
-from nornweave.index.postgresql.server import Connection, Server
+from nornweave.index.postgresql.pool import Connection
+from nornweave.index.postgresql.server import Server
 
 log = logging.getLogger(__name__)
 

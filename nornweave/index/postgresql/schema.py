@@ -19,7 +19,8 @@ from nornweave.core.errors import DomainBusyError, StoreError
 from nornweave.core.files.lock import describe_holder, holder_text
 from nornweave.core.types import GenerationId
 from nornweave.index.kept_generations import number_of
-from nornweave.index.postgresql.server import Connection, Server
+from nornweave.index.postgresql.pool import Connection
+from nornweave.index.postgresql.server import Server
 
 logger = logging.getLogger(__name__)
 POLL_S = 0.1

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg_pool import ConnectionPool, PoolTimeout
 
 from nornweave.core.errors import StoreError
+from nornweave.index.postgresql.causes import cause_of, first_line
+from nornweave.index.postgresql.pool import Connection, PoolBusyError, close_idle, pool_of
 
-Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
-CONNECT_S = 5
-# Of a reader that waits for a connection or for a server that went away: a query has other domains to answer from.
-POOL_WAIT_S = 3.0
+# Whoever waits at a command line is told why within 5 s.
+CONNECT_S = 3
 # Of idle connections: a host that vanished is noticed after some 30 s, not after two hours.
 _KEEPALIVE = {"keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4}
 READ_MS = 10_000
 # Building an index over millions of vectors takes an hour; what waits for a lock does not.
 WRITE_MS, LOCK_MS = 4 * 3_600_000, 30_000
-_POOL_SIZE = 8
+CONNECTIONS = 8
 
 T = TypeVar("T")
 
@@ -37,18 +34,17 @@ class _ConnectionDiedError(psycopg.OperationalError):
 class Server:
     """Connections to one schema; safe to use from several threads."""
 
-    def __init__(self, url: str, schema: str) -> None:
+    def __init__(self, url: str, schema: str, connections: int = CONNECTIONS) -> None:
         """Store the parameters; nothing is opened.
 
         Args:
             url: of the database, without a password: libpq takes that from ``PGPASSWORD`` or its password file.
             schema: of the domain; made by the first writer.
+            connections: that readers of this process may have to the database, of all schemas together.
         """
         self.schema = schema
         self._conninfo = make_conninfo(url, connect_timeout=CONNECT_S, application_name="nornweave", **_KEEPALIVE)
-        self._lock = threading.Lock()
-        self._pool: ConnectionPool[Connection] | None = None
-        self._pid = 0
+        self._connections = connections
 
     @property
     def name(self) -> str:
@@ -114,13 +110,14 @@ class Server:
             try:
                 return self._borrowed(work)
             except _ConnectionDiedError:  # the server was restarted: what else the pool holds is dead as well
-                self._connections().check()
+                close_idle()
                 return self._borrowed(work)
-        except (psycopg.Error, PoolTimeout) as error:
+        except psycopg.Error as error:
             raise self.unreadable(error) from error
 
     def _borrowed(self, work: Callable[[Connection], T]) -> T:
-        with self._connections().connection() as connection:
+        pool = pool_of(self._conninfo, self._connections)
+        with pool.borrowed(self._options(READ_MS)) as connection:
             try:
                 return work(connection)
             except psycopg.OperationalError as error:
@@ -130,37 +127,14 @@ class Server:
 
     def unreadable(self, error: Exception) -> StoreError:
         """Return the error that says where and what to do."""
+        said = first_line(error)
         if isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.InvalidSchemaName):
-            return StoreError(f"{self.name}: a table is missing ({_first_line(error)}); run `nornweave sync`")
+            return StoreError(f"{self.name}: a table is missing ({said}); run `nornweave sync`")
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
-            return StoreError(f"{self.name}: {_first_line(error)}; `nornweave roles` prints the grants")
-        if isinstance(error, psycopg.OperationalError | PoolTimeout):
-            return StoreError(f"{self.name}: the server does not answer ({_first_line(error)}); it is tried again")
-        return StoreError(f"{self.name}: {_first_line(error)}")
-
-    def _connections(self) -> ConnectionPool[Connection]:
-        with self._lock:
-            if self._pool is None or self._pid != os.getpid():  # a connection cannot be shared with a forked process
-                self._pid = os.getpid()
-                self._pool = ConnectionPool(
-                    self._conninfo,
-                    kwargs={"autocommit": True, "options": self._options(READ_MS)},
-                    min_size=0,
-                    max_size=_POOL_SIZE,
-                    timeout=POOL_WAIT_S,
-                    max_idle=60,
-                    reconnect_timeout=POOL_WAIT_S,  # then it gives up, and the next query tries at once
-                    name=self.schema,
-                    open=True,
-                )
-            return self._pool
-
-    def close(self) -> None:
-        """Close the idle connections; the next query opens others."""
-        with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.close()
+            return StoreError(f"{self.name}: {said}; `nornweave roles` prints the grants")
+        if isinstance(error, psycopg.OperationalError) and not isinstance(error, PoolBusyError):
+            return StoreError(f"{self.name}: {cause_of(error) or 'the server does not answer'} ({said})")
+        return StoreError(f"{self.name}: {said}")
 
 
 @contextmanager
@@ -176,23 +150,14 @@ def translated(server: Server, what: str) -> Iterator[None]:
         raise StoreError(f"{what}: {server.unreadable(error)}") from error
 
 
-_servers: dict[tuple[str, str], Server] = {}
-_servers_lock = threading.Lock()
+def check_answers(url: str, variable: str) -> None:
+    """Return if a database answers whose address, with its password, is in an environment variable.
 
-
-def server_of(url: str, schema: str) -> Server:
-    """Return the process's connections to a schema: settings make many stores, all share them."""
-    with _servers_lock:
-        return _servers.setdefault((url, schema), Server(url, schema))
-
-
-def close_servers() -> None:
-    """Close all idle connections of the process."""
-    with _servers_lock:
-        servers = list(_servers.values())
-    for server in servers:
-        server.close()
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
+    Raises:
+        StoreError: it does not; the message repeats nothing of the address.
+    """
+    try:
+        psycopg.connect(f"postgresql://{url.partition('://')[2]}", connect_timeout=CONNECT_S).close()
+    except psycopg.Error as error:
+        said = cause_of(error, variable) or "the server does not answer"
+        raise StoreError(f"PostgreSQL of {variable}: {said}") from None

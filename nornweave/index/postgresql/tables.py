@@ -13,8 +13,9 @@ from psycopg import sql
 
 from nornweave.index.build import Layout
 from nornweave.index.port import Batch, Tokens, Vectors
+from nornweave.index.postgresql.pool import Connection
 from nornweave.index.postgresql.schema import compact
-from nornweave.index.postgresql.server import Connection, Server, translated
+from nornweave.index.postgresql.server import Server, translated
 from nornweave.index.rows import chunk_rows, document_rows, not_stored_rows
 from nornweave.index.working_tables import EMBEDDED_TEXT, WorkingTables
 
