@@ -15,18 +15,16 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 
 from api.access.door import Door
-from api.auth import BearerAuth, registration_token, service_token
+from api.access.origins import HostGuard, OriginGuard
+from api.access.service_token import BearerAuth, registration_token, service_token
 from api.deletion import Receipts
 from api.errors import Unexpected, add_handlers
 from api.ingestion import check_path
-from api.large_bodies import BodyProcess, LargeBodies
-from api.limits import BodyLimit
 from api.links import configured_url
 from api.mcp.endpoint import tool_endpoint
 from api.mcp.schemas import own_filters
 from api.metrics import Measured, Metrics
 from api.openapi import DESCRIPTION, TAGS, App
-from api.origins import HostGuard, OriginGuard
 from api.pages.addresses import original
 from api.pages.judged import JudgedQuestions
 from api.routes import (
@@ -51,6 +49,8 @@ from api.routes import (
     texts,
     why_page,
 )
+from api.server.large_bodies import BodyProcess, LargeBodies
+from api.server.limits import BodyLimit
 from api.state import Service
 from api.syncs import Syncs
 from api.tracing import Tracing
@@ -86,7 +86,7 @@ def create_app(
         engine: over these settings unless given.
         agent: serve this domain alone, its agent also at the root.
         environment: ``os.environ`` unless given; holds the token.
-        names: by which the API may be called (``hosts.py``); ``None`` answers to every name.
+        names: by which the API may be called (``access/origins.py``); ``None`` answers to every name.
         body_process: answers requests with large bodies; ``None`` answers them here.
     """
     environment = os.environ if environment is None else environment

@@ -13,7 +13,7 @@ wrong method                405     ``Allow``
 body too slow               408     the time (``limits.py``)
 body too large              413     the limit (``limits.py``)
 not ``application/json``    415     what was found
-foreign ``Host``            421     which names are answered (``hosts.py``)
+foreign ``Host``            421     which names are answered (``access/origins.py``)
 headers too large, many     431     the limit (``connections.py``)
 wrong field, QueryError     422     ``errors``: every field with what is allowed
 anything unexpected         500     an id that the log repeats

@@ -13,11 +13,11 @@ from fastapi import Request
 from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 from starlette.types import Receive, Scope, Send
 
-from api.connections import network_of
+from api.access.origins import client_address
 from api.errors import ProblemError
 from api.negotiation import EVENTS
-from api.origins import client_address
 from api.schemas import to_json
+from api.server.connections import network_of
 from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.fuse.records import Synthesis
 from nornweave.ask.search.question import Question

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from starlette.requests import Request
 
-from api.listening import default_port, web_address
-from api.origins import answered_names, host_name
+from api.access.origins import answered_names, host_name
 from api.pages.addresses import original, passage_address
+from api.server.listening import default_port, web_address
 from nornweave.ask.views.tools import Link
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import is_elsewhere

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from api.auth import service_token
+from api.access.service_token import service_token
 from nornweave.ask.agents.membership import Membership, Offer, heartbeat_interval, registry_address
 from nornweave.ask.agents.registry import RemoteState
 from nornweave.config import DomainSettings, Settings

@@ -21,7 +21,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.workers import METRICS_FOLDER
+from api.server.workers import METRICS_FOLDER
 from nornweave.ask.fuse.records import Answer
 from nornweave.ask.views.evaluations import EvaluationsQuery
 from nornweave.core.access.viewer import OPERATOR

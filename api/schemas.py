@@ -14,8 +14,8 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from api.arrival import Arrival
-from api.query_body import MAX_TIMEOUT_MS, MAX_TOP_K
+from api.requests.arrival import Arrival
+from api.requests.query import MAX_TIMEOUT_MS, MAX_TOP_K
 from nornweave.ask.agents.registry import RemoteState
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import AgentState, Switch

@@ -13,8 +13,8 @@ from api.access.door import Door, viewer_of
 from api.deletion import Receipts
 from api.errors import ProblemError
 from api.event_streams import StreamSlots
-from api.limits import Admission
 from api.pages.judged import JudgedQuestions
+from api.server.limits import Admission
 from api.starting import wait_for_start
 from api.syncs import Syncs
 from nornweave.ask.search.question import Deadline, Question

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 
-from api.auth import service_token
+from api.access.service_token import service_token
 from nornweave.core.errors import NornWeaveError
 from nornweave.core.extras import optional
 from nornweave.core.files.full_disk import disk_full_said, not_writable

@@ -28,9 +28,9 @@ from dagster._check import CheckError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.auth import is_authorised
+from api.access.origins import LOCAL_NAMES, foreign_page, host_name
+from api.access.service_token import is_authorised
 from api.errors import problem_response
-from api.origins import LOCAL_NAMES, foreign_page, host_name
 
 GRAPHQL = "/graphql"
 READING = ("GET", "HEAD")

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
-from api.listening import listen, url_of
-from api.process import Server
+from api.server.listening import listen, url_of
+from api.server.process import Server
 
 WITHIN_S = 60.0
 

@@ -24,11 +24,11 @@ from starlette.types import Scope
 
 from api.access.attempts import MAX_FAILURES, WINDOW_S, Attempts
 from api.access.ended_sessions import EndedSessions
+from api.access.origins import client_address
 from api.access.session_key import session_key
+from api.access.sessions import Session, session_of
 from api.access.token_file import TokenFile
 from api.errors import ProblemError
-from api.origins import client_address
-from api.sessions import Session, session_of
 from nornweave.config.access import AccessSettings
 from nornweave.core.access.tokens import TokenEntry
 from nornweave.core.access.viewer import ANYONE, OPERATOR, REGISTRAR, Viewer

@@ -9,8 +9,8 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from api.access.sessions import LASTS_S
 from api.access.token_file import FileState, state_of
-from api.sessions import LASTS_S
 from nornweave.core.access.tokens import hash_of
 from nornweave.core.errors import StoreError
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from api.arrival import Arrival
-from api.find_query import MAX_MATCHES, USUAL_MATCHES, Expression, FindParameters
-from api.query_body import MAX_DOMAINS, MAX_TOP_K, QueryBody
+from api.requests.arrival import Arrival
+from api.requests.find import MAX_MATCHES, USUAL_MATCHES, Expression, FindParameters
+from api.requests.query import MAX_DOMAINS, MAX_TOP_K, QueryBody
 from nornweave.ask.search.question import Question
 from nornweave.core.text.checked_values import Name, PlainJson, QuestionText, textual
 from nornweave.core.types import Domain

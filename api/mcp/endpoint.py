@@ -16,8 +16,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from api.access.door import viewer_of
 from api.errors import ProblemError
-from api.limits import MAX_BODY_BYTES
 from api.links import page_links
+from api.server.limits import MAX_BODY_BYTES
 from api.state import Service, Serving
 from nornweave.ask.search.question import Deadline
 from nornweave.ask.views.tools import Link
@@ -129,7 +129,7 @@ def tool_endpoint(service: Service, filters: str = "") -> ProtocolEndpoint:
             # Everything is there when an answer begins: a stream would keep a connection and say no more.
             json_response=True,
             stateless=True,
-            # The API checks the host, the token and the size of every request (`hosts.py`, `auth.py`, `limits.py`): a
+            # The API checks the host, the token and the size of every request (`access/`, `server/limits.py`): a
             # second check with rules of its own answered 421 to whom the first one let pass.
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             max_request_body_size=MAX_BODY_BYTES,

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from urllib.parse import quote, unquote
 
 from api.errors import RETRY_SOON_S, ProblemError, unavailable
-from api.ledger_query import LedgerQuery
 from api.mcp.arguments import USUAL_RESULT_TOKENS, ConflictsArguments, FetchArguments, FindArguments, StatusArguments
 from api.mcp.questions import HandlePlace, handle, place_of
 from api.mcp.results import MAX_RESULT_CHARACTERS, ToolCall, is_within
+from api.requests.ledger import LedgerQuery
 from api.starting import wait_for_start
 from nornweave import __version__
 from nornweave.ask.answer.pages import largest

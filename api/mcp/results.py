@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from api.arrival import Arrival
 from api.errors import MAX_FIELDS, RETRY_STORE_S, ProblemError, field_problem
 from api.mcp.arguments import MAX_RESULT_TOKENS
+from api.requests.arrival import Arrival
 from api.state import Serving
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen import SeenEngine

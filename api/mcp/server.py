@@ -19,9 +19,9 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from api.arrival import arrive
 from api.mcp.results import ToolCall, failure, written
 from api.mcp.tools import TOOLS, ToolDefinition
+from api.requests.arrival import arrive
 from api.state import Serving
 from nornweave import __version__
 from nornweave.ask.search.question import Deadline

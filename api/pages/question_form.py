@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from api.pages.addresses import ask_address
-from api.query_body import QueryBody
+from api.requests.query import QueryBody
 from nornweave.ask.search.filters import RANGE_ENDS, plain_value
 from nornweave.core.errors import QueryError
 

@@ -7,8 +7,8 @@ from typing import Any
 from starlette.requests import Request
 
 from api.access.door import VIEWER
+from api.access.sessions import csrf_token, session_of
 from api.pages.addresses import ASK, CONFLICTS, QUALITY, STATUS
-from api.sessions import csrf_token, session_of
 from api.state import service_of
 from nornweave.core.access.viewer import Viewer
 

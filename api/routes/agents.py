@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 
-from api.arrival import arrive
 from api.openapi import PROBLEMS
-from api.registration_body import listed_document
+from api.requests.arrival import arrive
+from api.requests.registration import listed_document
 from api.schemas import AgentDocument, RecallBody, RegistryDocument, json_response
 from api.starting import wait_for_start
 from api.state import Served, Serving

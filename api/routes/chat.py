@@ -9,8 +9,6 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.sse import format_sse_event
 
-from api.arrival import arrive
-from api.chat_body import MODEL, ChatBody, model_domains
 from api.chat_documents import (
     ChunkDelta,
     CompletionDocument,
@@ -25,6 +23,8 @@ from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, st
 from api.links import page_links
 from api.negotiation import EVENTS
 from api.openapi import problem_responses
+from api.requests.arrival import arrive
+from api.requests.chat import MODEL, ChatBody, model_domains
 from api.schemas import json_response
 from api.state import Served
 from nornweave.ask.answer.streamed import StreamedAnswer

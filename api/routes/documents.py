@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from api.documents_query import DocumentsParameters
 from api.errors import ProblemError
 from api.openapi import problem_responses
+from api.requests.documents import DocumentsParameters
 from api.routes.agents import DomainName
 from api.schemas import json_response
 from api.state import Served

@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from api.find_query import FindParameters
 from api.pages.addresses import FIND, passage_address
 from api.pages.rendering import html_response
 from api.pages.shell import shell_of
 from api.pages.text_runs import runs_of
+from api.requests.find import FindParameters
 from api.routes.page_routes import HtmlRoute, shown, validated, wants_json
 from api.schemas import json_response
 from api.state import serving_of

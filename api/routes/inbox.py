@@ -14,10 +14,10 @@ from starlette.datastructures import Headers
 from starlette.routing import Match
 from starlette.types import Scope
 
-from api import multipart_body
-from api.ingest_body import IngestBody, IngestDocument
 from api.ingestion import check_takes_documents
 from api.openapi import PROBLEMS, problem_responses
+from api.requests import multipart
+from api.requests.ingest import IngestBody, IngestDocument
 from api.routes.agents import DomainName
 from api.schemas import json_response
 from api.state import Served, Serving
@@ -27,7 +27,7 @@ from nornweave.ask.views.texts import Deposit
 router = APIRouter(tags=["inbox"], responses={**PROBLEMS, **problem_responses(403)})
 alone = APIRouter(tags=["agent"], responses={**PROBLEMS, **problem_responses(403)})
 
-FILES: dict[str, Any] = {"requestBody": {"content": {multipart_body.MEDIA_TYPE: {"schema": multipart_body.SCHEMA}}}}
+FILES: dict[str, Any] = {"requestBody": {"content": {multipart.MEDIA_TYPE: {"schema": multipart.SCHEMA}}}}
 Key = Annotated[
     str | None,
     Header(
@@ -43,7 +43,7 @@ class MultipartRoute(APIRoute):
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Match the path, as far as the content type is the one."""
-        if scope["type"] == "http" and multipart_body.is_multipart(Headers(scope=scope).get("content-type", "")):
+        if scope["type"] == "http" and multipart.is_multipart(Headers(scope=scope).get("content-type", "")):
             return super().matches(scope)
         return Match.NONE, {}
 
@@ -83,7 +83,7 @@ async def ingest_alone(body: IngestBody, serving: Served, key: Key = None) -> Re
 async def _upload(serving: Serving, agent: SeenAgent, request: Request, key: str | None) -> Response:
     serving.viewer.check_operates()
     check_takes_documents(agent)
-    return await _ingest(serving, agent, await multipart_body.read_files(request), key)
+    return await _ingest(serving, agent, await multipart.read_files(request), key)
 
 
 async def _ingest(serving: Serving, agent: SeenAgent, documents: Sequence[Deposit], key: str | None) -> Response:

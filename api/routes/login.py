@@ -12,13 +12,13 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Scope
 
+from api.access.origins import client_address
+from api.access.sessions import COOKIE, CSRF_FIELD, LASTS_S, MAX_CHARACTERS, is_csrf_token, new_session, session_of
 from api.errors import ProblemError
 from api.negotiation import prefers_html
-from api.origins import client_address
 from api.pages.addresses import ASK, JUDGE, LOGIN, LOGOUT, SYNC, local
 from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response
 from api.pages.shell import shell_of
-from api.sessions import COOKIE, CSRF_FIELD, LASTS_S, MAX_CHARACTERS, is_csrf_token, new_session, session_of
 from api.state import service_of
 
 OPEN_PATHS = frozenset({LOGIN, *FILES})
@@ -104,7 +104,7 @@ def redirect_to_login(scope: Scope) -> Response | None:
 async def checked_form(request: Request) -> dict[str, str]:
     """Return the fields of a form that one of our pages sent.
 
-    With a session the form has its CSRF token. Without one, ``api/origins.py`` has refused what other sites send.
+    With a session the form has its CSRF token. Without one, ``origins.py`` has refused what other sites send.
 
     Raises:
         ProblemError: 403, another site made the browser send it; 413 or 415, it is no small form.

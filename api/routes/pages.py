@@ -15,9 +15,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from api.arrival import Arrival, arrive
 from api.errors import ProblemError
-from api.ledger_query import LedgerQuery
 from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, ask_address, local, passage_address
 from api.pages.answer_view import answer_view
 from api.pages.catalogue import (
@@ -47,6 +45,8 @@ from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_bod
 from api.pages.rendering import html_response
 from api.pages.shell import shell_of
 from api.pages.text_runs import query_terms_of
+from api.requests.arrival import Arrival, arrive
+from api.requests.ledger import LedgerQuery
 from api.routes.evaluations import ComparisonQuery
 from api.routes.feedback import FeedbackBody
 from api.routes.login import checked_form

@@ -9,13 +9,13 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from api.arrival import arrive
 from api.errors import ProblemError, unexpected_problem
 from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, stream, text_events
-from api.fuse_body import FuseBody
 from api.negotiation import EVENTS, prefers_events
 from api.openapi import problem_responses
-from api.query_body import QueryBody, WhyBody
+from api.requests.arrival import arrive
+from api.requests.fuse import FuseBody
+from api.requests.query import QueryBody, WhyBody
 from api.schemas import json_response
 from api.state import Served
 from nornweave.ask.answer.streamed import StreamedAnswer

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Path, Query, Response
 
 from api.errors import ProblemError
 from api.openapi import problem_responses
-from api.registration_body import HeartbeatBody, LeaseDocument, RegistrationBody, RemovedDocument
+from api.requests.registration import HeartbeatBody, LeaseDocument, RegistrationBody, RemovedDocument
 from api.schemas import json_response
 from api.state import Served, Serving
 from nornweave.ask.agents.directory import RemoteAgents

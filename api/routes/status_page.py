@@ -15,7 +15,7 @@ from api.pages.rendering import html_response
 from api.pages.shell import shell_of
 from api.pages.sources_view import KINDS, SourceView, source_keys, sources_view
 from api.pages.status_view import elsewhere_view, status_view
-from api.registration_body import listed_document
+from api.requests.registration import listed_document
 from api.routes.login import browsers_form
 from api.routes.page_routes import both, shown, wants_json
 from api.routes.sources import configured_sources, source_added, source_removed

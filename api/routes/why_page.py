@@ -5,12 +5,12 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.arrival import arrive
 from api.pages.addresses import WHY, ask_address
 from api.pages.catalogue import catalogue_of, declared_in
 from api.pages.question_form import read_form
 from api.pages.rendering import html_response
 from api.pages.shell import shell_of
+from api.requests.arrival import arrive
 from api.routes.page_routes import both, shown, wants_json
 from api.routes.query import NO_SUCH_PLACE
 from api.schemas import json_response

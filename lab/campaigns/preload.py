@@ -6,7 +6,7 @@ import dagster._core.storage.noop_compute_log_manager
 import dagster._core.storage.schedules
 import dagster._daemon.daemon
 
-import api.serving
+import api.server.serving
 import evals.tuning.tune
 import nornweave.ask.engine
 import nornweave.cli.main

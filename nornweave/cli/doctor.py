@@ -39,7 +39,7 @@ def doctor(context: typer.Context, as_json: JsonOption = False) -> None:
 
 def examine(settings: Settings) -> Iterator[CheckFinding]:
     """Look at everything, the quick things first."""
-    from api.listening import default_port
+    from api.server.listening import default_port
     from nornweave.cli.checks import machine, workspace
 
     yield CheckFinding("configuration", str(settings.file), "ok", f"{len(settings.sources)} sources")

@@ -249,8 +249,8 @@ def serve(
     as_json: JsonOption = False,
 ) -> None:
     """Serve the HTTP API until Ctrl-C."""
-    from api.serving import serve as serve_api
-    from api.workers import HAS_WORKERS, usual_workers
+    from api.server.serving import serve as serve_api
+    from api.server.workers import HAS_WORKERS, usual_workers
 
     announce = (lambda url: print_json({"url": url})) if as_json else None
     with ExitStack() as stack:
@@ -285,8 +285,8 @@ def up(
     dagster_port: Annotated[int, typer.Option(help="Port of the Dagster UI.", min=1, max=65535)] = 3000,
 ) -> None:
     """Start the API and the Dagster UI with its schedule and its sensors, until Ctrl-C."""
-    from api.auth import check_listening, service_token
-    from api.listening import default_port
+    from api.access.service_token import check_listening, service_token
+    from api.server.listening import default_port
     from nornweave.share.supervisor import up as supervise
 
     settings = settings_of(context)

@@ -30,8 +30,8 @@ from access_workspace import (
 )
 from api_support import is_problem, routes_of
 
+from api.access.service_token import check_listening
 from api.app import create_app
-from api.auth import check_listening
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
@@ -453,7 +453,7 @@ def test_a_source_is_restricted_by_the_next_sync_of_a_running_server(tmp_path: P
 
 
 def test_large_bodies_are_answered_for_who_sent_them(settings: Settings) -> None:
-    from api.large_bodies import BodyProcess
+    from api.server.large_bodies import BodyProcess
 
     document = {"source_path": "large.md", "content": "word " * 80_000}
 

@@ -10,8 +10,8 @@ import pytest
 from api_support import Ask, is_problem
 from scripted_engine import ScriptedEngine
 
-from api.ingest_body import MAX_DOCUMENTS
-from api.limits import MAX_LARGE_BODY_BYTES, MAX_WAITING
+from api.requests.ingest import MAX_DOCUMENTS
+from api.server.limits import MAX_LARGE_BODY_BYTES, MAX_WAITING
 from api.state import QUESTIONS
 from nornweave.ask.agents.exchange import MAX_CONTENT_CHARACTERS, MAX_ITEMS
 from nornweave.ask.feedback.book import MOST_WAITING, REMEMBERED_ANSWERS, REMEMBERED_DAYS

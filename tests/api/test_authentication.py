@@ -8,7 +8,7 @@ import pytest
 from api_support import Ask, is_problem
 from scripted_engine import ScriptedAgent
 
-from api.auth import check_listening, service_token
+from api.access.service_token import check_listening, service_token
 from nornweave.config import Settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import ConfigError

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scripted_engine import ScriptedAgent, ScriptedEngine, copied
 
-from api.limits import MAX_BODY_BYTES
+from api.server.limits import MAX_BODY_BYTES
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 

@@ -13,8 +13,8 @@ from openai_server import LITELLM_WARNINGS, Behaviour, ModelServer
 from scripted_engine import ScriptedEngine
 
 from api.app import create_app
-from api.chat_body import ChatBody
 from api.chat_documents import sources_list
+from api.requests.chat import ChatBody
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 

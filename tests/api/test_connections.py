@@ -16,17 +16,17 @@ import psutil
 import pytest
 from waiting import WITHIN_S, until
 
-from api.connections import MAX_HEADER_BYTES, MAX_HEADERS, RESERVED_CONNECTIONS, network_of
+from api.server.connections import MAX_HEADER_BYTES, MAX_HEADERS, RESERVED_CONNECTIONS, network_of
 
 # The server as it is, with an app that answers at once, slowly, or with much; with less patience than usual.
 SERVE = """
 import asyncio, sys
 import uvicorn
-import api.connections
-from api.listening import listen, url_of
-from api.process import Server
-api.connections.HEADERS_WITHIN_S = float(sys.argv[1])
-api.connections.READ_WITHIN_S = float(sys.argv[1])
+import api.server.connections
+from api.server.listening import listen, url_of
+from api.server.process import Server
+api.server.connections.HEADERS_WITHIN_S = float(sys.argv[1])
+api.server.connections.READ_WITHIN_S = float(sys.argv[1])
 
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":

@@ -14,8 +14,8 @@ from growth import assert_subquadratic
 from questions import answers_of, question_of
 from scripted_engine import ScriptedEngine
 
-from api.arrival import arrive
-from api.fuse_body import FuseBody
+from api.requests.arrival import arrive
+from api.requests.fuse import FuseBody
 from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import ConflictStrategy
 from nornweave.ask.search.records import CoverageGap

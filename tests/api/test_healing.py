@@ -23,7 +23,7 @@ from nornweave.index.wiring import store_of
 SERVE = """
 import sys
 from pathlib import Path
-from api.serving import serve
+from api.server.serving import serve
 from nornweave.connect.connectors import load_settings
 sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, environment={}))
 """

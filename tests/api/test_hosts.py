@@ -6,8 +6,8 @@ import pytest
 from api_support import Ask, is_problem
 from starlette.requests import Request
 
+from api.access.origins import answered_names, host_name
 from api.links import page_links
-from api.origins import answered_names, host_name
 
 GUARDED = {"names": answered_names("127.0.0.1")}
 

@@ -10,7 +10,7 @@ import pytest
 from api_support import Ask, conforms, is_problem
 from scripted_engine import ScriptedEngine
 
-from api.ingest_body import MAX_DOCUMENT_BYTES, IngestDocument
+from api.requests.ingest import MAX_DOCUMENT_BYTES, IngestDocument
 from nornweave.config import Settings
 from nornweave.core.text.decode import MAX_BYTES
 from nornweave.core.types import Domain

@@ -18,14 +18,14 @@ import psutil
 import pytest
 from starlette.types import Message, Scope
 
-from api.large_bodies import RECEIVED_AT_ONCE, SMALL_BODY_BYTES, WAITING_TO_BE_RECEIVED, BodyProcess, LargeBodies
-from api.limits import MAX_LARGE_BODY_BYTES, BodyLimit
+from api.server.large_bodies import RECEIVED_AT_ONCE, SMALL_BODY_BYTES, WAITING_TO_BE_RECEIVED, BodyProcess, LargeBodies
+from api.server.limits import MAX_LARGE_BODY_BYTES, BodyLimit
 from nornweave.config import Settings
 
 SERVE = """
 import sys
 from pathlib import Path
-from api.serving import serve
+from api.server.serving import serve
 from nornweave.connect.connectors import load_settings
 sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0))
 """
@@ -70,7 +70,7 @@ def fuse(url: str, body: bytes) -> httpx.Response:
 
 def body_process(server: psutil.Process) -> psutil.Process:
     deadline = time.monotonic() + WITHIN_S
-    while not (found := [one for one in server.children() if "api.body_process" in " ".join(one.cmdline())]):
+    while not (found := [one for one in server.children() if "api.server.body_process" in " ".join(one.cmdline())]):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return found[0]

@@ -13,7 +13,7 @@ from scripted_engine import ScriptedAgent, ScriptedEngine
 from waiting import HANGS_S, SOON_S, WITHIN_S, until_async
 
 from api.errors import ProblemError
-from api.limits import MAX_BODY_BYTES, MAX_LARGE_BODY_BYTES, Admission, body_limit
+from api.server.limits import MAX_BODY_BYTES, MAX_LARGE_BODY_BYTES, Admission, body_limit
 from nornweave.config import Settings
 from nornweave.core.sandbox.limits import cpu_count
 

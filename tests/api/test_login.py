@@ -12,7 +12,7 @@ import pytest
 from api_support import Ask, client_of, is_problem
 from scripted_engine import ScriptedEngine
 
-from api.sessions import COOKIE, LASTS_S, csrf_token, is_csrf_token, is_valid, new_session
+from api.access.sessions import COOKIE, LASTS_S, csrf_token, is_csrf_token, is_valid, new_session
 from nornweave.config import Settings
 
 TOKEN = "s3cret"

@@ -19,7 +19,7 @@ from processes import Started
 from scripted_engine import ScriptedEngine
 
 from api.app import create_app
-from api.limits import MAX_BODY_BYTES, Admission
+from api.server.limits import MAX_BODY_BYTES, Admission
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 
@@ -29,7 +29,7 @@ HEADERS = {"content-type": "application/json", "accept": "application/json, text
 SERVE = """
 import sys
 from pathlib import Path
-from api.serving import serve
+from api.server.serving import serve
 from nornweave.connect.connectors import load_settings
 if __name__ == "__main__":
     settings = load_settings(Path(sys.argv[1]))

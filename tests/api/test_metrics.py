@@ -20,13 +20,13 @@ from scripted_engine import ScriptedEngine
 from waiting import until
 
 from api.metrics import reason_kind
-from api.workers import HAS_WORKERS
+from api.server.workers import HAS_WORKERS
 from nornweave.config import Settings
 
 SERVE = """
 import sys
 from pathlib import Path
-from api.serving import serve
+from api.server.serving import serve
 from nornweave.connect.connectors import load_settings
 sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, workers=2))
 """
@@ -150,7 +150,7 @@ def test_several_processes_are_added_up_also_after_one_of_them_died(published: S
     with ThreadPoolExecutor(8) as clients:
         assert set(clients.map(ask, range(40))) == {200}
     assert answered() == 40
-    serving = [one for one in psutil.Process(server.pid).children() if "api.process" in one.cmdline()]
+    serving = [one for one in psutil.Process(server.pid).children() if "api.server.process" in one.cmdline()]
     serving[0].kill()
     psutil.wait_procs(serving[:1], timeout=60)
     until(lambda: len(psutil.Process(server.pid).children()) >= 2)

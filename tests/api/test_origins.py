@@ -7,8 +7,8 @@ from api_support import CLIENT, Ask, is_problem, routes_of
 from scripted_engine import ScriptedEngine
 from starlette.datastructures import Headers
 
+from api.access.origins import READING, TOOLS, foreign_page
 from api.app import create_app
-from api.origins import READING, TOOLS, foreign_page
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 

@@ -18,9 +18,9 @@ import pytest
 from processes import START_S, STOP_S
 
 from api.app import CLOSE_WITHIN_S
-from api.listening import default_port
-from api.process import DRAIN_WITHIN_S
-from api.serving import serve
+from api.server.listening import default_port
+from api.server.process import DRAIN_WITHIN_S
+from api.server.serving import serve
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
@@ -30,7 +30,7 @@ from nornweave.share.supervisor import STOP_WITHIN_S, PortInUseError
 SERVE = """
 import sys
 from pathlib import Path
-from api.serving import serve
+from api.server.serving import serve
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 agent = Domain(sys.argv[2]) if len(sys.argv) > 2 else None
@@ -39,7 +39,7 @@ sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, agent=agent))
 EARLY = """
 import signal
 import uvicorn
-from api.process import signals_end
+from api.server.process import signals_end
 for number in (signal.SIGINT, signal.SIGTERM):
     server = uvicorn.Server(uvicorn.Config(app=None))
     before = signal.getsignal(number)
@@ -60,9 +60,9 @@ def slow(settings, agent):
     engine.agent(Domain.CODE).seconds = seconds
     return engine
 api.app._engine = slow
-import api.process, api.serving
-api.process.DRAIN_WITHIN_S = int(sys.argv[3])
-sys.exit(api.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
+import api.server.process, api.server.serving
+api.server.process.DRAIN_WITHIN_S = int(sys.argv[3])
+sys.exit(api.server.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
 """
 LOADING = """
 import sys, time
@@ -75,8 +75,8 @@ class Loading(ScriptedEngine):
     def close(self):
         time.sleep(600)
 api.app._engine = lambda settings, agent: Loading(settings, [Domain.CODE])
-import api.serving
-sys.exit(api.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
+import api.server.serving
+sys.exit(api.server.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
 """
 LOGGING = """
 import logging, sys
@@ -92,8 +92,8 @@ class Logging(ScriptedAgent):
 class LoggingEngine(ScriptedEngine):
     agent_type = Logging
 api.app._engine = lambda settings, agent: LoggingEngine(settings, [Domain.CODE])
-import api.serving
-sys.exit(api.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
+import api.server.serving
+sys.exit(api.server.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
 """
 RECALL = {"query_text": "payment"}
 
@@ -283,10 +283,10 @@ def test_serving_needs_neither_torch_nor_dagster_nor_mcp(published: Settings) ->
 import asyncio, json, sys
 from pathlib import Path
 import httpx
-import api.process
+import api.server.process
 from nornweave.connect.connectors import load_settings
 async def main():
-    app = api.process.create_app(load_settings(Path(sys.argv[1]), {}), environment={})
+    app = api.server.process.create_app(load_settings(Path(sys.argv[1]), {}), environment={})
     async with app.router.lifespan_context(app):
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://nornweave") as client:
             assert (await client.post("/agents/code/recall", json={"query_text": "payment"})).status_code == 200

@@ -9,15 +9,15 @@ import pytest
 from api_support import Ask, conforms
 from pydantic import BaseModel
 
-from api.chat_body import ChatBody
 from api.chat_documents import CompletionDocument, ModelsDocument
 from api.deletion import ReceiptBody, ReceiptDocument
 from api.errors import Problem
-from api.fuse_body import FuseBody
-from api.ingest_body import IngestBody, IngestDocument
 from api.openapi import Worked, worked_examples
-from api.query_body import QueryBody, WhyBody
-from api.registration_body import HeartbeatBody, LeaseDocument, RegistrationBody, RemovedDocument
+from api.requests.chat import ChatBody
+from api.requests.fuse import FuseBody
+from api.requests.ingest import IngestBody, IngestDocument
+from api.requests.query import QueryBody, WhyBody
+from api.requests.registration import HeartbeatBody, LeaseDocument, RegistrationBody, RemovedDocument
 from api.routes.feedback import FeedbackBody
 from api.schemas import LivenessDocument, ReadinessDocument, RecallBody, RegistryDocument
 from lab.record_examples import shortened, with_ids

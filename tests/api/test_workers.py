@@ -17,8 +17,8 @@ import psutil
 import pytest
 from waiting import until
 
-from api.serving import serve
-from api.workers import HAS_WORKERS, WorkerPlace, supervise, usual_workers
+from api.server.serving import serve
+from api.server.workers import HAS_WORKERS, WorkerPlace, supervise, usual_workers
 from nornweave.ask.feedback.book import FeedbackBook
 from nornweave.ask.feedback.database import FeedbackFile
 from nornweave.config import Settings
@@ -27,7 +27,7 @@ from nornweave.share.supervisor import PortInUseError
 SERVE = """
 import sys
 from pathlib import Path
-from api.serving import serve
+from api.server.serving import serve
 from nornweave.connect.connectors import load_settings
 sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, workers=2))
 """
@@ -231,8 +231,8 @@ def test_the_process_that_supervises_loads_neither_the_app_nor_the_index(publish
     script = """
 import sys
 from pathlib import Path
-import api.serving
-from api.workers import usual_workers
+import api.server.serving
+from api.server.workers import usual_workers
 from nornweave.connect.connectors import load_settings
 usual_workers(load_settings(Path(sys.argv[1]), {}))
 print([name for name in ("api.app", "duckdb", "numpy", "openvino", "pyarrow", "uvicorn") if name in sys.modules])

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from prometheus_client.multiprocess import mark_process_dead
 
-from api.auth import check_listening, service_token
-from api.listening import default_port, listen, url_of
+from api.access.service_token import check_listening, service_token
 from api.membership import membership
-from api.workers import starting, supervise
+from api.server.listening import default_port, listen, url_of
+from api.server.workers import starting, supervise
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
@@ -70,7 +70,7 @@ def serve(
             (announce or _say)(url)
 
         if workers is None:
-            from api.process import serve_on  # the supervisor of other processes does not load the app
+            from api.server.process import serve_on  # the supervisor of other processes does not load the app
 
             if member:
                 stack.callback(member.drain)

@@ -15,7 +15,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from api.errors import ProblemError, field_problem
-from api.ingest_body import MAX_DOCUMENT_BYTES
+from api.requests.ingest import MAX_DOCUMENT_BYTES
 from nornweave.ask.views.texts import Deposit
 from nornweave.core.errors import QueryError
 from nornweave.core.text.checked_values import MAX_LINE_CHARACTERS, Moment, PlainJson

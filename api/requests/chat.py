@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from api.arrival import Arrival
+from api.requests.arrival import Arrival
 from nornweave.ask.search.question import Question
 from nornweave.core.errors import QueryError
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from api.arrival import Arrival
+from api.requests.arrival import Arrival
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.ask.search.records import Switch
 from nornweave.ask.why import SoughtPlace

@@ -1,4 +1,4 @@
-"""``python -m api.body_process CONFIG [AGENT]``: answers requests with large bodies, started by ``large_bodies.py``.
+"""``python -m api.server.body_process CONFIG [AGENT]`` answers requests with large bodies, for ``large_bodies.py``.
 
 On standard input it takes for each request a line of JSON and the bytes of the body; on standard output it gives the
 same for each answer. It ends with its input. Its memory is bounded: a body that needs more is refused, and nothing else

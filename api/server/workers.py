@@ -64,7 +64,8 @@ def _published_bytes(settings: Settings, domain: Domain) -> int:
 def starting(config: Path, host: str, listener: socket.socket, agent: Domain | None, metrics: Path) -> Start:
     """Return a function that starts a process serving on ``listener``, with its metrics in a shared folder."""
     shared = listener.fileno()
-    command = [sys.executable, "-m", "api.process", str(config), host, str(shared), *([agent.value] if agent else [])]
+    arguments = [str(config), host, str(shared), *([agent.value] if agent else [])]
+    command = [sys.executable, "-m", "api.server.process", *arguments]
     # glibc gives each thread an arena of its own, which keeps what it once used: 60 MB a process under eight clients.
     environment = {"MALLOC_ARENA_MAX": "2", **os.environ, METRICS_FOLDER: str(metrics)}
     return lambda: subprocess.Popen(

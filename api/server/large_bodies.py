@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.access.door import viewer_of
 from api.errors import ProblemError, problem_response, unavailable
-from api.limits import LARGE_BODIES, RETRY_BUSY_S, announced_bytes
+from api.server.limits import LARGE_BODIES, RETRY_BUSY_S, announced_bytes
 from api.tracing import HEADER, traceparent
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class BodyProcess:
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        self._command = (sys.executable, "-m", "api.body_process", *arguments)
+        self._command = (sys.executable, "-m", "api.server.body_process", *arguments)
         self._process: Process | None = None
         self._turn = anyio.Lock()
         self._idle: asyncio.TimerHandle | None = None

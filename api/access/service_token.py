@@ -15,8 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.access.behalf import on_behalf
 from api.access.door import VIEWER, Door
+from api.access.sessions import CSRF_HEADER, is_csrf_token
 from api.errors import ProblemError, problem_response
-from api.sessions import CSRF_HEADER, is_csrf_token
 from nornweave.config import Settings
 from nornweave.config.addresses import is_loopback
 from nornweave.core.access.tokens import read_tokens

@@ -10,8 +10,8 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from api.arrival import Arrival
-from api.query_body import (
+from api.requests.arrival import Arrival
+from api.requests.query import (
     MAX_TIMEOUT_MS,
     DiversityField,
     ScoreField,

@@ -1,7 +1,8 @@
 """One serving process: the app and its HTTP server on a listening socket, until SIGINT or SIGTERM.
 
-``python -m api.process CONFIG HOST DESCRIPTOR [AGENT]`` is one of several, started by ``workers.py``. It accepts from
-the socket that it inherits, writes to its standard output once it serves, and ends when its standard input ends.
+``python -m api.server.process CONFIG HOST DESCRIPTOR [AGENT]`` is one of several, started by ``workers.py``. It
+accepts from the socket that it inherits, writes to its standard output once it serves, and ends when its standard
+input ends.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from typing import cast
 import uvicorn
 from fastapi import FastAPI
 
+from api.access.origins import answered_names
+from api.access.service_token import service_token
 from api.app import create_app
-from api.auth import service_token
-from api.connections import KEEP_ALIVE_S, MAX_HEADER_BYTES, Connection, end_overdue
-from api.large_bodies import BodyProcess
-from api.listening import accept_evenly
-from api.origins import answered_names
+from api.server.connections import KEEP_ALIVE_S, MAX_HEADER_BYTES, Connection, end_overdue
+from api.server.large_bodies import BodyProcess
+from api.server.listening import accept_evenly
 from api.tracing import log_trace_ids
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings

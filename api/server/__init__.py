@@ -1,0 +1,1 @@
+"""One serving process and several: sockets, limits and large bodies around uvicorn."""
