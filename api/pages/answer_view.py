@@ -88,6 +88,7 @@ class QuotedSentence:
     number: int
     title: tuple[TextRun, ...]
     conflict: int | None
+    is_code: bool
     runs: tuple[TextRun, ...]
 
 
@@ -120,7 +121,12 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerView:
-    """An answer as the page shows it; ``tail`` are the results below a clear gap, which are folded."""
+    """An answer as the page shows it.
+
+    Attributes:
+        tail: results below a clear gap, which are folded and have no excerpts.
+        not_searched: why, and the domains and agents that were not.
+    """
 
     query_id: str
     extract: tuple[QuotedSentence, ...]
@@ -133,7 +139,7 @@ class AnswerView:
     headline: str
     summary: str
     nothing: str
-    not_searched: tuple[Searched, ...]
+    not_searched: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice], form: QuestionForm) -> AnswerView:
@@ -141,21 +147,23 @@ def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice], form:
     terms = query_terms_of(document["query"])
     places = {item["chunk_id"]: place_of(item["citation"], item["chunk_id"]) for item in document["items"]}
     merges = document.get("merged", [])
-    results = tuple(
-        _result(number, item, terms, places[item["chunk_id"]], merges)
-        for number, item in enumerate(document["items"], 1)
-    )
-    extract = _extract(document, results, terms)
+    quoted = {sentence["chunk_id"] for sentence in document["extract"]}
     # What the first sentences are taken from is not folded.
     shown = max(
-        before_gap([item["score"]["value"] for item in document["items"]]), *(quoted.number for quoted in extract), 0
+        before_gap([item["score"]["value"] for item in document["items"]]),
+        *(number for number, item in enumerate(document["items"], 1) if item["chunk_id"] in quoted),
+        0,
+    )
+    results = tuple(
+        _result(number, item, terms, places[item["chunk_id"]], merges, is_folded=number > shown)
+        for number, item in enumerate(document["items"], 1)
     )
     coverage = coverage_of(document, catalogue)
     missing = tuple(one for one in coverage if one.state in {"late", "unpublished", "failed"})
     asked = [one for one in coverage if one.state != "left out"]
     return AnswerView(
         query_id=document["query_id"],
-        extract=extract,
+        extract=_extract(document, results, terms),
         doubt=_doubt(document) if results else "",
         results=results[:shown],
         tail=results[shown:],
@@ -178,13 +186,16 @@ def _extract(document: FusionResult, results: Sequence[Result], terms: Collectio
             result.number,
             result.title,
             result.conflict,
-            highlighted(" ".join(sentence["text"].split()), terms)
-            if result.is_code
-            else sentence_runs(sentence["text"], terms),
+            result.is_code,
+            _stated(sentence["text"], terms, is_code=result.is_code),
         )
         for sentence in document["extract"]
         if (result := by_chunk.get(sentence["chunk_id"]))
     )
+
+
+def _stated(text: str, terms: Collection[str], *, is_code: bool) -> tuple[TextRun, ...]:
+    return highlighted(" ".join(text.split()), terms) if is_code else sentence_runs(text, terms)
 
 
 def _doubt(document: FusionResult) -> str:
@@ -211,17 +222,28 @@ def value_of(value: str | None, unit: str | None) -> str:
     return f"{value} {unit}" if unit else value
 
 
+def sentence(text: str) -> str:
+    """Begin a reason as a sentence does."""
+    return text[:1].upper() + text[1:]
+
+
 def certainty(confidence: float) -> str:
     """Say how sure a conflict is."""
     return "probably disagree" if confidence >= PROBABLE else "may disagree"
 
 
 def _result(
-    number: int, item: FusedItemDocument, terms: Collection[str], place: CitedPlace, merges: Sequence[MergeDocument]
+    number: int,
+    item: FusedItemDocument,
+    terms: Collection[str],
+    place: CitedPlace,
+    merges: Sequence[MergeDocument],
+    *,
+    is_folded: bool,
 ) -> Result:
     citation, conflict = item["citation"], item["conflict"]
     title = citation["title"] or citation["source_path"].rpartition("/")[2]
-    excerpt, messages = _shown_text(item, title, terms)
+    excerpt, messages = (Excerpt(), ()) if is_folded else _shown_text(item, title, terms)
     return Result(
         number=number,
         chunk_id=item["chunk_id"],
@@ -300,7 +322,7 @@ def _conflict(
         subject=" · ".join(part for part in (conflict["entity"], conflict["attribute"].replace("_", " ")) if part),
         sides=tuple(_side(side, places, terms) for side in conflict["claims"]),
         verdict=f"{_holder(conflict)} probably holds." if settled else "",
-        reason=conflict["reason"] if settled else conflict["reason"][:1].upper() + conflict["reason"][1:],
+        reason=conflict["reason"] if settled else sentence(conflict["reason"]),
         confidence=f"{certainty(conflict['confidence'])} · confidence {conflict['confidence']:.2f}",
     )
 
@@ -324,7 +346,7 @@ def _side(side: SideDocument, places: Mapping[str, CitedPlace], terms: Collectio
         holds=side["role"] in {"holds", "agrees"},
         place=place,
         value=value_of(side["value"], side["unit"]),
-        statement=highlighted(side["statement"] or "", terms),
+        statement=_stated(side["statement"] or "", terms, is_code=side["domain_id"] == "code"),
         day=day_of(side["updated_at"]),
         author=side["author"] or "",
         revision=side["revision"] or "",

@@ -63,12 +63,18 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class FilterField:
-    """A filter as the form shows it: chips of frequent values, a text field, two days or two numbers."""
+    """A filter as the form shows it: boxes of frequent values, a text field, two days or two numbers.
+
+    Attributes:
+        kind: ``boxes``, of which ``several`` may be chosen or one, ``text``, ``day``, ``days`` or ``numbers``.
+        values: of the boxes, each with how many passages have it and whether it is chosen.
+    """
 
     name: str
     label: str
     kind: str
-    chips: tuple[Chip, ...]
+    several: bool
+    values: tuple[tuple[str, int, bool], ...]
     value: str
     end: str
     example: str
@@ -165,27 +171,20 @@ def _choice(agent: SeenAgent) -> DomainChoice:
 
 def _field(domain: str, declared: FilterChoice, form: QuestionForm) -> FilterField:
     name = f"{domain}.{declared.key}"
-    several = declared.type in SEVERAL
     stated = form.values(name)
-    chips = [
-        Chip(value, count, (name, value) in form.filters, form.narrowed("", [(name, value)], several=several).address)
-        for value, count in declared.values
-    ]
-    known = {value for value, _ in declared.values}
-    if declared.values:
-        chips += [
-            Chip(value, 0, True, form.narrowed("", [(name, value)], several=several).address)
-            for value in stated
-            if value not in known
-        ]
-    kind = _KINDS.get(declared.type, "chips" if declared.values else "text")
+    known = dict(declared.values)
+    kind = _KINDS.get(declared.type, "boxes" if known else "text")
     start, end = RANGE_ENDS.get(declared.type, ("", ""))
     value = _first(form.values(f"{name}.{start}") if start else stated)
     return FilterField(
         name=name,
         label=_LABELS.get(declared.key, declared.key.replace("_", " ")),
         kind=kind,
-        chips=tuple(chips),
+        several=declared.type in SEVERAL,
+        values=tuple(
+            (value, known.get(value, 0), value in stated)
+            for value in (dict.fromkeys((*known, *stated)) if known else ())
+        ),
         value=value,
         end=_first(form.values(f"{name}.{end}")),
         example=_EXAMPLES.get(declared.key, ""),

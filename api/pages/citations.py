@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from api.pages.addresses import original, passage_address
 from api.pages.text_runs import TextRun, runs_of
 
+SECTION = " > "
+"""Between the headings of a section's path."""
 _FORGES = {"github": "GitHub", "gitlab": "GitLab", "gitea": "Gitea", "codeberg": "Codeberg", "bitbucket": "Bitbucket"}
 
 
@@ -45,8 +47,10 @@ class CitedPlace:
 
 def place_of(citation: Mapping[str, Any], chunk_id: str = "") -> CitedPlace:
     """Return the place that a citation names."""
-    section = citation.get("section") or ""
-    crumbs = [citation["source_id"], citation["source_path"], section]
+    sections = (citation.get("section") or "").split(SECTION)
+    if sections[-1] == citation["title"]:  # which stands below as the heading
+        sections.pop()
+    crumbs = [citation["source_id"], citation["source_path"], *sections]
     lines = citation.get("line_range")
     url, opens = _opened(citation.get("url"), lines)
     return CitedPlace(

@@ -55,15 +55,18 @@ def coverage_of(document: FusionResult, catalogue: Sequence[DomainChoice]) -> tu
     return tuple(_searched(domain, document["coverage"].get(domain), shown.get(domain, 0)) for domain in domains)
 
 
-def not_searched(document: FusionResult, missing: Sequence[Searched]) -> tuple[Searched, ...]:
-    """Return what gave no answer: domains, and agents elsewhere by name, also where others of their domain did."""
+def not_searched(document: FusionResult, missing: Sequence[Searched]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return why something gave no answer, with the domains; agents elsewhere also where others of their domain did."""
     silent = tuple(
         _without_answer(gap["domain_id"], _why_not(gap["reason"]), f"agent {gap['agent_id']}: {gap['reason']}")
         for gap in document["coverage_gaps"]
         if gap.get("elsewhere")
     )
     named = {gap.domain for gap in silent}
-    return (*(domain for domain in missing if domain.domain not in named), *silent)
+    reasons: dict[str, list[str]] = {}
+    for gap in (*(domain for domain in missing if domain.domain not in named), *silent):
+        reasons.setdefault(gap.summary, []).append(gap.domain)
+    return tuple((reason, tuple(domains)) for reason, domains in reasons.items())
 
 
 def _searched(domain: str, coverage: Mapping[str, Any] | None, shown: int) -> Searched:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from api.pages.addresses import conflict_address, passage_address
-from api.pages.answer_view import ConflictSideView, certainty, value_of
+from api.pages.answer_view import ConflictSideView, certainty, sentence, value_of
 from api.pages.citations import CitedPlace, day_of, detail_of
+from api.pages.markup import sentence_runs
 from api.pages.text_runs import TextRun, runs_of
 from nornweave.ask.views.ledger import LedgerEntryDocument, LedgerSideDocument
 
@@ -52,7 +53,7 @@ def _entry(document: LedgerEntryDocument) -> LedgerEntryView:
         sides=tuple(_side(side, document["suggested"]) for side in document["sides"]),
         also=tuple(_place(side) for side in document["also"]),
         suggested=document["suggested"] or "",
-        reason=document["reason"],
+        reason=sentence(document["reason"]),
     )
 
 
@@ -63,7 +64,7 @@ def _side(side: LedgerSideDocument, suggested: str | None) -> ConflictSideView:
         holds=holds,
         place=_place(side),
         value=value_of(side["value"], side["unit"]),
-        statement=runs_of(side["statement"]),
+        statement=runs_of(side["statement"]) if side["domain_id"] == "code" else sentence_runs(side["statement"], ()),
         day=day_of(side["updated_at"]),
         author=side["author"] or "",
         revision=side["revision"] or "",

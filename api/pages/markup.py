@@ -7,7 +7,7 @@ a document stays text, and only ``http`` and ``https`` addresses become links.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -37,6 +37,7 @@ _TAGS = {
     "th": "th", "td": "td", "hr": "rule",
 }  # fmt: skip
 _MARKED = re.compile(r"\A(?:[-*+>]|#{1,6}|\d{1,3}[.)]) +")
+_LANGUAGE = re.compile(r"[\w+#.-]+\s*")
 _STYLES = {"strong": "strong", "em": "em", "s": "del"}
 
 
@@ -105,12 +106,29 @@ def blocks_of(
         lines = markdown_of_rst(lines)
     elif format == "html":
         lines = [(first_line - 1 + number, line) for number, line in markdown_of_html(text)]
+    if breaks:
+        lines = list(_fences_apart(lines))
     reading = _Reading(numbers=[number for number, _ in lines], terms=terms, cited=cited, breaks=breaks)
     from markdown_it.tree import SyntaxTreeNode
 
     root = SyntaxTreeNode(_parser().parse("\n".join(line.expandtabs(4) for _, line in lines)))
     front = _fence(text[:head].rstrip("\n"), "yaml", first_line, reading) if head else None
     return (*([front] if front else []), *_blocks(root.children, reading, None))
+
+
+def _fences_apart(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Give fences lines of their own: in a chat code may begin and end beside them."""
+    is_open = False
+    for number, line in lines:
+        before, *pieces = line.split("```")
+        if before.strip() or not pieces:
+            yield number, before
+        for place, piece in enumerate(pieces, 1):
+            is_open = not is_open
+            is_language = is_open and place == len(pieces) and _LANGUAGE.fullmatch(piece)
+            yield number, f"```{piece if is_language else ''}"
+            if piece.strip() and not is_language:
+                yield number, piece
 
 
 def sentence_runs(text: str, terms: Collection[str]) -> tuple[TextRun, ...]:
@@ -135,7 +153,8 @@ def _blocks(nodes: Sequence[SyntaxTreeNode], reading: _Reading, within: tuple[in
         if tag is None:  # thead and tbody: what they hold stands in the table itself
             yield from _blocks(node.children, reading, within)
         elif tag == "pre":
-            start = reading.lines(node, within)[0] + (node.type == "fence")
+            at = (node.map[0] if node.map else 0) + (node.type == "fence")
+            start = reading.numbers[min(at, len(reading.numbers) - 1)]
             yield _fence(node.content.rstrip("\n"), (node.info.split() or [""])[0], start, reading)
         else:
             yield _block(node, tag, reading, within)

@@ -17,6 +17,8 @@ from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
 from nornweave.core.text.lines import lines_of
 
 CONTEXT_LINES = 16
+LINES_ABOVE = 6
+"""Of the context: what is cited stands near the top of a window."""
 MORE_LINES = 400
 MAX_LINE_CHARACTERS = 4_000
 _FLOWING = frozenset({"slack", "github", "transcript", "messages", "pdf", "stackexchange"})
@@ -146,7 +148,7 @@ def _shown(chunk: ChunkDocument, document: DocumentDocument | None, context: int
     return _Shown(
         text=text,
         lines=lines,
-        low=max(0, first - context),
+        low=max(0, first - (LINES_ABOVE if context == CONTEXT_LINES else context)),
         high=min(len(lines), last + context + 1),
         cited=range(first, last + 1),
         first_number=1 if document else (citation["line_range"] or [1])[0],

@@ -97,7 +97,9 @@ def headline_of(
         interval="{:.0%} to {:.0%}".format(*metrics[-1]["interval"]),
         queries=newest["measured"],
         day=day_of(newest["at"]),
-        trend=f"{change * 100:+.1f} points since {day_of(series[-2]['at'])}" if len(series) > 1 else "measured once",
+        trend="measured once"
+        if len(series) == 1
+        else f"{f'{change * 100:+.1f} points' if change else 'unchanged'} since {day_of(series[-2]['at'])}",
         direction=_direction(change),
         target="" if floor is None else f"{floor:.0%}",
         is_reached=floor is None or metrics[-1]["mean"] >= floor,

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastapi.responses import FileResponse, Response
+from markupsafe import Markup, escape
 
 from api.errors import ProblemError
+from api.pages.text_runs import HIT, UNSEEN, TextRun
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+_AWAY = 'rel="noreferrer noopener nofollow" target="_blank"'
 WEB = Path(__file__).parent.parent / "web"
 FILES = {
     "/web/page.css": ("page.css", "text/css"),
@@ -70,10 +76,30 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["runs"] = printed
     environment.globals["assets"] = {
         name.partition(".")[2]: f"{path}?v={_version(name)}" for path, (name, _) in FILES.items()
     }
     return environment
+
+
+def printed(runs: Iterable[TextRun]) -> Markup:
+    """Return runs of text as HTML; those of one style or one link stand in one element."""
+    parts: list[str] = []
+    for (style, href), group in groupby(runs, key=itemgetter(2, 3)):
+        text = "".join(map(_printed_run, group))
+        text = f"<{style}>{text}</{style}>" if style else text
+        parts.append(f'<a href="{escape(href)}" {_AWAY}>{text}</a>' if href else text)
+    return Markup("".join(parts))  # noqa: S704 - every run is escaped
+
+
+def _printed_run(run: TextRun) -> str:
+    text = str(escape(run.text))
+    if run.kind == HIT:
+        return f"<mark>{text}</mark>"
+    if run.kind == UNSEEN:
+        return f'<span class="odd" title="a character that nobody sees">{text}</span>'
+    return f'<span class="t-{run.kind}">{text}</span>' if run.kind else text
 
 
 def _version(name: str) -> str:

@@ -193,8 +193,6 @@ def _remedies(domain: str, document: StatusDocument) -> list[tuple[str, str]]:
         remedies.append((f"nornweave sync --domain {domain}", "publish a first generation"))
     if len(document["generations"]) > 1:
         remedies.append((f"nornweave rollback {domain}", "answer from the generation before this one"))
-    if not remedies:
-        remedies.append((f"nornweave sync --domain {domain}", "read what changed since"))
     return remedies
 
 

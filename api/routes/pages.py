@@ -80,9 +80,8 @@ async def ask(request: Request) -> Response:
     except (QueryError, GenerationNotKeptError) as error:
         if wants_json(request):
             raise
-        context = {"answer": None, "examples": (), "error": str(error)}
-        status = 422 if isinstance(error, QueryError) else 404
-        return html_response("ask.html", {**_ask_context(request, catalogue, form), **context}, status)
+        context = {**_ask_context(request, catalogue, form), **_start(serving, catalogue), "error": str(error)}
+        return html_response("ask.html", context, 422 if isinstance(error, QueryError) else 404)
 
 
 async def passage(request: Request) -> Response:
@@ -182,8 +181,17 @@ def _blank(request: Request, catalogue: Sequence[DomainChoice], form: QuestionFo
     if wants_json(request):
         return json_response({"domains": [asdict(choice) for choice in catalogue]})
     serving = serving_of(request)
-    examples = serving.judged.examples if serving.judged and serving.viewer.operates else ()
-    return html_response("ask.html", {**_ask_context(request, catalogue, form), "answer": None, "examples": examples})
+    return html_response("ask.html", {**_ask_context(request, catalogue, form), **_start(serving, catalogue)})
+
+
+def _start(serving: Serving, catalogue: Sequence[DomainChoice]) -> dict[str, Any]:
+    operates = serving.viewer.operates
+    return {
+        "answer": None,
+        "examples": serving.judged.examples if serving.judged and operates else (),
+        "is_published": any(choice.generation for choice in catalogue),
+        "may_add": operates and serving.sources_file is not None,
+    }
 
 
 async def _answered(

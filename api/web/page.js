@@ -46,6 +46,7 @@ async function openPassage(href, from) {
   if (cited) lines.scrollTop += cited.getBoundingClientRect().top - lines.getBoundingClientRect().top - lines.clientHeight / 4;
   for (const item of document.querySelectorAll(".is-open")) item.classList.remove("is-open");
   opener?.closest("li")?.classList.add("is-open");
+  opener?.scrollIntoView({ block: "nearest" }); // the ledger moves when it makes room
   $("h1", panel)?.focus({ preventScroll: true });
   history.replaceState(null, "", `#passage=${new URL(href, location.href).pathname.split("/").pop()}`);
 }

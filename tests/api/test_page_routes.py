@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
-from api_support import CLIENT, Ask, conforms, is_problem, publish
+from api_support import CLIENT, Ask, client_of, conforms, is_problem, publish
 from fastapi import FastAPI
-from scripted_engine import ScriptedAgent, ScriptedEngine, ledger_entry, write_ledger, write_status
+from scripted_engine import ScriptedAgent, ScriptedEngine, ledger_entry, unpublish, write_ledger, write_status
 
 from api.app import create_app
 from nornweave.ask.views.answer import FusionResult
@@ -240,7 +240,7 @@ def test_the_ledger_is_filtered_by_a_form_with_blank_fields(ask: Ask) -> None:
 
 def test_an_entry_of_the_ledger_has_a_permalink(ask: Ask) -> None:
     said = text_of(ask("GET", "/conflicts/Retry%20limit", headers=BROWSER))
-    assert "probably holds" in said and "since 2026-01-19" in said and "newer" in said
+    assert "probably holds" in said and "since 2026-01-19" in said and "newer" in said.lower()
     assert ask("GET", "/conflicts/Retry%20limit.json").json()["entry_id"] == "Retry limit"
     assert ask("GET", "/conflicts/none", headers=BROWSER).status_code == 404
 
@@ -255,6 +255,20 @@ def test_the_status_says_what_needs_somebody_and_what_to_type(ask: Ask, settings
                   "no such folder: /srv/wiki", "nornweave rollback code", "failed: the encoder cannot be loaded",
                   "3: ignored by .gitignore"):  # fmt: skip
         assert words in said, words
+
+
+def test_a_workspace_without_anything_says_how_to_begin(settings: Settings, ask: Ask) -> None:
+    assert "Nothing can be asked yet" not in text_of(ask("GET", "/", headers=BROWSER))
+    for domain in (Domain.CODE, Domain.DOCUMENTATION):
+        unpublish(settings, domain)
+
+    async def main() -> str:
+        async with client_of(settings, ScriptedEngine(settings)) as client:
+            return text_of(await client.get("/", headers=BROWSER)) + text_of(await client.get("/?q=x", headers=BROWSER))
+
+    said = asyncio.run(main())
+    assert "Nothing can be asked yet Add sources and sync them" in said
+    assert said.count("not searched : nothing is published yet") == 1, "one reason is said once"
 
 
 def test_quality_before_anything_was_measured(ask: Ask) -> None:

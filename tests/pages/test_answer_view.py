@@ -114,7 +114,7 @@ def test_every_served_domain_says_how_it_was_searched() -> None:
         "research": ("left out", "not asked"),
     }
     assert answer.coverage[0].retrievers == (("meaning", "ok", "found"), ("words", "timeout", "late"))
-    assert [one.domain for one in answer.not_searched] == ["documentation"]
+    assert answer.not_searched == (("timeout after 5000ms", ("documentation",)),)
     assert answer.summary == "1 of 2 domains searched · 12 ms"
 
 
@@ -201,7 +201,9 @@ def test_what_is_quoted_first_is_not_folded() -> None:
              for place, value in enumerate((0.9, 0.2, 0.19))]  # fmt: skip
     quoted = [{"text": "return error", "chunk_id": "c1", "char_range": [0, 9]}]
     assert len(shown(*items, coverage={"code": FOUND}).results) == 1
-    assert len(shown(*items, coverage={"code": FOUND}, extract=quoted).results) == 2
+    answer = shown(*items, coverage={"code": FOUND}, extract=quoted)
+    assert len(answer.results) == 2
+    assert answer.results[1].excerpt.lines and not answer.tail[0].excerpt.lines, "what is folded has no excerpt"
 
 
 def test_facets_count_what_is_shown_and_can_be_taken_back() -> None:

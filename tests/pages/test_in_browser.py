@@ -180,6 +180,7 @@ def test_without_scripts_questions_filters_passages_and_judgments_work(url: str,
     assert {text.split()[0] for text in page.locator(".result .domain").all_inner_texts()} == {"code"}
     page.click(".filters summary")
     page.click(".chip.small:has-text('typescript')")
+    page.get_by_role("button", name="Apply").click()
     assert "code.language=typescript" in page.url
     expect(page.locator(".result .place").first).to_contain_text("checkout.ts")
     asked = page.url

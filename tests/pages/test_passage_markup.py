@@ -168,3 +168,11 @@ def test_messages_name_who_spoke_and_when() -> None:
     assert (second.time, second.cited, second.number) == ("", False, 9)
     assert [each.time for each in messages_of(text, frozenset(), ids=["12", "14"])] == ["", ""]
     assert messages_of("it is: `x: y`\nz", frozenset())[0].speaker == "it is"
+
+
+def test_code_in_a_chat_begins_and_ends_beside_its_fence() -> None:
+    text = "bob: it says: ```File x.py\n  raise y```\n  really\nann: ```go\n  func main()\n  ```"
+    (said, code, after), (other,) = (message.blocks for message in messages_of(text, frozenset()))
+    assert ["".join(run.text for run in line.runs) for line in code.blocks] == ["File x.py", "raise y"]
+    assert [line.lines[0] for line in code.blocks] == [1, 2]
+    assert (said.runs[0].text, after.runs[0].text, other.blocks[0].lines[0]) == ("it says:", "really", 5)
