@@ -150,7 +150,7 @@ def _surround(app: FastAPI, names: Collection[str] | None) -> None:
     app.add_middleware(
         BearerAuth,
         door=service.door,
-        open_paths={"/health", *documentation.OPEN_PATHS, *login.OPEN_PATHS},
+        open_paths={"/health", "/ready", *documentation.OPEN_PATHS, *login.OPEN_PATHS},
         forms=login.FORMS,
         login=login.redirect_to_login,
     )

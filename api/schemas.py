@@ -103,7 +103,8 @@ class DomainReadiness(TypedDict):
     """Whether a domain answers, from what, and why not, or not as it should.
 
     ``generation`` answers; ``published`` is the one that should. ``age_s`` is how long ago the one that answers was
-    built, ``behind_s`` for how long the other has been published without answering (0 when they are the same).
+    built, ``behind_s`` for how long the other has been published without answering (0 when they are the same), or the
+    store of a replica has not said which that is.
     """
 
     ready: bool
@@ -118,10 +119,10 @@ class DomainReadiness(TypedDict):
 
 
 class ReadinessDocument(TypedDict):
-    """Whether every served domain answers from a published generation."""
+    """Whether every served domain answers from a published generation; ``domains`` are left out without a token."""
 
     ready: bool
-    domains: dict[str, DomainReadiness]
+    domains: NotRequired[dict[str, DomainReadiness]]
 
 
 def json_response(document: object, status: int = 200) -> Response:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from api.access.door import VIEWER
@@ -16,11 +17,17 @@ from api.schemas import DomainReadiness, LivenessDocument, ReadinessDocument, js
 from api.state import Served, service_of, serving_of
 from nornweave.ask.search.records import AgentState
 from nornweave.ask.seen.agents import SeenAgent
+from nornweave.core.access.viewer import ANYONE
 from nornweave.core.types import JsonValue
 
 EXPOSITION: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "One sample a line."}
 }
+
+MaxLag = Annotated[
+    float | None,
+    Query(ge=0, description="not ready while what answers may have been outdated for longer, in seconds"),
+]
 
 router = APIRouter(tags=["health"], responses=problem_responses(421, 500))
 
@@ -34,19 +41,24 @@ async def health(request: Request) -> Response:
     return json_response({"status": "ok", **await run_in_threadpool(serving_of(request).agents[0].health)})
 
 
-@router.get("/ready", response_model=ReadinessDocument, responses=problem_responses(401, 503))
-def ready(serving: Served) -> Response:
-    """Say whether every served domain has a published generation loaded; 503 with the reasons until then."""
-    domains = {agent.domain.value: _readiness(agent) for agent in serving.agents}
+@router.get(
+    "/ready", response_model=ReadinessDocument, openapi_extra=OPEN_OPERATION, responses=problem_responses(422, 503)
+)
+def ready(request: Request, max_lag_s: MaxLag = None) -> Response:
+    """Say whether every served domain has a published generation loaded; the reasons are for who may ask questions."""
+    agents = service_of(request).seen_by(request.scope.get(VIEWER, ANYONE)).agents
+    domains = {agent.domain.value: _readiness(agent, max_lag_s) for agent in agents}
     missing = [f"{domain}: {one['reason']}" for domain, one in domains.items() if not one["ready"]]
+    is_told = VIEWER in request.scope
+    details = {"domains": domains} if is_told else {}
     if domains and not missing:
-        return json_response({"ready": True, "domains": domains})
+        return json_response({"ready": True, **details})
     return problem_response(
         503,
-        "; ".join(missing) or "no domain is served",
+        ("; ".join(missing) or "no domain is served") if is_told else "the reasons are for who shows a token",
         kind="not-ready",
         headers={"Retry-After": str(RETRY_SOON_S)},
-        extensions={"ready": False, "domains": domains},
+        extensions={"ready": False, **details},
     )
 
 
@@ -58,21 +70,24 @@ async def metrics(request: Request, serving: Served) -> Response:
     return Response(exposition, media_type=CONTENT_TYPE)
 
 
-def _readiness(agent: SeenAgent) -> DomainReadiness:
+def _readiness(agent: SeenAgent, max_lag_s: float | None) -> DomainReadiness:
     health = agent.health()
     state, generation = agent.state, _text(health, "generation")
     answers = state in {AgentState.READY, AgentState.DEGRADED} and generation is not None
     age_s, behind_s, replica = health.get("age_s"), health.get("behind_s"), health.get("replica")
     unreached = replica.get("checked_s") if isinstance(replica, Mapping) else None
+    lag_s = math.inf if replica and unreached is None else behind_s
+    lags = max_lag_s is not None and isinstance(lag_s, float) and lag_s > max_lag_s
     readiness: DomainReadiness = {
-        "ready": answers,
+        "ready": answers and not lags,
         "state": state,
         "generation": generation,
         "published": _text(health, "published"),
         "indexed_at": _text(health, "indexed_at"),
         "age_s": age_s if isinstance(age_s, float) else None,
         "behind_s": behind_s if isinstance(behind_s, float) else 0.0,
-        "reason": _reason(state, health) or (None if answers else f"the agent is {state.value}"),
+        "reason": _reason(state, health)
+        or (f"behind for {lag_s:.0f} s" if lags else None if answers else f"the agent is {state.value}"),
     }
     if replica:
         readiness["store_unreached_s"] = unreached if isinstance(unreached, float) else None

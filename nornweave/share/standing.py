@@ -32,7 +32,7 @@ class Following:
         url: of the store.
         published: the generation that the store names, as far as it is known.
         published_at: when that was published, ISO 8601.
-        behind_s: for how long it has been known and is not here; 0 when it is here.
+        behind_s: for how long it has been known and is not here, or nobody has known which it is; 0 when it is here.
         checked_s: seconds since the store last answered and had all that it names; ``None``: never yet.
         problems: what is wrong, for people.
     """
@@ -79,7 +79,10 @@ class StandingBook:
             url=self._url,
             published=noted.published,
             published_at=noted.published_at,
-            behind_s=max(0.0, now - noted.behind_since) if noted.behind_since else 0.0,
+            behind_s=max(
+                now - noted.behind_since if noted.behind_since else 0.0,
+                checked_s if checked_s is not None and checked_s > SILENT_S else 0.0,
+            ),
             checked_s=checked_s,
             problems=tuple(_problems(standing, noted, checked_s)),
         )

@@ -40,9 +40,9 @@ HTML = "text/html,*/*;q=0.8"
 NOBODYS = "0" * 32
 # Who adds a route decides what it shows to whom, and adds it here; the tests below ask the routes of each kind.
 OPEN = {
-    "GET /health", "GET /login", "POST /login", "GET /docs", "GET /docs/{name}", "GET /web/{file}",
+    "GET /health", "GET /ready", "GET /login", "POST /login", "GET /docs", "GET /docs/{name}", "GET /web/{file}",
 }  # fmt: skip
-NOTHING_OF_OURS = {"POST /fuse", "GET /v1/models", "GET /openapi.json", "GET /ready", "POST /logout"}
+NOTHING_OF_OURS = {"POST /fuse", "GET /v1/models", "GET /openapi.json", "POST /logout"}
 MASKED = {
     "POST /query", "POST /v1/chat/completions", "POST /feedback", "GET /agents", "POST /agents/{domain}/recall",
     "GET /agents/{domain}/describe", "GET /agents/{domain}/health", "POST /recall", "GET /describe",

@@ -9,6 +9,7 @@ from api_support import Ask, is_problem
 from scripted_engine import ScriptedAgent
 
 from api.access.service_token import check_listening, service_token
+from nornweave.ask.search.records import AgentState
 from nornweave.config import Settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import ConfigError
@@ -57,7 +58,6 @@ def test_the_token_opens(ask: Ask, scheme: str) -> None:
         ("GET", "/evaluations"),
         ("GET", "/docs/nothing"),
         ("GET", "/agents"),
-        ("GET", "/ready"),
         ("GET", "/openapi.json"),
         ("GET", "/nowhere"),
         ("GET", "/health/"),
@@ -80,6 +80,15 @@ def test_health_is_open_but_says_no_more_than_that(ask: Ask, code: ScriptedAgent
     assert ask("GET", "/health", app=alone).json() == {"status": "ok"}
     told = ask("GET", "/health", app=alone, headers=bearing(TOKEN)).json()
     assert told.keys() == {"status", *code.health(OPERATOR)}
+
+
+def test_readiness_is_open_without_its_reasons(ask: Ask, code: ScriptedAgent) -> None:
+    assert ask("GET", "/ready", app=LOCKED).json() == {"ready": True}
+    assert "domains" in ask("GET", "/ready", app=LOCKED, headers=bearing(TOKEN)).json()
+    code.state = AgentState.OFFLINE
+    refused = is_problem(ask("GET", "/ready", app=LOCKED), 503)
+    assert (refused["ready"], refused["detail"]) == (False, "the reasons are for who shows a token")
+    assert "code" not in str(refused)
 
 
 def test_the_token_is_never_logged(ask: Ask, code: ScriptedAgent, caplog: pytest.LogCaptureFixture) -> None:

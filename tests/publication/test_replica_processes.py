@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -203,3 +204,27 @@ def test_a_second_replica_in_the_same_folder_is_refused(
         )  # fmt: skip
     assert second.returncode == 2
     assert "another replica uses it" in second.stderr
+
+
+@pytest.mark.parametrize("status", [500, 404])
+def test_a_replica_whose_store_is_cut_answers_and_says_how_far_behind_it_may_be(
+    publisher: Publisher, publish_to: To, tmp_path: Path, proxy: Proxy, config: Path, status: int
+) -> None:
+    """500: the store fails; 404: it was emptied, and nothing says so but what is missing."""
+    publisher.number()
+    with _serving(tmp_path / "one", publish_to["url"], config) as (_, address):
+        until(lambda: _generation(address) == "gen-000001")
+        assert httpx.get(f"{address}/ready", params={"max_lag_s": 20}, timeout=HANGS_S).status_code == 200
+        proxy.fault = lambda _: (status, [("Content-Length", "0")], b"")
+        until(lambda: httpx.get(f"{address}/ready", params={"max_lag_s": 20}, timeout=HANGS_S).status_code == 503)
+        ready = httpx.get(f"{address}/ready", timeout=HANGS_S)
+        said = ready.json()["domains"]["documentation"]
+        assert ready.status_code == 200, "without a limit, what can answer is ready"
+        assert said["behind_s"] > 30
+        assert "has not answered as it should" in said["reason"]
+        metrics = httpx.get(f"{address}/metrics", timeout=HANGS_S).text
+        behind = re.search(r'generation_behind_seconds\{domain="documentation"\} (\S+)', metrics)
+        assert behind and float(behind[1]) > 30
+        assert any("limits" in text for text in _asked(address))
+        proxy.fault = None
+        until(lambda: httpx.get(f"{address}/ready", params={"max_lag_s": 20}, timeout=HANGS_S).status_code == 200)
