@@ -1,8 +1,8 @@
 """The ask page's form: what stands behind the question mark ⇄ what is asked.
 
-``q`` the question, ``domain`` repeated, ``top_k``, ``as_of``, and filters by their names: ``code.language=python``,
-lists repeated, ranges as ``research.date_range.start`` and ``.end``, of numbers ``.min`` and ``.max``. Blank fields
-count as left out.
+``q`` the question, ``after`` those before it in a thread, repeated, ``domain`` repeated, ``top_k``, ``as_of``,
+``write`` for an answer by a model, and filters by their names: ``code.language=python``, lists repeated, ranges as
+``research.date_range.start`` and ``.end``, of numbers ``.min`` and ``.max``. Blank fields count as left out.
 """
 
 from __future__ import annotations
@@ -15,10 +15,14 @@ from pydantic import ValidationError
 
 from api.pages.addresses import ask_address
 from api.requests.query import QueryBody
+from api.requests.thread import in_thread
 from nornweave.ask.search.filters import RANGE_ENDS, plain_value
 from nornweave.core.errors import QueryError
+from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS
 
 TOP_K = 10
+MAX_AFTER = 5
+"""Questions of a thread that an address carries."""
 COUNTS = (5, 10, 20, 50)
 # Types of filters that may be given several times, each with another value.
 SEVERAL = frozenset({"list", "keyword"})
@@ -34,6 +38,8 @@ class QuestionForm:
 
     Attributes:
         text: the question; empty before one is asked.
+        after: what was asked before it, oldest first.
+        writes: whether a model writes an answer before the page is sent, for browsers without scripts.
         domains: that are asked; all when empty.
         filters: names and values behind the question mark, such as ``("code.language", "python")``, in order.
         top_k: items wanted.
@@ -41,6 +47,8 @@ class QuestionForm:
     """
 
     text: str = ""
+    after: tuple[str, ...] = ()
+    writes: bool = False
     domains: tuple[str, ...] = ()
     filters: tuple[Pair, ...] = ()
     top_k: int = TOP_K
@@ -50,10 +58,12 @@ class QuestionForm:
     @property
     def pairs(self) -> list[Pair]:
         """Return what stands behind the question mark."""
-        pairs = [("q", self.text)] if self.text else []
+        pairs = [("after", text) for text in self.after]
+        pairs += [("q", self.text)] if self.text else []
         pairs += [("domain", domain) for domain in self.domains]
         pairs += self.filters
         pairs += [("as_of", self.as_of)] if self.as_of else []
+        pairs += [("write", "on")] if self.writes else []
         return pairs if self.top_k == TOP_K else [*pairs, ("top_k", str(self.top_k))]
 
     @property
@@ -69,6 +79,25 @@ class QuestionForm:
         """Return the address of the same question with more passages; empty where there are no more."""
         more = next((count for count in COUNTS if count > self.top_k), 0)
         return f"{replace(self, top_k=more).address}#r{shown + 1}" if more and shown >= self.top_k else ""
+
+    @property
+    def asked(self) -> str:
+        """Return what is searched: the question, with those before it that it leans on."""
+        return in_thread(self.text, self.after)
+
+    @property
+    def thread(self) -> tuple[Pair, ...]:
+        """Return the questions before this one, each with the address of its answer."""
+        return tuple(
+            (text, replace(self, text=text, after=self.after[:place], writes=False).address)
+            for place, text in enumerate(self.after)
+        )
+
+    @property
+    def following(self) -> list[Pair]:
+        """Return the fields of a form that asks on, without its question."""
+        asked_on = replace(self, text="", after=(*self.after, self.text)[-MAX_AFTER:], top_k=TOP_K)
+        return asked_on.pairs
 
     def values(self, name: str) -> tuple[str, ...]:
         """Return the values of one filter."""
@@ -105,7 +134,7 @@ class QuestionForm:
         """
         try:
             return QueryBody(
-                query=self.text,
+                query=self.asked,
                 domains=list(self.domains) or None,
                 top_k=self.top_k,
                 filters=_nested(self.filters, self.declared),
@@ -133,12 +162,16 @@ def read_form(pairs: Iterable[Pair], declared: Declared) -> QuestionForm:
     Raises:
         QueryError: an unknown name, a second value where one is allowed, a number that is none.
     """
-    text, domains, filters, top_k, as_of = "", [], [], TOP_K, ""
+    text, after, writes, domains, filters, top_k, as_of = "", [], False, [], [], TOP_K, ""
     for name, value in pairs:
         if not value.strip():
             continue
         if name == "q":
             text = value.strip()
+        elif name == "after":
+            after.append(value.strip()[:MAX_QUERY_CHARACTERS])
+        elif name == "write":
+            writes = True
         elif name == "domain":
             domains.append(value)
         elif name == "top_k":
@@ -149,10 +182,13 @@ def read_form(pairs: Iterable[Pair], declared: Declared) -> QuestionForm:
             filters.append((name, value))
         else:
             raise QueryError(
-                name[:80], "no such field; there are q, domain, top_k, as_of, filters such as code.language"
+                name[:80],
+                "no such field; there are q, after, domain, top_k, as_of, write, filters such as code.language",
             )
     form = QuestionForm(
         text=text,
+        after=tuple(after[-MAX_AFTER:]),
+        writes=writes,
         domains=tuple(dict.fromkeys(domains)),
         filters=tuple(dict.fromkeys(filters)),
         top_k=top_k,

@@ -7,17 +7,15 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from api.requests.arrival import Arrival
+from api.requests.thread import in_thread
 from nornweave.ask.search.question import Question
 from nornweave.core.errors import QueryError
-from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms
 from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS, textual
 from nornweave.core.types import Domain
 
 MODEL = "nornweave"
 """The model that answers from all served domains; ``nornweave:code`` answers from one."""
 MAX_MESSAGES = 1000
-# "and in production?" means nothing without the message before.
-FEW_TERMS = 2
 
 QUESTION = {
     "type": "object",
@@ -121,18 +119,15 @@ class ChatBody(BaseModel):
         )
 
     def _asked(self) -> str:
-        """Return the last message of the user, after the one before if it says too little by itself."""
+        """Return the last message of the user, after those before that it leans on."""
         asked = [message.text for message in self.messages if message.role == "user" and message.text]
         if not asked:
             raise QueryError("messages", "no message by the user says anything; ask something")
-        question = asked[-1]
+        *before, question = asked
         if len(question) > MAX_QUERY_CHARACTERS:
             problem = f"the last message by the user has {len(question)} characters; {MAX_QUERY_CHARACTERS} are allowed"
             raise QueryError("messages", problem)
-        if len(asked) == 1 or len(set(query_terms(question)) - FUNCTION_TERMS) >= FEW_TERMS:
-            return question
-        before = asked[-2][: MAX_QUERY_CHARACTERS - len(question) - 1]
-        return f"{before}\n{question}"
+        return in_thread(question, before)
 
 
 def model_domains(served: tuple[Domain, ...]) -> dict[str, tuple[Domain, ...] | None]:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
+from api.access.origins import OWN_SITE
 from api.errors import ProblemError
 from api.negotiation import prefers_html
 from api.pages.addresses import ASK, ask_address
@@ -108,6 +109,11 @@ def _accept(scope: Scope) -> str:
 def wants_json(request: Request) -> bool:
     """Tell whether a request is for the data of a page: by its suffix, or by what it accepts."""
     return request.url.path.endswith(".json") or not prefers_html(_accept(request.scope), otherwise=True)
+
+
+def is_from_here(request: Request) -> bool:
+    """Tell whether a page of this server or a person asks, not a page of another site."""
+    return request.headers.get("sec-fetch-site", "none") in OWN_SITE
 
 
 def came_from(request: Request) -> tuple[str, str]:

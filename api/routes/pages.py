@@ -5,8 +5,8 @@ Plain routes, no operations: ``/openapi.json`` describes what programs rely on, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from api.access.origins import client_address
 from api.errors import ProblemError
+from api.event_streams import Writing, answer_streamed
 from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, ask_address, local, passage_address
 from api.pages.answer_view import answer_view
 from api.pages.catalogue import (
@@ -45,14 +47,16 @@ from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_bod
 from api.pages.rendering import html_response
 from api.pages.shell import shell_of
 from api.pages.text_runs import query_terms_of
+from api.pages.written_view import WrittenView, written_view
 from api.requests.arrival import Arrival, arrive
 from api.requests.ledger import LedgerQuery
 from api.routes.evaluations import ComparisonQuery
 from api.routes.feedback import FeedbackBody
 from api.routes.login import checked_form
-from api.routes.page_routes import HtmlRoute, both, came_from, shown, validated, wants_json
+from api.routes.page_routes import HtmlRoute, both, came_from, is_from_here, shown, validated, wants_json
 from api.schemas import json_response
 from api.state import Serving, serving_of
+from nornweave.ask.search.question import Question
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.answer import FusionResult
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
@@ -200,21 +204,44 @@ async def _answered(
     serving = serving_of(request)
     body = form.body()
     question = body.question(serving.askable, arrival)
+    may_write = serving.engine.answers.writes_answers
 
-    def answer(answers: SeenAnswers) -> Response:
-        document: FusionResult = answers.query(question)
-        answers.remember(question, document)
+    def shown(document: FusionResult, written: WrittenView | None = None) -> Response:
         if wants_json(request):
             return json_response(document)
         context = {
             **_ask_context(request, catalogue, form),
             "answer": answer_view(document, catalogue, form),
             "more": form.with_more(len(document["items"])),
-            "writing": writing_body(body) if answers.writes_answers and document["items"] else "",
+            "written": written,
+            "writing": writing_body(body) if may_write and document["items"] else "",
+            "write_address": replace(form, writes=True).address,
         }
         return html_response("ask.html", context)
 
+    def answer(answers: SeenAnswers) -> Response:
+        document: FusionResult = answers.query(question)
+        answers.remember(question, document)
+        return shown(document)
+
+    if form.writes and may_write and is_from_here(request):
+        return await _with_a_text(request, replace(question, synthesize=True), shown)
     return await serving.ask(question, answer)
+
+
+async def _with_a_text(request: Request, question: Question, shown: Callable[..., Response]) -> Response:
+    """Answer once a model has written its text: for browsers without scripts, to which nothing can be sent later."""
+    serving = serving_of(request)
+    give_back = serving.streams.take(client_address(request.scope))
+    try:
+        streamed = await serving.ask(question, lambda answers: answer_streamed(answers, question))
+        async with Writing(streamed.write) as writing:
+            async for _ in writing.pieces():
+                pass
+            written = written_view(writing.synthesis, streamed.document)
+    finally:
+        give_back()
+    return await serving.lookups.run(lambda: shown(streamed.document, written))
 
 
 def _found(

@@ -122,6 +122,8 @@ PARTS = [{"type": "text", "text": "which currency"}, {"type": "text", "text": "i
     [
         ([WEBHOOK], WEBHOOK),
         ([WEBHOOK, "and in staging?"], f"{WEBHOOK}\nand in staging?"),
+        ([WEBHOOK, "and in staging?", "why?"], f"{WEBHOOK}\nand in staging?\nwhy?"),
+        ([WEBHOOK, "how long does it wait between them?"], f"{WEBHOOK}\nhow long does it wait between them?"),
         ([WEBHOOK, "which currency does a refund use"], "which currency does a refund use"),
         ([PARTS], "which currency\nis a refund in"),
     ],

@@ -21,6 +21,7 @@ DECLARED = {
     },
 }
 PAIRS = [
+    ("after", "payments"),
     ("q", "what about errors & <b>?"),
     ("domain", "code"),
     ("domain", "research"),
@@ -73,6 +74,19 @@ def test_declared_filters_are_asked_by_their_types() -> None:
             "reviewed": {"start": "2026-01-01"},
         }
     }
+
+
+def test_a_question_that_leans_on_others_is_asked_with_them() -> None:
+    first = form(("q", "what is the webhook timeout"), ("domain", "code"), ("top_k", "20"))
+    assert first.following == [("after", "what is the webhook timeout"), ("domain", "code")]
+    second = form(*first.following, ("q", "and in staging?"))
+    third = form(*second.following, ("q", "how long does it wait?"))
+    assert third.body().query == "what is the webhook timeout\nand in staging?\nhow long does it wait?"
+    assert [text for text, _ in third.thread] == list(third.after)
+    assert read_form(parse_qsl(urlsplit(third.thread[1][1]).query), DECLARED) == second
+    assert form(*third.following, ("q", "which currency does a refund use")).body().query.startswith("which")
+    long = form(*(("after", f"{place} {'x' * 4000}") for place in range(9)), ("q", "why?"))
+    assert len(long.after) == 5 and len(long.body().query) <= 4096
 
 
 def test_blank_fields_are_left_out() -> None:

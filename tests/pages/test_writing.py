@@ -55,6 +55,31 @@ def test_citations_of_a_written_answer_open_the_passages(url: str, model: ModelS
     expect(page.locator("#panel .passage")).to_have_attribute("data-chunk", item["chunk_id"])
 
 
+def test_without_a_script_the_page_comes_with_the_text_and_the_thread_goes_on(
+    url: str, model: ModelServer, open_page: Opened
+) -> None:
+    item = httpx.get(f"{url}/.json{ASKED[1:]}").json()["items"][0]
+    cited = f"[{item['citation']['domain_id']}:{item['chunk_id']}]"
+    model.behaviours["first"] = Behaviour(text=f"Ten seconds {cited}, says <b>the code</b>.")
+    page = open_page(url + ASKED, java_script_enabled=False)
+    page.get_by_role("link", name="Write an answer").click()
+    expect(page.locator(".written .text")).to_have_text("Ten seconds [1], says <b>the code</b>.")
+    page.locator(".on").get_by_role("textbox").fill("why?")
+    page.get_by_role("button", name="Follow up").click()
+    expect(page.get_by_label("Asked before")).to_contain_text("what is the webhook timeout")
+    expect(page.locator(".written .text")).to_be_visible()
+    assert "what is the webhook timeout why?" in model.requests[-1]["messages"][-1]["content"]
+
+    asked = len(model.requests)
+    for site in ("cross-site", "same-site"):
+        answer = httpx.get(url + ASKED + "&write=on", headers={"accept": "text/html", "sec-fetch-site": site})
+        assert answer.status_code == 200 and 'class="text"' in answer.text
+    assert len(model.requests) == asked, "a page of another site costs nothing"
+    model.behaviours["first"] = Behaviour(kind="fails")
+    page.reload()
+    expect(page.locator(".written")).to_contain_text("No answer was written. openai/first")
+
+
 @pytest.mark.parametrize(
     ("behaviour", "words"),
     [
