@@ -40,11 +40,17 @@ STOP_WITHIN_S = 5.0
 STATEMENT_TIMEOUT_MS, POOL_RECYCLE_S, POOL_MAX_OVERFLOW = 15_000, 3600, 20
 
 
-def run_webserver(workspace: Path, port: int, token: str | None) -> int:
+def run_webserver(workspace: Path, port: int, token: str | None, is_over: threading.Event) -> int:
     """Serve the UI on this machine, with its daemon, until SIGINT or SIGTERM; ``DAGSTER_HOME`` names the instance.
 
+    Args:
+        workspace: its file.
+        port: of the UI.
+        token: that the UI asks for.
+        is_over: set when another Dagster has taken over.
+
     Returns:
-        The exit code: 0 after a signal, 1 when the daemon or the server ended by itself.
+        The exit code: 0 after a signal, 1 when the daemon or the server ended by itself, or it is over.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     configure_loggers(log_level=LOG_LEVEL)
@@ -55,7 +61,7 @@ def run_webserver(workspace: Path, port: int, token: str | None) -> int:
             with WorkspaceProcessContext(instance, target, version=__version__) as context:
                 app = create_app_from_workspace_process_context(context, live_data_poll_rate=POLL_MS)
                 server = uvicorn.Server(_config(Guard(app, token), port))
-                with _daemon(servers, server):
+                with _daemon(servers, server, is_over):
                     server.run()
     except KeyboardInterrupt:
         return 0
@@ -87,8 +93,8 @@ def _code_servers(instance: dg.DagsterInstance, workspace: Path) -> Iterator[Pat
 
 
 @contextmanager
-def _daemon(workspace: Path, server: uvicorn.Server) -> Iterator[None]:
-    """Run Dagster's daemon beside the server; the server ends when the daemon does."""
+def _daemon(workspace: Path, server: uvicorn.Server, is_over: threading.Event) -> Iterator[None]:
+    """Run Dagster's daemon beside the server; each ends when the other does, and both when it is over."""
     command = [sys.executable, "-m", "dagster._daemon", "run", "-w", str(workspace), "--log-level", LOG_LEVEL.lower()]
     daemon = subprocess.Popen(command, env=os.environ)
 
@@ -96,7 +102,12 @@ def _daemon(workspace: Path, server: uvicorn.Server) -> Iterator[None]:
         daemon.wait()
         server.should_exit = True
 
-    threading.Thread(target=watch, name="daemon", daemon=True).start()
+    def stop() -> None:
+        is_over.wait()
+        daemon.kill()  # at once: it would do what the other does
+
+    for work in (watch, stop):
+        threading.Thread(target=work, name="daemon", daemon=True).start()
     try:
         yield
     finally:

@@ -84,6 +84,8 @@ class Lease:
         self._fence = 0
         self._ended = threading.Event()
         self._renewer: threading.Thread | None = None
+        self.lost = threading.Event()
+        """Set by the thread that renews, once another has taken the lease."""
 
     def take(self, wait_s: float) -> Mapping[str, Any]:
         """Take the lease; return the state that the last holder committed, empty at first.
@@ -169,6 +171,7 @@ class Lease:
                 self.confirm()
             except LeaseLostError as error:
                 log.error("%s", error)
+                self.lost.set()
                 return
             except StoreError as error:
                 log.warning("the lease of %s was not renewed: %s", self._name, error)

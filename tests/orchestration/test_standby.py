@@ -1,0 +1,108 @@
+"""Two Dagsters over one database, as processes: one works, the other takes over when that is killed or cut off."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+from postgres_server import PostgresServer, postgres_server
+from waiting import HANGS_S, until
+from workspace_support import HASHED
+
+from nornweave.index.leases.lease import DATABASE_VARIABLE
+from orchestration.standby import LEASE_S
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def database() -> Iterator[PostgresServer]:
+    with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as server:
+        yield server
+
+
+class Dagster:
+    """``python -m orchestration`` in a process group of its own."""
+
+    def __init__(self, folder: Path, database: str) -> None:
+        (folder / "docs").mkdir(parents=True)
+        (folder / "docs/a.md").write_text("# A\n\nThe guide.\n")
+        sources = [{"id": "handbook", "domain": "documentation", "type": "files", "path": "docs"}]
+        config = {"data_dir": "var", "sources": sources, "domains": {"documentation": HASHED}}
+        (folder / "nornweave.yaml").write_text(yaml.safe_dump(config))
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.port = probe.getsockname()[1]
+        self.log = folder / "log"
+        with self.log.open("w") as stream:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "orchestration", "--port", str(self.port)],
+                env={**os.environ, "NORNWEAVE_CONFIG": str(folder / "nornweave.yaml"), DATABASE_VARIABLE: database},
+                stdout=stream, stderr=stream, process_group=0,
+            )  # fmt: skip
+
+    def works(self) -> bool:
+        try:
+            return httpx.get(f"http://127.0.0.1:{self.port}/server_info", timeout=60).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def waits(self) -> bool:
+        return "standby: another Dagster works" in self.log.read_text()
+
+    def signal(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+
+@contextmanager
+def dagster(folder: Path, database: str) -> Iterator[Dagster]:
+    started = Dagster(folder, database)
+    try:
+        yield started
+    finally:
+        started.signal(signal.SIGKILL)
+        started.process.wait()
+
+
+def test_the_second_waits_and_takes_over_when_the_first_is_killed_or_paused(
+    tmp_path: Path, database: PostgresServer
+) -> None:
+    with dagster(tmp_path / "one", database.url) as one, dagster(tmp_path / "two", database.url) as two:
+        until(lambda: (one.works() and two.waits()) or (two.works() and one.waits()), within_s=HANGS_S, pace_s=0.5)
+        first, second = (one, two) if one.works() else (two, one)
+        assert not second.works()
+        first.signal(signal.SIGKILL)
+        killed = time.monotonic()
+        until(second.works, lambda: second.log.read_text(), within_s=HANGS_S, pace_s=0.1)
+        took_s = time.monotonic() - killed
+        print(f"taken over {took_s:.1f} s after the kill")  # noqa: T201 - the figure of docs/figures.md
+        assert took_s > LEASE_S / 2, "while the lease ran, nobody worked"
+        with dagster(tmp_path / "three", database.url) as third:
+            until(third.waits, within_s=HANGS_S, pace_s=0.5)
+            second.signal(signal.SIGSTOP)
+            until(third.works, lambda: third.log.read_text(), within_s=HANGS_S, pace_s=0.5)
+            second.signal(signal.SIGCONT)
+            assert second.process.wait(HANGS_S) == 1, "who comes back ends: another one works"
+            assert re.search("another machine has taken over", second.log.read_text())
+            assert third.works()
+
+
+def test_who_stops_hands_over_at_once(tmp_path: Path, database: PostgresServer) -> None:
+    with dagster(tmp_path / "one", database.url) as one:
+        until(one.works, lambda: one.log.read_text(), within_s=HANGS_S, pace_s=0.5)
+        with dagster(tmp_path / "two", database.url) as two:
+            until(two.waits, within_s=HANGS_S, pace_s=0.5)
+            one.signal(signal.SIGINT)
+            assert one.process.wait(HANGS_S) == 0
+            until(two.works, lambda: two.log.read_text(), within_s=HANGS_S, pace_s=0.5)
