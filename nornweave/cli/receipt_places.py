@@ -13,7 +13,8 @@ from nornweave.ask.feedback.book import database_of
 from nornweave.config import Settings
 from nornweave.connect.connectors import open_source
 from nornweave.connect.inbox.source import InboxSource
-from nornweave.connect.mirror.mirrored import copies_in, forget, mirror_file
+from nornweave.connect.mirror.mirror import Mirror
+from nornweave.connect.mirror.mirrored import mirror_file
 from nornweave.connect.protocol import Copying, Source
 from nornweave.core.deletion import Deleted, Place, Search, passages_of
 from nornweave.core.errors import StoreError
@@ -127,11 +128,11 @@ def _copies(settings: Settings, deleted: Deleted) -> Iterator[Place]:
     """Yield what the source of the document keeps of it; of one that is configured no more, its mirror."""
     source = _source(settings, deleted)
     if source is None:
-        file = mirror_file(settings.data_dir, deleted.source_id)
+        mirror = Mirror(mirror_file(settings.data_dir, deleted.source_id))
         yield Place(
             name=f"mirror of a former source: {deleted.source_id}",
-            search=lambda each: Search(copies_in(file, each.path), file.name),
-            purge=lambda each: forget(file, each.path),
+            search=lambda each: Search(mirror.copies_of(each.path), f"{deleted.source_id}.sqlite"),
+            purge=lambda each: mirror.forget(each.path),
         )
     elif isinstance(source, Copying):
         kept: Copying = source

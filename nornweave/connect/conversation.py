@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
-from nornweave.core.errors import DocumentError
+from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.dates import utc
 from nornweave.core.text.decode import check_size
 from nornweave.core.text.message_lines import INDENT, indented_body, line_of
@@ -118,6 +118,33 @@ def conversation(
         url=url,
         metadata=freeze({**entry.metadata, **metadata, **_channel(messages), "participants": people}),
         messages=messages,
+    )
+
+
+def conversation_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
+    """Build the document of what ``to_canonical`` wrote.
+
+    Its header has ``format`` and ``metadata``, and what is known of ``title``, ``url`` and ``updated_at``.
+
+    Raises:
+        DocumentSkipped: nobody says anything in it.
+        DocumentError: too large, or not what was written.
+    """
+    check_size(len(raw))
+    header, messages = from_canonical(raw, entry.path)
+    if not messages:
+        raise DocumentSkipped(f"{entry.path}: nobody says anything in it")
+    stated = as_is(header.get("metadata"), dict) or {}
+    return conversation(
+        source_id,
+        entry,
+        raw,
+        messages,
+        format=str(header.get("format")),
+        title=header.get("title"),
+        metadata={key: tuple(each) if isinstance(each, list) else each for key, each in stated.items()},
+        url=header.get("url"),
+        updated_at=parse_time(header.get("updated_at")),
     )
 
 

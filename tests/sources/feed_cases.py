@@ -24,11 +24,9 @@ from lab.apis.site import SiteServer
 from lab.apis.slack import SlackServer
 from lab.apis.stackexchange import StackExchangeServer
 from nornweave.connect.confluence.document import confluence_document
+from nornweave.connect.conversation import conversation_document
 from nornweave.connect.feed.feed import feed_document
-from nornweave.connect.github.export import github_document
-from nornweave.connect.jira.document import jira_document
 from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.slack.export import slack_document
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.types import Document, Domain, digest
 from nornweave.read.web_document import web_document
@@ -116,7 +114,7 @@ def opened(
 
 
 def github_source(server: GithubServer, folder: Path, **keys: Any) -> FeedSource:
-    return opened("github", server.url, folder, github_document, bodies, **keys)
+    return opened("github", server.url, folder, conversation_document, bodies, **keys)
 
 
 def github_said(server: GithubServer) -> dict[str, list[str]]:
@@ -171,7 +169,7 @@ def change_github(server: GithubServer, choose: random.Random, kinds: Sequence[i
 
 def slack_source(server: SlackServer, folder: Path, **keys: Any) -> FeedSource:
     say = lambda document: [(each.id, each.speaker, each.body) for each in document.messages]  # noqa: E731
-    return opened("slack", server.url, folder, slack_document, say, of=TolerantSource, **keys)
+    return opened("slack", server.url, folder, conversation_document, say, of=TolerantSource, **keys)
 
 
 def slack_said(server: SlackServer) -> dict[str, list[tuple[str, str, str]]]:
@@ -333,7 +331,7 @@ def change_confluence(server: ConfluenceServer, choose: random.Random) -> None:
 
 
 def jira_source(server: JiraServer, folder: Path, **keys: Any) -> FeedSource:
-    return opened("jira", server.url, folder, jira_document, bodies, **keys)
+    return opened("jira", server.url, folder, conversation_document, bodies, **keys)
 
 
 def jira_said(server: JiraServer, *projects: str) -> dict[str, list[str]]:
@@ -538,8 +536,8 @@ CASES: Mapping[str, FeedCase] = {
                 Reply({"ok": False, "error": "ratelimited"}, 429, {"retry-after": "0"}),
                 Reply({"ok": False, "error": "ratelimited"}, 200, {"retry-after": "0"}),
                 Reply({"ok": False, "error": "internal_error"}),
-                HANG_UP,
             ),
+            (HANG_UP, Reply({"ok": False, "error": "internal_error"})),
         ),
         wrong=({"api_url": "ftp://x"}, {"api_url": "http://slack.example.com"}, {"token": "a b"}),
         large=lambda: (slack.large(300), 300),

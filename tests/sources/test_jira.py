@@ -171,14 +171,14 @@ def test_a_refused_token_that_jira_takes_for_nobody_deletes_nothing(jira: JiraSe
 def test_a_search_that_answers_nonsense_is_unavailable(
     jira: JiraServer, tmp_path: Path, page: dict[str, Any], said: str
 ) -> None:
-    jira.before = lambda request: jira.faults.extend([Reply(page)] if request.path.endswith("jql") else [])
+    jira.before = lambda request: jira.faults.extend([Reply(page)] * request.path.endswith(("jql", "bulkfetch")))
     with pytest.raises(SourceUnavailableError, match=re.escape(said)):
         jira_source(jira, tmp_path).source.list()
 
 
 def test_a_search_that_repeats_its_page_ends(jira: JiraServer, tmp_path: Path) -> None:
     tokens = iter(range(100))
-    issue = {"id": "1", "key": "PAY-1", "fields": {"summary": "T"}}
+    issue = {"id": str(jira.open("PAY", "T")), "key": "PAY-1", "fields": {"updated": "2026"}}
 
     def repeat(request: Any) -> None:
         if request.path.endswith("jql"):

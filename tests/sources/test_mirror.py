@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from nornweave.connect.feed.connector import FeedSettings
-from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known, Pass, PositionLostError, RecordPage
+from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord, Pass, PositionLostError, RecordPage
+from nornweave.connect.mirror.known import Body, Known
 from nornweave.connect.mirror.mirror import Mirror
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError

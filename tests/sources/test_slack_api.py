@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from lab.apis.server import Reply, serving
 from lab.apis.slack import SlackServer, small
+from nornweave.connect.conversation import conversation_document
 from nornweave.connect.slack.channel import TURNS
 from nornweave.connect.slack.connector import SlackSettings
-from nornweave.connect.slack.export import SlackSource, slack_document
+from nornweave.connect.slack.export import SlackSource
 from nornweave.core.errors import DocumentError, SourceUnavailableError
 from nornweave.core.types import Domain, SourceId
 
@@ -67,7 +68,7 @@ def test_export_and_api_give_the_same_text(slack: SlackServer, tmp_path: Path) -
     exported = SlackSource(SlackSettings(id="chat", domain=Domain.CONVERSATIONS, path=export))
     (entry,) = exported.list().entries
     (found,) = slack_source(slack, tmp_path).documents().values()
-    assert found.text == slack_document(SourceId("chat"), entry, exported.fetch(entry)).text
+    assert found.text == conversation_document(SourceId("chat"), entry, exported.fetch(entry)).text
     assert len(found.messages) == 5
 
 
@@ -368,7 +369,7 @@ def test_whatever_comes_back_only_named_errors_come_out(data: Any, tmp_path_fact
         source = slack_source(slack, tmp_path_factory.mktemp("mirror"))
         try:
             for entry in source.source.list().entries:
-                slack_document(SourceId("chat"), entry, source.source.fetch(entry))
+                conversation_document(SourceId("chat"), entry, source.source.fetch(entry))
         except (SourceUnavailableError, DocumentError):
             pass
 

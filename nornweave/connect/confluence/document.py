@@ -3,81 +3,71 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from nornweave.connect.confluence.storage import html_of_storage, mentioned_accounts
 from nornweave.connect.conversation import as_is, clean_name, load_stored, parse_time
-from nornweave.connect.mirror.feed import Body, FeedRecord, Known
+from nornweave.connect.mirror.atlassian import id_of
+from nornweave.connect.mirror.feed import FeedRecord
+from nornweave.connect.mirror.known import Body, Known
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId, freeze
 from nornweave.read.file import assemble
 from nornweave.read.parsed import Parsed
 
 _MAX_DEPTH = 50
-_ID = re.compile(r"[0-9]{1,20}")
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """A page or a blog post of a list."""
+def page_of(content: Mapping[str, Any], space: Body, base: str, kind: str) -> FeedRecord:
+    """Return what a list says about a page or a blog post.
 
-    id: str
-    meta: FeedRecord
-    storage: str | None
+    Args:
+        space: that it is in.
+        base: what its links are relative to.
+        kind: of the list.
+    """
+    identity, parent = id_of(content["id"]), content.get("parentId")
+    version = as_is(content.get("version"), dict) or {}
+    place = as_is((as_is(content.get("_links"), dict) or {}).get("webui"), str)
+    path = f"{space['key']}/{identity}"
+    if not isinstance(version["number"], int):
+        raise TypeError(f"{str(version['number'])[:40]!r} is not a version")
+    body: dict[str, JsonValue] = {
+        "title": as_is(content.get("title"), str) or "",
+        "kind": kind,
+        "parent": id_of(parent) if parent else None,
+        "path": path,
+        "space_id": id_of(content["spaceId"]),
+        "author": as_is(content.get("authorId"), str),
+        "editor": as_is(version.get("authorId"), str),
+        "created": as_is(content.get("createdAt"), str),
+        "updated": as_is(version.get("createdAt"), str),
+        "version": version["number"],
+        "url": f"{base}{place}" if place else f"{base}/pages/viewpage.action?pageId={identity}",
+    }
+    return FeedRecord(key=f"meta/{identity}/", document=path, body=body)
 
-    @classmethod
-    def of(cls, content: Mapping[str, Any], spaces: Mapping[str, Body], base: str, stage: str) -> Content:
-        """Read what a list says about it."""
-        identity = id_of(content["id"])
-        version = as_is(content.get("version"), dict) or {}
-        links = as_is(content.get("_links"), dict) or {}
-        storage = as_is((as_is(content.get("body"), dict) or {}).get("storage"), dict)
-        path = f"{spaces[id_of(content['spaceId'])]['key']}/{identity}"
-        parent = content.get("parentId")
-        place = as_is(links.get("webui"), str)
-        body: dict[str, JsonValue] = {
-            "title": as_is(content.get("title"), str) or "",
-            "kind": stage,
-            "parent": id_of(parent) if parent else None,
-            "path": path,
-            "space_id": id_of(content["spaceId"]),
-            "author": as_is(content.get("authorId"), str),
-            "editor": as_is(version.get("authorId"), str),
-            "created": as_is(content.get("createdAt"), str),
-            "updated": as_is(version.get("createdAt"), str),
-            "version": _number(version["number"]),
-            "url": f"{base}{place}" if place else f"{base}/pages/viewpage.action?pageId={identity}",
-        }
-        value = as_is(storage.get("value"), str) if storage else None
-        return cls(identity, FeedRecord(key=f"meta/{identity}/", document=path, body=body), value)
 
-    def body(self) -> FeedRecord:
-        """Return its body.
+def body_of(content: Mapping[str, Any], page: FeedRecord) -> FeedRecord:
+    """Return the text of a page.
 
-        Raises:
-            ValueError: the API sent none.
-        """
-        if self.storage is None:
-            raise ValueError(f"no body of {self.id}")
-        return FeedRecord(key=f"body/{self.id}/", document=self.meta.document, body={"value": self.storage})
+    Raises:
+        ValueError: the API sent none.
+    """
+    storage = as_is((as_is(content.get("body"), dict) or {}).get("storage"), dict) or {}
+    value = as_is(storage.get("value"), str)
+    if value is None:
+        raise ValueError(f"no body of {page.document}")
+    return FeedRecord(key=page.key.replace("meta", "body"), document=page.document, body={"value": value})
 
-    def accounts(self) -> Iterator[str]:
-        """Yield the accounts of those who wrote it or are mentioned in it."""
-        yield from (str(self.meta.body[key]) for key in ("author", "editor") if self.meta.body[key])
-        yield from mentioned_accounts(self.storage or "")
 
-    def is_as(self, known: Known) -> bool:
-        """Tell whether its body is stored as it is now."""
-        before = known.body(self.meta.key)
-        return before is not None and all(before.get(key) == self.meta.body[key] for key in ("version", "path"))
-
-    def is_at_its_place(self, known: Known) -> bool:
-        """Tell whether it is stored under the same path, or not at all."""
-        before = known.body(self.meta.key)
-        return before is None or before.get("path") == self.meta.document
+def accounts_of(records: Iterable[FeedRecord]) -> Iterator[str]:
+    """Yield the accounts of those who wrote pages or are mentioned in them."""
+    for each in records:
+        yield from (str(each.body[key]) for key in ("author", "editor") if each.body.get(key))
+        yield from mentioned_accounts(each.body.get("value", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,42 +101,14 @@ def spaces_of(known: Known) -> dict[str, Body]:
     return {key.split("/")[1]: body for key, body in known.surviving("space/")}
 
 
-def contents_of(
-    results: Iterable[Mapping[str, Any]], spaces: Mapping[str, Body], base: str, stage: str
-) -> list[Content]:
-    """Read what is listed, if it is of a space that is read, and not a draft or in the trash."""
-    return [Content.of(each, spaces, base, stage) for each in results if _is_read(each, spaces)]
-
-
-def _is_read(content: Mapping[str, Any], spaces: Mapping[str, Body]) -> bool:
-    return content.get("status", "current") == "current" and str(content.get("spaceId")) in spaces
-
-
-def id_of(value: object) -> str:
-    """Return an id as the API writes it, as text of digits.
-
-    Raises:
-        ValueError: it is something else.
-    """
-    text = str(value)
-    if isinstance(value, bool) or not isinstance(value, int | str) or not _ID.fullmatch(text):
-        raise ValueError(f"{text[:40]!r} is not an id")
-    return text
-
-
-def _number(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError(f"{str(value)[:40]!r} is not a version")
-    return value
-
-
 def changed_trails(known: Known) -> Iterator[FeedRecord]:
     """Yield a record of the titles above each page, of those pages where they changed."""
     names = {identity: str(space["name"]) for identity, space in spaces_of(known).items()}
     places = {key.split("/")[1]: _Place.of(page) for key, page in known.surviving("meta/")}
     for identity, place in places.items():
         space = names.get(place.space)
-        body = {"titles": [*([space] if space else ()), *_above(identity, places)]}
+        titles = [*([space] if space else ()), *_above(identity, places)]
+        body = {"titles": titles, "path": place.path}
         if known.body(f"trail/{identity}/") != body:
             yield FeedRecord(key=f"trail/{identity}/", document=place.path, body=body)
 

@@ -1,9 +1,8 @@
 """Read the pages and blog posts of Confluence Cloud through its REST API.
 
 A pass asks for the spaces, then for pages, then for blog posts, and settles at its end which titles stand above each
-page. The first pass brings bodies with the lists. A later one lists everything without bodies, 250 pages a request, and
-asks only for the bodies whose version changed: so it sees whatever came, changed, moved or went, and needs no list of
-changes and none of the trash.
+page. Everything is listed without bodies, 250 pages a request; only the bodies whose version changed are asked for: so
+a pass sees whatever came, changed, moved or went, and needs no list of changes and none of the trash.
 
 Source: developer.atlassian.com/cloud/confluence/rest/v2.
 """
@@ -11,39 +10,42 @@ Source: developer.atlassian.com/cloud/confluence/rest/v2.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from nornweave.connect.confluence.connector import ConfluenceSettings
 from nornweave.connect.confluence.document import (
-    Content,
+    accounts_of,
+    body_of,
     changed_trails,
     confluence_document,
-    contents_of,
     page_bytes,
+    page_of,
     spaces_of,
 )
-from nornweave.connect.confluence.lists import SPACE_KEY, WITHOUT_BODIES, ConfluenceLists, PeopleReader
-from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.atlassian import AtlassianSite
-from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
-from nornweave.core.errors import ConfigError
-from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId
+from nornweave.connect.conversation import as_is, mappings
+from nornweave.connect.mirror.answers import Limits, listed
+from nornweave.connect.mirror.atlassian import AtlassianSite, id_of
+from nornweave.connect.mirror.feed import FeedRecord, Pass, RecordPage, pages_of, staged
+from nornweave.connect.mirror.known import Body, Known
+from nornweave.core.errors import ConfigError, SourceUnavailableError
+from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.isolated import parse_apart
 
-STAGES = ("spaces", "pages", "blogposts", "trails")
-# Of a list with bodies: a body may have megabytes. Of one without: as many as the API gives.
+# Of a list without bodies: as many as the API gives. Of one with bodies: a body may have megabytes.
+WITHOUT_BODIES = 250
 WITH_BODIES = 50
+MAX_PEOPLE = 100
+"""Names of one request."""
+_API = "wiki/api/v2"
 _MAX_SPACES = 100
 _TRAILS_AT_ONCE = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Step(RecordPage):
-    """A part of a stage; ``position`` is the cursor of the page to go on with, ``None`` for the first one."""
-
-    position: JsonValue = None
-    is_end: bool = False
+_SPACE_KEY = re.compile(r"~?[A-Za-z0-9][\w:.-]{0,254}", re.ASCII)
+_ACCOUNT = re.compile(r"[\w:.-]{1,200}", re.ASCII)
 
 
 class ConfluenceFeed:
@@ -59,31 +61,21 @@ class ConfluenceFeed:
             ConfigError: address, key of a space or token have the wrong form, or there are too many spaces.
         """
         for key in settings.spaces:
-            if not SPACE_KEY.fullmatch(key):
+            if not _SPACE_KEY.fullmatch(key):
                 raise ConfigError(f"spaces: {key!r}; expected the key of a space, such as 'ENG'")
         if len(settings.spaces) > _MAX_SPACES:
             found = len(settings.spaces)
             raise ConfigError(f"spaces: {found}; expected at most {_MAX_SPACES}, or none for every space")
         self._spaces = tuple(dict.fromkeys(settings.spaces))
         self._site = AtlassianSite(settings, _advice(settings.token_name), limits)
-        self._lists = ConfluenceLists(self._site, self._spaces)
-        self._people = PeopleReader(self._site)
-
-    @property
-    def scope(self) -> str:
-        return json.dumps(["confluence", 1, self._site.address, sorted(self._spaces)])
+        self._asks_for_names = True
+        self.scope = json.dumps(["confluence", 2, self._site.address, sorted(self._spaces)])
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
-        self._people = PeopleReader(self._site)
-        position = state.position or {"stage": STAGES[0], "cursor": None, "with_bodies": not known.count("body/")}
-        first = STAGES.index(position["stage"])
-        for number, stage in enumerate(STAGES[first:], start=first):
-            cursor = position["cursor"] if number == first else None
-            for step in self._read(stage, cursor, known, with_bodies=position["with_bodies"]):
-                is_last = step.is_end and number + 1 < len(STAGES)
-                at, following = (STAGES[number + 1], None) if is_last else (stage, step.position)
-                position = {**position, "stage": at, "cursor": following}
-                yield replace(step, position=position)
+        self._asks_for_names = True
+        kinds = ("pages", "blogposts")
+        stages = {kind: partial(self._contents, kind, known) for kind in kinds}
+        yield from staged(state, {"spaces": self._read_spaces, **stages, "trails": lambda _: _trails(known)}, {})
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
         """Return a page with its body, the titles above it and the names of those it mentions, as JSON."""
@@ -92,72 +84,117 @@ class ConfluenceFeed:
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         return parse_apart(confluence_document, source_id, entry, raw)
 
-    def _read(self, stage: str, cursor: str | None, known: Known, *, with_bodies: bool) -> Iterator[_Step]:
-        if stage == "spaces":
-            yield _Step(records=self._lists.spaces(), confirmed=("user/",), is_end=True)
-        elif stage == "trails":
-            yield from self._trails(known)
-        else:
-            yield from self._contents(stage, cursor, known, with_bodies=with_bodies)
+    def _read_spaces(self, _: None) -> Iterator[RecordPage]:
+        """Read the spaces.
 
-    def _contents(self, stage: str, cursor: str | None, known: Known, *, with_bodies: bool) -> Iterator[_Step]:
+        Raises:
+            SourceUnavailableError: one that is named is not there, or there is none at all.
+        """
+        parameters = {"keys": ",".join(self._spaces)} if self._spaces else {"status": "current"}
+        pages = pages_of(partial(self._list, "spaces", {**parameters, "limit": WITHOUT_BODIES}), None, "spaces")
+        records = tuple(_space(each) for (_, results), _ in pages for each in results)
+        found = {str(record.body["key"]).casefold() for record in records}
+        missing = [key for key in self._spaces if key.casefold() not in found]
+        if missing:
+            raise SourceUnavailableError(
+                f"{self._site.address}: no space {', '.join(missing)}; check the key, and that the account may read it"
+            )
+        if not records:
+            raise SourceUnavailableError(
+                f"{self._site.address}: no space at all; check 'user' and the token, and that the account may read one"
+            )
+        yield RecordPage(records=records, confirmed=("user/",))
+
+    def _contents(self, kind: str, known: Known, cursor: str | None) -> Iterator[RecordPage]:
         """List everything, by id: what is written meanwhile comes last and shifts no page."""
-        parameters = {**self._lists.parameters(known), "sort": "id"}
-        parameters |= {"limit": WITH_BODIES, "body-format": "storage"} if with_bodies else {"limit": WITHOUT_BODIES}
         spaces = spaces_of(known)
-        for content, results, following in self._lists.pages_of(stage, parameters, cursor):
-            contents = contents_of(results, spaces, self._lists.base(content), stage)
-            if with_bodies:
-                yield self._stored(contents, known, cursor)
-            else:
-                yield from self._stored_if_changed(stage, contents, known, cursor)
-            yield _Step(position=following, is_end=following is None)
+        asked: dict[str, str | int] = {"status": "current", "sort": "id", "limit": WITHOUT_BODIES}
+        if self._spaces:
+            asked["space-id"] = ",".join(spaces)
+        for (base, results), following in pages_of(partial(self._list, kind, asked), cursor, kind):
+            read = [page_of(each, spaces[str(each["spaceId"])], base, kind) for each in _current(results, spaces)]
+            same = [each for each in read if _is_as_stored(each, known)]
+            changed = [each.document.rpartition("/")[2] for each in read if each not in same]
+            for start in range(0, len(changed), WITH_BODIES):
+                yield self._with_bodies(kind, changed[start : start + WITH_BODIES], known, cursor)
+            # The titles above a page are settled at the end of the pass.
+            confirmed = (f"{part}/{each.key.split('/')[1]}/" for each in same for part in ("body", "trail"))
+            yield RecordPage(records=tuple(same), confirmed=tuple(confirmed), position=following)
             cursor = following
 
-    def _trails(self, known: Known) -> Iterator[_Step]:
-        """Store the titles above each page where they changed, some pages at a time."""
-        changed: list[FeedRecord] = []
-        for record in changed_trails(known):
-            changed.append(record)
-            if len(changed) == _TRAILS_AT_ONCE:
-                yield _Step(records=tuple(changed))
-                changed = []
-        yield _Step(records=tuple(changed), is_end=True)
+    def _with_bodies(self, kind: str, asked: Sequence[str], known: Known, cursor: str | None) -> RecordPage:
+        """Ask for pages with their bodies, and for the names of the people in them."""
+        spaces = spaces_of(known)
+        parameters: dict[str, str | int] = {"id": ",".join(asked), "limit": WITH_BODIES, "status": "current"}
+        (base, results), _ = self._list(kind, {**parameters, "body-format": "storage"}, None)
+        records = []
+        for each in _current(results, spaces):
+            page = page_of(each, spaces[str(each["spaceId"])], base, kind)
+            records += [page, body_of(each, page)]
+        given = {each.key.split("/")[1] for each in records}
+        # What was listed a moment ago and is not given stays as it was: the next pass decides.
+        kept = tuple(f"{part}/{each}/" for each in asked if each not in given for part in ("meta", "body", "trail"))
+        trails = tuple(f"trail/{each}/" for each in sorted(given))
+        people = self._people(accounts_of(records), known)
+        return RecordPage(records=(*records, *people), confirmed=trails, kept=kept, position=cursor)
 
-    def _stored_if_changed(
-        self, stage: str, contents: Sequence[Content], known: Known, cursor: str | None
-    ) -> Iterator[_Step]:
-        """Store a list without bodies: those of other versions are asked for, the others are as they were."""
-        same = [each for each in contents if each.is_as(known)]
-        changed = [each for each in contents if not each.is_as(known)]
-        for start in range(0, len(changed), WITH_BODIES):
-            asked = [each.id for each in changed[start : start + WITH_BODIES]]
-            parameters: dict[str, str | int] = {"id": ",".join(asked), "limit": WITH_BODIES, "status": "current"}
-            content, results, _ = self._lists.page_of(stage, {**parameters, "body-format": "storage"}, None)
-            given = contents_of(results, spaces_of(known), self._lists.base(content), stage)
-            # What was listed a moment ago and is not given stays as it was: the next pass decides.
-            left = set(asked) - {each.id for each in given}
-            yield replace(self._stored(given, known, cursor), kept=_keys_of(sorted(left)))
-        yield _Step(
-            records=tuple(each.meta for each in same),
-            confirmed=tuple(f"{kind}/{each.id}/" for each in same for kind in ("body", "trail")),
-            position=cursor,
-        )
+    def _list(
+        self, address: str, parameters: Mapping[str, str | int], cursor: str | None
+    ) -> tuple[tuple[str, list[dict[str, Any]]], str | None]:
+        """Ask for a page of a list; return what its links are relative to, its results, and the next page's cursor."""
+        asked = {**parameters, "cursor": cursor} if cursor else parameters
+        content = self._site.get(f"{_API}/{address}", asked).mapping()
+        links = as_is(content.get("_links"), dict) or {}
+        base, following = (as_is(links.get(key), str) or "" for key in ("base", "next"))
+        base = base.rstrip("/") if re.match(r"https?://", base) else f"{self._site.address}/wiki"
+        # Only the cursor is taken from the address that an answer names.
+        return (base, listed(content, "results", address)), dict(parse_qsl(urlsplit(following).query)).get("cursor")
 
-    def _stored(self, contents: Sequence[Content], known: Known, cursor: str | None) -> _Step:
-        """Store pages with their bodies, and the names of the people in them."""
-        records = [record for each in contents for record in (each.meta, each.body())]
-        moved = [each for each in contents if not each.is_at_its_place(known)]
-        return _Step(
-            records=(*records, *self._people.unknown(contents, known)),
-            confirmed=tuple(f"trail/{each.id}/" for each in contents),
-            gone=tuple(f"trail/{each.id}/" for each in moved),
-            position=cursor,
-        )
+    def _people(self, accounts: Iterable[str], known: Known) -> Iterator[FeedRecord]:
+        """Yield the names of accounts that are not known yet; an account that may not ask for names does without."""
+        unknown = [
+            each for each in dict.fromkeys(accounts) if _ACCOUNT.fullmatch(each) and known.body(f"user/{each}/") is None
+        ]
+        for start in range(0, len(unknown), MAX_PEOPLE):
+            if not self._asks_for_names:
+                return
+            try:
+                answer = self._site.post(f"{_API}/users-bulk", {"accountIds": unknown[start : start + MAX_PEOPLE]})
+                people = mappings(answer.mapping().get("results"))
+            except SourceUnavailableError:
+                self._asks_for_names = False
+                return
+            for each in people:
+                account, name = str(each.get("accountId")), as_is(each.get("displayName"), str)
+                if name and _ACCOUNT.fullmatch(account):
+                    yield FeedRecord(key=f"user/{account}/", body={"name": name})
 
 
-def _keys_of(identities: Iterable[str]) -> tuple[str, ...]:
-    return tuple(f"{kind}/{identity}/" for identity in identities for kind in ("meta", "body", "trail"))
+def _space(content: Mapping[str, Any]) -> FeedRecord:
+    key, identity = str(content["key"]), id_of(content["id"])
+    name = as_is(content.get("name"), str) or key
+    return FeedRecord(
+        key=f"space/{identity}/", body={"key": key if _SPACE_KEY.fullmatch(key) else identity, "name": name}
+    )
+
+
+def _current(results: Iterable[Mapping[str, Any]], spaces: Mapping[str, Body]) -> list[Mapping[str, Any]]:
+    """Return what is of a space that is read, and neither a draft nor in the trash."""
+    return [
+        each for each in results if each.get("status", "current") == "current" and str(each.get("spaceId")) in spaces
+    ]
+
+
+def _is_as_stored(page: FeedRecord, known: Known) -> bool:
+    before = known.body(page.key) or {}
+    return all(before.get(key) == page.body[key] for key in ("version", "path"))
+
+
+def _trails(known: Known) -> Iterator[RecordPage]:
+    """Store the titles above each page where they changed, some pages at a time."""
+    changed = changed_trails(known)
+    while records := tuple(islice(changed, _TRAILS_AT_ONCE)):
+        yield RecordPage(records=records)
 
 
 def _advice(token_name: str) -> Mapping[int, str]:

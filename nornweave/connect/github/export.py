@@ -17,8 +17,7 @@ from nornweave.connect.conversation import (
     as_is,
     clean,
     clean_name,
-    conversation,
-    from_canonical,
+    conversation_document,
     gather_threads,
     load_json,
     mappings,
@@ -26,9 +25,9 @@ from nornweave.connect.conversation import (
     to_canonical,
 )
 from nornweave.connect.exports.folder import FolderSource
-from nornweave.core.errors import DocumentError, DocumentSkipped
+from nornweave.core.errors import DocumentError
 from nornweave.core.text.message_lines import line_of
-from nornweave.core.types import Document, Entry, JsonValue, Listing, Message, SourceId, digest
+from nornweave.core.types import Entry, JsonValue, Listing, Message, digest
 
 COMMENT_KEYS = ("comments", "review_comments", "reviewComments", "reviews")
 _LISTS = ("issues", "pull_requests", "pulls", "items", "nodes", "comments", "review_comments")
@@ -151,56 +150,37 @@ def _reactions(content: Mapping[str, Any]) -> int:
     return sum(as_is((as_is(each.get("users"), dict) or {}).get("totalCount"), int) or 0 for each in groups)
 
 
-def write_issues(issues: Sequence[Issue]) -> bytes:
-    """Write issues canonically: equal bytes exactly when they say the same; ``github_document`` reads it."""
+def write_issues(issues: Sequence[Issue], name: str) -> bytes:
+    """Write issues as a conversation; of several, ``name`` is its title."""
     several = len({issue.repository for issue in issues if issue.repository}) > 1
     messages = [
         message
         for issue in issues
         for message in thread_of(issue, f"{issue.repository or ''}#{issue.number}" if several else issue.number)
     ]
-    header: dict[str, JsonValue] = {"tags": sorted({label for issue in issues for label in issue.labels})}
-    if len(issues) == 1:
-        only = issues[0]
-        header |= {"title": f"#{only.number} {only.title}".rstrip(), "state": only.state, "url": only.url}
-        header["updated_at"] = only.updated_at.isoformat() if only.updated_at is not None else None
-    return to_canonical(header, gather_threads(messages))
-
-
-def github_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-    """Build the document of what ``write_issues`` wrote.
-
-    Raises:
-        DocumentSkipped: nobody says anything in it.
-    """
-    header, messages = from_canonical(raw, entry.path)
-    if not messages:
-        raise DocumentSkipped("no issues, pull requests or comments in it that say anything")
-    url = header.get("url") or ""
-    return conversation(
-        source_id,
-        entry,
-        raw,
-        messages,
-        format="github",
-        title=header.get("title") or PurePosixPath(entry.path).stem,
-        metadata={
+    only = issues[0] if len(issues) == 1 else None
+    url = only.url or "" if only else ""
+    header: dict[str, JsonValue] = {
+        "format": "github",
+        "title": f"#{only.number} {only.title}".rstrip() if only else name,
+        "url": url or None,
+        "updated_at": only.updated_at.isoformat() if only and only.updated_at else None,
+        "metadata": {
             "source_type": "github",
-            "tags": tuple(header.get("tags", ())),
-            "state": header.get("state"),
+            "tags": sorted({label for issue in issues for label in issue.labels}),
+            "state": only.state if only else None,
             "thread_permalink": f"{url}#issuecomment-{{id}}" if _WEB_PATH.search(url) else None,
         },
-        url=url or None,
-        updated_at=parse_time(header.get("updated_at")),
-    )
+    }
+    return to_canonical(header, gather_threads(messages))
 
 
 class GithubDumpSource(FolderSource):
     """JSON files of issues and pull requests as the REST API gives them, their comments embedded or beside them."""
 
-    version = "github-2"
+    version = "github-3"
     suffixes = (".json", ".jsonl", ".ndjson")
-    parser = staticmethod(github_document)
+    parser = staticmethod(conversation_document)
 
     def list(self) -> Listing:
         """List the files; each is a document, whose threads are its issues."""
@@ -216,7 +196,7 @@ class GithubDumpSource(FolderSource):
         issues = _issues(self._objects(entry.path))
         if any(issue.opening is None for issue in issues):
             issues = _with_leads(issues, self._openings_beside(entry.path))
-        return write_issues(issues)
+        return write_issues(issues, PurePosixPath(entry.path).stem)
 
     def _objects(self, path: str) -> tuple[dict[str, Any], ...]:
         raw = self.folder.read(path)

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from nornweave.connect.conversation import as_is, mappings
+from nornweave.connect.conversation import as_is, conversation_document, mappings
 from nornweave.connect.github.connector import GithubSettings
-from nornweave.connect.github.export import github_document, read_issue, write_issues
-from nornweave.connect.github.graphql import MAX_PAGES, GithubGraphql, GithubStep, moment_of, too_many
+from nornweave.connect.github.export import read_issue, write_issues
+from nornweave.connect.github.graphql import GithubGraphql, moment_of
 from nornweave.connect.mirror.answers import ApiAnswer, Limits
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage, least_confirmed
+from nornweave.connect.mirror.feed import FeedRecord, Pass, RecordPage, least_confirmed, pages_of, staged
+from nornweave.connect.mirror.known import Body, Known
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.isolated import parse_apart
@@ -32,7 +33,6 @@ API_VERSION = "2022-11-28"
 PER_PAGE = 100
 # A pass for changes asks whether so many issues are still there, with one request.
 AGAIN = 100
-STAGES = ("issues", "comments", "review_comments", "discussions")
 _PATHS = {"issues": "issues", "comments": "issues/comments", "review_comments": "pulls/comments"}
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w.-]*[\w-][\w.-]*", re.ASCII)
 _NUMBER = re.compile(r"/(?:issues|pulls|pull)/(\d{1,12})")
@@ -47,7 +47,7 @@ class GithubFeed:
     """The issues, pull requests and discussions of one repository."""
 
     domain = Domain.CONVERSATIONS
-    version = "github-api-2"
+    version = "github-api-3"
 
     def __init__(self, settings: GithubSettings, *, limits: Limits | None = None) -> None:
         """Store the parameters; no request is made yet.
@@ -67,90 +67,80 @@ class GithubFeed:
             advice=_advice(self._repository, settings.token_name),
             limits=limits,
         )
+        self.scope = f"1,{self._api_url},{self._repository}"
         self._graphql = GithubGraphql(self._client, self._repository, self._api_url) if settings.token else None
 
-    @property
-    def scope(self) -> str:
-        return f"1,{self._api_url},{self._repository}"
-
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
-        position: dict[str, Any] = state.position or {"stage": STAGES[0], "url": None, "since": state.since or {}}
-        since: dict[str, Any] = dict(position["since"])
-        first = STAGES.index(position["stage"])
-        for number, stage in enumerate(STAGES[first:], start=first):
-            url = position["url"] if number == first else None
-            for step in self._read(stage, state, url, since, known):
-                is_last = step.is_end and number + 1 < len(STAGES)
-                at, following = (STAGES[number + 1], None) if is_last else (stage, step.position)
-                position = {"stage": at, "url": following, "since": since}
-                yield replace(step, position=position, since=since)
-        if not state.is_full and self._graphql:
-            numbers = least_confirmed(known, "issues/", state.began_at, AGAIN)
-            yield replace(self._graphql.asked_again(numbers), position=position)
+        notes: dict[str, Any] = dict(state.since or {})
+        lists = {name: partial(self._listed, name, state, known, notes) for name in _PATHS}
+        yield from staged(
+            state,
+            {
+                **lists,
+                "discussions": partial(self._discussions, state, notes),
+                "again": lambda _: self._asked_again(state, known),
+            },
+            notes,
+        )
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
         """Return an issue with its comments, reviews and review comments."""
-        opening: Mapping[str, Any] = {}
-        said = []
-        for key, body in records:
-            if key == f"{path}/0":
-                opening = body
-            else:
-                said.append(body)
-        number = path.rpartition("/")[2]
-        content = {"number": number, **opening, "repository": {"full_name": self._repository}, "comments": said}
-        return write_issues([read_issue(content)])
+        bodies, number = dict(records), path.rpartition("/")[2]
+        opening = bodies.pop(f"{path}/0", {})
+        repository, said = {"full_name": self._repository}, list(bodies.values())
+        content = {"number": number, **opening, "repository": repository, "comments": said}
+        return write_issues([read_issue(content)], number)
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        return parse_apart(github_document, source_id, entry, raw)
+        return parse_apart(conversation_document, source_id, entry, raw)
 
-    def _read(
-        self, stage: str, state: Pass, url: str | None, since: dict[str, Any], known: Known
-    ) -> Iterator[GithubStep]:
-        """Read one list; bring ``since`` up to date for the next pass."""
-        if stage == "discussions":
-            # Without a token nothing is known about them, so those that were read stay.
-            unread = (GithubStep(kept=("discussions/",), is_end=True),)
-            yield from self._graphql.discussions(state, url, since) if self._graphql else unread
-            return
-        before = {} if state.is_full else (state.since or {}).get(stage) or {}
-        for _ in range(MAX_PAGES):
-            answer = self._page_of(stage, url, before)
+    def _discussions(self, state: Pass, notes: dict[str, Any], cursor: str | None) -> Iterator[RecordPage]:
+        if self._graphql:
+            yield from self._graphql.discussions(state, notes, cursor)
+        else:  # nothing is known about them, so those that were read stay
+            yield RecordPage(kept=("discussions/",))
+
+    def _asked_again(self, state: Pass, known: Known) -> Iterator[RecordPage]:
+        if not state.is_full and self._graphql:
+            yield self._graphql.asked_again(least_confirmed(known, "issues/", state.began_at, AGAIN))
+
+    def _listed(
+        self, name: str, state: Pass, known: Known, notes: dict[str, Any], url: str | None
+    ) -> Iterator[RecordPage]:
+        """Read one list; bring ``notes`` up to date for the next pass."""
+        before = {} if state.is_full else (state.since or {}).get(name) or {}
+        for answer, following in pages_of(partial(self._page_of, name, before), url, name):
             if answer.status == 304:
-                yield GithubStep(is_end=True)
                 return
             listed = _list(answer)
             if url is None:
                 # An ETag is that of one page: what is new stands behind a full one and does not change it.
                 etag = answer.headers.get("etag") if len(listed) < PER_PAGE else None
-                since[stage] = {"at": before.get("at") or moment_of(answer), "etag": etag}
+                notes[name] = {"at": before.get("at") or moment_of(answer), "etag": etag}
             if not state.is_full:
-                since[stage] = _moved(since[stage], listed)
-            if stage == "issues":
+                notes[name] = _moved(notes[name], listed)
+            records: tuple[FeedRecord, ...] = ()
+            if name == "issues":
                 yield from self._issues(listed, known, here=url)
             else:
-                records = tuple(record for each in listed for record in _comment(stage, each))
-                yield GithubStep(records=records, position=url)
-            url = answer.following
-            yield GithubStep(position=url, is_end=url is None)
-            if url is None:
-                return
-        raise too_many(stage)
+                records = tuple(record for each in listed for record in _comment(name, each))
+            yield RecordPage(records=records, position=following)
+            url = following
 
-    def _page_of(self, stage: str, url: str | None, before: Mapping[str, Any]) -> ApiAnswer:
-        if url is not None:
-            return self._client.get(url)
+    def _page_of(self, name: str, before: Mapping[str, Any], url: str | None) -> tuple[ApiAnswer, str | None]:
         headers = {"If-None-Match": before["etag"]} if before.get("etag") else {}
         # Oldest first: what is opened or changed meanwhile comes last and shifts no page.
         parameters: dict[str, str | int] = {"sort": "created", "direction": "asc", "per_page": PER_PAGE}
-        if stage == "issues":
+        if name == "issues":
             parameters["state"] = "all"
         if before.get("at"):
             parameters |= {"sort": "updated", "since": before["at"]}
-        address = f"repos/{self._repository}/{_PATHS[stage]}"
-        return self._client.get(address, parameters, headers=headers, allowed=frozenset({304}))
+        address = f"repos/{self._repository}/{_PATHS[name]}"
+        first = partial(self._client.get, address, parameters, headers=headers, allowed=frozenset({304}))
+        answer = first() if url is None else self._client.get(url)
+        return answer, answer.following
 
-    def _issues(self, listed: Sequence[Mapping[str, Any]], known: Known, *, here: str | None) -> Iterator[GithubStep]:
+    def _issues(self, listed: Sequence[Mapping[str, Any]], known: Known, *, here: str | None) -> Iterator[RecordPage]:
         """Store issues, and what the lists do not tell: the reviews of pull requests, and lost comments.
 
         A pull request is stored together with its reviews, so that an interrupted pass asks only for those it lacks.
@@ -167,9 +157,9 @@ class GithubFeed:
             else:
                 plain.append(record)
                 confirmed.append(f"{record.document}/review/")
-        yield GithubStep(records=tuple(plain), confirmed=tuple(confirmed), position=here)
+        yield RecordPage(records=tuple(plain), confirmed=tuple(confirmed), position=here)
 
-    def _with_parts(self, record: FeedRecord, *, is_pull: bool, has_lost: bool, here: str | None) -> GithubStep:
+    def _with_parts(self, record: FeedRecord, *, is_pull: bool, has_lost: bool, here: str | None) -> RecordPage:
         document, number = record.document, record.document.rpartition("/")[2]
         records, gone = [record], []
         if is_pull:
@@ -180,17 +170,14 @@ class GithubFeed:
             gone.append(f"{document}/comment/")
             comments = self._all(f"repos/{self._repository}/issues/{number}/comments")
             records += [_said(document, "comment", each) for each in comments]
-        return GithubStep(records=tuple(records), gone=tuple(gone), position=here)
+        return RecordPage(records=tuple(records), gone=tuple(gone), position=here)
 
     def _all(self, address: str) -> Iterator[Mapping[str, Any]]:
-        parameters: dict[str, str | int] = {"per_page": PER_PAGE}
-        for _ in range(MAX_PAGES):
-            answer = self._client.get(address, parameters)
-            yield from _list(answer)
-            if answer.following is None:
-                return
-            address, parameters = answer.following, {}
-        raise too_many(address)
+        def ask(url: str | None) -> tuple[ApiAnswer, str | None]:
+            answer = self._client.get(address, {"per_page": PER_PAGE}) if url is None else self._client.get(url)
+            return answer, answer.following
+
+        return (each for answer, _ in pages_of(ask, None, address) for each in _list(answer))
 
 
 def _issue(content: Mapping[str, Any]) -> FeedRecord:

@@ -1,7 +1,5 @@
 """Read the discussions of a GitHub repository by GraphQL, and ask which of its issues are still there.
 
-``GithubStep`` and what follows it are what these lists have in common with those that are read by REST.
-
 Source: docs.github.com/graphql.
 """
 
@@ -9,43 +7,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.mirror.answers import ApiAnswer
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import FeedRecord, Pass, RecordPage
+from nornweave.connect.mirror.feed import FeedRecord, Pass, RecordPage, pages_of
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import JsonValue
 
-# 200,000 issues; a server that sends more pages than this sends the same ones for ever.
-MAX_PAGES = 2_000
-# A server whose clock is ahead of its database would hide what changes in between.
-_OVERLAP = timedelta(minutes=2)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GithubStep(RecordPage):
-    """A part of a list; ``position`` is the address or cursor of the page to go on with, ``None`` for the first one."""
-
-    position: JsonValue = None
-    is_end: bool = False
-
-
-def moment_of(answer: ApiAnswer) -> str:
-    """Return when an answer was made, by its server's clock, less some overlap; as GitHub writes moments."""
-    return (datetime.fromtimestamp(answer.moment, UTC) - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def too_many(place: str) -> SourceUnavailableError:
-    """Return the error of a list that does not end."""
-    return SourceUnavailableError(f"{place}: more than {MAX_PAGES} pages; expected an end")
-
-
 log = logging.getLogger(__name__)
 
+# A server whose clock is ahead of its database would hide what changes in between.
+_OVERLAP = timedelta(minutes=2)
 _SAID = """
 fragment said on DiscussionComment {
   id body createdAt author { login }
@@ -91,74 +66,68 @@ class GithubGraphql:
         self._repository = repository
         self._address = f"{api_url.removesuffix('/v3')}/graphql"
 
-    def discussions(self, state: Pass, cursor: str | None, since: dict[str, Any]) -> Iterator[GithubStep]:
+    def discussions(self, state: Pass, notes: dict[str, Any], cursor: str | None) -> Iterator[RecordPage]:
         """Read discussions: in a full pass all of them, else back to those that were read already.
 
         Args:
             state: of the pass.
+            notes: brought up to date for the next pass.
             cursor: of the page to go on with; ``None`` for the first one.
-            since: brought up to date for the next pass.
         """
         before = {} if state.is_full else (state.since or {}).get("discussions") or {}
         order = {"field": "CREATED_AT", "direction": "ASC"} if state.is_full else _NEWEST_FIRST
-        for _ in range(MAX_PAGES):
-            answer, repository = self._query(_DISCUSSIONS + _SAID, {"after": cursor, **order})
+
+        def ask(after: str | None) -> tuple[list[dict[str, Any]] | None, str | None]:
+            answer, repository = self._query(_DISCUSSIONS + _SAID, {"after": after, **order})
             connection = repository.get("discussions") if repository else None
             if not isinstance(connection, dict):
-                yield GithubStep(kept=("discussions/",), is_end=True)
-                return
+                return None, None
             nodes = mappings(connection.get("nodes"))
-            if cursor is None:
+            if after is None:
                 newest = nodes[0].get("updatedAt") if nodes and not state.is_full else None
-                since["discussions"] = {"at": newest or before.get("at") or moment_of(answer)}
+                notes["discussions"] = {"at": newest or before.get("at") or moment_of(answer)}
             fresh = [each for each in nodes if str(each.get("updatedAt") or "") >= (before.get("at") or "")]
-            records: list[FeedRecord] = []
-            gone: list[str] = []
-            for each in fresh:
-                gone.append(f"discussions/{each['number']}/")
-                records += self._discussion(each)
-            following = _next(connection) if len(fresh) == len(nodes) else None
-            yield GithubStep(records=tuple(records), gone=tuple(gone), position=following, is_end=following is None)
-            if following is None:
-                return
-            cursor = following
-        raise too_many("discussions")
+            return fresh, _next(connection) if len(fresh) == len(nodes) else None
 
-    def asked_again(self, numbers: Sequence[str]) -> GithubStep:
+        for fresh, following in pages_of(ask, cursor, "discussions"):
+            if fresh is None:
+                yield RecordPage(kept=("discussions/",))
+                return
+            records = tuple(record for each in fresh for record in self._discussion(each))
+            gone = tuple(f"discussions/{each['number']}/" for each in fresh)
+            yield RecordPage(records=records, gone=gone, position=following)
+
+    def asked_again(self, numbers: Sequence[str]) -> RecordPage:
         """Ask which of some issues and pull requests are still there; the lists tell only what changed."""
         asked = " ".join(f"n{each}: issueOrPullRequest(number: {each}) {{ ...numbered }}" for each in numbers)
         _, there = self._query(_AGAIN.replace("ASKED", asked), {}) if numbers else (None, None)
         if there is None:
-            return GithubStep()
+            return RecordPage()
         is_there = {each: str((there.get(f"n{each}") or {}).get("number")) == each for each in numbers}
-        return GithubStep(
+        return RecordPage(
             confirmed=tuple(f"issues/{each}/" for each in numbers if is_there[each]),
             gone=tuple(f"issues/{each}/" for each in numbers if not is_there[each]),
         )
 
     def _discussion(self, content: Mapping[str, Any]) -> Iterator[FeedRecord]:
         document = f"discussions/{content['number']}"
+
+        def ask(after: str | None) -> tuple[list[dict[str, Any]], str | None]:
+            comments = content.get("comments") or {}
+            if after is not None:
+                _, repository = self._query(_COMMENTS + _SAID, {"number": content["number"], "after": after})
+                comments = ((repository or {}).get("discussion") or {}).get("comments") or {}
+            return mappings(comments.get("nodes")), _next(comments)
+
         state = "answered" if content.get("isAnswered") else "open"
         kept = {key: content.get(key) for key in ("id", "number", "title", "body", "createdAt", "updatedAt", "author")}
         labels = [each.get("name") for each in mappings((content.get("labels") or {}).get("nodes"))]
-        yield FeedRecord(
-            key=f"{document}/0",
-            document=document,
-            body={**kept, "html_url": content.get("url"), "state": state, "labels": labels},
-        )
-        comments = content.get("comments") or {}
-        for _ in range(MAX_PAGES):
-            for each in mappings(comments.get("nodes")):
-                replies = mappings((each.get("replies") or {}).get("nodes"))
-                for said in (each, *replies):
-                    body = {key: said.get(key) for key in ("id", "body", "createdAt", "author")}
-                    yield FeedRecord(key=f"{document}/comment/{said['id']}", document=document, body=body)
-            cursor = _next(comments)
-            if cursor is None:
-                return
-            _, repository = self._query(_COMMENTS + _SAID, {"number": content["number"], "after": cursor})
-            comments = ((repository or {}).get("discussion") or {}).get("comments") or {}
-        raise too_many(document)
+        opening = {**kept, "html_url": content.get("url"), "state": state, "labels": labels}
+        yield FeedRecord(key=f"{document}/0", document=document, body=opening)
+        for each in (each for page, _ in pages_of(ask, None, document) for each in page):
+            for said in (each, *mappings((each.get("replies") or {}).get("nodes"))):
+                body = {key: said.get(key) for key in ("id", "body", "createdAt", "author")}
+                yield FeedRecord(key=f"{document}/comment/{said['id']}", document=document, body=body)
 
     def _query(self, query: str, variables: Mapping[str, JsonValue]) -> tuple[ApiAnswer, Mapping[str, Any] | None]:
         """Ask GraphQL about the repository; ``None`` where the token may not read what is asked for.
@@ -187,3 +156,8 @@ def _next(connection: Mapping[str, Any]) -> str | None:
     """Return the cursor of the next page of a GraphQL connection."""
     page = connection.get("pageInfo") or {}
     return page.get("endCursor") if page.get("hasNextPage") else None
+
+
+def moment_of(answer: ApiAnswer) -> str:
+    """Return when an answer was made, by its server's clock, less some overlap; as GitHub writes moments."""
+    return (datetime.fromtimestamp(answer.moment, UTC) - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")

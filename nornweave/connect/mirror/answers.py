@@ -35,6 +35,21 @@ class OtherHostError(SourceUnavailableError):
     """An address leads to a host that is not the API's."""
 
 
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why an answer is none.
+
+    Attributes:
+        error: raised where no other attempt is made.
+        is_passing: another attempt may succeed.
+        wait_s: before it; ``None`` for a pause that doubles with each attempt.
+    """
+
+    error: SourceUnavailableError
+    is_passing: bool = False
+    wait_s: float | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What one request may take.
@@ -110,6 +125,18 @@ class ApiAnswer:
         """Return the address of the next page, as the ``Link`` header names it."""
         match = re.search(r'<([^<>]{1,4000})>\s*;[^<>,]*\brel="?next\b', self.headers.get("link", ""))
         return urljoin(self.url, match[1]) if match else None
+
+
+def listed(content: Mapping[str, Any], key: str, place: str) -> list[dict[str, Any]]:
+    """Return the objects of the list under a key.
+
+    Raises:
+        SourceUnavailableError: there is no list, from whose emptiness nothing may be concluded.
+    """
+    found = content.get(key)
+    if not isinstance(found, list):
+        raise SourceUnavailableError(f"{place}: no list {key!r} in the answer; check the address")
+    return [each for each in found if isinstance(each, dict)]
 
 
 def limited_for(answer: ApiAnswer) -> float | None:

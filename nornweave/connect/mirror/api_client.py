@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import count
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
 
-from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits, OtherHostError, limited_for
+from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits, OtherHostError, Trouble, limited_for
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 
 _TOKEN = re.compile(r"[\x21-\x7e]+")
@@ -157,29 +158,42 @@ class ApiClient:
             text = text.replace(secret, "…").replace(quote(secret, safe=""), "…")
         return text
 
+    def trouble(self, answer: ApiAnswer) -> Trouble | None:
+        """Tell what is wrong with an answer whose status the caller does not expect, or ``None``.
+
+        APIs that have a word of their own for it say so in place of this.
+        """
+        if 200 <= answer.status < 300:
+            return None
+        limited = limited_for(answer)
+        if limited is None and answer.status < 500:
+            return Trouble(AnswerError(f"{answer.url}: {self._refusal(answer.status)}", answer.status))
+        error = self._repeated(answer.url, f"status {answer.status}", answer.status)
+        return Trouble(error, is_passing=True, wait_s=limited)
+
     def _ask(self, address: str, request: ApiRequest) -> ApiAnswer:
         url = urljoin(self._base, address)
         self._require_host(url)
-        problem, status = "", None
-        for attempt in range(self.limits.attempts):
+        for attempt in count(1):
             self._check_time(url)
             try:
                 answer = self._send(url, request)
             except httpx.InvalidURL as error:
                 raise AnswerError(f"{url!r}: not a URL ({error})") from error
             except httpx.RequestError as error:
-                problem, pause, status = f"no answer ({type(error).__name__})", self.limits.backoff(attempt), None
+                trouble = Trouble(self._repeated(url, f"no answer ({type(error).__name__})"), is_passing=True)
             else:
-                if 200 <= answer.status < 300 or answer.status in request.allowed:
+                found = None if answer.status in request.allowed else self.trouble(answer)
+                if found is None:
                     return answer
-                limited = limited_for(answer)
-                if limited is None and answer.status < 500:
-                    raise AnswerError(f"{answer.url}: {self._refusal(answer.status)}", answer.status)
-                problem, status = f"status {answer.status}", answer.status
-                pause = self.limits.backoff(attempt) if limited is None else limited
-            if attempt + 1 < self.limits.attempts:
-                self.wait(pause, url)
-        raise AnswerError(f"{url}: {problem}, {self.limits.attempts} times; try again later", status)
+                trouble = found
+            if not trouble.is_passing or attempt >= self.limits.attempts:
+                raise trouble.error
+            self.wait(self.limits.backoff(attempt - 1) if trouble.wait_s is None else trouble.wait_s, url)
+        raise AssertionError("count does not end")
+
+    def _repeated(self, url: str, problem: str, status: int | None = None) -> AnswerError:
+        return AnswerError(f"{url}: {problem}, {self.limits.attempts} times; try again later", status)
 
     def _send(self, url: str, request: ApiRequest) -> ApiAnswer:
         """Send one request and follow its redirects on the hosts that may be asked."""

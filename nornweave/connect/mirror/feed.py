@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias, TypeVar
 
+from nornweave.connect.mirror.known import Body, Known
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId
-
-Body = Mapping[str, Any]
-"""What an API says about one thing, as JSON."""
 
 LEFT_OUT = "left out/"
 """Keys of records that begin so tell what a feed leaves out on purpose: ``path`` and ``reason``; an empty reason is
 nobody's concern. The records belong to no document."""
+MAX_PAGES = 20_000
+"""A server that sends more pages of a list than this sends the same ones for ever."""
 
 
 class PositionLostError(SourceUnavailableError):
@@ -32,14 +32,14 @@ class FeedRecord:
     """
 
     key: str
-    document: str
+    document: str = ""
     body: Body
     is_verified: bool = True
 
 
 def left_out(path: str, reason: str) -> FeedRecord:
     """Return the record of what is left out, such as one channel of many that refuses."""
-    return FeedRecord(key=f"{LEFT_OUT}{path}", document="", body={"path": path, "reason": reason})
+    return FeedRecord(key=f"{LEFT_OUT}{path}", body={"path": path, "reason": reason})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class RecordPage:
         gone: prefixes of the keys of records that are no longer there; applied before ``records`` are stored.
         listed: prefixes of the keys that this pass names completely: what starts so and was neither sent, confirmed nor
             kept until the pass ends is gone then. A full pass names everything.
-        position: where a pass that was interrupted after this page goes on.
+        position: where a pass that was interrupted after this page goes on; of a page of a stage, where the stage does.
         since: where the next pass starts from, once this one is complete; ``None`` leaves it as an earlier page said.
         expected: how many documents the pass will bring, if the API says so.
     """
@@ -63,51 +63,84 @@ class RecordPage:
     kept: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     listed: tuple[str, ...] = ()
-    position: JsonValue
+    position: JsonValue = None
     since: JsonValue = None
     expected: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """What a feed has to know to go on.
+    """How far the reading of an API came.
 
     Attributes:
+        number: of the pass, from 1; 0 before the first.
         is_full: list everything; what it does not name is deleted at its end. Otherwise only what changed.
         is_thorough: a person wants everything asked for again, also what a full pass spares.
+        is_complete: it came to its end; the next reading starts a new pass.
         began_at: when the pass began, in seconds since 1970.
+        full_at: when the last full pass ended; 0 before there was one.
+        listed_at: when the last pass began that named every document; 0 before there was one.
         position: of the last page of this pass that was stored; ``None`` at its start.
         since: what the last complete pass left; ``None`` before there was one.
     """
 
+    number: int = 0
     is_full: bool
     is_thorough: bool = False
+    is_complete: bool = False
     began_at: float = 0.0
+    full_at: float = 0.0
+    listed_at: float = 0.0
     position: Any = None
     since: Any = None
 
 
-class Known(Protocol):
-    """What was stored so far."""
+Page = TypeVar("Page")
+Place = TypeVar("Place")
+Stage: TypeAlias = Callable[[Any], Iterator[RecordPage]]
+"""A part of a pass, such as one list. It takes the position of its last page that was stored; ``None`` at its start."""
 
-    def body(self, key: str) -> Body | None:
-        """Return a record; ``None`` when it is not there."""
 
-    def under(self, prefix: str) -> Iterator[tuple[str, Body]]:
-        """Yield the records whose keys start so, by key."""
+def staged(state: Pass, stages: Mapping[str, Stage], notes: dict[str, Any]) -> Iterator[RecordPage]:
+    """Run the stages of a pass in their order, from where it was interrupted.
 
-    def surviving(self, prefix: str) -> Iterator[tuple[str, Body]]:
-        """Yield the records whose keys start so and that a full pass would not delete if it ended now, by key."""
+    Args:
+        notes: what the stages note for the next pass, whose ``since`` it becomes; kept with each page.
+    """
+    place: dict[str, Any] = state.position or {}
+    notes.update(place.get("notes") or {})
+    names = list(stages)
+    first = names.index(place["stage"]) if place.get("stage") in names else 0
+    for number, name in enumerate(names[first:], start=first):
+        at = place.get("at") if name == place.get("stage") else None
+        for page in stages[name](at):
+            yield replace(page, position={"stage": name, "at": page.position, "notes": notes}, since=notes)
+        if number + 1 < len(names):
+            yield RecordPage(position={"stage": names[number + 1], "notes": notes}, since=notes)
 
-    def oldest(self, prefix: str, *, before: float, limit: int, is_named: bool = False) -> Iterator[tuple[str, Body]]:
-        """Yield the records whose keys start so and that were last confirmed before a moment, oldest first.
 
-        Args:
-            is_named: only those that this pass has confirmed or kept already.
-        """
+def pages_of(
+    ask: Callable[[Place | None], tuple[Page, Place | None]], at: Place | None, name: str
+) -> Iterator[tuple[Page, Place | None]]:
+    """Yield the pages of a list, each with the place of the one after it.
 
-    def count(self, prefix: str) -> int:
-        """Count the records whose keys start so."""
+    Args:
+        ask: for the page at a place; returns it and the place of the next one, ``None`` after the last.
+        at: where to begin; ``None`` for the first page.
+        name: of the list, for messages.
+
+    Raises:
+        SourceUnavailableError: the list does not end.
+    """
+    for _ in range(MAX_PAGES):
+        page, following = ask(at)
+        if following is not None and following == at:
+            raise SourceUnavailableError(f"{name}: the same page follows itself; try again later")
+        yield page, following
+        if following is None:
+            return
+        at = following
+    raise SourceUnavailableError(f"{name}: more than {MAX_PAGES:,} pages; expected an end")
 
 
 def least_confirmed(known: Known, prefix: str, before: float, limit: int) -> list[str]:
@@ -118,33 +151,6 @@ def least_confirmed(known: Known, prefix: str, before: float, limit: int) -> lis
     """
     records = known.oldest(prefix, before=before, limit=limit)
     return list(dict.fromkeys(key.split("/")[1] for key, _ in records))
-
-
-class _NothingKnown:
-    def body(self, key: str) -> Body | None:  # noqa: ARG002
-        return None
-
-    def under(self, prefix: str) -> Iterator[tuple[str, Body]]:  # noqa: ARG002
-        return iter(())
-
-    def surviving(self, prefix: str) -> Iterator[tuple[str, Body]]:  # noqa: ARG002
-        return iter(())
-
-    def oldest(
-        self,
-        prefix: str,  # noqa: ARG002
-        *,
-        before: float,  # noqa: ARG002
-        limit: int,  # noqa: ARG002
-        is_named: bool = False,  # noqa: ARG002
-    ) -> Iterator[tuple[str, Body]]:
-        return iter(())
-
-    def count(self, prefix: str) -> int:  # noqa: ARG002
-        return 0
-
-
-NOTHING_KNOWN: Known = _NothingKnown()
 
 
 class Feed(Protocol):

@@ -15,89 +15,32 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from nornweave.connect.mirror import statements
-from nornweave.connect.mirror.feed import Body, FeedRecord, Pass, RecordPage
+from nornweave.connect.mirror.feed import FeedRecord, Pass, RecordPage
+from nornweave.connect.mirror.known import IN_RANGE, START, TABLES, Known, in_range
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.types import Entry, digest
+from nornweave.core.types import digest
 
 log = logging.getLogger(__name__)
 
 _VERSION = 2
 _PATIENCE_S = 10.0
-# Sorts after everything that starts with the same prefix.
-_LAST = "\U0010ffff"
+_STORE = """
+insert into records (key, document, size, digest, pass, verified_at, body)
+values (:key, :document, :size, :digest, :pass, :at, :body)
+on conflict (key) do update
+set document = excluded.document, body = excluded.body, size = excluded.size, digest = excluded.digest,
+  pass = excluded.pass, verified_at = excluded.verified_at
+"""
+_MARK = "insert into documents values (:path, :mark, :size) on conflict (path) do update set mark = :mark, size = :size"
+_CONFIRM = f"update records set pass = :pass, verified_at = :at where {IN_RANGE}"  # noqa: S608 - constants
+_KEEP = f"update records set pass = :pass where {IN_RANGE}"  # noqa: S608 - constants
+_COUNT = "select (select count(*) from records where document = ?) + count(*) from documents where path = ?"
+_STATE = "select pass, is_full, is_complete, began_at, full_at, listed_at, position, since from reading"
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorReading:
-    """How far the reading came.
-
-    Attributes:
-        number: of the pass, from 1; 0 before the first.
-        is_complete: it came to its end; the next reading starts a new pass.
-        full_at: when the last full pass ended, in seconds since 1970; 0 before there was one.
-        listed_at: when the last pass began that named every document; 0 before there was one.
-    """
-
-    number: int
-    is_complete: bool
-    full_at: float
-    listed_at: float
-    state: Pass
-
-
-class _StoredRecords:
-    """What can be read while the file is open; ``Known`` for the feed."""
-
-    _connection: sqlite3.Connection
-
-    def documents(self) -> Iterator[Entry]:
-        """Yield the documents, by path; each was verified when the API last confirmed all of its records."""
-        for path, mark, size, verified_at in self._connection.execute(statements.DOCUMENTS):
-            yield Entry(path=path, gate=mark, size=size, verified_at=datetime.fromtimestamp(verified_at, UTC))
-
-    def records_of(self, path: str) -> Iterator[tuple[str, Body]]:
-        """Yield the records of a document, by key."""
-        rows = self._connection.execute("select key, body from records where document = ? order by key", (path,))
-        return _unpacked(rows)
-
-    def body(self, key: str) -> Body | None:
-        """Return a record; ``None`` when it is not there."""
-        row = self._connection.execute("select body from records where key = ?", (key,)).fetchone()
-        return _body(row[0]) if row else None
-
-    def under(self, prefix: str) -> Iterator[tuple[str, Body]]:
-        """Yield the records whose keys start so, by key."""
-        rows = self._connection.execute(statements.UNDER, _range(prefix))
-        return _unpacked(rows.fetchall())
-
-    def surviving(self, prefix: str) -> Iterator[tuple[str, Body]]:
-        """Yield the records whose keys start so and that a full pass would not delete if it ended now, by key."""
-        rows = self._connection.execute(statements.SURVIVING, _range(prefix))
-        return _unpacked(rows.fetchall())
-
-    def oldest(self, prefix: str, *, before: float, limit: int, is_named: bool = False) -> Iterator[tuple[str, Body]]:
-        """Yield records that were last confirmed before a moment, oldest first; see ``Known``."""
-        values = {**_range(prefix), "before": before, "limit": limit, "is_named": is_named}
-        return _unpacked(self._connection.execute(statements.OLDEST, values).fetchall())
-
-    def count(self, prefix: str) -> int:
-        """Count the records whose keys start so."""
-        row = self._connection.execute(statements.COUNT, _range(prefix)).fetchone()
-        return int(row[0])
-
-    def totals(self) -> tuple[int, int]:
-        """Return how many documents there are, and their bytes."""
-        row = self._connection.execute("select count(*), coalesce(sum(size), 0) from documents").fetchone()
-        return int(row[0]), int(row[1])
-
-
-class Mirror(_StoredRecords):
+class Mirror(Known):
     """The records of one source; a context manager that holds the file open.
 
     Args:
@@ -105,7 +48,7 @@ class Mirror(_StoredRecords):
         scope: what is read; a file of another scope is emptied.
     """
 
-    def __init__(self, file: Path, scope: str) -> None:
+    def __init__(self, file: Path, scope: str = "") -> None:
         self._file = file
         self._scope = scope
 
@@ -129,10 +72,10 @@ class Mirror(_StoredRecords):
 
     @contextmanager
     def open(self) -> Iterator[Mirror]:
-        """Hold the file open for reading what is stored.
+        """Hold the file open for what is stored.
 
         Raises:
-            SourceUnavailableError: the file cannot be read.
+            SourceUnavailableError: the file cannot be read or written now.
         """
         try:
             with closing(self._connect()) as self._connection:
@@ -140,7 +83,24 @@ class Mirror(_StoredRecords):
         except sqlite3.Error as error:
             raise SourceUnavailableError(f"{self._file} cannot be read: {error}; sync again") from error
 
-    def begin(self, *, full: bool, anew: bool, now: float) -> MirrorReading:
+    def copies_of(self, path: str) -> int:
+        """Count the records of a document; 0 without a file."""
+        if not self._file.is_file():
+            return 0
+        with self.open():
+            return int(self._connection.execute(_COUNT, (path, path)).fetchone()[0])
+
+    def forget(self, path: str) -> None:
+        """Delete the records of a document and write the file anew, without what was ever deleted from it."""
+        if not self._file.is_file():
+            return
+        with self.open():
+            self._connection.execute("delete from records where document = ?", (path,))
+            self._connection.execute("delete from documents where path = ?", (path,))
+            self._connection.execute("vacuum")
+            self._connection.execute("pragma wal_checkpoint(truncate)").fetchall()
+
+    def begin(self, *, full: bool, anew: bool, now: float) -> Pass:
         """Go on with the pass that was interrupted, or start a new one.
 
         Args:
@@ -149,8 +109,8 @@ class Mirror(_StoredRecords):
             now: seconds since 1970.
         """
         before = self.state()
-        has_begun = not before.is_complete and before.state.position is not None
-        if has_begun and not anew and (before.state.is_full or not full):
+        has_begun = not before.is_complete and before.position is not None
+        if has_begun and not anew and (before.is_full or not full):
             return before
         with self._transaction():
             self._connection.execute(
@@ -167,15 +127,14 @@ class Mirror(_StoredRecords):
         with self._transaction():
             self._connection.execute("update reading set position = 'null'")
 
-    def state(self) -> MirrorReading:
+    def state(self) -> Pass:
         """Return how far the reading came."""
-        row = self._connection.execute(
-            "select pass, is_full, is_complete, position, since, began_at, full_at, listed_at from reading"
-        ).fetchone()
-        number, is_full, is_complete, position, since, began_at, full_at, listed_at = row
-        places = {"position": json.loads(position), "since": json.loads(since)}
-        state = Pass(is_full=bool(is_full), began_at=began_at, **places)
-        return MirrorReading(number, bool(is_complete), full_at, listed_at, state)
+        number, is_full, is_complete, *moments, position, since = self._connection.execute(_STATE).fetchone()
+        began_at, full_at, listed_at = moments
+        return Pass(
+            number=number, is_full=bool(is_full), is_complete=bool(is_complete), began_at=began_at, full_at=full_at,
+            listed_at=listed_at, position=json.loads(position), since=json.loads(since),
+        )  # fmt: skip
 
     def store(self, page: RecordPage, number: int, at: float) -> None:
         """Store a page of a pass, and where to go on, in one transaction.
@@ -186,9 +145,9 @@ class Mirror(_StoredRecords):
         """
         with self._transaction():
             touched = self._remove(page.gone)
-            for statement, prefixes in ((statements.CONFIRM, page.confirmed), (statements.KEEP, page.kept)):
+            for statement, prefixes in ((_CONFIRM, page.confirmed), (_KEEP, page.kept)):
                 for prefix in prefixes:
-                    self._connection.execute(statement, {**_range(prefix), "pass": number, "at": at})
+                    self._connection.execute(statement, {**in_range(prefix), "pass": number, "at": at})
             for record in page.records:
                 touched |= self._store(record, number, at)
             self._mark(touched)
@@ -203,11 +162,7 @@ class Mirror(_StoredRecords):
         with self._transaction():
             listed = self._connection.execute("select listed from reading").fetchone()[0]
             prefixes = [""] if full else json.loads(listed)
-            for prefix in prefixes:
-                unnamed = {**_range(prefix), "pass": number}
-                rows = self._connection.execute(statements.STALE, unnamed).fetchall()
-                self._connection.execute(statements.REMOVE_STALE, unnamed)
-                self._mark(path for (path,) in rows)
+            self._mark(self._remove(prefixes, before=number))
             if full:
                 self._connection.execute("update reading set full_at = ?", (now,))
             if prefixes:
@@ -227,9 +182,9 @@ class Mirror(_StoredRecords):
             self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
         connection = self._connect()
         with connection:
-            for table in statements.TABLES:
+            for table in TABLES:
                 connection.execute(table)
-            connection.execute(statements.START, {"scope": self._scope})
+            connection.execute(START, {"scope": self._scope})
             connection.execute(f"pragma user_version = {_VERSION}")
         return connection
 
@@ -254,7 +209,8 @@ class Mirror(_StoredRecords):
         """Store a record; return the documents that it changes."""
         text = json.dumps(record.body, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
         mark = digest(record.document, text)
-        row = self._connection.execute(statements.BEFORE, (record.key,)).fetchone()
+        before = "select document, digest, verified_at from records where key = ?"
+        row = self._connection.execute(before, (record.key,)).fetchone()
         at = row[2] if row and not record.is_verified else at
         if row and row[1] == mark:
             confirmed = (number, at, record.key)
@@ -269,30 +225,29 @@ class Mirror(_StoredRecords):
             "pass": number,
             "at": at,
         }
-        self._connection.execute(statements.STORE, values)
+        self._connection.execute(_STORE, values)
         return {record.document, row[0]} if row else {record.document}
 
-    def _remove(self, prefixes: Iterable[str]) -> set[str]:
+    def _remove(self, prefixes: Iterable[str], before: int | None = None) -> set[str]:
+        """Delete records by the beginnings of their keys, all or those of earlier passes; return their documents."""
         touched: set[str] = set()
         for prefix in prefixes:
-            rows = self._connection.execute(statements.TOUCHED, _range(prefix))
-            touched |= {path for (path,) in rows}
-            self._connection.execute(statements.REMOVE, _range(prefix))
+            chosen, values = f"from records where {IN_RANGE}", in_range(prefix)
+            if before is not None:
+                chosen, values = f"{chosen} and pass < :pass", {**values, "pass": before}
+            touched |= {path for (path,) in self._connection.execute(f"select distinct document {chosen}", values)}
+            self._connection.execute(f"delete {chosen}", values)
         return touched
 
     def _mark(self, paths: Iterable[str]) -> None:
         """Compute the marks of documents from their records; a document without any is gone."""
-        for path in paths:
-            if not path:
-                continue
+        for path in filter(None, paths):
             rows = self._connection.execute(
                 "select key, digest, size from records where document = ? order by key", (path,)
             ).fetchall()
             if rows:
                 mark = digest(*(part for key, record, _ in rows for part in (key, record)))
-                self._connection.execute(
-                    statements.MARK, {"path": path, "mark": mark, "size": sum(row[2] for row in rows)}
-                )
+                self._connection.execute(_MARK, {"path": path, "mark": mark, "size": sum(row[2] for row in rows)})
             else:
                 self._connection.execute("delete from documents where path = ?", (path,))
 
@@ -302,16 +257,3 @@ def _is_current(connection: sqlite3.Connection, scope: str) -> bool:
         return False
     row = connection.execute("select scope from reading").fetchone()
     return row is not None and row[0] == scope
-
-
-def _range(prefix: str) -> dict[str, Any]:
-    return {"first": prefix, "last": prefix + _LAST}
-
-
-def _unpacked(rows: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, Body]]:
-    return ((key, _body(body)) for key, body in rows)
-
-
-def _body(packed: bytes) -> Body:
-    loaded: Body = json.loads(zlib.decompress(packed))
-    return loaded

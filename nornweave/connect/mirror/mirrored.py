@@ -5,59 +5,22 @@ What a mirror holds of one document can be counted and removed, bytes of deleted
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from nornweave.connect.mirror.feed import LEFT_OUT, NOTHING_KNOWN, Feed, Pass, PositionLostError
-from nornweave.connect.mirror.mirror import Mirror, MirrorReading
+from nornweave.connect.mirror.feed import LEFT_OUT, Feed, Pass, PositionLostError
+from nornweave.connect.mirror.known import nothing_known
+from nornweave.connect.mirror.mirror import Mirror
 from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.protocol import Watcher
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import unsafe_path
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
-
-_PATIENCE_S = 10.0
-_COUNT = "select (select count(*) from records where document = ?) + count(*) from documents where path = ?"
-
-
-def copies_in(file: Path, path: str) -> int:
-    """Count the records of a document; 0 without a file."""
-    if not file.is_file():
-        return 0
-    with _opened(file) as connection:
-        return int(connection.execute(_COUNT, (path, path)).fetchone()[0])
-
-
-def forget(file: Path, path: str) -> None:
-    """Delete the records of a document and write the file anew, without what was ever deleted from it."""
-    if not file.is_file():
-        return
-    with _opened(file) as connection:
-        connection.execute("delete from records where document = ?", (path,))
-        connection.execute("delete from documents where path = ?", (path,))
-        connection.execute("vacuum")
-        connection.execute("pragma wal_checkpoint(truncate)").fetchall()
-
-
-@contextmanager
-def _opened(file: Path) -> Iterator[sqlite3.Connection]:
-    """Open a mirror.
-
-    Raises:
-        SourceUnavailableError: it cannot be read or written now.
-    """
-    try:
-        with closing(sqlite3.connect(file, timeout=_PATIENCE_S, isolation_level=None)) as connection:
-            yield connection
-    except sqlite3.Error as error:
-        raise SourceUnavailableError(f"{file} cannot be used: {error}; try again after the sync") from error
-
 
 _MAX_SKIPS = 1_000
 
@@ -88,8 +51,7 @@ class MirroredSource:
         """
         self.id = SourceId(settings.id)
         self._feed = feed
-        self._file = mirror_file(data_dir, self.id)
-        self._mirror = Mirror(self._file, feed.scope)
+        self._mirror = Mirror(mirror_file(data_dir, self.id), feed.scope)
         self._relist_s = 0.0 if settings.lists_everything else settings.relist_hours * 3600
         self._problem = settings.problem
         self._now = now
@@ -114,7 +76,7 @@ class MirroredSource:
         """Ask for the first page, and store nothing."""
         self._require_access()
         with _told():
-            next(self._feed.pages(Pass(is_full=True), NOTHING_KNOWN), None)
+            next(self._feed.pages(Pass(is_full=True), nothing_known()), None)
 
     def list(self) -> Listing:
         """Bring the mirror up to date and list its documents.
@@ -160,30 +122,30 @@ class MirroredSource:
         return self._feed.parse(self.id, entry, raw)
 
     def copies_of(self, path: str) -> int:
-        return copies_in(self._file, path)
+        return self._mirror.copies_of(path)
 
     def forget(self, path: str) -> None:
-        forget(self._file, path)
+        self._mirror.forget(path)
 
     def _pull(self, mirror: Mirror) -> None:
         """Read the API to the end of a pass."""
         self._require_access()
         now, anew = self._now(), self._is_thorough
-        reading = mirror.begin(full=anew or self._is_due(mirror.state(), now), anew=anew, now=now)
-        reading = replace(reading, state=replace(reading.state, is_thorough=anew))
+        state = mirror.begin(full=anew or self._is_due(mirror.state(), now), anew=anew, now=now)
+        state = replace(state, is_thorough=anew)
         with _told():
             try:
-                self._read(mirror, reading)
+                self._read(mirror, state)
             except PositionLostError:
                 mirror.restart()
-                self._read(mirror, replace(reading, state=replace(reading.state, position=None)))
-        mirror.complete(reading.number, full=reading.state.is_full, now=now)
+                self._read(mirror, replace(state, position=None))
+        mirror.complete(state.number, full=state.is_full, now=now)
         self._is_thorough = False
 
-    def _read(self, mirror: Mirror, reading: MirrorReading) -> None:
+    def _read(self, mirror: Mirror, state: Pass) -> None:
         expected, asked_at = None, self._now()
-        for page in self._feed.pages(reading.state, mirror):
-            mirror.store(page, reading.number, asked_at)
+        for page in self._feed.pages(state, mirror):
+            mirror.store(page, state.number, asked_at)
             asked_at = self._now()
             expected = page.expected if page.expected is not None else expected
             self._watcher(*mirror.totals(), expected)
@@ -192,7 +154,7 @@ class MirroredSource:
         if self._problem:
             raise SourceUnavailableError(self._problem)
 
-    def _is_due(self, before: MirrorReading, now: float) -> bool:
+    def _is_due(self, before: Pass, now: float) -> bool:
         """Tell whether everything is listed again; also if that happened later than now: a clock went back."""
         return not before.full_at or not 0 <= now - before.full_at < self._relist_s
 

@@ -8,21 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
-from nornweave.connect.conversation import as_is, mappings
-from nornweave.connect.mirror.answers import ApiAnswer, Limits
+from nornweave.connect.conversation import as_is
+from nornweave.connect.mirror.answers import ApiAnswer, Limits, Trouble, listed
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import PositionLostError
+from nornweave.connect.mirror.feed import PositionLostError, pages_of
 from nornweave.connect.slack.connector import SlackSettings
 from nornweave.core.errors import SourceUnavailableError
 
 # Slack recommends no more than 200, and allows 999; of apps sold outside its marketplace 15.
 PER_PAGE = 200
-# A server that sends more pages than this sends the same ones for ever.
-MAX_PAGES = 20_000
-# Where a rate limit names no time.
-_UNNAMED_WAIT_S = 30.0
 _RATE_LIMITS = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
+# Where a rate limit names no time.
+_UNNAMED_WAITS = dict.fromkeys(_RATE_LIMITS, 30.0)
 _PASSING = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 _REFUSED_TOKEN = frozenset(
     {"invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive", "org_login_required"}
@@ -57,12 +56,12 @@ class SlackError(SourceUnavailableError):
         return self.code in _OF_A_CHANNEL
 
 
-class SlackApi:
+class SlackApi(ApiClient):
     """The methods of one workspace, with its token."""
 
     def __init__(self, settings: SlackSettings, limits: Limits | None) -> None:
         self._token_name = settings.token_name
-        self._client = ApiClient(settings.api_url, token=settings.token, token_name=self._token_name, limits=limits)
+        super().__init__(settings.api_url, token=settings.token, token_name=self._token_name, limits=limits)
 
     def ask(self, method: str, **parameters: str | int) -> tuple[ApiAnswer, Mapping[str, Any]]:
         """Call a method; return the answer and its content.
@@ -72,20 +71,25 @@ class SlackApi:
             PositionLostError: it does not know the cursor any more.
             SourceUnavailableError: it does not answer, answers nonsense, or limits its rate for too long.
         """
-        code = ""
-        for attempt in range(self._client.limits.attempts):
-            answer = self._client.get(method, parameters)
-            content = answer.mapping()
-            if content.get("ok") is True:
-                return answer, content
-            code = self._shown(content.get("error")) or "no error named"
-            if code not in _RATE_LIMITS | _PASSING:
-                break
-            if attempt + 1 < self._client.limits.attempts:
-                self._client.wait(self._pause(answer, code, attempt), answer.url)
+        answer = self.get(method, parameters)
+        return answer, answer.mapping()
+
+    def trouble(self, answer: ApiAnswer) -> Trouble | None:
+        """Tell what is wrong, in Slack's words."""
+        found = super().trouble(answer)
+        content = {} if found else answer.mapping()
+        if found or content.get("ok") is True:
+            return found
+        method = urlsplit(answer.url).path.rpartition("/")[2]
+        code = self._shown(content.get("error")) or "no error named"
         if code == "invalid_cursor":
-            raise PositionLostError(f"{method}: the cursor is not valid any more")
-        raise SlackError(code, f"{method}: {code}; {self._advice(code, content)}")
+            return Trouble(PositionLostError(f"{method}: the cursor is not valid any more"))
+        wait = answer.headers.get("retry-after", "")
+        return Trouble(
+            SlackError(code, f"{method}: {code}; {self._remedy(code, content)}"),
+            is_passing=code in _RATE_LIMITS | _PASSING,
+            wait_s=float(wait) if re.fullmatch(r"\d{1,9}", wait) else _UNNAMED_WAITS.get(code),
+        )
 
     def listed(self, method: str, key: str, **parameters: str) -> Iterator[Mapping[str, Any]]:
         """Yield what a method lists, over all its pages.
@@ -103,23 +107,14 @@ class SlackApi:
         self, method: str, key: str, *, cursor: str | None = None, **parameters: str
     ) -> Iterator[tuple[list[dict[str, Any]], str | None]]:
         """Yield the pages of a list, each with the cursor of the next one; ``None`` after the last."""
-        for _ in range(MAX_PAGES):
-            _, content = self.ask(method, limit=PER_PAGE, **parameters, **({"cursor": cursor} if cursor else {}))
-            before, cursor = cursor, next_cursor(content)
-            if cursor and cursor == before:
-                raise SourceUnavailableError(f"{method}: the same page follows itself; try again later")
-            yield items(content, key, method), cursor
-            if not cursor:
-                return
-        raise SourceUnavailableError(f"{method}: more than {MAX_PAGES:,} pages; expected an end")
 
-    def _pause(self, answer: ApiAnswer, code: str, attempt: int) -> float:
-        if code in _PASSING:
-            return self._client.limits.backoff(attempt)
-        wait = answer.headers.get("retry-after", "")
-        return float(wait) if re.fullmatch(r"\d{1,9}", wait) else _UNNAMED_WAIT_S
+        def ask(at: str | None) -> tuple[list[dict[str, Any]], str | None]:
+            _, content = self.ask(method, limit=PER_PAGE, **parameters, **({"cursor": at} if at else {}))
+            return listed(content, key, method), next_cursor(content)
 
-    def _advice(self, code: str, content: Mapping[str, Any]) -> str:
+        return pages_of(ask, cursor, method)
+
+    def _remedy(self, code: str, content: Mapping[str, Any]) -> str:
         if code in _REFUSED_TOKEN:
             return f"the token is refused; renew {self._token_name}"
         if code == "missing_scope":
@@ -135,18 +130,7 @@ class SlackApi:
 
     def _shown(self, value: object) -> str:
         """Return what the server says, as far as it may stand in a message."""
-        return _UNSHOWN.sub("?", self._client.hide(as_is(value, str) or ""))[:200]
-
-
-def items(content: Mapping[str, Any], key: str, method: str) -> list[dict[str, Any]]:
-    """Return what an answer lists.
-
-    Raises:
-        SourceUnavailableError: there is no list, from whose emptiness nothing may be concluded.
-    """
-    if not isinstance(content.get(key), list):
-        raise SourceUnavailableError(f"{method}: no list of {key} in the answer; check api_url")
-    return mappings(content[key])
+        return _UNSHOWN.sub("?", self.hide(as_is(value, str) or ""))[:200]
 
 
 def next_cursor(content: Mapping[str, Any]) -> str | None:

@@ -9,8 +9,10 @@ from datetime import date, timedelta
 from typing import Any
 
 from nornweave.connect.conversation import as_is, clean_name
-from nornweave.connect.mirror.feed import FeedRecord, Known
-from nornweave.connect.slack.api import MAX_PAGES, PER_PAGE, SlackApi, SlackError, items, next_cursor
+from nornweave.connect.mirror.answers import listed
+from nornweave.connect.mirror.feed import MAX_PAGES, FeedRecord, RecordPage
+from nornweave.connect.mirror.known import Known
+from nornweave.connect.slack.api import PER_PAGE, SlackApi, SlackError, next_cursor
 from nornweave.connect.slack.records import (
     People,
     day_of,
@@ -46,18 +48,11 @@ class Channel:
     is_private: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelStep:
-    """A part of a channel; ``latest`` is the message that was read last: everything from it on is settled."""
-
-    latest: str
-    records: tuple[FeedRecord, ...] = ()
-    gone: tuple[str, ...] = ()
-
-
 @dataclass(slots=True, kw_only=True)
 class ChannelReader:
-    """Reads the channels of one pass.
+    """Reads the channels of one pass, in pages whose position is the message that was read last.
+
+    Everything from that message on is settled.
 
     Attributes:
         is_thorough: all threads are read again.
@@ -77,7 +72,7 @@ class ChannelReader:
     began_at: float
     channels: Mapping[str, str]
 
-    def read(self, channel: Channel, latest: str) -> Iterator[ChannelStep]:
+    def read(self, channel: Channel, latest: str) -> Iterator[RecordPage]:
         """Read a channel down from the message ``latest``, which is left out; from the newest one if it is empty.
 
         A channel that was not read to its end before under its name is read to its end now.
@@ -88,22 +83,20 @@ class ChannelReader:
         is_complete = before.get("is_complete") is True and before.get("folder") == channel.folder
         if is_complete and not self.is_full and channel.is_archived and before.get("is_archived"):
             return  # nobody can say anything in it
-        record = FeedRecord(key=key, document="", body={**body, "is_complete": is_complete})
-        yield ChannelStep(records=(record,), latest=latest)
+        record = FeedRecord(key=key, body={**body, "is_complete": is_complete})
+        yield RecordPage(records=(record,), position=latest)
         for step in self._history(channel, latest, is_whole=self.is_full or not is_complete):
             yield step
-            latest = step.latest
-        yield ChannelStep(
-            records=(FeedRecord(key=key, document="", body={**body, "is_complete": True}),), latest=latest
-        )
+            latest = str(step.position)
+        yield RecordPage(records=(FeedRecord(key=key, body={**body, "is_complete": True}),), position=latest)
 
-    def _history(self, channel: Channel, latest: str, *, is_whole: bool) -> Iterator[ChannelStep]:
+    def _history(self, channel: Channel, latest: str, *, is_whole: bool) -> Iterator[RecordPage]:
         cursor = None
         for _ in range(MAX_PAGES):
             place: dict[str, str | int] = {"cursor": cursor} if cursor else {}
             place |= {"latest": latest} if latest else {}
             _, content = self.api.ask("conversations.history", channel=channel.id, limit=PER_PAGE, **place)
-            events = _newest_first(items(content, "messages", "conversations.history"), before=latest)
+            events = _newest_first(listed(content, "messages", "conversations.history"), before=latest)
             oldest = str(events[-1]["ts"]) if events else latest
             cursor = None if events else next_cursor(content)  # needed only beyond a page without messages
             is_end = content.get("has_more") is not True
@@ -117,14 +110,14 @@ class ChannelReader:
             if events or is_end:
                 for step in self._page(channel, events, latest, end if is_end else oldest, is_whole=is_whole):
                     yield step
-                    latest = step.latest
+                    latest = str(step.position)
             if is_end:
                 return
         raise SourceUnavailableError(f"#{channel.name}: more than {MAX_PAGES:,} pages of history; expected an end")
 
     def _page(
         self, channel: Channel, events: Iterable[Mapping[str, Any]], upper: str, lower: str, *, is_whole: bool
-    ) -> Iterator[ChannelStep]:
+    ) -> Iterator[RecordPage]:
         """Settle a page of history; each thread whose replies are asked for ends a step."""
         records: list[FeedRecord] = []
         for event in events:
@@ -141,15 +134,14 @@ class ChannelReader:
                 records += self._again(channel, event)
         yield self._settled(channel, records, upper, lower)
 
-    def _old_thread(self, channel: Channel, root: str, *, latest: str) -> ChannelStep:
+    def _old_thread(self, channel: Channel, root: str, *, latest: str) -> RecordPage:
         records = self._thread(channel, root)
         read = {record.key for record in records}
         known = self.known.under(thread_prefix(channel.id, root))
-        return ChannelStep(
-            records=self._taken(records), gone=tuple(key for key, _ in known if key not in read), latest=latest
-        )
+        gone = tuple(key for key, _ in known if key not in read)
+        return RecordPage(records=self._taken(records), gone=gone, position=latest)
 
-    def _settled(self, channel: Channel, records: Sequence[FeedRecord], upper: str, lower: str) -> ChannelStep:
+    def _settled(self, channel: Channel, records: Sequence[FeedRecord], upper: str, lower: str) -> RecordPage:
         """Return what was read from ``lower`` up to ``upper``, which is left out; what else is known there is gone.
 
         A full pass finds what is gone at its end.
@@ -157,7 +149,7 @@ class ChannelReader:
         read = {record.key for record in records}
         between = () if self.is_full else self._between(channel, lower, upper)
         gone = tuple(key for key in between if key not in read)
-        return ChannelStep(records=self._taken(records), gone=gone, latest=lower)
+        return RecordPage(records=self._taken(records), gone=gone, position=lower)
 
     def _between(self, channel: Channel, lower: str, upper: str) -> Iterator[str]:
         """Yield the keys of the known messages in threads that began from ``lower`` on and before ``upper``."""

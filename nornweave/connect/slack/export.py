@@ -18,8 +18,7 @@ from nornweave.connect.conversation import (
     as_is,
     clean,
     clean_name,
-    conversation,
-    from_canonical,
+    conversation_document,
     gather_threads,
     load_json,
     mappings,
@@ -28,9 +27,9 @@ from nornweave.connect.conversation import (
 )
 from nornweave.connect.exports.folder import Folder, FolderSource
 from nornweave.connect.slack.text import Directory, body_of, speaker_of, user_name
-from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
+from nornweave.core.errors import DocumentError, SourceUnavailableError
 from nornweave.core.text.message_lines import line_of
-from nornweave.core.types import Document, Entry, Listing, Message, Skip, SourceId, digest
+from nornweave.core.types import Entry, JsonValue, Listing, Message, Skip, digest
 
 USERS = "users.json"
 # Public, private, direct and group-direct channels; each file is optional.
@@ -54,39 +53,29 @@ _MAX_REMEMBERED_DAYS = 64
 _LEAD_CHARACTERS = 600
 
 
-def slack_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-    """Build the document of a channel's day, of an export or of the API.
+def day_bytes(channel: str, day: str, messages: Sequence[Message], links: Mapping[str, str]) -> bytes:
+    """Write what was said in a channel on a day, of an export or of the API.
 
-    Only the API's has ``permalink`` and ``thread_permalink``: templates in which ``{digits}`` stands for the digits of
-    a message's id, and ``{thread_id}`` for its thread's.
-
-    Raises:
-        DocumentSkipped: nothing but notices (joins, leaves) that day.
+    Args:
+        links: only of the API: ``permalink`` and ``thread_permalink``, templates in which ``{digits}`` stands for the
+            digits of a message's id, and ``{thread_id}`` for its thread's.
     """
-    header, messages = from_canonical(raw, entry.path)
-    if not messages:
-        raise DocumentSkipped(f"{entry.path}: no messages; only joins, leaves and the like.")
-    channel = str(header.get("channel"))
-    links = {key: str(header[key]) for key in ("permalink", "thread_permalink") if header.get(key)}
-    first = "".join(filter(str.isdigit, messages[0].id))
-    return conversation(
-        source_id,
-        entry,
-        raw,
-        messages,
-        format="slack",
-        title=f"{channel} {header.get('day')}",
-        metadata={"source_type": "slack", "channel": channel, **links},
-        url=links["permalink"].replace("{digits}", first) if links else None,
-    )
+    first = "".join(filter(str.isdigit, messages[0].id)) if messages else ""
+    header: dict[str, JsonValue] = {
+        "format": "slack",
+        "title": f"{channel} {day}",
+        "url": links["permalink"].replace("{digits}", first) if links else None,
+        "metadata": {"source_type": "slack", "channel": channel, **links},
+    }
+    return to_canonical(header, messages)
 
 
 class SlackSource(FolderSource):
     """A Slack export folder: ``users.json``, ``channels.json``, ``<channel>/<date>.json``."""
 
-    version = "slack-1"
+    version = "slack-2"
     suffixes = (".json",)
-    parser = staticmethod(slack_document)
+    parser = staticmethod(conversation_document)
     _export: _Export | None = None
 
     def list(self) -> Listing:
@@ -114,7 +103,7 @@ class SlackSource(FolderSource):
         export = self._current()
         path = PurePosixPath(entry.path)
         messages = gather_threads(export.with_leads(path, export.messages(entry.path)))
-        return to_canonical({"channel": export.title(path.parent.name), "day": path.stem}, messages)
+        return day_bytes(export.title(path.parent.name), path.stem, messages, {})
 
     def _current(self) -> _Export:
         """Return the export's names, read again only when one of their files changed."""

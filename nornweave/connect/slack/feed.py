@@ -15,15 +15,17 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from nornweave.connect.conversation import as_is, to_canonical
+from nornweave.connect.conversation import as_is, conversation_document
 from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known, Pass, RecordPage, left_out
+from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord, Pass, RecordPage, left_out
+from nornweave.connect.mirror.known import Body, Known
 from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.connect.slack.channel import Channel, ChannelReader, channel_of
 from nornweave.connect.slack.connector import SlackSettings
-from nornweave.connect.slack.export import read_message, slack_document
+from nornweave.connect.slack.export import day_bytes, read_message
 from nornweave.connect.slack.records import PREFIX, People, event_in, folder_of, people_in
 from nornweave.connect.slack.text import Directory
 from nornweave.core.errors import SourceUnavailableError
@@ -42,7 +44,7 @@ class SlackFeed:
     """The channels that the owner of a token has joined."""
 
     domain = Domain.CONVERSATIONS
-    version = "slack-api-1"
+    version = "slack-api-2"
 
     def __init__(self, settings: SlackSettings, *, limits: Limits | None = None) -> None:
         """Store the parameters; no request is made yet.
@@ -51,13 +53,9 @@ class SlackFeed:
             ConfigError: URL or token have the wrong form.
         """
         self._wanted = frozenset(each.removeprefix("#") for each in settings.channels)
-        self._api_url = settings.api_url.rstrip("/")
+        # Another choice of channels is settled by the next pass.
+        self.scope = f"1,{settings.api_url.rstrip('/')}"
         self._api = SlackApi(settings, limits)
-
-    @property
-    def scope(self) -> str:
-        """What is read; another choice of channels is settled by the next pass."""
-        return f"1,{self._api_url}"
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         answer, workspace = self._api.ask("auth.test")
@@ -100,11 +98,11 @@ class SlackFeed:
             names = Directory(body.get("people") or {}, body.get("channels") or {})
             said.append(read_message(event_in(body), number, names))
         name = (known.body(f"channel/{channel}/") or {}).get("name") or channel
-        header = {"channel": f"#{name}", "day": path.rpartition("/")[2], **_links(known, channel)}
-        return to_canonical(header, [each for each in said if each is not None])
+        messages = [each for each in said if each is not None]
+        return day_bytes(f"#{name}", path.rpartition("/")[2], messages, _links(known, channel))
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        return parse_apart(slack_document, source_id, entry, raw)
+        return parse_apart(conversation_document, source_id, entry, raw)
 
     def _people(self, position: Mapping[str, Any]) -> Iterator[RecordPage]:
         """Read the list of users; the names of people who are not in it any more stay."""
@@ -141,7 +139,7 @@ class SlackFeed:
             latest = position.get("latest", "") if channel.id == position.get("channel") else ""
             try:
                 for step in reader.read(channel, latest):
-                    yield RecordPage(records=step.records, gone=step.gone, position={**at, "latest": step.latest})
+                    yield replace(step, position={**at, "latest": step.position})
                 has_worked = True
             except SlackError as error:
                 if not error.is_of_a_channel:
@@ -181,7 +179,7 @@ def _refused(known: Known, channel: Channel, error: SlackError, position: Mappin
     """Name a channel that refuses; what is known of it stays, and it is read whole as soon as it can be."""
     log.warning("#%s is left out: %s", channel.name, error)
     key = f"channel/{channel.id}/"
-    record = FeedRecord(key=key, document="", body={**(known.body(key) or {}), "is_complete": False})
+    record = FeedRecord(key=key, body={**(known.body(key) or {}), "is_complete": False})
     return RecordPage(
         records=(record, left_out(f"#{channel.name}", str(error))),
         kept=(f"message/{channel.id}/",),
@@ -193,7 +191,7 @@ def _workspace_record(workspace: Mapping[str, Any]) -> FeedRecord:
     body = {key: as_is(workspace.get(key), str) for key in ("team_id", "url")}
     if not body["team_id"]:
         raise SourceUnavailableError("auth.test: no team_id in the answer; check api_url")
-    return FeedRecord(key="workspace/", document="", body=body)
+    return FeedRecord(key="workspace/", body=body)
 
 
 def _of_another(workspace: FeedRecord, known: Known) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nornweave.connect.conversation import as_is, clean_name, mappings
-from nornweave.connect.mirror.feed import Body, FeedRecord, Known
+from nornweave.connect.mirror.feed import FeedRecord
+from nornweave.connect.mirror.known import Body, Known
 from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.connect.slack.export import NOTICES, count_reactions
 from nornweave.connect.slack.text import user_name
@@ -74,7 +75,7 @@ def people_in(users: Iterable[Mapping[str, Any]]) -> list[FeedRecord]:
 
 def person_record(identifier: str, name: str) -> FeedRecord:
     """Return the record of a person or a bot."""
-    return FeedRecord(key=f"{PREFIX}{identifier}/", document="", body={"name": name})
+    return FeedRecord(key=f"{PREFIX}{identifier}/", body={"name": name})
 
 
 _TS = re.compile(r"[1-9]\d{9}\.\d{6}")

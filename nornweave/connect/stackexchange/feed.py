@@ -17,22 +17,22 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
-from nornweave.connect.conversation import as_is, mappings
-from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage, least_confirmed
+from nornweave.connect.conversation import as_is
+from nornweave.connect.mirror.answers import Limits, listed
+from nornweave.connect.mirror.feed import FeedRecord, Pass, RecordPage, least_confirmed, pages_of, staged
+from nornweave.connect.mirror.known import Body, Known
 from nornweave.connect.stackexchange.api import PER_PAGE, StackExchangeApi
 from nornweave.connect.stackexchange.connector import StackExchangeSettings
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import ConfigError, SourceUnavailableError
-from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId
+from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.isolated import parse_apart
 
 # Answers of the API may be as old as some minutes.
 _OVERLAP_S = 600
-# 2,000,000 questions; a server that sends more pages than this sends the same ones for ever.
-_MAX_PAGES = 20_000
 _MAX_PAGES_OF_A_MOMENT = 100
 _TAG = re.compile(r"[^\s;,/?&]{1,100}")
 _FIELDS = (
@@ -61,84 +61,82 @@ class StackExchangeFeed:
         for tag in settings.tags:
             if not _TAG.fullmatch(tag):
                 raise ConfigError(f"tags: {tag!r}; expected one tag, such as 'python'")
-        self._place = f"{settings.api_url.rstrip('/')},{settings.site}"
         self._tags = sorted(set(settings.tags))
         self._api = StackExchangeApi(settings, limits)
-
-    @property
-    def scope(self) -> str:
-        """What is read; another choice of tags is settled by the next passes."""
-        return f"1,{self._place}"
+        # Another choice of tags is settled by the next passes.
+        self.scope = f"1,{settings.api_url.rstrip('/')},{settings.site}"
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         self._api.begin()
-        before = (state.since or {}).get("tags") or {}
-        position: dict[str, Any] = state.position or {}
-        done: dict[str, int] = dict(position.get("done") or {})
-        for tag in self._tags:
-            if tag in done:
-                continue
-            since = None if state.is_full else before.get(tag)
-            place = _Place(**position["place"]) if position.get("tag") == tag else _Place(start=since)
-            for step in self._tag(tag, place, known, is_whole=since is None):
-                if step.following is None:
-                    done[tag] = step.at
-                position = {"done": dict(done)}
-                if step.following is not None:
-                    position |= {"tag": tag, "place": asdict(step.following)}
-                since_tags = {each: at for each, at in done.items() if each in self._tags}
-                yield replace(step, position=position, since={"tags": since_tags})
-        if not state.is_full:
-            yield replace(self._asked_again(state, known), position=position)
+        notes: dict[str, Any] = {"tags": {}}
+        lists = {f"tag {tag}": partial(self._tag, tag, state, known, notes) for tag in self._tags}
+        yield from staged(state, {**lists, "again": lambda _: self._asked_again(state, known)}, notes)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
         """Return a question with its answers, in the shape of the API."""
-        question: dict[str, Any] = {}
-        answers = []
-        for key, body in records:
-            if key == f"{path}/0":
-                question = dict(body)
-            else:
-                answers.append(body)
-        content = {"items": [{**question, "answers": answers}]}
+        bodies = dict(records)
+        question = bodies.pop(f"{path}/0", {})
+        content = {"items": [{**question, "answers": list(bodies.values())}]}
         return json.dumps(content, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         return parse_apart(stackexchange_document, source_id, entry, raw, domain=self.domain)
 
-    def _tag(self, tag: str, place: _Place, known: Known, *, is_whole: bool) -> Iterator[_Step]:
+    def _tag(
+        self, tag: str, state: Pass, known: Known, notes: dict[str, Any], at: Mapping[str, Any] | None
+    ) -> Iterator[RecordPage]:
         """List the questions with a tag from a place on, oldest first."""
-        sort, moment = ("creation", "creation_date") if is_whole else ("activity", "last_activity_date")
-        for _ in range(_MAX_PAGES):
-            listed = self._listed("questions", place, tagged=tag, sort=sort)
-            place = listed.place
-            step = self._with_answers(listed.items, known)
-            following = listed.following(moment)
-            yield replace(step, at=place.at or 0, following=following)
+        since = None if state.is_full else ((state.since or {}).get("tags") or {}).get(tag)
+        sort, moment = ("creation", "creation_date") if since is None else ("activity", "last_activity_date")
+        place = _Place(**at) if at else _Place(start=since)
+        ask = partial(self._page, "questions", {"tagged": tag, "sort": sort}, moment)
+        for (questions, begun), following in pages_of(ask, place, tag):
             if following is None:
-                return
-            place = following
-        raise _too_many(tag)
+                notes["tags"][tag] = begun
+            page = self._with_answers(questions, known)
+            yield replace(page, position=asdict(following) if following else None)
 
-    def _listed(self, method: str, place: _Place, *, address: str | None = None, **parameters: str) -> _Listed:
+    def _page(
+        self, address: str, parameters: Mapping[str, str], moment: str, place: _Place | None
+    ) -> tuple[tuple[list[dict[str, Any]], int], _Place | None]:
+        """Return a page of a list and when the list was begun, and the place of the next page.
+
+        That begins with the last item's ``moment``, which may be several items'.
+        """
+        place = place or _Place()
         start: dict[str, str | int] = {} if place.start is None else {"min": place.start}
         asked = {**parameters, **start, "order": "asc", "page": place.page, "pagesize": PER_PAGE, "filter": "withbody"}
-        answer, content = self._api.ask(method, address or method, asked)
-        at = place.at if place.at is not None else int(answer.moment) - _OVERLAP_S
-        return _Listed(mappings(content["items"]), replace(place, at=at), content.get("has_more") is True)
+        answer, content = self._api.ask(address, asked)
+        items = listed(content, "items", address)
+        place = replace(place, at=place.at if place.at is not None else int(answer.moment) - _OVERLAP_S)
+        if content.get("has_more") is not True:
+            return (items, place.at or 0), None
+        if not items or place.page > _MAX_PAGES_OF_A_MOMENT:
+            raise SourceUnavailableError("a list that goes on without saying anything new; try again later")
+        last = as_is(items[-1].get(moment), int)
+        is_same = last is None or (place.start is not None and last <= place.start)
+        following = replace(place, page=place.page + 1) if is_same else replace(place, start=last, page=1)
+        return (items, place.at or 0), following
 
-    def _asked_again(self, state: Pass, known: Known) -> _Step:
+    def _every(self, address: str) -> Iterator[Mapping[str, Any]]:
+        """Yield what a list of a hundred ids holds, over all its pages."""
+        ask = partial(self._page, address, {"sort": "creation"}, "creation_date")
+        return (each for (items, _), _ in pages_of(ask, None, address) for each in items)
+
+    def _asked_again(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Ask whether some questions are still there, with one of the tags."""
-        numbers = least_confirmed(known, "questions/", state.began_at, PER_PAGE)
+        numbers = [] if state.is_full else least_confirmed(known, "questions/", state.began_at, PER_PAGE)
         if not numbers:
-            return _Step()
-        listed = self._every("questions", f"questions/{';'.join(numbers)}")
-        there = [each for each in listed if {*self._tags} & {*(as_is(each.get("tags"), list) or ())}]
-        step = self._with_answers(there, known)
+            return
+        there = [each for each in self._every(f"questions/{';'.join(numbers)}") if self._is_tagged(each)]
+        page = self._with_answers(there, known)
         left = {*numbers} - {str(each["question_id"]) for each in there}
-        return replace(step, gone=(*step.gone, *(f"questions/{each}/" for each in sorted(left))))
+        yield replace(page, gone=(*page.gone, *(f"questions/{each}/" for each in sorted(left))))
 
-    def _with_answers(self, questions: Sequence[Mapping[str, Any]], known: Known) -> _Step:
+    def _is_tagged(self, question: Mapping[str, Any]) -> bool:
+        return not {*self._tags}.isdisjoint(as_is(question.get("tags"), list) or ())
+
+    def _with_answers(self, questions: Sequence[Mapping[str, Any]], known: Known) -> RecordPage:
         """Return questions, with the answers of those whose marks changed; the others' are as they were."""
         unique = {_number(each, "question_id"): each for each in questions}
         changed = {number for number, each in unique.items() if _has_changed(each, known.body(_key(number)))}
@@ -151,7 +149,7 @@ class StackExchangeFeed:
                 body["answer_count"] = len(answers.get(number, ()))
                 records += [_answer(number, each) for each in answers.get(number, ())]
             records.append(FeedRecord(key=_key(number), document=_path(number), body=body))
-        return _Step(
+        return RecordPage(
             records=tuple(records),
             gone=tuple(f"{_path(number)}/answer/" for number in sorted(changed)),
             confirmed=tuple(f"{_path(number)}/answer/" for number in unique if number not in changed),
@@ -161,21 +159,9 @@ class StackExchangeFeed:
         """Return the answers to questions, of which there are at most a hundred."""
         found: dict[int, dict[int, Mapping[str, Any]]] = {}
         address = f"questions/{';'.join(map(str, sorted(numbers)))}/answers"
-        for each in self._every("questions/answers", address) if numbers else ():
+        for each in self._every(address) if numbers else ():
             found.setdefault(_number(each, "question_id"), {})[_number(each, "answer_id")] = each
         return {number: list(answers.values()) for number, answers in found.items()}
-
-    def _every(self, method: str, address: str) -> Iterator[Mapping[str, Any]]:
-        """Yield what a list of a hundred ids holds, over all its pages."""
-        place = _Place()
-        for _ in range(_MAX_PAGES):
-            listed = self._listed(method, place, address=address, sort="creation")
-            yield from listed.items
-            following = listed.following("creation_date")
-            if following is None:
-                return
-            place = following
-        raise _too_many(address)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,35 +177,6 @@ class _Place:
     start: int | None = None
     page: int = 1
     at: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    """A page of a list, and its place."""
-
-    items: Sequence[Mapping[str, Any]]
-    place: _Place
-    has_more: bool
-
-    def following(self, moment: str) -> _Place | None:
-        """Return the place of the next page: from the last item's ``moment`` on, which may be several items'."""
-        if not self.has_more:
-            return None
-        if not self.items or self.place.page > _MAX_PAGES_OF_A_MOMENT:
-            raise SourceUnavailableError("a list that goes on without saying anything new; try again later")
-        last = as_is(self.items[-1].get(moment), int)
-        if last is None or (self.place.start is not None and last <= self.place.start):
-            return replace(self.place, page=self.place.page + 1)
-        return replace(self.place, start=last, page=1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Step(RecordPage):
-    """A page of questions with their answers; ``following`` is ``None`` at the end of a tag."""
-
-    position: JsonValue = None
-    following: _Place | None = None
-    at: int = 0
 
 
 def _has_changed(question: Mapping[str, Any], before: Body | None) -> bool:
@@ -251,7 +208,3 @@ def _path(number: int) -> str:
 
 def _key(number: int) -> str:
     return f"{_path(number)}/0"
-
-
-def _too_many(place: str) -> SourceUnavailableError:
-    return SourceUnavailableError(f"{place}: more than {_MAX_PAGES:,} pages; expected an end")

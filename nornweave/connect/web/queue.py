@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from nornweave.connect.mirror.addresses import AddressScope, identity
-from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known
+from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord
+from nornweave.connect.mirror.known import Body, Known
 from nornweave.connect.web.page import PageOutcome, is_page
 from nornweave.connect.web.sitemaps import ListedPage
 from nornweave.core.files.paths import PathFilter

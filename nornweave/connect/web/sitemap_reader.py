@@ -8,7 +8,7 @@ from typing import Any
 from nornweave.connect.mirror.addresses import AddressScope, normalized
 from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, OtherHostError
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import Known
+from nornweave.connect.mirror.known import Known
 from nornweave.connect.web.queue import BATCH, CrawlProgress
 from nornweave.connect.web.sitemaps import ListedPage, NoSitemapError, Robots, read_sitemap
 from nornweave.core.errors import SourceUnavailableError
