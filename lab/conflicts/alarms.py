@@ -12,10 +12,9 @@ from lab.conflicts.repositories import Repository, all_facts
 from lab.conflicts.shares import Share
 from nornweave.core.types import digest
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, LocatedFact, find_conflicts
-from nornweave.disagree.conflicts.comparable import ordered, outcome
+from nornweave.disagree.conflicts.comparable import ordered, outcome, pairs
 from nornweave.disagree.conflicts.decision import candidates
 from nornweave.disagree.conflicts.features import corpus_of, features
-from nornweave.disagree.conflicts.join import pairs
 from nornweave.disagree.conflicts.model import shipped
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.values import show

@@ -34,7 +34,12 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """Who notices that a correction is missing; ``others`` is what a diff reports elsewhere."""
+    """Who notices that a correction is missing.
+
+    Attributes:
+        others: what a diff reports elsewhere.
+        at_merge: what a diff reports when the correction is made: nothing breaks there.
+    """
 
     correction: Correction
     by_diff: bool
@@ -42,6 +47,7 @@ class Corrected:
     by_number: bool
     by_existence: bool
     others: int
+    at_merge: int
 
 
 NOTICED = ("by_diff", "by_scan", "by_number", "by_existence")
@@ -74,6 +80,7 @@ def look(one: Correction, folder: Path) -> Corrected | None:
         by_number=bool(near) and not {number.lower() for number in near} & {number.lower() for number in written},
         by_existence=bool(name) and not code,
         others=len(report.findings) - len(there),
+        at_merge=len(scan(root, DriftOptions(diff=f"{one.commit}~1..{one.commit}", use_lock=False)).report.findings),
     )
 
 

@@ -15,10 +15,9 @@ from lab.conflicts.shares import Share
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.decode import decode
 from nornweave.disagree.conflicts import LocatedFact
-from nornweave.disagree.conflicts.comparable import comparable, outcome
+from nornweave.disagree.conflicts.comparable import MAX_BLOCK, comparable, keys_of, outcome
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.conflicts.features import corpus_of, features
-from nornweave.disagree.conflicts.join import MAX_BLOCK, keys_of
 from nornweave.disagree.conflicts.model import shipped
 from nornweave.disagree.drift.agreements import before, broken
 from nornweave.disagree.drift.files import SourceFile, WorkingTree

@@ -12,7 +12,7 @@ import duckdb
 
 from nornweave.core.errors import StoreError
 from nornweave.disagree.conflicts import LocatedFact
-from nornweave.disagree.conflicts.join import MAX_BLOCK
+from nornweave.disagree.conflicts.comparable import MAX_BLOCK
 from nornweave.index.checksums import check
 from nornweave.index.connection import WRITER_MEMORY, Connection, connect_memory, quote, statement_file
 from nornweave.index.facts import decode_fact

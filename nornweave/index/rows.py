@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from nornweave.core.access.rules import encode_rule
 from nornweave.core.types import FIELDS, Fact, canonical_json
-from nornweave.disagree.conflicts.join import keys_of
+from nornweave.disagree.conflicts.comparable import keys_of
 from nornweave.index.facts import encode_facts
 from nornweave.index.port import NotStored, Publication, StoredDocument
 

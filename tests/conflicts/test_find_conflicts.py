@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.disagree.conflicts import LocatedFact, find_conflicts
-from nornweave.disagree.conflicts.join import keys_of, pairs
+from nornweave.disagree.conflicts.comparable import keys_of, pairs
 from nornweave.disagree.conflicts.model import shipped
 
 

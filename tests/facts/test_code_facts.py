@@ -104,7 +104,6 @@ OPTIONS = [
     ("go", 'package p\nfunc f() { flag.Int("depth", 3, "how deep") }'),
     ("go", 'package p\nfunc f() { flags.IntVarP(&d, "depth", "d", 3, "how deep") }'),
     ("go", 'package p\nfunc f() { viper.SetDefault("depth", 3) }'),
-    ("go", 'package p\ntype A struct {\n\tDepth int `default:"3"`\n}'),
     ("javascript", "program.option('-d, --depth <n>', 'how deep', 3)"),
     ("javascript", "yargs.option('depth', { type: 'number', default: 3 })"),
     ("javascript", "function f (options) { const depth = options.depth ?? 3 }"),
@@ -130,16 +129,6 @@ def test_keys_of_declarations_are_no_names() -> None:
     assert [(fact.name, fact.value) for fact in facts] == [("tone", "low")]
     facts = read("class A:\n    depth: int = Field(3, ge=1, le=9)", "python")
     assert [(fact.name, fact.value) for fact in facts] == [("depth", "3")]
-
-
-def test_a_group_that_names_itself_is_what_its_keys_speak_about() -> None:
-    facts = read("const rows = [{ key: 'tone', default: 'low' }]", "javascript")
-    assert one(facts, "tone", "default").value == "low"
-
-
-def test_a_tag_of_a_field_is_another_name_of_it() -> None:
-    facts = read('package p\ntype A struct {\n\tLevel string `hcl:"depth_level" default:"low"`\n}', "go")
-    assert one(facts, "level", "default").value == "low"
 
 
 STATUSES = [

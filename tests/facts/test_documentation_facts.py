@@ -103,8 +103,6 @@ GRID = """+------------+---------+----------------------+
 |            |         | at its end.          |
 +------------+---------+----------------------+
 """
-TAGS = """<table><tr><th>Key</th><th>Default</th></tr>
-<tr><td><code>laneDepth</code></td><td><code>12</code></td></tr></table>"""
 
 
 @pytest.mark.parametrize(
@@ -118,7 +116,6 @@ TAGS = """<table><tr><th>Key</th><th>Default</th></tr>
         ),
         (RULED, [("lane width", "default", "3", "s"), ("lane colour", "default", "none", None)]),
         (GRID, [("lane depth", "default", "12", None)]),
-        (TAGS, [("lane depth", "default", "12", None)]),
         ("| `lane_depth` | int | `12` | How deep a lane is. |\n", [
             ("lane depth", "default", "12", None)]),
         ("laneDepth      12      How deep a lane is.\nlaneOpen       false   Whether it is open.\n", [
@@ -154,7 +151,6 @@ def test_entries_of_lists(entry: str, expected: list[tuple[str, str, str]]) -> N
     [
         "The default `lane_depth` is 1,200.",
         "The default value of `lane_depth` is set to `1200`.",
-        "Set `lane_depth: 1200` (the default) for short lanes.",
         "Lanes are cut at `lane_depth` (default: `1,200`).",
         "The default laneDepth is 1,200.",
     ],
@@ -221,6 +217,11 @@ def test_entries_of_docstrings_with_sections() -> None:
     assert rows(text, subject="close_lane", owner="Hall", format="") == [
         ("linger", "default", "5/2", "s"),
     ]
+
+
+def test_parameters_without_a_type_stand_one_a_line() -> None:
+    text = '"""Wait.\n\n    Args:\n        linger: seconds to wait, 30 by default.\n        lane: which.\n    """'
+    assert rows(text, subject="wait", format="") == [("linger", "default", "30", None)]
 
 
 def test_parameters_in_the_style_of_numpy() -> None:
@@ -314,12 +315,6 @@ def test_papers_give_quantities_by_their_nouns() -> None:
         "learning rate": "3/10000",
         "weight decay": "1/50",
     }
-
-
-def test_pronoun_means_the_name_of_the_sentence_before() -> None:
-    fact = only("Use `lane_wait` to slow it down. It defaults to 30 seconds.")
-
-    assert (fact.name, fact.value) == ("lane wait", "30")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from nornweave.core.types import ValueKind
 from nornweave.disagree.facts.comparison import FactComparison, compare
-from nornweave.disagree.facts.documentation.naming import is_type
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.values import Value, measured_in, show
 
@@ -126,12 +125,6 @@ def test_constants_are_followed() -> None:
 def test_values_are_compared_by_what_they_mean(left: str, right: str, expected: FactComparison) -> None:
     assert compare(value(left), value(right)) is expected
     assert compare(value(right), value(left)) is expected
-
-
-@pytest.mark.parametrize("text", ["int", "Optional[str]", "a list of strings", "string | string[]", "[]byte"])
-def test_names_of_types_are_known(text: str) -> None:
-    assert is_type(text)
-    assert not is_type(f"{text} | lane")
 
 
 def test_a_name_lends_its_unit_to_a_plain_number() -> None:

@@ -1,13 +1,18 @@
-"""Decide which two facts can be compared at all, and whether their values differ."""
+"""Which two facts are compared: those that share a name and state the same property; and whether their values differ.
+
+``index/fact_pairs.py`` does the join of ``pairs`` in SQL over whole generations.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from nornweave.core.types import Attribute, Fact
 from nornweave.disagree.conflicts.records import LocatedFact
 from nornweave.disagree.facts.comparison import FactComparison, compare
-from nornweave.disagree.facts.names import is_generic
+from nornweave.disagree.facts.names import is_generic, join_keys, singular
 from nornweave.disagree.facts.values import Value
 
 SIDES = ("code", "configuration", "documentation", "conversation", "research")
@@ -79,3 +84,40 @@ def ordered(a: LocatedFact, b: LocatedFact) -> tuple[LocatedFact, LocatedFact]:
     """Return the two facts, the side that is closest to what runs first."""
     first, second = sorted((a, b), key=lambda one: (SIDES.index(one.fact.side), one.place, one.fact.span))
     return first, second
+
+
+MAX_BLOCK = 400
+"""Facts of one key that are compared: a name that stands in more places says nothing."""
+
+
+def keys_of(fact: Fact) -> frozenset[str]:
+    """Return the join keys of a fact.
+
+    Names that say only what kind of value it is (``timeout``) are joined with a word of their owner, too (``webhook
+    timeout``). Statuses go by single words.
+    """
+    keys = set(join_keys(fact.name))
+    if fact.attribute in WORD_ATTRIBUTES:
+        keys |= {f"{fact.attribute} {word}" for word in fact.name.split() if len(word) > 3 and not is_generic(word)}
+    if fact.form == "topic" or is_generic(fact.name):
+        for word in fact.owner.split()[-4:]:
+            keys.add(f"{singular(word)} {fact.name}")
+    return frozenset(keys)
+
+
+def pairs(facts: Sequence[LocatedFact]) -> Iterator[tuple[int, int]]:
+    """Yield the places of every two comparable facts that share a key, once, in order."""
+    blocks: dict[str, list[int]] = defaultdict(list)
+    for place, one in enumerate(facts):
+        for key in keys_of(one.fact):
+            blocks[key].append(place)
+    seen: set[tuple[int, int]] = set()
+    for key in sorted(blocks):
+        places = blocks[key]
+        if len(places) < 2 or len(places) > MAX_BLOCK:
+            continue
+        for at, first in enumerate(places):
+            for second in places[at + 1 :]:
+                if (first, second) not in seen and comparable(facts[first], facts[second]):
+                    seen.add((first, second))
+                    yield first, second

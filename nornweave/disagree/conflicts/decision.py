@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from nornweave.core.types import Fact
-from nornweave.disagree.conflicts.comparable import comparable, ordered, outcome
+from nornweave.disagree.conflicts.comparable import comparable, ordered, outcome, pairs
 from nornweave.disagree.conflicts.features import FactCorpus, corpus_of, features
-from nornweave.disagree.conflicts.join import pairs
 from nornweave.disagree.conflicts.model import Model, shipped
 from nornweave.disagree.conflicts.records import FactConflict, LocatedFact
 from nornweave.disagree.facts.comparison import FactComparison

@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 
 from nornweave.core.types import Fact
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
+from nornweave.disagree.conflicts.comparable import keys_of
 from nornweave.disagree.conflicts.decision import CandidatePair, conflict_of
-from nornweave.disagree.conflicts.join import keys_of
 from nornweave.disagree.drift.records import Coverage, Which
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.values import show

@@ -10,8 +10,7 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.comparison import FactComparison, compare
 from nornweave.disagree.facts.expressions import read_value
-from nornweave.disagree.facts.units import UNITS
-from nornweave.disagree.facts.values import Value, show
+from nornweave.disagree.facts.values import UNITS, Value, show
 
 MAX_LINE = 1_000
 """Characters of a line in which a value is looked for."""

@@ -13,11 +13,21 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.disagree.facts.call_values import GETTERS, value_of_call, with_method
-from nornweave.disagree.facts.folding import COMPARISONS, either, fold, negative
+from nornweave.disagree.facts.evaluation import COMPARISONS, GETTERS, either, fold, negative, value_of_call, with_method
 from nornweave.disagree.facts.tokens import Token, TokenCursor, UnreadableError
-from nornweave.disagree.facts.units import ATTACHED, UNITS
-from nornweave.disagree.facts.values import FALSE, NONE, TRUE, UNKNOWN, UNLIMITED, Value, list_of, measured, number
+from nornweave.disagree.facts.values import (
+    ATTACHED,
+    FALSE,
+    NONE,
+    TRUE,
+    UNITS,
+    UNKNOWN,
+    UNLIMITED,
+    Value,
+    list_of,
+    measured,
+    number,
+)
 
 MAX_EXPRESSION = 2_000
 """Characters of an expression that is read; longer ones are no value that anybody documents."""

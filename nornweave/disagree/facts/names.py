@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute
-from nornweave.disagree.facts.units import UNIT_SUFFIXES
+from nornweave.disagree.facts.values import UNIT_SUFFIXES
 
 MAX_NAME_LENGTH = 80
 """Of a name as it is written: longer ones are paths, sentences or generated."""

@@ -1,20 +1,22 @@
 """Every value that stands near a name which the code has, with how it stands there: its template.
 
-No notation is known here. A template is the kind of block (heading, table, item, fence, line), how the name stands to
-the literal, and the tokens around the literal, abstracted. ``learning`` decides which templates state values.
+No notation is known here. A template is the kind of block (table, item, code, line), how the name stands to the
+literal, and the tokens around the literal, abstracted. ``learning`` decides which templates state values.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from nornweave.core.text.lines import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.drift.induced.tokens import MAX_LINE, Token, tokens_of
+from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, blocks_of
 from nornweave.disagree.facts.documentation.fragments import fragments_of
 from nornweave.disagree.facts.documentation.surface import surface_of
+from nornweave.disagree.facts.documentation.tables import Cell, read_table
 from nornweave.disagree.facts.values import Value
 
 _BREAK = Token("¶", 0)
@@ -23,13 +25,7 @@ _BREAK = Token("¶", 0)
 Known = Callable[[str], bool]
 """Tells whether the code has a value of this name."""
 
-_FENCE = lazy_pattern(r"\s{0,8}(?:```+|~~~+)[ \t]*\{?(\w*)")
-_HEADING = lazy_pattern(r"(?:#{1,6}|={1,5})[ \t]+(\S.*)")
-_UNDERLINE = lazy_pattern(r"([=\-~^*+.\"'#])\1{2,}[ \t]*$")
-_DIRECTIVE = lazy_pattern(r"\s{0,12}\.\. (?:[\w-]+:)?[\w-]+:: ?([A-Za-z_][\w.-]{1,60})\s*$")
-_BULLET = lazy_pattern(r"(\s{0,16})(?:[-*+•]|\d{1,3}[.)])[ \t]+(?=\S)")
-_RULE = lazy_pattern(r"[\s|:+=-]+$")
-_CELL = lazy_pattern(r"(?<!\\)\|")
+_LINE = lazy_pattern(r"[^\n]+")
 _TAG = lazy_pattern(r"<(?:/?(code|tt)|/?[a-z][^<>\n]{0,300})>", re.IGNORECASE)
 _DOCSTRING = lazy_pattern(
     r"^[ \t]*(?:async )?(?:def|class) (?P<name>\w+)[^\n]*\n(?:[^\n\"']{0,200}\n){0,40}?"
@@ -66,57 +62,13 @@ class Statement:
 
 @dataclass
 class _Page:
+    """What stands above the line at hand: headings, the name in the last of them, the item and its last tokens."""
+
     known: Known
-    headings: list[str] = field(default_factory=list)
     head: str | None = None
+    headings: list[str] = field(default_factory=list)
     item: tuple[str, str] | None = None
     carried: list[Token] = field(default_factory=list)
-    columns: list[str] | None = None
-    fence: str | None = None
-    is_underlined: bool = False
-
-    def leave_block(self) -> None:
-        self.item, self.carried, self.columns = None, [], None
-
-
-def statements_of(text: str, known: Known, subject: str = "") -> Iterator[Statement]:
-    """Yield each literal of a page with each name that it may belong to: the nearest, its item's, its heading's.
-
-    Args:
-        subject: what the text is about, as a heading says it.
-    """
-    page = _Page(known, head=subject if subject and known(subject) else None)
-    lines = lines_of(text)
-    offset = 0
-    for at, line in enumerate(lines):
-        if len(line) <= MAX_LINE:
-            below = lines[at + 1] if at + 1 < len(lines) else ""
-            for found in _line(page, _without_tags(line), below):
-                start = offset + found.token.start
-                end = start + len(found.token.text)
-                owner = " ".join(page.headings[-2:])
-                yield Statement(found.name, found.value, at, start, end, found.template, owner)
-        offset = text.find("\n", offset) + 1 or len(text)
-
-
-def comment_statements(text: str, path: str, known: Known) -> Iterator[Statement]:
-    """Yield the literals of the comments and docstrings of a program, each below what it documents."""
-    for start, end, subject in _comments(text, path):
-        part = text[start:end]
-        if not _HAS_LITERAL.search(part):
-            continue
-        first = text.count("\n", 0, start)
-        for one in statements_of(surface_of(part, comment=True), known, subject):
-            yield replace(
-                one, line=one.line + first, start=one.start + start, end=one.end + start, template=f"C{one.template}"
-            )
-
-
-def _comments(text: str, path: str) -> Iterator[tuple[int, int, str]]:
-    for fragment in fragments_of(text, path):
-        yield fragment.start, fragment.end, fragment.subject
-    for match in _DOCSTRING.finditer(text):
-        yield match.start("text"), match.end("text"), match["name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,102 +79,104 @@ class _Found:
     template: str
 
 
-def _without_tags(line: str) -> str:
-    """Replace markup of the same length: ``<code>`` by a backtick, other tags by blanks."""
-    if "<" not in line:
-        return line
-    return _TAG.sub(lambda tag: ("`" if tag[1] else " ").rjust(len(tag[0])), line)
+def statements_of(text: str, known: Known, subject: str = "") -> Iterator[Statement]:
+    """Yield each literal of a page with each name that it may belong to: the nearest, its item's, its heading's.
+
+    Args:
+        subject: what the text is about, as a heading says it.
+    """
+    plain = _TAG.sub(lambda tag: ("`" if tag[1] else " ").rjust(len(tag[0])), text) if "<" in text else text
+    page = _Page(known, head=subject if subject and known(subject) else None)
+    starts = [0, *(at.end() for at in re.finditer("\n", text))]
+    for block in blocks_of(plain, plain):
+        for found in _block(page, plain, block):
+            start = found.token.start
+            yield Statement(
+                found.name, found.value, bisect_right(starts, start) - 1, start, start + len(found.token.text),
+                found.template, " ".join(page.headings[-2:]),
+            )  # fmt: skip
 
 
-def _line(page: _Page, line: str, below: str) -> Iterator[_Found]:
-    if page.is_underlined:
-        page.is_underlined = False
-        return
-    fence = _FENCE.match(line)
-    if fence:
-        page.fence = None if page.fence is not None else fence[1] or "-"
-        return
-    if page.fence is not None:
-        yield from _near(page, list(tokens_of(line)), f"F{page.fence}", [])
-        return
-    if not line.strip():
-        page.columns = None
-        return
-    if _heading(page, line, below):
-        return
-    if line.lstrip().startswith("|") or (page.columns is not None and line.count("|") > 1):
-        yield from _row(page, line)
-        return
-    yield from _text(page, line)
+def comment_statements(text: str, path: str, known: Known) -> Iterator[Statement]:
+    """Yield the literals of the comments and docstrings of a program, each below what it documents."""
+    fragments = [(one.start, one.end, one.subject) for one in fragments_of(text, path)]
+    docstrings = [(*match.span("text"), match["name"]) for match in _DOCSTRING.finditer(text)]
+    for start, end, subject in (*fragments, *docstrings):
+        part = text[start:end]
+        if not _HAS_LITERAL.search(part):
+            continue
+        first = text.count("\n", 0, start)
+        for one in statements_of(surface_of(part, comment=True), known, subject):
+            yield replace(
+                one, line=one.line + first, start=one.start + start, end=one.end + start, template=f"C{one.template}"
+            )
 
 
-def _heading(page: _Page, line: str, below: str) -> bool:
+def _block(page: _Page, text: str, block: DocumentedBlock) -> Iterator[_Found]:
+    if block.kind in {"heading", "directive"}:
+        _head(page, text[block.body : block.end].partition("\n")[0], is_directive=block.kind == "directive")
+    elif block.kind == "table":
+        yield from _table(page, text, block)
+    else:
+        for match in _LINE.finditer(text, text.rfind("\n", 0, block.start) + 1, block.end):
+            begin = block.body if match.start() <= block.body < match.end() else match.start()
+            tokens = list(tokens_of(text[begin : match.end()], begin)) if match.end() - begin <= MAX_LINE else []
+            if block.kind == "code":
+                yield from _near(page, tokens, f"F{block.info}", [])
+            else:
+                is_indented = block.kind != "item" and match[0][:1] in " \t"
+                is_bullet = block.kind == "item" and begin == block.body
+                yield from _text(page, tokens, is_bullet=is_bullet, is_indented=is_indented or block.indent > 0)
+
+
+def _head(page: _Page, title: str, *, is_directive: bool) -> None:
     """Take a heading, or a directive that names something, as what the following is about."""
-    match = _HEADING.match(line)
-    directive = _DIRECTIVE.match(line)
-    page.is_underlined = match is directive is None and bool(_UNDERLINE.match(below)) and line[0] not in " |=~"
-    if directive is None and match is None and not page.is_underlined:
-        return False
-    title = directive[1] if directive else match[1] if match else line
     tokens = list(tokens_of(title))
     names = [one.text for one in tokens if page.known(one.text) and (one.is_identifier or len(tokens) <= CONTEXT)]
+    if is_directive and len(tokens) != 1:
+        return
     page.head = names[0] if names else None
     page.headings = [*page.headings[-2:], title]
-    page.leave_block()
-    return True
+    page.item, page.carried = None, []
 
 
-def _row(page: _Page, line: str) -> Iterator[_Found]:
-    cells, start = [], 0
-    for bar in [*_CELL.finditer(line), None]:
-        end = bar.start() if bar else len(line)
-        if line[start:end].strip() or start:
-            cells.append((start, line[start:end]))
-        start = end + 1
-    cells = cells[1:] if cells and not cells[0][1].strip() else cells
-    if page.columns is None:
-        page.columns = [re.sub(r"[^a-z ]", "", cell.lower()).strip() for _, cell in cells]
-        return
-    if _RULE.match(line) or not cells:
-        return
-    columns = page.columns
-    first = next((one.text for one in tokens_of(cells[0][1]) if page.known(one.text)), None)
-    for at, (start, cell) in enumerate(cells[1:], 1):
-        tokens = [one for one in tokens_of(cell, start) if one.text not in "`<>"]
-        column = columns[at] if at < len(columns) else ""
-        if first and len(tokens) == 1:
-            only = tokens[0]
-            value = only.value or Token(only.text, only.start, quoted=True).value
+def _table(page: _Page, text: str, block: DocumentedBlock) -> Iterator[_Found]:
+    rows, header = read_table(text, block)
+    columns = [re.sub(r"[^a-z ]", "", cell.text.lower()).strip() for cell in header or ()]
+    for row in rows:
+        first = next((one.text for one in _tokens_of(text, row[0]) if page.known(one.text)), None)
+        for at, cell in enumerate(row[1:], 1):
+            tokens = [one for one in _tokens_of(text, cell) if one.text not in "`<>"]
+            column = columns[at] if at < len(columns) else ""
+            if not first or len(tokens) != 1:
+                yield from _near(page, tokens, f"T{column}", [], first and ("row", first))
+                continue
+            value = tokens[0].value or Token(tokens[0].text, tokens[0].start, quoted=True).value
             if value is not None:
-                yield _Found(first, value, only, f"T{columns[0] if columns else ''}|{column}=V")
-        else:
-            yield from _near(page, tokens, f"T{column}", [], first and ("row", first))
+                yield _Found(first, value, tokens[0], f"T{columns[0] if columns else ''}|{column}=V")
 
 
-def _text(page: _Page, line: str) -> Iterator[_Found]:
-    bullet = _BULLET.match(line)
-    tokens = list(tokens_of(line[bullet.end() :] if bullet else line, bullet.end() if bullet else 0))
-    is_indented = line[:1] in " \t"
+def _tokens_of(text: str, cell: Cell) -> Iterator[Token]:
+    return tokens_of(text[cell.start : cell.end].replace("\n", " "), cell.start)
+
+
+def _text(page: _Page, tokens: Sequence[Token], *, is_bullet: bool, is_indented: bool) -> Iterator[_Found]:
     words = [one for one in tokens if one.text not in "`:<>("]
     lead = words[0] if words and page.known(words[0].text) else None
     is_term = len(words) == 1 and not is_indented
     is_term = is_term or (len(tokens) > 1 and tokens[0] is lead and tokens[1].text == ":")
     if lead and (lead.quoted or lead.is_identifier or is_term):
-        page.item, page.carried = ("L" if bullet else "P", lead.text), []
-    elif bullet and not is_indented:
+        page.item, page.carried = ("L" if is_bullet else "P", lead.text), []
+    elif is_bullet and not is_indented:
         page.item, page.carried = None, []
-    role = "X" if not bullet else "XL"
-    yield from _near(page, tokens, role, page.carried, page.item)
+    yield from _near(page, tokens, "XL" if is_bullet else "X", page.carried, page.item)
     page.carried = [*page.carried, *tokens][-CARRIED:]
 
 
 def _near(
-    page: _Page,
-    tokens: Sequence[Token],
-    role: str,
-    carried: Sequence[Token],
+    page: _Page, tokens: Sequence[Token], role: str, carried: Sequence[Token],
     item: tuple[str, str] | None | str = None,
-) -> Iterator[_Found]:
+) -> Iterator[_Found]:  # fmt: skip
     """Yield each literal with the nearest name before it on its line, the name of its item and that of its section."""
     nearest: tuple[int, Token] | None = None
     row = [*carried, _BREAK, *tokens] if carried else tokens

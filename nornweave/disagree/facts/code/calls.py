@@ -8,8 +8,7 @@ from tree_sitter import Node
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code.options import OptionCall, call_of
-from nornweave.disagree.facts.code.reading import Reading
-from nornweave.disagree.facts.code.scopes import last_part
+from nornweave.disagree.facts.code.reading import Reading, last_part
 from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.values import Value
 

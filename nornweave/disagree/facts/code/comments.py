@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.disagree.facts.code.scopes import Base, owner_of
+from nornweave.disagree.facts.code.reading import Base, owner_of
 from nornweave.disagree.facts.code.sites import NAMED_ROLES, ValueSite
 
 MAX_BETWEEN = 600

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Form, Qualifier
-from nornweave.disagree.facts.code.members import default_by_place, is_naming, read_key, wraps_another
+from nornweave.disagree.facts.code.members import default_by_place, read_key
 from nornweave.disagree.facts.code.options import KEYS
-from nornweave.disagree.facts.code.reading import Reading
-from nornweave.disagree.facts.code.scopes import function_of, is_maker, says_default
+from nornweave.disagree.facts.code.reading import Reading, function_of, is_maker, says_default
 from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.values import Value
@@ -20,9 +17,6 @@ _CONSTANT = lazy_pattern(
 _UPPER = lazy_pattern(r"^[A-Z][A-Z0-9_]+$")
 _MEMBER = lazy_pattern(r"^(?:self|this|cls|\$this)(?:\.|->|\?\.)|^@")
 _FALLS_BACK = lazy_pattern(r"\|\||\?|\bor\b|\belse\b|[gG]et|fetch|[eE]nv|default|pop\(")
-_TAG = lazy_pattern(r"(\w{1,40}):\"([^\"]{0,200})\"")
-_DEFAULT_TAGS = frozenset({"default", "envDefault", "env-default"})
-_NAME_TAGS = frozenset({"json", "yaml", "hcl", "mapstructure", "toml", "env", "koanf", "koan", "cty", "xml", "long"})
 
 
 def is_constant(site: ValueSite, reading: Reading) -> bool:
@@ -41,24 +35,8 @@ def read_declared(site: ValueSite, reading: Reading) -> None:
         qualifiers: tuple[Qualifier, ...] = ("local",) if function_of(site) and not _UPPER.match(site.name) else ()
         reading.add(site, value, "value", form, qualifiers=qualifiers)
         return
-    names = [(site.bare_name, value), *(_tagged(site, reading) if site.tag else ())]
-    for name, found in names:
-        if site.role == "field" and name == site.bare_name and read_key(site, found, reading):
-            continue
-        reading.add(site, found, "value" if is_constant(site, reading) else "default", form, name=name)
-
-
-def _tagged(site: ValueSite, reading: Reading) -> list[tuple[str, Value | None]]:
-    """Read the tag of a field in Go: other names of it, and its default."""
-    tags = dict(_TAG.findall(site.tag[:1000]))
-    value = next((reading.constants.read(_quoted(tags[key])) for key in _DEFAULT_TAGS if key in tags), None)
-    names = dict.fromkeys(tags[key].split(",")[0] for key in tags if key in _NAME_TAGS)
-    own: list[tuple[str, Value | None]] = [(site.name, value)] if value else []
-    return own + [(name, value) for name in names if name and name not in {"-", site.name}]
-
-
-def _quoted(text: str) -> str:
-    return text if re.match(r"^-?\d|^(?:true|false)$", text) else f'"{text}"'
+    if site.role != "field" or not read_key(site, value, reading):
+        reading.add(site, value, "value" if is_constant(site, reading) else "default", form)
 
 
 def read_assignment(site: ValueSite, reading: Reading) -> None:
@@ -78,7 +56,7 @@ def read_assignment(site: ValueSite, reading: Reading) -> None:
     if function is not None and not is_given and not _may_state(site, function, text):
         return
     value = reading.constants.read(text)
-    if value is None or wraps_another(site, text):
+    if value is None:
         return
     if is_given and value.kind != "none":
         reading.add(site, value, "default", "fallback")
@@ -126,12 +104,12 @@ def _outside(site: ValueSite, value: Value, reading: Reading) -> None:
     is_member = bool(_MEMBER.match(site.name))
     form: Form = "fallback" if value.is_fallback else "definition"
     in_body = in_class is not None and in_class.role == "class"
-    if in_body and (read_key(site, value, reading) or is_naming(site, value)):
+    if in_body and read_key(site, value, reading):
         return
     if reading.base.is_part and "." in site.name and not is_member:
         return  # of something that the part does not show
     constant = is_constant(site, reading)
-    if not constant and (in_class is not None or is_member or (reading.base.is_part and _declares(site, reading))):
+    if not constant and (in_class is not None or is_member or (reading.base.is_part and reading.base.is_class)):
         reading.add(site, value, "default", form)
     elif value.is_fallback:
         if _falls_back(site, value, reading.value_text(site)):
@@ -140,8 +118,3 @@ def _outside(site: ValueSite, value: Value, reading: Reading) -> None:
         reading.add(site, value, "value", form, qualifiers=("local",))
     else:
         reading.add(site, value, default_by_place(site, reading) or "value", form)
-
-
-def _declares(site: ValueSite, reading: Reading) -> bool:
-    """Tell whether a line of a part of a class is a field of it, not a variable of a function."""
-    return reading.base.is_class or bool(re.search(r"\b(?:private|public|protected|internal)\b", reading.before(site)))

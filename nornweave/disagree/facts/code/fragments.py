@@ -7,8 +7,7 @@ from bisect import bisect_right
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Qualifier
 from nornweave.disagree.facts.code.options import KEYS, NAMING_KEYS
-from nornweave.disagree.facts.code.reading import Reading
-from nornweave.disagree.facts.code.scopes import says_default
+from nornweave.disagree.facts.code.reading import Reading, says_default
 from nornweave.disagree.facts.code.sites import ValueSite
 
 MAX_LINES = 2_000

@@ -6,28 +6,23 @@ import re
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Form, Qualifier
-from nornweave.disagree.facts.code.options import KEYS, NAMING_KEYS
-from nornweave.disagree.facts.code.reading import Reading
-from nornweave.disagree.facts.code.scopes import function_of, is_maker, last_part, owner_of, says_default
+from nornweave.disagree.facts.code.options import KEYS
+from nornweave.disagree.facts.code.reading import Reading, function_of, is_maker, last_part, owner_of, says_default
 from nornweave.disagree.facts.code.sites import NAMED_ROLES, ValueSite
-from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.values import Value
 
 SPREAD = ("...", "**")
 """How the last member of a group begins that takes in what a user gave: those before it are defaults."""
 _MERGERS = lazy_pattern(r"(?:assign|merge|defaults|extend|deepmerge|defaultsDeep)$", re.I)
-_ONE_ARGUMENT = lazy_pattern(r"^(?:new\s+)?[A-Z][\w.]{0,80}\(\s*(\w{1,80})\s?=(?!=)")
 
 
 def read_pair(site: ValueSite, reading: Reading) -> None:
     """Read a pair of a mapping, a field of a literal, or a keyword argument."""
     text = reading.value_text(site)
     value = reading.constants.read(text) if text else None
-    if read_key(site, value, reading) or value is None or wraps_another(site, text) or is_naming(site, value):
+    if read_key(site, value, reading) or value is None:
         return
     if any(place.role == "mark" for place in site.ancestors()) and site.name == "value":
-        return
-    if _is_inside_literal(site, reading):
         return
     attribute = default_by_place(site, reading)
     qualifiers: tuple[Qualifier, ...] = ()
@@ -68,43 +63,6 @@ def _is_bound(site: ValueSite) -> bool:
     return any(place.role in {"assign", "field", "const", "pair", "kwarg", "param"} for place in site.ancestors())
 
 
-def _is_inside_literal(site: ValueSite, reading: Reading) -> bool:
-    """Tell whether the place around is itself read as one value: ``x = Option('json', old=OLD)``."""
-    for place in site.ancestors():
-        if place.role in {"call", "group"}:
-            continue
-        if place.role in {"assign", "kwarg", "pair", "field", "param"} and site.role == "kwarg":
-            text = reading.value_text(place)
-            first = text.partition("(")[2].lstrip()
-            is_positional = not re.match(r"\w+\s*[:=](?!=)", first)
-            return is_positional and reading.constants.read(text) is not None
-        return False
-    return False
-
-
-def wraps_another(site: ValueSite, text: str) -> bool:
-    """Tell whether a value is a call of which one named argument is known, and that is another thing."""
-    found = _ONE_ARGUMENT.match(text)
-    return found is not None and set(words_of(found[1])).isdisjoint(words_of(site.bare_name))
-
-
-def name_groups(reading: Reading) -> None:
-    """Note in ``tag`` what groups call themselves, or that a group takes in others behind its own members."""
-    for site in reading.sites:
-        parent = site.parent
-        if parent is None:
-            continue
-        if (
-            parent.role in {"group", "call", "class"}
-            and site.role in {"pair", "kwarg", "assign", "field"}
-            and site.bare_name.lower() in NAMING_KEYS
-        ):
-            text = reading.value_text(site)
-            value = reading.constants.read(text) if len(text) < 100 else None
-            if value is not None and value.kind == "string" and value.text:
-                parent.tag = value.text if parent.tag.startswith(SPREAD) else parent.tag or value.text
-
-
 def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
     """Read ``default=5`` as a statement about what it is a key of; ``False`` if the key is none."""
     key = site.bare_name.strip("#$").lower()
@@ -120,10 +78,7 @@ def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
 
 
 def _subject(site: ValueSite) -> tuple[str, ValueSite | None]:
-    """Return what a key of a group or a call speaks about, and the place that names it.
-
-    A group may name itself (``key: 'sameSite'``); else it is what the group is the value of.
-    """
+    """Return what a key of a group or a call speaks about, and the place that names it."""
     for place in site.ancestors():
         if place.role in {"group", "call", "class"} and place.tag and not place.tag.startswith(SPREAD):
             return place.tag, place
@@ -132,10 +87,3 @@ def _subject(site: ValueSite) -> tuple[str, ValueSite | None]:
         if place.role in {"class", "function"}:
             break
     return "", None
-
-
-def is_naming(site: ValueSite, value: Value) -> bool:
-    """Tell whether a pair only names the group it is in (``key: 'sameSite'``)."""
-    holder = site.parent
-    is_name = site.bare_name.lower() in NAMING_KEYS and value.kind == "string" and holder is not None
-    return bool(is_name and holder is not None and holder.tag and holder.tag == value.text)

@@ -85,7 +85,7 @@ _GO = """
 (var_spec name: (_) @name value: (expression_list . (_) @value .)) @assign
 (short_var_declaration left: (expression_list . (_) @name .) right: (expression_list . (_) @value .)) @assign
 (assignment_statement left: (expression_list . (_) @name .) right: (expression_list . (_) @value .)) @assign
-(field_declaration name: (_) @name type: (_) tag: (_)? @tag) @field
+(field_declaration name: (_) @name type: (_)) @field
 (keyed_element key: (_) @name value: (_) @value) @pair
 (composite_literal type: (_) @name) @group
 (call_expression function: (_) @name arguments: (argument_list) @value) @call

@@ -56,7 +56,7 @@ class ValueSite:
     Attributes:
         name: as it is written, without quotes.
         value: where its value stands, if it has one.
-        tag: of a field in Go, as it is written.
+        tag: of a call the option that it declares; of a group the last member, if that takes in others.
         node: the arguments of a call.
         parent: the smallest place around it.
     """

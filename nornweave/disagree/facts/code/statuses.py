@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.disagree.facts.code.reading import MAX_FACTS, Reading
-from nornweave.disagree.facts.code.scopes import function_of, is_maker, owner_of
+from nornweave.disagree.facts.code.reading import MAX_FACTS, Reading, function_of, is_maker, owner_of
 from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.values import Value
 

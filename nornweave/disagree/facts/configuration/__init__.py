@@ -9,8 +9,7 @@ from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.configuration.brackets import BracketReader, Entry
-from nornweave.disagree.facts.configuration.lines import BLOCKS, SECTIONS, YAML, dockerfile_entries, line_entries
+from nornweave.disagree.facts.configuration.entries import BLOCKS, SECTIONS, YAML, BracketReader, Entry, line_entries
 from nornweave.disagree.facts.configuration.manifests import (
     entry_requirements,
     line_requirements,
@@ -29,15 +28,14 @@ _READERS: dict[str, Callable[[str], Iterator[Entry]]] = {
     "json": lambda text: BracketReader(text).read(),
     "sections": lambda text: line_entries(text, SECTIONS),
     "blocks": lambda text: line_entries(text, BLOCKS),
-    "dockerfile": dockerfile_entries,
 }
 _ENDINGS = {
     "yaml": "yaml yml",
     "json": "json json5 jsonc webmanifest jsonl",
-    "sections": "toml ini cfg conf properties env dotenv editorconfig service sh bash zsh shell mk make",
+    "sections": "toml ini cfg conf properties env dotenv editorconfig service sh bash zsh shell mk make"
+                " dockerfile containerfile docker",
     "blocks": "hcl tf tfvars terraform nginx",
-    "dockerfile": "dockerfile containerfile docker",
-}
+}  # fmt: skip
 _SYNTAX = {ending: syntax for syntax, endings in _ENDINGS.items() for ending in endings.split()}
 # ``*.conf`` is nginx's, HOCON's or an INI file's; what it looks like decides.
 _BLOCK_LINE = lazy_pattern(r"^[ \t]{0,40}[\w.\"][^\n#={}]{0,200}[ \t={]?\{[ \t]*$", re.MULTILINE)
@@ -63,9 +61,7 @@ def _syntax(format_: str, path: str) -> str | None:
     name = PurePosixPath(path).name.lower()
     if language_of(path) is not None:
         return None
-    if name.startswith(("dockerfile", "containerfile")) or name.endswith(".dockerfile"):
-        return "dockerfile"
-    if name == ".env" or name.startswith(".env."):
+    if name.startswith(("dockerfile", "containerfile", ".env.")) or name == ".env":
         return "sections"
     bare = re.sub(r"\.(?:example|sample|template|dist|default|defaults|tmpl|tpl)$", "", name)
     return _SYNTAX.get(PurePosixPath(bare).suffix.lstrip(".")) or _SYNTAX.get(format_.lower())

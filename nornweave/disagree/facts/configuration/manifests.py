@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.configuration.brackets import Entry
+from nornweave.disagree.facts.configuration.entries import Entry
 from nornweave.disagree.facts.passage import Passage, fact_of
 from nornweave.disagree.facts.values import Value
 from nornweave.disagree.facts.versions import PRODUCTS, Requirement, read_requirement
@@ -19,109 +18,45 @@ from nornweave.disagree.facts.versions import PRODUCTS, Requirement, read_requir
 MAX_FOUND = 400
 """Facts that the lines of one manifest give."""
 
-
-_SHORT = {
-    # A version alone; a requirement in quotes, of one or two clauses; the name of a package.
-    "{v}": r"(?P<version>v?\d[\w.]{0,30})",
-    "{req}": r"[\"'](?P<version>[<>=~^ ]{0,4}\d[\w.]{0,30}(?:[\"'],[ ]?[\"'][<>=~ ]{1,4}\d[\w.]{0,30})?)[\"']",
-    "{n}": r"(?P<name>[A-Za-z][\w.\-]{0,79})",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class LinePattern:
-    """A pattern for the lines of files of these names.
-
-    Attributes:
-        files: names, lower case, blanks between them; ``*.x`` is any name that ends so, ``x*`` any that starts so.
-        pattern: with ``{v}`` for a version, ``{req}`` for a quoted requirement, ``{n}`` for a name.
-        name: of the thing; empty: the pattern has ``{n}``.
-    """
-
-    files: str
-    pattern: str
-    name: str = ""
-
-    def compiled(self) -> re.Pattern[str]:
-        """Return the pattern with its abbreviations written out."""
-        pattern = self.pattern
-        for short, long in _SHORT.items():
-            pattern = pattern.replace(short, long)
-        return lazy_pattern(pattern, re.MULTILINE)
-
-
-_LINES = (
-    LinePattern("setup.py setup.cfg", r"python_requires[ ]?=[ ]?[\"'](?P<version>[^\"'\n]{1,80})[\"']", "python"),
-    LinePattern(
-        "setup.py",
-        r"sys\.version_info(?:\[:[23]\])?[ ]?<[ ]?\((?P<version>\d,[ ]?\d{1,2})[^)\n]{0,10}\)[^\n]{0,80}\n"
-        r"(?:[^\n]{0,200}\n){0,8}?[ \t]+(?:sys\.exit|raise)\b",
-        "python",
-    ),
-    LinePattern("go.mod", r"^go[ ]{v}", "go"),
-    LinePattern(
-        "go.mod",
-        r"^(?:require)?[ \t]+(?:[\w.\-~]{1,80}/){1,8}?{n}(?:/v\d{1,3})?[ ]{v}(?![^\n]{0,40}// indirect)",
-    ),
-    LinePattern("gemfile", r"^[ ]{0,8}ruby[ (][ ]{0,4}{req}", "ruby"),
-    LinePattern("gemfile", r"^[ ]{0,8}gem[ (][ ]{0,4}[\"']{n}[\"'],[ ]{0,8}{req}"),
-    LinePattern("*.gemspec", r"required_ruby_version[ ]{0,4}=[^\n\"']{0,40}{req}", "ruby"),
-    LinePattern("*.gemspec", r"add_(?:runtime_)?dependency[ (][ ]{0,4}[\"']{n}[\"'],[ ]{0,8}{req}"),
-    LinePattern(
-        "pom.xml",
-        r"<(?:maven\.compiler\.(?:source|release|target)|java\.version|jdk\.version)>\s{0,9}{v}\s{0,9}</",
-        "java",
-    ),
-    LinePattern(
-        "*.gradle *.gradle.kts",
-        r"\b(?:source|target)Compatibility[ ]?=?[ ]?[\"']?(?:JavaVersion\.VERSION_)?{v}",
-        "java",
-    ),
-    LinePattern("*.gradle *.gradle.kts", r"\b(?:JavaLanguageVersion\.of|jvmToolchain)\({v}\)", "java"),
-    LinePattern("*.csproj", r"<TargetFramework>\s{0,9}net(?:coreapp)?{v}", "dotnet"),
-    LinePattern("cmakelists.txt", r"^[ \t]{0,20}cmake_minimum_required[ ]?\([ ]?VERSION[ ]{v}", "cmake"),
-    LinePattern("package.swift", r"^//[ ]?swift-tools-version:[ ]?{v}", "swift"),
-    LinePattern(
-        "requirements.txt requirements.in base.txt base.in",
-        r"^{n}(?:\[[\w,. -]{0,80}\])?[ ]?(?P<version>[<>=!~][<>=!~\w.*, ]{1,80})",
-    ),
-)
-_PATTERNS = tuple((line.files.split(), line.compiled(), line) for line in _LINES)
-
-
-@dataclass(frozen=True, slots=True)
-class _Key:
-    """Where a manifest says a version: in files of these names, below these keys (``a/b``), under this key.
-
-    ``name`` is the thing; empty: the key names it.
-    """
-
-    files: str
-    parents: str
-    key: str
-    name: str = ""
-
-
-_TABLE = (
-    _Key("package.json", r"engines", r"node|npm|yarn|pnpm|vscode|bun"),
-    _Key("package.json", r"dependencies|peerDependencies", r"(?!@types/).+"),
-    _Key("pyproject.toml", r"project", r"requires-python", "python"),
-    _Key("pyproject.toml", r"tool/poetry/dependencies(?:/[\w.-]+)?", r"(?!extras|optional|markers).+"),
-    _Key("setup.cfg", r"options", r"python[_-]requires", "python"),
-    _Key("cargo.toml", r"(?:workspace/)?package", r"rust-version", "rust"),
-    _Key("cargo.toml", r"(?:workspace/)?package", r"edition", "rust edition"),
-    _Key("cargo.toml", r"(?:workspace/)?dependencies(?:/[\w-]+)?", r"(?!features|optional|path|default).+"),
-    _Key("composer.json", r"require", r"(?!ext-).+"),
-    _Key("pubspec.yaml", r"environment", r"sdk", "dart"),
-    _Key("pubspec.yaml", r"environment", r"flutter"),
-    _Key("chart.yaml", r"", r"kubeVersion", "kubernetes"),
-    _Key("*.tf", r"terraform", r"required_version", "terraform"),
-    _Key("*.tf", r"terraform/required_providers/[\w-]+", r"version"),
-)
-_KEYS = tuple((key.files.split(), lazy_pattern(key.parents), lazy_pattern(key.key), key) for key in _TABLE)
-_LISTS = {"pyproject.toml": ("project", "dependencies"), "setup.cfg": ("options", "install_requires")}
-_DEPENDENCY = lazy_pattern(
-    r"[\"']?(?P<name>[A-Za-z][\w.\-]{0,79})(?:\[[\w,. -]{0,80}\])?[ ]?\(?(?P<version>[<>=!~][<>=!~\w.*, ]{1,80})"
+# A version alone; a requirement in quotes, of one or two clauses; the name of a package.
+_V = r"(?P<version>v?\d[\w.]{0,30})"
+_REQ = r"[\"'](?P<version>[<>=~^ ]{0,4}\d[\w.]{0,30}(?:[\"'],[ ]?[\"'][<>=~ ]{1,4}\d[\w.]{0,30})?)[\"']"
+_N = r"(?P<name>[A-Za-z][\w.\-]{0,79})"
+# Names of files, lower case (``*.x`` is any name that ends so), what a line of them looks like, the thing if it names
+# none.
+_LINES = tuple(
+    (files.split(), lazy_pattern(pattern, re.MULTILINE), name)
+    for files, pattern, name in (
+        ("setup.py setup.cfg", r"python_requires[ ]?=[ ]?[\"'](?P<version>[^\"'\n]{1,80})[\"']", "python"),
+        ("go.mod", rf"^go[ ]{_V}", "go"),
+        ("go.mod", rf"^(?:require)?[ \t]+(?:[\w.\-~]{{1,80}}/){{1,8}}?{_N}(?:/v\d{{1,3}})?[ ]{_V}"
+                   r"(?![^\n]{0,40}// indirect)", ""),
+        ("gemfile", rf"^[ ]{{0,8}}ruby[ (][ ]{{0,4}}{_REQ}", "ruby"),
+        ("gemfile", rf"^[ ]{{0,8}}gem[ (][ ]{{0,4}}[\"']{_N}[\"'],[ ]{{0,8}}{_REQ}", ""),
+        ("*.gemspec", rf"required_ruby_version[ ]{{0,4}}=[^\n\"']{{0,40}}{_REQ}", "ruby"),
+        ("*.gemspec", rf"add_(?:runtime_)?dependency[ (][ ]{{0,4}}[\"']{_N}[\"'],[ ]{{0,8}}{_REQ}", ""),
+        ("pom.xml",
+         rf"<(?:maven\.compiler\.(?:source|release|target)|java\.version|jdk\.version)>\s{{0,9}}{_V}", "java"),
+        ("*.gradle *.gradle.kts", rf"\b(?:source|target)Compatibility[ ]?=?[ ]?[\"']?(?:JavaVersion\.VERSION_)?{_V}",
+         "java"),
+        ("requirements.txt requirements.in",
+         rf"^{_N}(?:\[[\w,. -]{{0,80}}\])?[ ]?(?P<version>[<>=!~][<>=!~\w.*, ]{{1,80}})", ""),
+    )
+)  # fmt: skip
+# Names of files, the keys above (``a/b``), the key that says a version, the thing if the key does not name it.
+_KEYS = tuple(
+    (files.split(), lazy_pattern(above), lazy_pattern(key), name)
+    for files, above, key, name in (
+        ("package.json", r"engines", r"node|npm|yarn|pnpm|vscode|bun", ""),
+        ("package.json", r"dependencies|peerDependencies", r"(?!@types/).+", ""),
+        ("pyproject.toml", r"project", r"requires-python", "python"),
+        ("pyproject.toml", r"tool/poetry/dependencies(?:/[\w.-]+)?", r"(?!extras|optional|markers).+", ""),
+        ("setup.cfg", r"options", r"python[_-]requires", "python"),
+        ("cargo.toml", r"(?:workspace/)?package", r"rust-version", "rust"),
+        ("cargo.toml", r"(?:workspace/)?dependencies(?:/[\w-]+)?", r"(?!features|optional|path|default).+", ""),
+        ("composer.json", r"require", r"(?!ext-).+", ""),
+        ("*.tf", r"terraform", r"required_version", "terraform"),
+    )
 )
 _NOT_FOR_USERS = lazy_pattern(r"(?:^|[_.-])(?:dev|tests?|docs?|lint|ci|typing)(?:[_.-]|$)", re.IGNORECASE)
 _ASIDE = lazy_pattern(
@@ -139,7 +74,7 @@ _ONLY_VERSIONS = """
 _CI_FOLDER = lazy_pattern(r"(?:^|/)\.(?:github|circleci|gitlab|buildkite|devcontainer|vscode|idea)/")
 
 
-def name_fits(name: str, wanted: list[str]) -> bool:
+def _fits(name: str, wanted: list[str]) -> bool:
     """Tell whether a lower-case file name is one of these; ``*`` may stand at either end."""
     return any(
         name.endswith(one[1:]) if one[0] == "*" else name.startswith(one[:-1]) if one[-1] == "*" else name == one
@@ -148,77 +83,53 @@ def name_fits(name: str, wanted: list[str]) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def patterns_of(path: str) -> tuple[tuple[re.Pattern[str], LinePattern], ...]:
-    """Return the patterns for the lines of a file, by its name."""
+def patterns_of(path: str) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Return the patterns for the lines of a file, by its name, with the things that they are about."""
     name = PurePosixPath(path).name.lower()
-    return tuple((pattern, line) for files, pattern, line in _PATTERNS if name_fits(name, files))
+    return tuple((pattern, thing) for files, pattern, thing in _LINES if _fits(name, files))
 
 
 @lru_cache(maxsize=1024)
 def says_only_versions(path: str) -> bool:
     """Tell whether of a file only the versions matter: its other keys are nobody's settings."""
-    return name_fits(PurePosixPath(path).name.lower(), _ONLY_VERSIONS) or _CI_FOLDER.search(path) is not None
+    return _fits(PurePosixPath(path).name.lower(), _ONLY_VERSIONS) or _CI_FOLDER.search(path) is not None
+
+
+@lru_cache(maxsize=1024)
+def _is_for_developers(path: str) -> bool:
+    """Tell whether a manifest is of tests, documentation or examples: what it names is not needed for use."""
+    folder, _, name = path.rpartition("/")
+    return not _CI_FOLDER.search(path) and bool(_NOT_FOR_USERS.search(name) or _ASIDE.search(f"/{folder}/"))
 
 
 def line_requirements(passage: Passage) -> Iterator[Fact]:
     """Yield what single lines of a manifest require; of other files nothing."""
-    if not is_for_developers(passage.path):
+    if not _is_for_developers(passage.path):
         yield from islice(_line_requirements(passage), MAX_FOUND)
 
 
-@lru_cache(maxsize=1024)
-def is_for_developers(path: str) -> bool:
-    """Tell whether a manifest is of tests, documentation or examples: what it names is not needed for use."""
-    folder, _, name = path.rpartition("/")
-    if _CI_FOLDER.search(path):
-        return False
-    return bool(_NOT_FOR_USERS.search(name) or _ASIDE.search(f"/{folder}/"))
-
-
 def _line_requirements(passage: Passage) -> Iterator[Fact]:
-    for pattern, line in patterns_of(passage.path):
+    for pattern, thing in patterns_of(passage.path):
         for match in pattern.finditer(passage.text):
-            # ``(3, 8)`` of Python, ``VERSION_1_8`` of Gradle
-            version = re.sub(r"(?<=\d)(?:,[ ]?|_)(?=\d)", ".", match["version"])
-            name = line.name or match["name"]
-            yield from _requires(passage, name, version, match.start(), match.end("version"))
+            version = re.sub(r"(?<=\d)_(?=\d)", ".", match["version"])  # ``VERSION_1_8`` of Gradle
+            yield from _requires(passage, thing or match["name"], version, match.start(), match.end("version"))
 
 
 def entry_requirements(passage: Passage, entry: Entry) -> Iterator[Fact]:
     """Yield what an entry of a manifest requires; of other entries nothing."""
-    keys, in_list = _keys_of(passage.path)
-    if not keys:
-        return
     parents = "/".join(entry.parents)
-    if entry.items is not None and in_list == (parents, entry.key):
-        yield from _listed(passage, entry)
-    if entry.items is not None:
-        return
-    for above, key, one in keys:
+    for above, key, thing in _keys_of(passage.path) if entry.items is None else ():
         if key.fullmatch(entry.key) and above.fullmatch(parents):
             named = entry.parents[-1] if entry.key == "version" else re.sub(r"[-_]version$", "", entry.key)
-            yield from _requires(passage, one.name or named, entry.value, entry.start, entry.end)
+            yield from _requires(passage, thing or named, entry.value, entry.start, entry.end)
             return
 
 
 @lru_cache(maxsize=1024)
-def _keys_of(
-    path: str,
-) -> tuple[tuple[tuple[re.Pattern[str], re.Pattern[str], _Key], ...], tuple[str, str] | None]:
-    """Return what says a version in a file, and the list in which it names dependencies."""
+def _keys_of(path: str) -> tuple[tuple[re.Pattern[str], re.Pattern[str], str], ...]:
     file = PurePosixPath(path).name.lower()
-    if is_for_developers(path):
-        return (), None
-    return tuple((above, key, one) for files, above, key, one in _KEYS if name_fits(file, files)), _LISTS.get(file)
-
-
-def _listed(passage: Passage, entry: Entry) -> Iterator[Fact]:
-    at = entry.start
-    for item in entry.items or ():
-        start = passage.text.find(item, at, entry.end)
-        if (match := _DEPENDENCY.match(item)) and start >= 0:
-            at = start + len(item)
-            yield from _requires(passage, match["name"], match["version"], start, at)
+    wanted = () if _is_for_developers(path) else _KEYS
+    return tuple((above, key, thing) for files, above, key, thing in wanted if _fits(file, files))
 
 
 def _requires(passage: Passage, name: str, version: str, start: int, end: int) -> Iterator[Fact]:

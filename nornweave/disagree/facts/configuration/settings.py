@@ -10,12 +10,11 @@ from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Form, Side
-from nornweave.disagree.facts.configuration.brackets import Entry
+from nornweave.disagree.facts.configuration.entries import Entry
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.passage import SECRET, Passage, fact_of
-from nornweave.disagree.facts.units import UNITS
-from nornweave.disagree.facts.values import Value
+from nornweave.disagree.facts.values import UNITS, Value
 
 MAX_VALUE = 200
 MAX_BLANKS = 4

@@ -21,7 +21,7 @@ class DocumentedBlock:
         indent: columns before it.
         body: where its own words begin (behind a bullet, a ``#``).
         level: of a heading, from 1.
-        info: the name of a directive, which kind of table.
+        info: the name of a directive, which kind of table, the language of fenced code.
     """
 
     kind: Kind
@@ -191,7 +191,7 @@ class _Parser(_Lines):
         else:
             last = len(self.bodies)
         if last > at + 1:
-            self._add("code", at + 1, last - 1)
+            self._add("code", at + 1, last - 1, info=body.strip("`~{} \t").partition(" ")[0])
         return last + 1
 
     def _table(self, at: int, body: str) -> int:

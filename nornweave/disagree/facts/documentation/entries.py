@@ -1,4 +1,4 @@
-"""Read list entries, docstring fields and definitions that begin with the name that they describe."""
+"""Read the heads of entries: list items, docstring fields and definitions that begin with the name they describe."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.types import Attribute
 from nornweave.disagree.facts.documentation.literals import value_of_code, whole_value
-from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier, is_type
+from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier
 from nornweave.disagree.facts.values import Value
-
-Stated = tuple[Attribute, Value]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,16 +17,16 @@ class DocumentedEntry:
     """The head of an entry.
 
     Attributes:
-        names: as they are written; other spellings of the same come behind the first.
-        stated: what the head itself says (``(int, optional)``, ``=2m``).
+        names: as they are written, the longest first; empty: it is about what the docstring is of.
+        defaults: what the head itself says (``(int, default 5)``, ``=2m``).
         members: values of the parts of a mapping that is the default: ``{ attempts = 12 }``.
         body: where the prose begins.
         owner: the function of which this is the only parameter.
     """
 
-    names: tuple[str, ...]
     body: int
-    stated: tuple[Stated, ...] = ()
+    names: tuple[str, ...] = ()
+    defaults: tuple[Value, ...] = ()
     members: tuple[tuple[str, Value], ...] = ()
     owner: str = ""
 
@@ -37,154 +34,152 @@ class DocumentedEntry:
 _SPAN_NAME = lazy_pattern(r"(?P<name>[-@$:]{0,2}[A-Za-z_][\w.:\-/@]*)\??(?P<rest>.*)$")
 _BARE = lazy_pattern(r"(?P<name>[-@$]{0,2}[A-Za-z_][\w.-]*\w)(?:\([^()\n]{0,80}\))?")
 _MARKS = lazy_pattern(r"[*_]{0,3}")
+_ONLY_PARAMETER = lazy_pattern(r"(?P<owner>[\w.]+)\(\{?\s*(?P<name>[A-Za-z_]\w*)\??\s*(?:[:=][^,]{1,40})?\}?\)")
 _MORE = lazy_pattern(r"[*_]{0,2}\s*(?:,|/|\||\bor\b|\baka\b)\s*[*_]{0,2}(?=[`-])")
 _ANNOTATION = lazy_pattern(
-    r"\s*(?:`{0,2}\(([^()\n]{0,160}(?:\([^()\n]{0,60}\)[^()\n]{0,60})?)\)`{0,2}|`{1,2}([^`\n]{1,120})`{1,2}"
+    r"\s*(?:`{0,2}\(([^()\n]{0,160}(?:\([^()\n]{0,60}\)[^()\n]{0,60})?)\)`{0,2}|(?::\s?)?`{1,2}([^`\n]{1,120})`{1,2}"
     r"|<([\w\[\]|. ]{2,40})>|\{([\w\[\]|.<> ]{2,60})\}|\[([\w|. ]{3,40})\])(?=[\s*_:,.–—-]|$)"
-)
-_LEAD = lazy_pattern(r"[*_]{0,2}\s?:(?=\s`)")
-_REMARK = lazy_pattern(
-    r"[^\n]*\b(?:optional|required)\b|\s*(?:advanced|experimental|deprecated|new|legacy)\b.{0,30}$", re.I
 )
 _SEPARATOR = lazy_pattern(
     r"[*_]{0,3}\s*(?::(?!:)|::|-{1,2}(?=\s)|–|—|,(?=\s)|=(?=\s)|\.(?=\s)|$|(?=\n)|(?=\())[*_]{0,3}\s*"
 )
+_DIVIDERS = frozenset((":", "-", "--", "–", "—", "::"))
 
 
 def read_entry(text: str, start: int, end: int) -> DocumentedEntry | None:
     """Read the head of an entry; ``None`` if it begins with no name."""
-    at = _MARKS.match(text, start, end)
-    begin = at.end() if at else start
+    marks = _MARKS.match(text, start, end)
+    begin = marks.end() if marks else start
     span = CODE.match(text, begin, end)
     if span is not None:
         return _spanned(text, span, end)
     bare = _BARE.match(text, begin, end)
-    if bare is not None and is_like_identifier(bare["name"]):
-        is_marked = begin > start and text[bare.end() : bare.end() + 2] in {"**", "__"}
-        is_identifier = bool(re.search(r"[_-]|[a-z][A-Z]|\w\.\w", bare["name"]))
-        rest = _annotated(text, bare.end() + (2 if is_marked else 0), end)
-        separator = _SEPARATOR.match(text, rest.body, end)
-        if separator is not None:
-            is_divided = separator[0].strip(" *_") in {":", "-", "--", "–", "—", "::"}
-            if is_divided or ((is_marked or is_identifier) and (separator[0].strip() or rest.is_annotated)):
-                return DocumentedEntry(
-                    names=(bare["name"],), body=separator.end(), stated=rest.stated, members=rest.members
-                )
+    if bare is None or not is_like_identifier(bare["name"]):
+        return None
+    is_marked = begin > start and text[bare.end() : bare.end() + 2] in {"**", "__"}
+    is_identifier = bool(re.search(r"[_-]|[a-z][A-Z]|\w\.\w", bare["name"]))
+    after = bare.end() + (2 if is_marked else 0)
+    rest = _annotated(text, after, end)
+    separator = _SEPARATOR.match(text, rest.body, end)
+    if separator is None:
+        return None
+    mark = separator[0].strip()
+    if mark.strip("*_") in _DIVIDERS or ((is_marked or is_identifier) and (mark or rest.body > after)):
+        return DocumentedEntry(
+            names=(bare["name"],), body=separator.end(), defaults=rest.defaults, members=rest.members
+        )
     return None
 
 
 def _spanned(text: str, span: re.Match[str], end: int) -> DocumentedEntry | None:
-    inner = _SPAN_NAME.match(span[2].strip())
-    if inner is None:
-        return None
-    name = identifier_of(inner["name"].rstrip(":"))
-    if not name:
-        return None
-    names, stated, owner = [name], list(_assigned(inner["rest"])), ""
-    only = re.fullmatch(r"\(\{?\s*([A-Za-z_]\w*)\??\s*(?:[:=][^,]{1,40})?\}?\)", inner["rest"])
-    at = span.end()
-    for _ in range(3):
-        more = _MORE.match(text, at, end)
-        following = CODE.match(text, more.end(), end) if more else None
-        other = _SPAN_NAME.match(following[2].strip()) if following else None
-        if following is None or other is None or not identifier_of(other["name"]):
+    names: list[str] = []
+    assigned: list[Value] = []
+    at, following = span.end(), span
+    for _ in range(4):
+        inner = _SPAN_NAME.match(following[2].strip())
+        name = identifier_of(inner["name"].rstrip(":")) if inner else ""
+        if inner is None or not name:
             break
-        names.append(identifier_of(other["name"]))
-        stated += _assigned(other["rest"])
+        names.append(name)
+        assigned += _assigned(inner["rest"])
         at = following.end()
+        more = _MORE.match(text, at, end)
+        another = CODE.match(text, more.end(), end) if more else None
+        if another is None:
+            break
+        following = another
+    if not names:
+        return None
     marks = _MARKS.match(text, at, end)
     rest = _annotated(text, marks.end() if marks else at, end)
     separator = _SEPARATOR.match(text, rest.body, end)
     body = separator.end() if separator else rest.body
-    if not name.startswith("-") and not (separator and separator[0].strip()) and text[body:end].strip():
-        stated = [one for one in stated if one[0] != "default"]  # ``x=None`` selects …: no default
+    if not names[0].startswith("-") and not (separator and separator[0].strip()) and text[body:end].strip():
+        assigned = []  # ``x=None`` selects …: no default
     if separator is None and re.match(r"\s*(?:and|or|&|\+|/|->|→|=>)\s", text[rest.body : rest.body + 5]):
         return None
+    defaults = (*assigned, *rest.defaults)
+    only = _ONLY_PARAMETER.fullmatch(span[2].strip())
     if only is not None and re.search(r"\bdefaults?\b", text[body:end], re.IGNORECASE):
-        names, owner = [only[1]], name
-    names.sort(key=len, reverse=True)
+        return DocumentedEntry(names=(only["name"],), body=body, defaults=defaults, owner=only["owner"])
     return DocumentedEntry(
-        names=tuple(names), body=body, stated=(*stated, *rest.stated), members=rest.members, owner=owner,
-    )  # fmt: skip
+        names=tuple(sorted(names, key=len, reverse=True)), body=body, defaults=defaults, members=rest.members
+    )
 
 
-def _assigned(rest: str) -> Iterator[Stated]:
+def _assigned(rest: str) -> Iterator[Value]:
     """Read what stands behind a name in its code span: ``=2m``, ``: number = 30``."""
     text = rest.strip()
     if text.startswith(":"):
         text = f"={text.partition('=')[2]}"
     value = value_of_code(text[1:].strip("= "), strings=False) if text.startswith("=") else None
-    yield from _default(value)
+    if value is not None:
+        yield value
 
 
-@dataclass(frozen=True, slots=True)
-class _Annotations:
-    body: int
-    stated: tuple[Stated, ...] = ()
-    members: tuple[tuple[str, Value], ...] = ()
-    is_annotated: bool = False
-
-
-def _annotated(text: str, at: int, end: int) -> _Annotations:
+def _annotated(text: str, at: int, end: int) -> DocumentedEntry:
     """Read what stands between a name and its prose: types, ``optional``, defaults; at most three of them."""
-    stated: list[Stated] = []
+    defaults: list[Value] = []
     members: list[tuple[str, Value]] = []
-    is_annotated = False
-    lead = _LEAD.match(text, at, end)
-    stop = lead.end() if lead else at
     for _ in range(3):
-        match = _ANNOTATION.match(text, stop, end)
+        match = _ANNOTATION.match(text, at, end)
         if match is None:
             break
         content = next((group for group in match.groups() if group is not None), "")
-        found = annotation(content)
-        inner = list(mapping(content))
-        if found is None and not (inner or _REMARK.match(content)):
-            if match[1] is not None and not stated:
-                stop = match.end()
-            break
-        is_annotated = True
-        stated += found or ()
-        members += inner
-        stop = match.end()
-    if lead and stop == lead.end():
-        stop = at
-    return _Annotations(stop, tuple(stated), tuple(members), is_annotated)
+        defaults += annotation(content)
+        members += _mapping(content)
+        at = match.end()
+    return DocumentedEntry(body=at, defaults=tuple(defaults), members=tuple(members))
 
 
-_TYPED_DEFAULT = lazy_pattern(r"\s*`?([A-Za-z][\w<>\[\]|. ]{1,40}?)`?\s*:\s*(.+)$", re.DOTALL)
-_DEFAULT_PART = lazy_pattern(r"(?:^|[,;]\s*|\s)defaults?(?:\s+(?:to|is|value))?\s*[:=]?\s*(.+)$", re.IGNORECASE)
-
-
-def annotation(content: str) -> tuple[Stated, ...] | None:
-    """Read ``int, optional``, ``bool: false``, ``string, default `x```; ``None`` for other words."""
-    text = content.strip()
-    typed = _TYPED_DEFAULT.match(text)
-    if typed is not None and not text.lower().startswith(("default", "optional", "required")):
-        rest = typed[2].strip()
-        is_word = "required" in rest.lower() or "optional" in rest.lower() or rest.startswith("{")
-        value = whole_value(rest) if not is_word else None
-        return _default(value) if is_type(typed[1]) else None
-    default = _DEFAULT_PART.search(text)
-    stated = _default(whole_value(default[1])) if default else ()
-    bare = text[: default.start()] if default else text
-    bare = re.sub(r"\b(?:optional|required|default)\b|`", "", bare).strip(" ,;")
-    return stated if stated or (len(bare) <= 60 and is_type(bare)) else None
-
-
-def _default(value: Value | None) -> tuple[Stated, ...]:
-    return (("default", value),) if value is not None else ()
-
-
+_DEFAULT_PART = lazy_pattern(
+    r"(?:^|[,;]\s*|\s)defaults?(?:\s+(?:to|is|value))?\s*[:=]?\s*(?P<told>.+)$"
+    r"|^\s*`?(?!optional|required)[a-z][\w<>\[\]|.]{1,40}`?\s*:\s*(?!\{|.*\b(?:required|optional)\b)(?P<typed>.+)$",
+    re.IGNORECASE | re.DOTALL,
+)
 _MEMBER = lazy_pattern(r"([A-Za-z_]\w{1,40})\s*[=:]\s*(\"[^\"\n]{0,60}\"|[\w.]{1,20})")
 
 
-def mapping(content: str) -> Iterator[tuple[str, Value]]:
+def annotation(content: str) -> Iterator[Value]:
+    """Read the default of ``bool: false`` or ``string, default `x```."""
+    found = _DEFAULT_PART.search(content)
+    value = whole_value(found["told"] or found["typed"]) if found else None
+    if value is not None:
+        yield value
+
+
+def _mapping(content: str) -> Iterator[tuple[str, Value]]:
     """Yield the members of a mapping that a head gives as its default."""
-    brace = content.find("{")
-    if brace < 0 or not re.match(r"\s*[\w<>, ]{1,30}:\s*\{", content):
-        return
-    for match in _MEMBER.finditer(content, brace):
-        value = value_of_code(match[2], strings=False)
-        if value is not None:
-            yield match[1], value
+    if re.match(r"\s*[\w<>, ]{1,30}:\s*\{", content):
+        for match in _MEMBER.finditer(content, content.index("{")):
+            value = value_of_code(match[2], strings=False)
+            if value is not None:
+                yield match[1], value
+
+
+_COLON_FIELD = lazy_pattern(r":(?P<tag>\w+)(?:\s+(?P<argument>[^:\n]{1,80}))?:[ \t]*")
+_AT_FIELD = lazy_pattern(r"[@\\](?P<tag>\w+)[ \t]*(?:\{[^{}\n]{1,120}\})?[ \t]*(?P<rest>[^\n]*)")
+_JS_NAME = lazy_pattern(r"\[?`?(?P<name>[A-Za-z_$][\w.$-]*)`?(?:\s?=\s?(?P<default>[^\]\n]{1,80}))?\]?[ \t]*-?[ \t]*")
+_PARAMETERS = frozenset("param parameter arg argument key keyword ivar cvar property prop option".split())  # noqa: SIM905
+
+
+def read_field(text: str, start: int, end: int) -> DocumentedEntry | None:
+    """Read ``:param int limit: …``, ``@param {number} [limit=5]``, ``@default 5``; ``None`` for other fields."""
+    match = (_COLON_FIELD if text[start] == ":" else _AT_FIELD).match(text, start, end)
+    tag = match["tag"].lower() if match else ""
+    if match is None or tag not in {*_PARAMETERS, "default", "defaultvalue"}:
+        return None
+    if tag not in _PARAMETERS:
+        line = text[match.end() : end].split("\n", 1)[0] if text[start] == ":" else match["rest"]
+        code = CODE.match(line.strip())
+        value = whole_value(code[0] if code else line)
+        return DocumentedEntry(body=end, defaults=(value,) if value else ())
+    if text[start] == ":":
+        words = (match["argument"] or "").replace("*", "").split()
+        return DocumentedEntry(names=(words[-1],), body=match.end()) if words else None
+    name = _JS_NAME.match(match["rest"])
+    if name is None:
+        return None
+    value = whole_value(name["default"]) if name["default"] else None
+    body = match.start("rest") + name.end()
+    return DocumentedEntry(names=(name["name"],), body=body, defaults=(value,) if value else ())

@@ -10,8 +10,7 @@ from functools import lru_cache
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.comparison import FactComparison, compare
 from nornweave.disagree.facts.expressions import read_value
-from nornweave.disagree.facts.units import UNITS
-from nornweave.disagree.facts.values import FALSE, NONE, TRUE, UNLIMITED, Value, measured_in
+from nornweave.disagree.facts.values import FALSE, NONE, TRUE, UNITS, UNLIMITED, Value, measured_in
 
 _UNIT_WORDS = "|".join(sorted((re.escape(word) for word in UNITS if len(word) > 1), key=len, reverse=True))
 _UNIT_AFTER = lazy_pattern(rf"[\s-]?({_UNIT_WORDS}|s)\b|\s?%", re.IGNORECASE)

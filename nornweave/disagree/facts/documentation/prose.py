@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.documentation.naming import QUANTITIES, Mention, mentions, noun_before
 from nornweave.disagree.facts.documentation.page import Page, Subject
 from nornweave.disagree.facts.documentation.qualifiers import sentences
-from nornweave.disagree.facts.documentation.statement import Statement, is_empty_noun
-from nornweave.disagree.facts.documentation.statements import announced, statements
+from nornweave.disagree.facts.documentation.statements import Statement, announced, is_empty_noun, statements
 from nornweave.disagree.facts.documentation.topics import is_worth_reading, topic_facts
 from nornweave.disagree.facts.names import words_of
 
@@ -48,11 +46,6 @@ _PRONOUN = lazy_pattern(
     r"|defaults?|by default|must|maximum|minimum|that)\b",
     _I,
 )
-_GENERIC_NOUNS = frozenset(
-    """
-    size limit timeout interval number port delay duration length period rate threshold
-    """.split()  # noqa: SIM905
-)
 _BREAK = lazy_pattern(r"[;:]\s|,\s|\s[-–—]\s|\b(?:but|while|and|whereas|although)\s", _I)
 
 
@@ -65,23 +58,18 @@ def prose_facts(page: Page, start: int, end: int, subject: Subject | None, *, he
     """
     text = page.text
     is_open = (subject is None or subject.is_weak) and is_worth_reading(text, start, end)
-    if not is_open and not announced(page.lower, start, end):
-        return
-    said: list[tuple[int, int]] = []
-    for sentence in sentences(text, start, end)[:MAX_SENTENCES]:
-        yield from _sentence(page, sentence, subject, headings, said)
-        said.append(sentence)
+    if is_open or announced(page.lower, start, end):
+        for sentence in sentences(text, start, end)[:MAX_SENTENCES]:
+            yield from _sentence(page, sentence, subject, headings)
 
 
-def _sentence(
-    page: Page, sentence: tuple[int, int], subject: Subject | None, headings: str, said: list[tuple[int, int]]
-) -> Iterator[Fact]:
+def _sentence(page: Page, sentence: tuple[int, int], subject: Subject | None, headings: str) -> Iterator[Fact]:
     told: set[tuple[str, str, str]] = set()
     if announced(page.lower, *sentence):
         named: list[Mention] | None = None
         for statement in statements(page.text, page.lower, *sentence):
             named = list(mentions(page.text, *sentence)) if named is None else named
-            about = _about(page, statement, sentence, subject, headings, named, said)
+            about = _about(page, statement, sentence, subject, headings, named)
             if about is None:
                 continue
             key = (about.name, statement.attribute, statement.value.text)
@@ -90,7 +78,7 @@ def _sentence(
                 continue
             fact = page.fact(
                 about, statement.attribute, statement.value, statement.start, statement.end, sentence=sentence,
-                qualifiers=statement.qualifiers, negated=statement.negated,
+                negated=statement.negated,
             )  # fmt: skip
             if fact is not None:
                 told.add(key)
@@ -99,50 +87,36 @@ def _sentence(
         yield from topic_facts(page, sentence, headings)
 
 
-def _before(page: Page, said: list[tuple[int, int]]) -> list[Mention]:
-    """Return the names in the last of the three sentences before that has any."""
-    for sentence in reversed(said[-3:]):
-        found = list(mentions(page.text, *sentence))
-        if found:
-            return found
-    return []
-
-
 def _about(
-    page: Page, statement: Statement, sentence: tuple[int, int], subject: Subject | None, headings: str,
-    named: list[Mention], said: list[tuple[int, int]],
+    page: Page, statement: Statement, sentence: tuple[int, int], subject: Subject | None, owner: str,
+    named: Sequence[Mention],
 ) -> Subject | None:  # fmt: skip
     """Decide what a statement is about; ``None`` if that is not clear enough."""
-    text = page.text
-    owner = " > ".join(part for part in (headings, statement.scope.strip("` ")) if part)
     if statement.name:
-        about = _self_named(statement, subject, owner)
-        if about is not subject and statement.is_phrase and about.name.lower() in _GENERIC_NOUNS:
-            names = {one.name for one in _before(page, said)} | {
-                one.name for one in named if one.end <= statement.start
-            }
-            if len(names) == 1:
-                return Subject(name=names.pop(), form="sentence", owner=owner)
-        return about
+        return _self_named(statement, subject, owner)
+    text, begin, at = page.text, sentence[0], statement.start
+    strong = subject if subject is not None and not subject.is_weak else None
     if statement.is_line and subject is not None:
         return subject
-    begin, at = sentence[0], statement.start
-    is_aside = statement.attribute == "default" and text[max(begin, at - 1) : at] == "("
-    if is_aside and subject is not None and not subject.is_weak:  # ``rows of a page (default=100)``
-        return subject
+    if strong is not None and statement.attribute == "default" and text[max(begin, at - 1) : at] == "(":
+        return strong  # ``rows of a page (default=100)``
     earlier = [one for one in named if one.end <= at]
-    if earlier and _ADJACENT.match(text[earlier[-1].end : at]) and at - earlier[-1].end < 80:
-        return _mentioned(earlier[-1], subject, owner)
-    strong = subject if subject is not None and not subject.is_weak else None
+    nearest = earlier[-1] if earlier else None
+    if nearest and at - nearest.end < 80 and _ADJACENT.match(text[nearest.end : at]):
+        is_same = subject is not None and words_of(nearest.name) == words_of(subject.name)
+        return subject if is_same else Subject(name=nearest.name, form="sentence", owner=owner)
     lead = text[_clause_start(text, begin, at) : at]
-    if strong is not None and _fits(statement, lead):
-        return strong
-    if earlier and strong is None:
-        nearest = earlier[-1]
-        is_free = not statement.is_bound or bool(re.search(r"\b(?:the|its)\s*$", lead, _I))
-        if len({one.name for one in earlier}) == 1 and at - nearest.end <= 60 and is_free:
-            return _mentioned(nearest, None, owner)
-    return _fallback(page, statement, sentence, subject, owner, said, lead, has_names=bool(named))
+    if strong is not None:
+        return strong if not statement.is_bound or _PLAIN_LEAD.match(lead) else None
+    is_free = not statement.is_bound or re.search(r"\b(?:the|its)\s*$", lead, _I)
+    if nearest and is_free and len({one.name for one in earlier}) == 1 and at - nearest.end <= 60:
+        return Subject(name=nearest.name, form="sentence", owner=owner)
+    noun = _noun_of(text, statement, begin, lead, has_names=bool(named))
+    if noun:
+        return Subject(name=noun, form="topic", owner=owner)
+    return (
+        subject if subject is not None and not named and _is_of_heading(page, statement, begin, subject, lead) else None
+    )
 
 
 def _self_named(statement: Statement, subject: Subject | None, owner: str) -> Subject:
@@ -155,12 +129,6 @@ def _self_named(statement: Statement, subject: Subject | None, owner: str) -> Su
     return Subject(name=statement.name, form="topic" if statement.is_phrase else "sentence", owner=owner)
 
 
-def _mentioned(mention: Mention, subject: Subject | None, owner: str) -> Subject:
-    if subject is not None and words_of(mention.name) == words_of(subject.name):
-        return subject
-    return Subject(name=mention.name, form="sentence", owner=owner)
-
-
 def _clause_start(text: str, begin: int, at: int) -> int:
     first = begin
     for match in _BREAK.finditer(text, max(begin, at - 160), at):
@@ -168,39 +136,9 @@ def _clause_start(text: str, begin: int, at: int) -> int:
     return max(first, at - 160)
 
 
-def _fits(statement: Statement, lead: str) -> bool:
-    """Tell whether a statement without a name of its own is about the entry it stands in."""
-    if statement.is_bound:
-        return bool(_PLAIN_LEAD.match(lead))
-    return True
-
-
-def _fallback(
-    page: Page, statement: Statement, sentence: tuple[int, int], subject: Subject | None, owner: str,
-    said: list[tuple[int, int]], lead: str, *, has_names: bool,
-) -> Subject | None:  # fmt: skip
-    text, at = page.text, statement.start
-    noun = _noun_of(text, statement, sentence, lead, has_names=has_names)
-    if noun:
-        return Subject(name=noun, form="topic", owner=owner)
-    strong_subject = subject is not None and not subject.is_weak
-    if not strong_subject and statement.attribute != "status" and _PRONOUN.match(text[sentence[0] : at + 24]):
-        names = {one.name for one in _before(page, said)}
-        if len(names) == 1:
-            return Subject(name=names.pop(), form="sentence", owner=owner)
-    if subject is None or not subject.is_weak or has_names:
-        return None
-    if statement.is_line or (statement.attribute == "status" and _PLAIN_LEAD.match(lead)):
-        return subject
-    if page.talk and statement.attribute == "default" and not statement.is_bound:
-        return replace(subject, owner=statement.scope) if statement.scope else subject
-    is_quantity = not QUANTITIES.isdisjoint(words_of(subject.name)[-1:]) and statement.attribute == "default"
-    return subject if is_quantity and _PRONOUN.match(text[sentence[0] :][:80]) else None
-
-
-def _noun_of(text: str, statement: Statement, sentence: tuple[int, int], lead: str, *, has_names: bool) -> str:
+def _noun_of(text: str, statement: Statement, begin: int, lead: str, *, has_names: bool) -> str:
     """Return the noun phrase before a statement that says what it is about; empty if none does."""
-    begin, at = sentence[0], statement.start
+    at = statement.start
     if statement.attribute == "status":  # ``the payment module answers 400``
         noun = "" if has_names else noun_before(text, begin, at)
         return "" if is_empty_noun(noun) else noun
@@ -214,3 +152,13 @@ def _noun_of(text: str, statement: Statement, sentence: tuple[int, int], lead: s
         return ""
     noun = noun_before(text, begin, begin + len(before.rstrip("*_ `(,")))
     return noun if noun and noun.split()[-1].lower() in QUANTITIES else ""
+
+
+def _is_of_heading(page: Page, statement: Statement, begin: int, subject: Subject, lead: str) -> bool:
+    """Tell whether a statement without any name is about the words of the heading above it."""
+    if statement.attribute == "status":
+        return bool(_PLAIN_LEAD.match(lead))
+    if page.talk and not statement.is_bound:
+        return statement.attribute == "default"
+    is_quantity = not QUANTITIES.isdisjoint(words_of(subject.name)[-1:]) and statement.attribute == "default"
+    return is_quantity and bool(_PRONOUN.match(page.text[begin : begin + 80]))

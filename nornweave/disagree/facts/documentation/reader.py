@@ -8,16 +8,14 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.types import Attribute, Fact, Form
+from nornweave.core.types import Fact, Form
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock
-from nornweave.disagree.facts.documentation.entries import DocumentedEntry, annotation, read_entry
-from nornweave.disagree.facts.documentation.fields import read_field
-from nornweave.disagree.facts.documentation.layout import Cell, aligned_rows, read_table
+from nornweave.disagree.facts.documentation.entries import DocumentedEntry, annotation, read_entry, read_field
 from nornweave.disagree.facts.documentation.naming import heading_name, heading_path, identifier_of
 from nornweave.disagree.facts.documentation.notations import notation_facts
 from nornweave.disagree.facts.documentation.page import Page, Subject
 from nornweave.disagree.facts.documentation.prose import prose_facts
-from nornweave.disagree.facts.documentation.tables import table_facts
+from nornweave.disagree.facts.documentation.tables import Row, aligned_rows, read_table, table_facts
 from nornweave.disagree.facts.values import Value
 
 MAX_HEADING = 80
@@ -157,19 +155,19 @@ class Reader:
 
     def _field(self, block: DocumentedBlock) -> Iterator[Fact]:
         field = read_field(self.text, block.start, block.end)
-        if field is None:
-            return
         base = self.entries[-1][1] if self.entries else self.root or self.heading_subject
-        if field.name:
-            owner = base.path if base is not None and not base.is_weak else self.path
-            subject = Subject(name=field.name, form="field", owner=owner)
-        elif base is not None and not base.is_weak:
-            subject = replace(base, form="field")
-        else:
+        is_known = base is not None and not base.is_weak
+        if field is None or not (field.names or is_known):
             return
-        for attribute, value in field.stated:
-            yield from _made(self.page, subject, attribute, value, block.start, max(field.body, block.start))
-        if field.body < block.end and field.name:
+        owner = base.path if base is not None and is_known else self.path
+        subject = (
+            replace(base, form="field")
+            if base is not None and not field.names
+            else Subject(name=field.names[0], form="field", owner=owner)
+        )
+        for value in field.defaults:
+            yield from _made(self.page, subject, value, block.start, max(field.body, block.start))
+        if field.body < block.end and field.names:
             yield from prose_facts(self.page, field.body, block.end, subject, headings=owner)
 
     def _entry(self, block: DocumentedBlock) -> Iterator[Fact]:
@@ -195,7 +193,7 @@ class Reader:
             if self.mode == "returns" or not identifier_of(first) or (not self.mode and self.root is None):
                 yield from prose_facts(self.page, block.start, block.end, outer, headings=self.path)
                 return
-            entry = DocumentedEntry(names=(first,), body=line_end, stated=annotation(written) or ())
+            entry = DocumentedEntry(names=(first,), body=line_end, defaults=tuple(annotation(written)))
             yield from self._facts_of_entry(entry, block, outer, "field")
             return
         found = read_entry(self.text, block.body, block.end)
@@ -209,14 +207,13 @@ class Reader:
     def _facts_of_entry(
         self, entry: DocumentedEntry, block: DocumentedBlock, outer: Subject | None, form: Form
     ) -> Iterator[Fact]:
-        owner = outer.path if outer is not None and not outer.is_weak else self.path
-        if entry.owner:
-            owner = f"{owner} > {entry.owner}" if owner else entry.owner
+        above = outer.path if outer is not None and not outer.is_weak else self.path
+        owner = " > ".join(filter(None, (above, entry.owner)))
         subject: Subject | None = None
         for name in reversed(entry.names):
             subject = Subject(name=name, form=form, owner=owner)
-            for attribute, value in entry.stated:
-                yield from _made(self.page, subject, attribute, value, block.body, max(entry.body, block.body))
+            for value in entry.defaults:
+                yield from _made(self.page, subject, value, block.body, max(entry.body, block.body))
             if entry.body < block.end:
                 yield from prose_facts(self.page, entry.body, block.end, subject, headings=owner)
         if subject is None:
@@ -224,7 +221,7 @@ class Reader:
         self.entries.append((block.indent, subject))
         for name, value in entry.members:
             member = Subject(name=name, form=form, owner=subject.path)
-            yield from _made(self.page, member, "default", value, block.body, entry.body)
+            yield from _made(self.page, member, value, block.body, entry.body)
 
     def _paragraph(self, block: DocumentedBlock) -> Iterator[Fact]:
         start, end = block.start, block.end
@@ -255,7 +252,7 @@ class Reader:
         yield from prose_facts(self.page, start, end, self._subject(), headings=self.path)
 
 
-def _aligned(page: Page, start: int, end: int) -> list[list[Cell]]:
+def _aligned(page: Page, start: int, end: int) -> list[Row]:
     written = page.text if page.comment else page.passage.text
     if "  " not in written[start:end]:
         return []
@@ -266,12 +263,11 @@ def _plain_parameters(
     text: str, start: int, end: int, indent: int
 ) -> Iterator[tuple[DocumentedEntry, DocumentedBlock]]:
     """Yield the parameters below ``Args:`` that stand one a line: ``limit: how many``."""
-    found = list(_PARAMETER_LINE.finditer(text[start:end]))
+    found = list(_PARAMETER_LINE.finditer(text, start, end))
     for match, following in zip_longest(found, found[1:]):
-        stop = start + (following.start() if following else end - start)
-        at = start + match.start()
-        block = DocumentedBlock(kind="entry", start=at, end=stop, indent=indent + 1, body=start + match.start(1))
-        yield DocumentedEntry(names=(match[1].lstrip("*"),), body=start + match.end()), block
+        stop = following.start() if following else end
+        block = DocumentedBlock(kind="entry", start=match.start(), end=stop, indent=indent + 1, body=match.start(1))
+        yield DocumentedEntry(names=(match[1].lstrip("*"),), body=match.end()), block
 
 
 def _mode_of(heading: str) -> str:
@@ -282,7 +278,7 @@ def _mode_of(heading: str) -> str:
     return "raises" if _RAISE_HEADS.match(heading) else ""
 
 
-def _made(page: Page, subject: Subject, attribute: Attribute, value: Value, start: int, end: int) -> Iterator[Fact]:
-    fact = page.fact(subject, attribute, value, start, end)
+def _made(page: Page, subject: Subject, value: Value, start: int, end: int) -> Iterator[Fact]:
+    fact = page.fact(subject, "default", value, start, end)
     if fact is not None:
         yield fact

@@ -1,4 +1,4 @@
-"""Evaluate calls that stand for values: ``Duration.ofMillis(5)``, ``List.of(1, 2)``, ``getenv("A", 3)``."""
+"""Evaluate operators and calls over constants, within limits; nothing is executed: ``Duration.ofMillis(5)``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,59 @@ from fractions import Fraction
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.names import words_of
-from nornweave.disagree.facts.units import UNITS
-from nornweave.disagree.facts.values import NONE, UNLIMITED, Value, list_of, measured, number
+from nornweave.disagree.facts.values import MAX_BITS, NONE, UNITS, UNKNOWN, UNLIMITED, Value, list_of, measured, number
+
+COMPARISONS = frozenset(("==", "===", "!=", "!==", "<", ">", "<=", ">=", "is", "in", "instanceof"))
+
+
+def negative(value: Value) -> Value:
+    """Apply a minus sign."""
+    if value.kind == "number":
+        return replace(value, text=str(-Fraction(value.text)))
+    return value if value.kind == "unlimited" else UNKNOWN
+
+
+def either(first: Value, second: Value) -> Value:
+    """Return the one branch of a choice that is known; two known ones are no single value."""
+    if first.is_literal and not second.is_literal:
+        return replace(first, is_fallback=True)
+    if second.is_literal and not first.is_literal:
+        return replace(second, is_fallback=True)
+    return first if first == second else UNKNOWN
+
+
+def fold(operator: str, left: Value, right: Value) -> Value:
+    """Apply an operator; ``UNKNOWN`` where its result cannot be known, or is no value that anybody documents.
+
+    Raises:
+        OverflowError, ZeroDivisionError: the result is no number of ``MAX_BITS`` bits.
+    """
+    if operator in COMPARISONS or operator in {"&&", "and"}:
+        return UNKNOWN
+    if operator in {"||", "??", "or", "?:"}:
+        if left.is_literal and left.kind != "none":
+            return left
+        return replace(right, is_fallback=True) if right.is_literal else right
+    if operator == "+" and left.kind == right.kind == "string":
+        return Value("string", left.text + right.text)
+    if left.kind != "number" or right.kind != "number":
+        return UNKNOWN
+    a, b = Fraction(left.text), Fraction(right.text)
+    unit = left.unit or right.unit
+    if operator in {"+", "-"}:
+        if left.unit != right.unit:
+            return UNKNOWN
+        return number(a + b if operator == "+" else a - b, unit)
+    if operator == "*":
+        return number(a * b, unit) if not (left.unit and right.unit) else UNKNOWN
+    if operator == "/":
+        return number(a / b, None if right.unit == left.unit else unit)
+    if operator in {"<<", ">>", "**"} and b.denominator == 1 and 0 <= b <= MAX_BITS and abs(a) <= 2**64:
+        if operator == "**":
+            return number(a ** int(b)) if abs(a) <= 10 or b <= 16 else UNKNOWN
+        return number(a * 2 ** int(b) if operator == "<<" else Fraction(int(a) >> int(b)), unit)
+    return UNKNOWN
+
 
 # What calls with these in their name do is to hand back their last argument where a key is missing.
 GETTERS = lazy_pattern(

@@ -1,0 +1,293 @@
+"""Read the keys of a configuration file with their values: JSON by its brackets, other formats line by line.
+
+They are read by a table for each, and not by a grammar: a passage may begin and end anywhere, one YAML file in six is a
+template, and of nginx and HOCON there is no grammar.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from nornweave.core.text.patterns import lazy_pattern
+
+MAX_DEPTH = 40
+MAX_ITEMS = 32
+"""Of a list that is read as a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A key with its value.
+
+    Attributes:
+        key: as it is written, without quotes.
+        value: as it is written, without a comment; empty for a list.
+        start, end: offsets of key and value in the text.
+        parents: the keys above, outermost first.
+        items: the members of a list, as they are written; ``None`` if the value is none.
+    """
+
+    key: str
+    value: str
+    start: int
+    end: int
+    parents: tuple[str, ...] = ()
+    items: tuple[str, ...] | None = None
+
+
+# Strings that are not closed end with their line, and words begin where one can, so that every character is looked at
+# once.
+_TOKEN = lazy_pattern(
+    r"\"(?P<text>(?:[^\"\\\n]|\\[^\n]?)*+)(?:\"|(?=\n)|\Z)(?P<colon>[ \t\r\n]{0,80}[:=])?"
+    r"|'(?P<single>(?:[^'\\\n]|\\[^\n]?)*+)(?:'|(?=\n)|\Z)(?P<single_colon>[ \t\r\n]{0,80}[:=])?"
+    r"|(?P<mark>[{}\[\],])|(?P<remark>//[^\n]*|#[^\n]*)|/\*"
+    r"|(?P<key>(?<![\w$.])[A-Za-z_$][\w$.-]*+)[ \t]{0,8}(?::(?!/)|=)"
+    r"|(?P<word>(?<![^\s{}\[\],:=])[\w$+.@%~<>(*&!?/-][^\n\"'{}\[\],#]*+)"
+)
+_IDENTITY = frozenset({"name", "key", "id"})
+
+
+@dataclass(slots=True)
+class _Open:
+    """A bracket that is open: the key that it belongs to, and what a list holds if it holds plain values only.
+
+    ``is_element``: an object in a list. It is data, but for the default that it may declare for what it names.
+    """
+
+    key: str
+    start: int
+    is_list: bool
+    items: list[str] = field(default_factory=list)
+    is_plain: bool = True
+    is_element: bool = False
+
+
+class BracketReader:
+    """Yields keys with plain values, and lists of plain values."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._key: tuple[str, int] | None = None
+        self._stack: list[_Open] = []
+        self._too_deep = 0
+
+    def read(self) -> Iterator[Entry]:
+        """Read the text; brackets that do not show to open are taken as open."""
+        at = 0
+        while token := _TOKEN.search(self._text, at):
+            at = token.end()
+            if token[0] == "/*":
+                closed = self._text.find("*/", at)
+                at = closed + 2 if closed >= 0 else len(self._text)
+            elif token["remark"]:
+                continue
+            elif (name := _key_of(token)) is not None:
+                self._key = (name, token.start())
+            elif token["mark"]:
+                yield from self._bracket(token["mark"], token)
+                self._key = None
+            else:
+                yield from self._scalar(token)
+
+    def _bracket(self, mark: str, token: re.Match[str]) -> Iterator[Entry]:
+        if mark in "{[" and len(self._stack) < MAX_DEPTH:
+            self._open(mark, token.start())
+        elif mark in "{[":
+            self._too_deep += 1
+        elif mark in "}]" and self._too_deep:
+            self._too_deep -= 1
+        elif mark in "}]" and self._stack:
+            yield from self._close(token.end())
+
+    def _open(self, mark: str, at: int) -> None:
+        if self._stack:
+            self._stack[-1].is_plain = False
+        name, start = self._key or ("", at)
+        is_element = bool(self._stack) and self._stack[-1].is_list and mark == "{"
+        self._stack.append(_Open(name, start, mark == "[", is_element=is_element))
+
+    def _close(self, end: int) -> Iterator[Entry]:
+        closed = self._stack.pop()
+        if closed.is_list and closed.is_plain and closed.key and len(closed.items) <= MAX_ITEMS:
+            yield Entry(closed.key, "", closed.start, end, self._parents(), tuple(closed.items))
+
+    def _scalar(self, token: re.Match[str]) -> Iterator[Entry]:
+        written = token[0].rstrip()
+        holder = self._stack[-1] if self._stack else None
+        if self._key is not None:
+            name, start = self._key
+            if holder and holder.is_element and not holder.key and name in _IDENTITY:
+                holder.key = written.strip("\"'")  # the members of a list of objects are known by their names
+            if not holder or not holder.is_element or (holder.key and name == "default"):
+                yield Entry(name, written, start, token.start() + len(written), self._parents())
+            self._key = None
+        elif holder and holder.is_list and len(holder.items) <= MAX_ITEMS:
+            holder.items.append(written)
+
+    def _parents(self) -> tuple[str, ...]:
+        return tuple(bracket.key for bracket in self._stack if bracket.key)
+
+
+def _key_of(token: re.Match[str]) -> str | None:
+    if token["colon"]:
+        return token["text"]
+    return token["single"] if token["single_colon"] else token["key"]
+
+
+MAX_LINE = 1000
+"""Characters; longer lines hold data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineSyntax:
+    """How a format writes settings.
+
+    Attributes:
+        setting: what stands before a value: ``key``, in YAML ``indent`` and ``item`` before it.
+        remark: what begins a comment line; ``marks`` are characters that begin a comment behind a value.
+        trailing: characters behind a value that do not belong to it.
+        section: the header of a section, in which ``name`` stands.
+        has_braces: ``name {`` opens a block.
+        opaque: how values begin that only refer to another (anchors of YAML), or go on below.
+    """
+
+    setting: re.Pattern[str]
+    remark: tuple[str, ...]
+    marks: str = "#"
+    trailing: str = " \t"
+    section: re.Pattern[str] | None = None
+    has_braces: bool = False
+    opaque: str = ""
+
+
+YAML = LineSyntax(
+    setting=lazy_pattern(
+        r"(?P<indent>[ \t]*)(?P<item>(?:-[ \t]+){0,4})"
+        r"(?P<quote>[\"']?)(?P<key>[A-Za-z_@][\w.\-/@ ]{0,79}?)(?P=quote)[ \t]{0,8}:(?:[ \t]+|$)"
+    ),
+    remark=("#",),
+    opaque="&*!",
+)
+SECTIONS = LineSyntax(
+    setting=lazy_pattern(
+        r"[ \t]*(?:export[ \t]+|readonly[ \t]+|local[ \t]+|ENV[ \t]+|ARG[ \t]+|set[ \t]+)?"
+        r"(?P<quote>\"?)(?P<key>[A-Za-z_](?:[\w.\-]|(?<=\w)[/@ ](?=[^\"\n]*\"[ \t]*=)){0,79})(?P=quote)[ \t]{0,40}"
+        r"(?:[:?+]?=(?!=)|:(?=[ \t]))[ \t]*"
+    ),
+    remark=("#", ";", "!"),
+    marks="#;",
+    trailing=" \t\\",
+    section=lazy_pattern(r"[ \t]*\[{1,2}(?P<name>[\w.\-\"' :/\t]{1,120})\]{1,2}[ \t]*(?:[#;][^\n]*)?$"),
+)
+BLOCKS = LineSyntax(
+    setting=lazy_pattern(
+        r"[ \t]*(?P<quote>\"?)(?P<key>[A-Za-z_][\w.\-]{0,79})(?P=quote)"
+        r"(?:[ \t]{0,60}(?:=(?!=)|:(?=[ \t]))[ \t]*|[ \t]+(?=[^\s;]+;[ \t]*(?:#[^\n]*)?$))"
+    ),
+    remark=("#", "//"),
+    trailing=";, \t",
+    has_braces=True,
+)
+_BLOCK_SCALAR = lazy_pattern(r"[|>][+-]?\d?")
+_INLINE_LIST = lazy_pattern(r"\[([^\[\]{}\n]{0,300})\]")
+_WORD = lazy_pattern(r"[\w.\-]{1,80}")
+
+
+class _LineReader:
+    """Reads one text; holds the keys above the line at hand, each with its column."""
+
+    def __init__(self, text: str, syntax: LineSyntax) -> None:
+        self._text = text
+        self._syntax = syntax
+        self._stack: list[tuple[int, tuple[str, ...]]] = []
+        self._scalar_column: int | None = None
+        self._named: tuple[int, str] | None = None
+
+    def read(self) -> Iterator[Entry]:
+        """Yield the settings in order."""
+        at = 0
+        for line in self._text.split("\n"):
+            bare = line.strip(" \t\r")
+            if bare and len(line) <= MAX_LINE and not bare.startswith(self._syntax.remark):
+                yield from self._line(line.rstrip("\r"), bare, at)
+            at += len(line) + 1
+
+    def _line(self, line: str, bare: str, at: int) -> Iterator[Entry]:
+        if self._syntax.has_braces and self._brace(bare):
+            return
+        header = self._syntax.section.match(line) if self._syntax.section and bare[0] == "[" else None
+        if header is not None:
+            keys = tuple(part.strip("\"' ") for part in re.split(r"[.:]", header["name"]) if part.strip("\"' "))
+            self._stack = [(0, keys)]
+        elif (match := self._syntax.setting.match(line)) is not None:
+            yield from self._setting(match, line, at)
+
+    def _brace(self, bare: str) -> bool:
+        """Open or close a block; the words of its head are keys above."""
+        if bare.endswith("{") or "{ " in bare:
+            if len(self._stack) < MAX_DEPTH and not bare.endswith("}"):
+                self._stack.append((0, tuple(_WORD.findall(bare[: bare.index("{")]))[:3]))
+            return True
+        if bare.startswith("}") and self._stack:
+            self._stack.pop()
+        return bare.startswith("}")
+
+    def _setting(self, match: re.Match[str], line: str, at: int) -> Iterator[Entry]:
+        column, is_indented = 0, self._syntax is YAML
+        if is_indented:
+            column = len(match["indent"]) + len(match["item"])
+            if self._scalar_column is not None and column > self._scalar_column:
+                return  # inside of a text
+            self._scalar_column = None
+        while is_indented and self._stack and self._stack[-1][0] >= column:
+            self._stack.pop()
+        value = without_comment(line[match.end() :], self._syntax.marks).rstrip(self._syntax.trailing)
+        end = at + match.end() + len(value)
+        parents = tuple(key for _, keys in self._stack for key in keys)
+        entry = Entry(match["key"], value, at + match.start("key"), end, parents)
+        listed = _INLINE_LIST.fullmatch(value)
+        if is_indented and _BLOCK_SCALAR.fullmatch(value):
+            self._scalar_column = column
+        elif listed is not None:
+            items = tuple(item.strip() for item in listed[1].split(",") if item.strip())
+            if len(items) <= MAX_ITEMS:
+                yield Entry(entry.key, "", entry.start, end, parents, items)
+        elif value and value[0] not in self._syntax.opaque and (value[0] not in "[{" or value[:2] in {"{{", "{%"}):
+            yield self._renamed(entry, column)
+        elif not value and is_indented and len(self._stack) < MAX_DEPTH:
+            self._stack.append((column, (entry.key,)))
+
+    def _renamed(self, entry: Entry, column: int) -> Entry:
+        """Read ``- name: TIMEOUT`` with ``value: 30`` below as a setting of that name."""
+        if self._syntax is not YAML:
+            return entry
+        if entry.key == "name":
+            self._named = (column, entry.value.strip("\"'"))
+        elif entry.key in {"value", "default"} and self._named and self._named[0] == column:
+            key = self._named[1] if entry.key == "value" else entry.key
+            parents = entry.parents if entry.key == "value" else (*entry.parents, self._named[1])
+            return Entry(key, entry.value, entry.start, entry.end, parents)
+        return entry
+
+
+def line_entries(text: str, syntax: LineSyntax) -> Iterator[Entry]:
+    """Yield the settings of a text with plain values or short lists of them, in order."""
+    return _LineReader(text, syntax).read()
+
+
+def without_comment(text: str, marks: str = "#") -> str:
+    """Return a value without the comment behind it and without blank space around it.
+
+    A mark counts outside quotes, at the start or behind a blank.
+    """
+    quote = ""
+    for index, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'" and (index == 0 or text[index - 1] in " \t[({,="):
+            quote = character
+        elif character in marks and (index == 0 or text[index - 1] in " \t"):
+            return text[:index].strip()
+    return text.strip()
