@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import redis
 from redis_server import RedisServer
 from waiting import HANGS_S, SOON_S, until
 from worker_process import WorkerProcess, write_config
@@ -180,6 +181,58 @@ def test_a_message_that_is_not_json_is_not_read(broker, objects, workers, tmp_pa
     app.send_task("nornweave.encode", kwargs={"domain": "documentation"}, queue=ENCODING_QUEUE)
     until(lambda: "Refusing to deserialize" in workers[0].text() or "ContentDisallowed" in workers[0].text())
     assert distributed(broker, objects).encode(TEXTS[:16]).shape == (16, 64)  # and the worker goes on
+
+
+NO_MESSAGES = [
+    b"no JSON", b"\xff\xfe", b"[]", b"7", b"{}", b'{"properties": 7}', b'{"body": "!", "properties": {}}',
+    b'{"body": "!!", "properties": {"body_encoding": "base64", "delivery_tag": "x", "delivery_info": {}}}',
+]  # fmt: skip
+
+
+def test_what_is_no_message_is_dropped_and_counted_and_the_worker_goes_on(broker, objects, workers, tmp_path):
+    start(workers, tmp_path, "one", broker, objects)
+    with redis.Redis(port=broker.port) as client:
+        client.lpush(ENCODING_QUEUE, *NO_MESSAGES)
+    encoder = distributed(broker, objects)
+    assert encoder.encode(TEXTS[:16]).shape == (16, 64)
+    assert encoder.local.here == 0
+    assert f"dropped {len(NO_MESSAGES)} from the queue" in workers[0].text()
+    assert workers[0].process.poll() is None
+
+
+class CountingStore:
+    """An object store that counts what it is asked."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self.asked = 0
+
+    def __getattr__(self, name: str):
+        self.asked += 1
+        return getattr(self._store, name)
+
+
+def test_without_workers_the_store_is_asked_about_twice_for_each_batch(objects):
+    class Nobody:
+        def submit(self, domain, batch, texts) -> None: ...
+
+    counting = CountingStore(objects)
+    encoder = DistributedEncoder(
+        local=CountingEncoder(64), domain="code", queue=Nobody(), objects=counting, batch=1, patience_s=0.2
+    )
+    vectors = encoder.encode(TEXTS)
+    assert np.array_equal(vectors, HashEncoder(64).encode(TEXTS))
+    assert counting.asked < 2 * len(TEXTS)
+    counting.asked, again = 0, [f"{text} again" for text in TEXTS[:100]]
+    encoder.encode(again)
+    assert counting.asked < 2.5 * len(again), "nobody is waited for in the next window"
+
+
+def test_vectors_that_were_stored_for_other_texts_are_not_taken(objects):
+    one, other = (next(split("hash:64:1", texts, 16)) for texts in (TEXTS[:4], TEXTS[4:8]))
+    store_vectors(objects, one, HashEncoder(64).encode(one.texts))
+    objects.create(other.result_key, objects.read(one.result_key).content)
+    assert take_vectors(objects, other, 64) is None
 
 
 def test_a_worker_with_another_model_refuses_the_batch(objects):

@@ -7,6 +7,9 @@ when its batch is stored, so that a worker that is killed loses none: the broker
 
 from __future__ import annotations
 
+import base64
+import itertools
+import logging
 import socket
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,6 +18,8 @@ from nornweave.core.extras import optional
 
 if TYPE_CHECKING:
     from celery import Celery
+
+log = logging.getLogger(__name__)
 
 ENCODE = "nornweave.encode"
 ENCODING_QUEUE = "nornweave-encoding"
@@ -46,6 +51,7 @@ def work(app: Celery, *, name: str, pool: str, processes: int, queues: Sequence[
 
     setup_logging.connect(_keep_logging, weak=False)
     _settle_what_cannot_be_acknowledged()
+    _drop_what_is_no_message()
     worker: Any = app.Worker(
         hostname=f"{name}@{socket.gethostname()}",
         concurrency=processes,
@@ -76,6 +82,45 @@ def _settle_what_cannot_be_acknowledged() -> None:
                 raise
 
     redis.Channel.QoS = SettlingQoS
+
+
+def _drop_what_is_no_message() -> None:
+    """Let a worker go on after something on its queue in Redis that is no message.
+
+    kombu 5.7 reads the JSON around a message outside of whatever handles bad messages: the error ends the worker, and
+    the one that is started in its place gets the next such thing.
+    """
+    from kombu.transport import redis
+
+    module: Any = redis
+    read, deliver, dropped = module.loads, module.Transport._deliver, itertools.count(1)
+
+    def read_or_none(content: str) -> Any:
+        try:
+            return read(content)
+        except ValueError:
+            return None
+
+    def deliver_messages(transport: Any, message: Any, queue: str) -> None:
+        if _is_message(message):
+            deliver(transport, message, queue)
+        else:
+            log.warning("dropped %d from the queue %s that was no message", next(dropped), queue)
+
+    module.loads, module.Transport._deliver = read_or_none, deliver_messages
+
+
+def _is_message(found: Any) -> bool:
+    """Tell whether something has what kombu takes from a message before anybody handles errors."""
+    try:
+        properties = found["properties"]
+        encoding = properties.get("body_encoding")
+        base64.b64decode(found["body"], validate=True) if encoding == "base64" else found["body"].encode()
+        return isinstance(properties["delivery_tag"], str) and {"exchange", "routing_key"} <= {
+            *properties["delivery_info"]
+        }
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return False
 
 
 def _keep_logging(**_: object) -> None:

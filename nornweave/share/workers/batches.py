@@ -1,8 +1,9 @@
 """A batch of texts, known by its content, and its vectors on object storage.
 
 The key is a digest of the encoder's version and the texts: the same batch has the same key on every machine, so that
-whoever comes second finds the vectors there. They lie at ``encodings/<encoder>/<key>``: the SHA-256 of the rest in hex,
-a line break, and an array as NumPy writes it.
+whoever comes second finds the vectors there. They lie at ``encodings/<encoder>/<key>``: a SHA-256 in hex, a line break,
+and an array as NumPy writes it. The SHA-256 is of the key and the array, so an array that was stored for other texts
+does not count.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def store_vectors(objects: ObjectStore, batch: TextBatch, vectors: Vectors) -> b
     packed = io.BytesIO()
     np.save(packed, np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
     content = packed.getvalue()
-    return objects.create(batch.result_key, hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+    return objects.create(batch.result_key, _checksum(batch, content) + b"\n" + content)
 
 
 def take_vectors(objects: ObjectStore, batch: TextBatch, dimensions: int) -> Vectors | None:
@@ -82,7 +83,7 @@ def take_vectors(objects: ObjectStore, batch: TextBatch, dimensions: int) -> Vec
     stored = _read(objects, batch.result_key)
     if stored is None:
         return None
-    vectors = _unpacked(stored, (len(batch.texts), dimensions))
+    vectors = _unpacked(stored, batch, (len(batch.texts), dimensions))
     if vectors is None:
         log.warning("%s/%s is damaged: the batch is encoded again", objects.url, batch.result_key)
         objects.remove(batch.result_key)
@@ -97,9 +98,13 @@ def _read(objects: ObjectStore, key: str) -> bytes | None:
     return stored.content if stored else None
 
 
-def _unpacked(stored: bytes, shape: tuple[int, int]) -> Vectors | None:
+def _checksum(batch: TextBatch, content: bytes) -> bytes:
+    return hashlib.sha256(batch.key.encode() + content).hexdigest().encode()
+
+
+def _unpacked(stored: bytes, batch: TextBatch, shape: tuple[int, int]) -> Vectors | None:
     stated, content = stored[:_HASH], stored[_HASH + 1 :]
-    if hashlib.sha256(content).hexdigest().encode() != stated:
+    if _checksum(batch, content) != stated:
         return None
     try:
         vectors = np.load(io.BytesIO(content), allow_pickle=False)

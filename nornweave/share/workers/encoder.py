@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-POLL_S = 0.05
+# While nothing comes, pauses between looks double.
+POLL_S, LONGEST_POLL_S = 0.05, 1.0
 LOOKED_AT = 16
 """Batches that one look asks object storage for; results come about in the order of the queue."""
 
@@ -63,7 +64,8 @@ class DistributedEncoder:
     """The encoder of a domain, helped by workers; implements ``Encoder``.
 
     Whatever happens to workers, broker and object storage, every text gets its vector: what does not come within
-    ``patience_s`` of the last batch that came is encoded here.
+    ``patience_s`` of the last batch that came is encoded here. Workers that were late are not waited for again until a
+    batch of theirs comes.
 
     Attributes:
         local: encodes queries, and what no worker has done.
@@ -79,6 +81,7 @@ class DistributedEncoder:
     patience_s: float
     clock: Callable[[], float] = time.monotonic
     _told: set[str] = field(default_factory=set)
+    _is_late: bool = False
 
     @property
     def version(self) -> str:
@@ -120,26 +123,29 @@ class DistributedEncoder:
         return vectors
 
     def _collect(self, waiting: list[TextBatch], arrived: Callable[[TextBatch, Vectors], None]) -> None:
-        """Submit batches and take what comes; encode one here at a time while workers are late."""
-        late = not self._submit(waiting)
-        last = self.clock()
+        """Submit batches and take what comes; while workers are late, encode more and more here between two looks."""
+        self._is_late |= not self._submit(waiting)
+        last, pause_s, encoded_here = self.clock(), POLL_S, 1
         while waiting:
             came = self._look(waiting[:LOOKED_AT])
             for batch, rows in came:
                 waiting.remove(batch)
                 arrived(batch, rows)
             if came:
-                last, late = self.clock(), False
-            elif late:
-                batch = waiting.pop()
-                arrived(batch, self._encode_here(batch))
+                self._is_late, last, pause_s, encoded_here = False, self.clock(), POLL_S, 1
+            elif self._is_late:
+                for batch in waiting[-encoded_here:]:  # workers begin with the first
+                    arrived(batch, self._encode_here(batch))
+                del waiting[-encoded_here:]
+                encoded_here *= 2
             elif self.clock() - last > self.patience_s:
                 self._tell(f"no worker has returned a batch for {self.patience_s:g} s")
                 self._submit(waiting)  # the broker may have lost them; what is done twice is stored once
-                late = True
+                self._is_late = True
             else:
                 waiting.append(waiting.pop(0))  # a batch whose worker died must not hide those behind it
-                time.sleep(POLL_S)
+                time.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_POLL_S)
 
     def _submit(self, batches: Sequence[TextBatch]) -> bool:
         """Queue batches; return whether all could be."""
