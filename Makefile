@@ -18,13 +18,17 @@ demo: $(RUNTIME)
 # Many tests start processes: each would compile torch and Dagster anew where Python may not keep bytecode (30 s against 13).
 # Tests of several processes wait half of their time: more workers than cores are faster, `make test WORKERS=3`.
 WORKERS ?= 2
+# They make files durable tens of thousands of times, and wait for the disk each time: where there is room they use a folder in memory.
+SHARED_MEMORY := /dev/shm
+HAS_ROOM = test "$$(df --output=avail $(SHARED_MEMORY) | tail -1)" -gt 6000000 && ! grep -q ' $(SHARED_MEMORY) .*noexec' /proc/mounts
+IN_MEMORY = $(shell ($(HAS_ROOM)) 2>/dev/null && echo TMPDIR=$(SHARED_MEMORY))
 test: $(DEVELOPMENT)
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+	env -u PYTHONDONTWRITEBYTECODE $(IN_MEMORY) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 # The inner ring, while one works: pure stages, settings and the contract of the stores.
 FAST := access architecture chunking conflicts facts files fusion ledger parsing plans quality routing settings text
 test-fast: $(DEVELOPMENT)
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(FAST:%=tests/%) tests/store/test_store_contract.py
+	env -u PYTHONDONTWRITEBYTECODE $(IN_MEMORY) $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(FAST:%=tests/%) tests/store/test_store_contract.py
 
 check: $(DEVELOPMENT) bill
 	$(BIN)/ruff format --check .
