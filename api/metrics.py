@@ -72,6 +72,10 @@ class Metrics:
         self._encoded = Counter(
             "nornweave_query_vectors", "Vectors of queries: encoded, or remembered.", ("origin",), **made
         )
+        self.in_progress = Gauge(
+            "nornweave_http_requests_in_progress", "Requests that are being answered.", multiprocess_mode="livesum",
+            **made,
+        )  # fmt: skip
         self._waiting = Gauge(
             "nornweave_encoder_waiting", "Queries that wait for the encoder.", multiprocess_mode="livesum", **made
         )
@@ -213,9 +217,11 @@ class Measured:
                 status = message["status"]
             await send(message)
 
+        self._metrics.in_progress.inc()
         try:
             await self._app(scope, receive, noting)
         finally:
+            self._metrics.in_progress.dec()
             route = getattr(scope.get("route"), "path", None) or UNMATCHED
             method = scope["method"] if scope["method"] in METHODS else "other"
             self._metrics.observe_request(method, route, status, time.perf_counter() - started)

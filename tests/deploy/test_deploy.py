@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import kubernetes
+import pytest
 import typer
 import yaml
+from dagster_k8s.models import k8s_model_from_dict, k8s_snake_case_dict
 
 from nornweave.cli.main import app
 from nornweave.connect.connectors import load_settings
@@ -20,12 +23,13 @@ from nornweave.read.chunking.languages import GRAMMARS
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.large.yaml").read_text())
 ONE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["nornweave"]
-OBJECTS = [
+MANIFESTS = [
     document
     for file in sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+    if file.name not in {"nornweave.yaml", "kustomization.yaml"}
     for document in yaml.safe_load_all(file.read_text())
-    if document.get("kind") == "Deployment"
 ]
+OBJECTS = [document for document in MANIFESTS if document["kind"] in {"Deployment", "StatefulSet"}]
 KUBERNETES = yaml.safe_load((DEPLOY / "kubernetes/nornweave.yaml").read_text())
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 OWN = {name: service for name, service in COMPOSE["services"].items() if service["image"] == "nornweave:workers"}
@@ -77,6 +81,7 @@ def test_kubernetes_jobs_run_as_everything_else_does() -> None:
     assert jobs["security_context"] == container["securityContext"]
     assert jobs["volume_mounts"] == container["volumeMounts"]
     assert jobs["volumes"] == pod["volumes"]
+    assert {*jobs["env_secrets"]} == {"postgres", "broker", "objects"}
     assert {"name": "NORNWEAVE_IMAGE", "value": "nornweave"} in container["env"]
 
 
@@ -111,7 +116,58 @@ def test_no_file_holds_a_secret() -> None:
                 assert "${" in value, name
             if name.endswith("URL"):
                 assert "$" not in value, f"{name}: a password with / or @ would break the address"
-    assert all(each["envFrom"] == [{"secretRef": {"name": "nornweave"}}] for each in containers())
+
+
+def test_each_role_on_kubernetes_has_its_own_secrets_alone() -> None:
+    given = {each["name"]: {one["secretRef"]["name"] for one in each["envFrom"]} for each in containers()}
+    assert given == {
+        "dagster": {"postgres", "objects", "token"},
+        "encoding": {"broker", "objects"},
+        "api": {"objects-read", "token"},
+    }
+    described = (DEPLOY / "README.md").read_text()
+    assert all(f"| `{name}` |" in described for names in given.values() for name in names)
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda one: f"{one['kind']}-{one['metadata']['name']}")
+def test_every_manifest_is_what_kubernetes_knows(manifest: dict[str, Any]) -> None:
+    group, _, version = manifest["apiVersion"].rpartition("/")
+    prefix = version.capitalize()
+    model = getattr(kubernetes.client, f"{prefix}{manifest['kind']}")
+    k8s_model_from_dict(model, k8s_snake_case_dict(model, manifest))
+    named = "".join(part.capitalize() for part in group.removesuffix(".k8s.io").split(".")) or "Core"
+    assert hasattr(kubernetes.client, f"{named}{prefix}Api")
+    assert manifest["metadata"].get("namespace", "nornweave") == "nornweave"
+
+
+def test_what_manifests_name_is_there() -> None:
+    listed = yaml.safe_load((DEPLOY / "kubernetes/kustomization.yaml").read_text())["resources"]
+    assert {*listed} == {file.name for file in (DEPLOY / "kubernetes").glob("*.yaml")} - {
+        "nornweave.yaml", "kustomization.yaml",
+    }  # fmt: skip
+    labels = {each["spec"]["template"]["metadata"]["labels"]["app"] for each in OBJECTS}
+    for manifest in MANIFESTS:
+        spec = manifest.get("spec", {})
+        selected = spec.get("selector", spec.get("podSelector", {}))
+        named = {**selected, **selected.get("matchLabels", {})}.get("app")
+        assert named is None or named in labels, manifest["metadata"]["name"]
+        if target := spec.get("scaleTargetRef"):
+            assert (target["kind"], target["name"]) in {(each["kind"], each["metadata"]["name"]) for each in OBJECTS}
+            assert "replicas" not in next(each["spec"] for each in OBJECTS if each["kind"] == target["kind"])
+    for each in OBJECTS:
+        pod, claims = each["spec"]["template"]["spec"], each["spec"].get("volumeClaimTemplates", [])
+        volumes = {one["name"] for one in pod["volumes"]} | {one["metadata"]["name"] for one in claims}
+        assert {one["name"] for one in pod["containers"][0]["volumeMounts"]} == volumes
+
+
+def test_containers_are_bounded_and_a_replica_that_waits_is_not_restarted() -> None:
+    for container in containers():
+        assert {"memory", "ephemeral-storage"} <= container["resources"]["limits"].keys()
+    (api,) = [each for each in containers() if each["name"] == "api"]
+    assert api["startupProbe"]["periodSeconds"] * api["startupProbe"]["failureThreshold"] >= 86_400
+    assert [api[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "readiness", "liveness")] == [
+        "/health", "/ready", "/health",
+    ]  # fmt: skip
 
 
 def test_the_api_is_published_on_loopback_alone() -> None:
