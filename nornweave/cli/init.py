@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 import yaml
@@ -93,7 +93,7 @@ def _add(file: Path, places: Sequence[str], *, as_json: bool) -> None:
     output.print(Text("Next: `nornweave sync --dry-run`, then `nornweave sync`"), soft_wrap=True)
 
 
-def _sources_at(file: Path, place: str) -> list[dict[str, str]]:
+def _sources_at(file: Path, place: str) -> list[dict[str, Any]]:
     """Return the keys of the sources that a place can be read as.
 
     Raises:
@@ -125,11 +125,12 @@ def _lines(proposals: Sequence[Proposal], base: Path, folder: Path) -> Iterator[
     yield _ELSEWHERE if proposals else _ELSEWHERE.replace("  # ", "# ")
 
 
-def _keys(proposal: Proposal, path: str) -> dict[str, str]:
-    return {"id": proposal.id, "domain": proposal.domain.value, "type": proposal.type, "path": path}
+def _keys(proposal: Proposal, path: str) -> dict[str, Any]:
+    keys = {"id": proposal.id, "domain": proposal.domain.value, "type": proposal.type, "path": path}
+    return {**keys, "exclude": list(proposal.exclude)} if proposal.exclude else keys
 
 
-def _flow(keys: dict[str, str]) -> str:
+def _flow(keys: dict[str, Any]) -> str:
     return yaml.safe_dump(keys, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True).strip()
 
 

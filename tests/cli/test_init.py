@@ -91,3 +91,31 @@ def test_places_are_added_to_a_configuration(tmp_path: Path) -> None:
     for place, reason in (("docs", "is there already"), ("nowhere", "is no address, and no folder")):
         done = nornweave(tmp_path, "init", "--add", place)
         assert (done.returncode, reason in done.stderr) == (2, True), done.stderr
+
+
+def test_one_tree_is_one_source_and_one_folder_is_read_once(tmp_path: Path) -> None:
+    for file in ("work/api/src/a.py", "work/api/tests/b.py", "work/web/c.ts", "papers/2024/x.pdf", "papers/notes.md",
+                 "talks/slides.pdf", "talks/one.md", "talks/two.md", "books/y.pdf", "top/README.md",
+                 "top/lib/deep/er/z.go", "top/papers/w.pdf", "top/chat/channels.json", "top/chat/users.json", "top/guide/g.rst"):  # fmt: skip
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("x\n")
+    found = json.loads(nornweave(tmp_path, "init", "--json").stdout)["sources"]
+    assert [(each["domain"], each["path"], each.get("exclude", [])) for each in found] == [
+        ("research", "books", []),
+        ("research", "papers", []),
+        ("documentation", "talks", []),
+        ("code", "top", ["/chat/**"]),
+        ("documentation", "top", ["/chat/**", "/papers/**"]),
+        ("conversations", "top/chat", []),
+        ("research", "top/papers", []),
+        ("code", "work", []),
+    ]
+    read = json.loads(nornweave(tmp_path, "sync", "--dry-run", "--json").stdout)
+    assert [each["path"] for each in read["documentation"]["read"]] == [
+        "one.md",
+        "slides.pdf",
+        "two.md",
+        "README.md",
+        "guide/g.rst",
+    ]
+    assert {each["path"] for each in read["research"]["read"]} == {"y.pdf", "2024/x.pdf", "notes.md", "w.pdf"}
