@@ -312,6 +312,56 @@ async function follow() {
 }
 setTimeout(follow, 2000);
 
+// ---- files that are handed in: one request a file, so that each has its progress and its result
+
+const drop = $("[data-drop]");
+const handIn = (file, domain) => new Promise((done) => {
+  const entry = document.createElement("li");
+  const progress = document.createElement("progress");
+  const said = document.createElement("span");
+  progress.ariaLabel = file.name;
+  entry.append(`${file.name} `, progress, said);
+  $("ul", drop).append(entry);
+  const end = (text, isGood) => {
+    progress.remove();
+    said.textContent = text;
+    said.className = isGood ? "better" : "worse";
+    announce(`${file.name}: ${text}`);
+    done(isGood);
+  };
+  const request = new XMLHttpRequest(); // fetch does not tell how much was sent
+  request.upload.addEventListener("progress", ({ loaded, total }) => { progress.max = total; progress.value = loaded; });
+  request.addEventListener("error", () => end("not sent: the server cannot be reached"));
+  request.addEventListener("load", () => {
+    let answer = {};
+    try { answer = JSON.parse(request.responseText); } catch { /* the status says enough */ }
+    const { status, reason } = answer.documents?.[0] ?? {};
+    if (status === "ACCEPTED") end("taken; the next sync indexes it", true);
+    else if (reason === "duplicate") end("is here already", true);
+    else end(reason ?? answer.detail ?? answer.title ?? `refused (${request.status})`);
+  });
+  request.open("POST", `/agents/${domain}/ingest`);
+  request.setRequestHeader("X-CSRF-Token", csrf());
+  const body = new FormData();
+  body.append("file", file);
+  request.send(body);
+});
+
+if (drop) {
+  const take = async (files) => {
+    const domain = $("select", drop).value;
+    let taken = 0;
+    for (const file of [...files]) taken += (await handIn(file, domain)) ? 1 : 0;
+    if (taken) $(".then", drop).hidden = false;
+    $(".then a", drop).href = `#domain-${domain}`;
+  };
+  drop.hidden = false;
+  $("input", drop).addEventListener("change", ({ target }) => take(target.files).then(() => { target.value = ""; }));
+  drop.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
+  drop.addEventListener("dragleave", () => drop.classList.remove("over"));
+  drop.addEventListener("drop", (event) => { event.preventDefault(); drop.classList.remove("over"); take(event.dataTransfer.files); });
+}
+
 // ---- on arrival
 
 const headline = $("[data-announce]");

@@ -94,9 +94,23 @@ def test_places_are_added_to_a_configuration(tmp_path: Path) -> None:
 
 
 def test_one_tree_is_one_source_and_one_folder_is_read_once(tmp_path: Path) -> None:
-    for file in ("work/api/src/a.py", "work/api/tests/b.py", "work/web/c.ts", "papers/2024/x.pdf", "papers/notes.md",
-                 "talks/slides.pdf", "talks/one.md", "talks/two.md", "books/y.pdf", "top/README.md",
-                 "top/lib/deep/er/z.go", "top/papers/w.pdf", "top/chat/channels.json", "top/chat/users.json", "top/guide/g.rst"):  # fmt: skip
+    for file in (
+        "work/api/src/a.py",
+        "work/api/tests/b.py",
+        "work/web/c.ts",
+        "papers/2024/x.pdf",
+        "papers/notes.md",
+        "talks/slides.pdf",
+        "talks/one.md",
+        "talks/two.md",
+        "books/y.pdf",
+        "top/README.md",
+        "top/guide/g.rst",
+        "top/lib/deep/er/z.go",
+        "top/papers/w.pdf",
+        "top/chat/channels.json",
+        "top/chat/users.json",
+    ):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("x\n")
     found = json.loads(nornweave(tmp_path, "init", "--json").stdout)["sources"]

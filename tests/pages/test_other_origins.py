@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 from page_server import Opened, serving
+from playwright.sync_api import expect
 from recall_workspace import publish, write_workspace
 
 from nornweave.config import Settings
@@ -130,4 +131,17 @@ def test_a_page_of_ours_hands_documents_in(settings: Settings, open_page: Opened
         page = open_page(url)
         sent = page.evaluate(SEND, [url + INGEST, TYPES[2], "# Planted\n", "same-origin"])
         assert sent == "basic"
+        page.goto(f"{url}/status")
+        page.locator("#drop-domain").select_option("documentation")
+        page.locator(".drop input").set_input_files([
+            {"name": "handed.md", "mimeType": "text/markdown", "buffer": b"# Handed in\n"},
+            {"name": "empty.pdf", "mimeType": "application/pdf", "buffer": b""},
+            {"name": "handed.md", "mimeType": "text/markdown", "buffer": b"# Handed in\n"},
+        ])  # fmt: skip
+        taken, refused, again = (page.locator(".drop li").nth(place) for place in range(3))
+        expect(taken).to_have_text("handed.md taken; the next sync indexes it")
+        expect(refused.locator(".worse")).to_contain_text("empty: 0 bytes")
+        expect(again).to_have_text("handed.md is here already")
+        page.get_by_role("link", name="Sync the domain").click()
+        assert page.url.endswith("#domain-documentation")
     assert [file for file in (settings.data_dir / "inbox").rglob("*") if file.is_file()]
