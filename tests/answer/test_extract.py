@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
 from ranked_items import ranked
@@ -47,6 +49,36 @@ def test_of_code_a_line_is_taken() -> None:
     code = "def deliver(event):\n    timeout = WEBHOOK_TIMEOUT_SECONDS\n    return post(event, timeout)\n"
     (line,) = extract([ranked("code", code, domain="code")], "WEBHOOK_TIMEOUT_SECONDS")
     assert line.text == "timeout = WEBHOOK_TIMEOUT_SECONDS"
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        (
+            'def deliver(event):\n    """Send it.\n\n    The timeout of a webhook is thirty seconds.\n    """\n'
+            "    return post(event, timeout=webhook_timeout)\n",
+            "The timeout of a webhook is thirty seconds.",
+        ),
+        (
+            "// The webhook timeout is short. It was longer.\nconst WEBHOOK_TIMEOUT = 30;\n",
+            "The webhook timeout is short.",
+        ),
+        ("# --- webhook timeout\nTIMEOUT = 30\n", "webhook timeout"),
+        ("/*\n * The webhook timeout is short.\n */\nint webhook_timeout;\n", "The webhook timeout is short."),
+    ],
+)
+def test_of_code_what_it_says_in_words_answers_a_sentence(code: str, sentence: str) -> None:
+    question = "how long is the timeout of a webhook"
+    assert [each.text for each in extract([ranked("code", code, domain="code")], question)] == [sentence]
+    assert extract([ranked("code", "webhook_timeout = 30\n", domain="code")], question) == ()
+
+
+def test_many_open_comments_are_read_in_no_time() -> None:
+    assert_subquadratic(
+        lambda text: extract([ranked("code", text, domain="code")], "what is it that it says"),
+        lambda size: "/*" * size,
+        1_000,
+    )
 
 
 def test_nothing_is_taken_where_no_word_of_the_question_stands() -> None:

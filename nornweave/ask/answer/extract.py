@@ -1,7 +1,8 @@
 """The sentences of an answer's passages that answer, word for word: an answer without a language model.
 
 A sentence counts by the words of the question that it holds, weighed by how rare they are among the sentences; words
-that only its heading or a neighbour holds count a little. The score of its passage counts too.
+that only its heading or a neighbour holds count a little. The score of its passage counts too. Of code the sentences of
+comments and docstrings are read; its lines only where the question is a name or holds one, as code writes names.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from dataclasses import dataclass
 
 from nornweave.ask.answer.snippet import Unit, terms_of_units, units_of
 from nornweave.ask.fuse.records import ExtractedSentence, FusedItem
+from nornweave.ask.search.query import SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
+from nornweave.core.text.index_fields import is_identifier
 from nornweave.core.types import ChunkId, Domain, Span
 
 MOST_SENTENCES = 3
@@ -24,6 +27,11 @@ READ_PASSAGES = 8
 LONGEST = 400
 # What a word counts that stands beside the sentence: in the heading, or in the sentence before or after it.
 CONTEXT_SHARE = 0.3
+# What code says in words, to the end where it is cut, and the marks before it.
+_COMMENT = re.compile(
+    r'"""(.*?)(?:"""|\Z)|/\*(.*?)(?:\*/|\Z)|((?:^[^\S\n]*(?:#|//|--)[^\n]*(?:\n|\Z))+)', re.DOTALL | re.MULTILINE
+)
+_COMMENT_MARK = re.compile(r"\s*(?:[#*!/-]+\s+)*")
 # Headings, underlines, fences and questions say what a passage is about, and answer nothing.
 _NO_ANSWER = re.compile(r"\s*(?:#{1,6}\s[^\n]*|[=~^*+#-]{3,}|(?:```|~~~)[^\n]*)\s*|.*\?[\"')*_\s]*", re.DOTALL)
 
@@ -45,7 +53,12 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
         Nothing when no sentence holds a word of the question.
     """
     wanted = frozenset(query_terms(question)) - FUNCTION_TERMS
-    candidates = [each for item in items[:READ_PASSAGES] if not item.demoted for each in _candidates(item, wanted)]
+    candidates = [
+        each
+        for item in items[:READ_PASSAGES]
+        if not item.demoted
+        for each in _candidates(item, wanted, _asks_for_code(question))
+    ]
     spread = Counter(term for candidate in candidates for term in candidate.terms)
     weights = {term: math.log(1 + len(candidates) / (spread[term] or 1)) for term in wanted}
     best: dict[ChunkId, tuple[float, _Candidate]] = {}
@@ -60,18 +73,32 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     return tuple(_sentence(candidate) for _, candidate in ranked[:MOST_SENTENCES])
 
 
-def _candidates(item: FusedItem, wanted: frozenset[str]) -> Iterator[_Candidate]:
-    """Yield the sentences of a passage, of code the lines, that hold a word of the question."""
+def _asks_for_code(question: str) -> bool:
+    words = read_query(question).words
+    return len(words) < SENTENCE_WORDS or any(is_identifier(word.written) for word in words)
+
+
+def _candidates(item: FusedItem, wanted: frozenset[str], asks_for_code: bool) -> Iterator[_Candidate]:
+    """Yield the sentences of a passage that hold a word of the question; of code, if that is asked for, the lines."""
     text, citation = item.item.content, item.citation
-    is_prose = item.domain != Domain.CODE
-    units = units_of(text, LONGEST, is_code=not is_prose)
+    is_code = item.domain == Domain.CODE
+    units = [*_comments(text)] if is_code and not asks_for_code else units_of(text, LONGEST, is_code=is_code)
     terms = terms_of_units(text, units, wanted)
     heading = wanted.intersection(sequence(" ".join(filter(None, (citation.title, citation.section)))))
     around = [frozenset[str](), *terms, frozenset[str]()]
     for place, unit in enumerate(units):
-        if terms[place] and not (is_prose and _NO_ANSWER.fullmatch(text, *unit)):
+        if terms[place] and (is_code or not _NO_ANSWER.fullmatch(text, *unit)):
             beside = (heading | around[place] | around[place + 2]) - terms[place]
             yield _Candidate(item, unit, terms[place], beside)
+
+
+def _comments(text: str) -> Iterator[Unit]:
+    """Yield the sentences of comments and docstrings."""
+    for comment in _COMMENT.finditer(text):
+        first, last = comment.span(comment.lastindex or 0)
+        for start, end in units_of(text[first:last], LONGEST, is_code=False):
+            marked = _COMMENT_MARK.match(text, first + start, first + end)
+            yield marked.end() if marked else first + start, first + end
 
 
 def _sentence(candidate: _Candidate) -> ExtractedSentence:
