@@ -6,10 +6,10 @@ and its answer shows the passage.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -23,13 +23,20 @@ from nornweave.index.conditions import SOURCE, AnyOf, AtPath
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers
 from nornweave.index.records import StoredChunk
+from nornweave.models.encoders.port import Encoder
 
 Stage: TypeAlias = Literal["filtered", "not_a_candidate", "combined", "merged", "demoted", "budget"]
 
 # As deep as a question can be asked.
 DEEPEST = 100
-WORDS_ADDED = (1, 2, 4, 8, 16)
 READ_CHUNKS, READ_CHARACTERS = 5, 4_000
+WORDS_ADDED, WORDS_READ = 3, 64
+RARE = 0.05
+"""Share of a domain's chunks that may hold a word which is rare."""
+NEAR = 0.1
+"""Similarity to the question up to which a word has nothing to do with it."""
+NAMED = 1.5
+"""What a word counts for that stands in the heading or the name of a passage: people look for it by that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,7 @@ class Place:
 
     Attributes:
         chunk_ids: its chunks.
-        rare_words: of these chunks, the rarest in the domain first.
+        words: of these chunks, that a person might add to the question, the best first.
     """
 
     domain: Domain
@@ -62,7 +69,7 @@ class Place:
     path: str
     line: int | None
     chunk_ids: frozenset[str]
-    rare_words: tuple[str, ...]
+    words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,19 +172,22 @@ def _changes(question: Question, place: Place, stage: Stage | None) -> Iterator[
     )
     if question.domains != (place.domain,):
         yield f"ask {domain} alone", alone
-    for count in WORDS_ADDED[: len(WORDS_ADDED) if place.rare_words else 0]:
-        words = " ".join(place.rare_words[:count])
+    for words in (*place.words, *(" ".join(place.words[:count]) for count in range(2, len(place.words) + 1))):
         yield f"add words of the passage: {words}", replace(question, text=f"{question.text} {words}")
         yield f"ask {domain} alone, with words of the passage: {words}", replace(alone, text=f"{question.text} {words}")
-    inside = {**alone.filters[place.domain], "source": [place.source_id], "path_glob": place.path}
-    yield f"only in {place.path}", replace(alone, filters={place.domain: inside})
+    folder, slash, _ = place.path.rpartition("/")
+    for path in (*([f"{folder}/**"] if slash else ()), place.path):
+        inside = {**alone.filters[place.domain], "source": [place.source_id], "path_glob": path}
+        yield f"only in {path}", replace(alone, filters={place.domain: inside})
 
 
 def _without_filters(question: Question, domain: Domain) -> dict[Domain, Filters]:
     return {name: filters for name, filters in question.filters.items() if name != domain}
 
 
-def place_in(generation: Index, domain: Domain, sought: SoughtPlace, text: str) -> Place | None:
+def place_in(
+    generation: Index, domain: Domain, sought: SoughtPlace, text: str, encoder: Encoder | None = None
+) -> Place | None:
     """Return the place in a generation, of the first source that has it; ``None`` if none has."""
     sources = [sought.source_id] if sought.source_id else generation.sources_of(sought.path)
     for source_id in sources:
@@ -189,7 +199,7 @@ def place_in(generation: Index, domain: Domain, sought: SoughtPlace, text: str) 
                 path=sought.path,
                 line=sought.line,
                 chunk_ids=frozenset(chunk.chunk_id for chunk in chunks.values()),
-                rare_words=rare_words(generation, chunks.values(), text),
+                words=telling_words(generation, [*chunks.values()][:READ_CHUNKS], text, encoder),
             )
     return None
 
@@ -209,14 +219,32 @@ def _chunks_at(generation: Index, source_id: str, path: str, line: int | None) -
     }
 
 
-def rare_words(generation: Index, chunks: Iterable[StoredChunk], text: str) -> tuple[str, ...]:
-    """Return words of chunks that their domain has least often and that a question lacks, the rarest first."""
+def telling_words(
+    generation: Index, chunks: Sequence[StoredChunk], text: str, encoder: Encoder | None
+) -> tuple[str, ...]:
+    """Return words of chunks that a person might add to a question, the best first.
+
+    They are rare in the domain, no number, part of a word or slip that stands only once, and their meaning is near to
+    the question's; words of headings and names first.
+    """
     asked = {term for terms in words_of(text).values() for term in terms}
+    heading = "\n".join(filter(None, (part for chunk in chunks for part in (chunk.title, chunk.section))))
     words = {
-        word: terms[0]
-        for chunk in islice(chunks, READ_CHUNKS)
-        for word, terms in words_of(chunk.content[:READ_CHARACTERS]).items()
-        if word.isalpha() and 3 <= len(word) <= 40 and terms[0] not in asked
+        terms[0]: word
+        for part in (*(chunk.content[:READ_CHARACTERS] for chunk in chunks), heading)
+        for word, terms in words_of(part).items()
+        if word.isalpha() and 4 <= len(word) <= 24 and terms[0] not in asked
     }
-    frequencies = generation.document_frequencies(set(words.values()))
-    return tuple(sorted(words, key=lambda word: (frequencies[words[word]], word))[: WORDS_ADDED[-1]])
+    named = {terms[0] for terms in words_of(heading).values()}
+    held, count = generation.document_frequencies(set(words)), generation.chunk_count
+    worth = {
+        word: math.log(1 + count / held[term]) * (NAMED if term in named else 1)
+        for term, word in words.items()
+        if (1 < held[term] <= max(3, RARE * count)) or (held[term] == 1 and term in named)
+    }
+    rarest = sorted(worth, key=lambda word: (-worth[word], word))[:WORDS_READ]
+    if encoder and rarest:
+        own, *others = encoder.encode([text, *rarest])
+        near = {word: float(own @ other) for word, other in zip(rarest, others, strict=True)}
+        worth = {word: worth[word] * near[word] for word in rarest if near[word] > NEAR}
+    return tuple(sorted(worth, key=lambda word: (-worth[word], word))[:WORDS_ADDED])

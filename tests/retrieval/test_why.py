@@ -12,7 +12,7 @@ import pytest
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.why import WhyDocument
-from nornweave.ask.why import SoughtPlace, read_place
+from nornweave.ask.why import WORDS_ADDED, SoughtPlace, place_in, read_place
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
@@ -30,6 +30,7 @@ domains:
   documentation: {embedding: {model: "hash:64", dimensions: 64}, reranking: {model: null}}
   code: {embedding: {model: "hash:64", dimensions: 64}, reranking: {model: null}}
 """
+HARBOUR = "# Harbour\n\nBoats moor at the quay, which has 7461 moorings, at duskk.\n"
 QUESTION = Question(text="retry limit of the payment queue", now=present(), viewer=OPERATOR, top_k=3)
 
 
@@ -49,7 +50,8 @@ def written(folder: Path) -> Settings:
         text = f"# Part {number}\n\nThe retry limit of the payment queue is {number}, says part {number}.\n"
         (folder / "guide" / f"part-{number}.md").write_text(text, encoding="utf-8")
     (folder / "guide" / "copy.md").write_text((folder / "guide" / "part-0.md").read_text(), encoding="utf-8")
-    (folder / "guide" / "harbour.md").write_text("# Harbour\n\nBoats moor in the marina at dusk.\n", encoding="utf-8")
+    (folder / "guide" / "harbour.md").write_text(HARBOUR, encoding="utf-8")
+    (folder / "guide" / "port.md").write_text("# Port\n\nThe quay has 7461 moorings.\n", encoding="utf-8")
     (folder / "code" / "queue.py").write_text("def drain():\n    return 1\n", encoding="utf-8")
     (folder / "nornweave.yaml").write_text(CONFIG, encoding="utf-8")
     return load_settings(folder / "nornweave.yaml", {})
@@ -81,6 +83,17 @@ def test_what_lifts_it_was_tried(engine: Engine, path: str, stage: str, changes:
     assert found["change"] and found["changed"]
     if stage == "combined":
         assert found["rank"] and found["rank"] > 3 and found["margin"] and found["margin"] > 0
+
+
+def test_words_are_proposed_that_a_person_would_add(engine: Engine) -> None:
+    agent = engine.agents[Domain.DOCUMENTATION]
+    with agent.generation.use(OPERATOR) as generation:
+        place = place_in(generation, Domain.DOCUMENTATION, SoughtPlace("harbour.md"), "boats at rest")
+    assert place is not None
+    assert place.words[0] == "Harbour", "the heading first"
+    assert set(place.words) <= {"Harbour", "moor", "moorings", "quay"}, "no slip, no number, no word of the question"
+    assert 1 < len(place.words) <= WORDS_ADDED
+    assert not {"moor", "moorings"} <= set(place.words), "one form of a word"
 
 
 def test_what_was_merged_and_what_was_cut(engine: Engine) -> None:

@@ -83,7 +83,8 @@ class SeenAnswers:
             if sought.domain not in {None, domain}:
                 continue
             with agent.generation.using(self._viewer, question.as_of) as (generation, _):
-                place = place_in(generation, domain, sought, question.text)
+                memo = agent.encoder()
+                place = place_in(generation, domain, sought, question.text, memo.encoder if memo else None)
             if place:
                 numbers = partial(numbers_of, place=place)
                 return why_document(why(question, place, self.answer, lambda asked: agent.candidate(asked, numbers)))  # noqa: B023
