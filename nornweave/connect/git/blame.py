@@ -56,7 +56,8 @@ def origins(
     """
     deadline = time.monotonic() + total_s
     is_shallow = is_shallow_clone(root)
-    prefix = _prefix(root)
+    # The folder inside the repository, ending with a slash; nothing at its top and in a bare one.
+    prefix = _said(root, "--show-prefix") or ""
     wanted: dict[str, dict[int, str]] = defaultdict(dict)
     for (path, line), text in sorted(lines.items()):
         if len(wanted[path]) < MAX_LINES:
@@ -74,10 +75,7 @@ def origins(
 
 def is_shallow_clone(root: Path) -> bool:
     """Tell whether a repository lacks its older commits, so that the age of a line may be unknown."""
-    try:
-        return run_git(root, "rev-parse", "--is-shallow-repository", timeout_s=FILE_S).strip() == b"true"
-    except (GitFailedError, SourceUnavailableError):
-        return False
+    return _said(root, "--is-shallow-repository") == "true"
 
 
 def is_own_repository(root: Path) -> bool:
@@ -92,19 +90,15 @@ def commit_of(root: Path, ref: str) -> str | None:
     """Return the commit that a branch, tag or commit names; ``None`` where there is no repository or no such name."""
     if ref.startswith("-") or "\0" in ref:
         return None
-    arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    return _said(root, "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+
+
+def _said(root: Path, *arguments: str) -> str | None:
+    """Return what ``git rev-parse`` prints; ``None`` where it fails."""
     try:
-        return run_git(root, *arguments, timeout_s=FILE_S).decode("ascii", "replace").strip()
+        return os.fsdecode(run_git(root, "rev-parse", *arguments, timeout_s=FILE_S)).rstrip("\n")
     except (GitFailedError, SourceUnavailableError):
         return None
-
-
-def _prefix(root: Path) -> str:
-    """Return the folder inside the repository, ending with a slash, or nothing at its top and in a bare one."""
-    try:
-        return os.fsdecode(run_git(root, "rev-parse", "--show-prefix", timeout_s=FILE_S)).rstrip("\n")
-    except (GitFailedError, SourceUnavailableError):
-        return ""
 
 
 @dataclass(frozen=True, slots=True)

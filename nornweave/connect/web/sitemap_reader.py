@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from nornweave.connect.mirror.addresses import AddressScope, normalized
@@ -27,45 +28,35 @@ def listed_by(sitemap: str) -> str:
     return f"{LISTED}{digest(sitemap)[:16]}/"
 
 
+@dataclass(frozen=True, slots=True)
 class SitemapReader:
-    """The sitemaps of one pass; ``progress`` holds those that are left to read."""
+    """The sitemaps of one pass.
 
-    def __init__(
-        self,
-        scope: AddressScope,
-        client: ApiClient,
-        robots: Robots,
-        progress: CrawlProgress,
-        before: dict[str, Any],
-        known: Known,
-        *,
-        is_full: bool,
-    ) -> None:
-        """Store the parameters.
+    Attributes:
+        progress: holds those that are left to read.
+        before: what the last pass left: ``roots`` and ``sitemaps``.
+    """
 
-        Args:
-            before: what the last pass left: ``roots`` and ``sitemaps``.
-        """
-        self._scope = scope
-        self._client = client
-        self._robots = robots
-        self._progress = progress
-        self._before = before
-        self._known = known
-        self._is_full = is_full
+    scope: AddressScope
+    client: ApiClient
+    robots: Robots
+    progress: CrawlProgress
+    before: dict[str, Any]
+    known: Known
+    is_full: bool
 
     def roots(self) -> list[str]:
         """Return the sitemaps to begin with: those of robots.txt, and those at the usual places."""
-        named = list(self._robots.sitemaps(self._scope.start))
-        named += _GUESSES if self._is_full else self._before.get("roots", ())
-        whole = (normalized(address, self._scope.prefix) for address in named)
-        ours = dict.fromkeys(address for address in whole if address and self._scope.is_ours(address))
-        read = self._before.get("sitemaps", {})
-        return [address for address in ours if self._is_full or address in read][:MAX_SITEMAPS]
+        named = list(self.robots.sitemaps(self.scope.start))
+        named += _GUESSES if self.is_full else self.before.get("roots", ())
+        whole = (normalized(address, self.scope.prefix) for address in named)
+        ours = dict.fromkeys(address for address in whole if address and self.scope.is_ours(address))
+        read = self.before.get("sitemaps", {})
+        return [address for address in ours if self.is_full or address in read][:MAX_SITEMAPS]
 
     def read(self, address: str, changed_at: str) -> Iterator[list[ListedPage]]:
         """Yield the pages that a sitemap names, some at a time, and remember the sitemaps that it names."""
-        known = {} if self._is_full else self._before.get("sitemaps", {})
+        known = {} if self.is_full else self.before.get("sitemaps", {})
         before = known.get(address, {})
         if changed_at and changed_at == before.get("lastmod") and len(known) > _ASKED:
             yield from self._as_before(address, before)
@@ -88,29 +79,24 @@ class SitemapReader:
                     yield pages
                     pages = []
         except NoSitemapError as error:
-            if address in self._before.get("sitemaps", {}):
+            if address in self.before.get("sitemaps", {}):
                 raise SourceUnavailableError(f"{address}: no sitemap any more: {error}; try again later") from error
             return
         yield pages
-        etag, modified = answer.headers.get("etag", ""), answer.headers.get("last-modified", "")
-        sitemaps = sitemaps[:MAX_SITEMAPS]
-        self._remember(address, {"etag": etag, "modified": modified, "lastmod": changed_at, "sitemaps": sitemaps})
+        read = {"validators": answer.validators, "lastmod": changed_at, "sitemaps": sitemaps[:MAX_SITEMAPS]}
+        self._remember(address, read)
 
     def _as_before(self, address: str, read: dict[str, Any]) -> Iterator[list[ListedPage]]:
         self._remember(address, read)
-        bodies = [body for _, body in self._known.under(listed_by(address))]
+        bodies = [body for _, body in self.known.under(listed_by(address))]
         pages = [ListedPage(str(body["url"]), changed_at=str(body["lastmod"])) for body in bodies]
         yield from (pages[at : at + BATCH] for at in range(0, len(pages), BATCH))
 
     def _ask(self, address: str, before: dict[str, Any]) -> ApiAnswer | None:
         """Return the answer; ``None`` where there is no sitemap."""
-        headers = {"Accept": "application/xml,text/xml,text/plain,*/*;q=0.5"}
-        if before.get("etag"):
-            headers["If-None-Match"] = before["etag"]
-        if before.get("modified"):
-            headers["If-Modified-Since"] = before["modified"]
+        headers = {"Accept": "application/xml,text/xml,text/plain,*/*;q=0.5", **before.get("validators", {})}
         try:
-            answer = self._client.get(address, headers=headers, allowed=frozenset({304, 404, 410}))
+            answer = self.client.get(address, headers=headers, allowed=frozenset({304, 404, 410}))
         except OtherHostError:
             return None
         except AnswerError as error:
@@ -121,12 +107,12 @@ class SitemapReader:
 
     def _remember(self, address: str, read: dict[str, Any]) -> None:
         """Note that a sitemap was read; those that it names come next."""
-        progress = self._progress
+        progress = self.progress
         progress.read[address] = read
         pending = progress.pending or []
         waiting = {each[0] for each in pending} | progress.read.keys()
         for target, changed_at in read.get("sitemaps", ()):
             whole = normalized(target, address)
-            if whole and self._scope.is_ours(whole) and whole not in waiting and len(waiting) < MAX_SITEMAPS:
+            if whole and self.scope.is_ours(whole) and whole not in waiting and len(waiting) < MAX_SITEMAPS:
                 pending.append([whole, changed_at])
                 waiting.add(whole)
