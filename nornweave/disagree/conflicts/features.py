@@ -17,8 +17,6 @@ STRUCTURED = frozenset(
     ("signature", "table", "heading", "list", "field", "manifest", "option", "definition", "setting")
 )
 _DECLARED = frozenset(("definition", "option", "fallback", "manifest"))
-BESIDE_LINES = 4
-"""A comment so close to the code was probably written with it."""
 SMALL_CORPUS = 50
 """Documents that a corpus is taken to have besides its own: in an answer of ten chunks no word is common."""
 
@@ -107,9 +105,6 @@ def features(
         | _of_statements(code.fact, other.fact)
         | {
             "rivals": math.log(max(1, rivals)),
-            "beside_each_other": float(
-                code.place == other.place and abs(code.fact.line - other.fact.line) <= BESIDE_LINES
-            ),
             # The more documents meet, the more facts meet by chance.
             "documents": min(1.0, math.log1p(corpus.documents) / math.log1p(MANY_DOCUMENTS)),
         }
@@ -134,9 +129,7 @@ def _of_names(code: LocatedFact, other: LocatedFact, corpus: FactCorpus) -> dict
         "shared_name_words": min(3, words) - 1.0,
         "generic_name": float(generic),
         "same_owner": near,
-        "same_context": corpus.rarity(code.context & other.context),
         "far_and_generic": float(generic) * (1 - near),
-        "far_and_single_word": float(words == 1) * (1 - near),
         "far_and_common": namesakes * (1 - near),
         "siblings": float(are_siblings(code, other)),
         "same_file_name": float(

@@ -29,7 +29,7 @@ from nornweave.models.language_model import NO_MODEL, RUNTIME, Prompt, why_it_fa
 
 AROUND = 30
 """Lines that are shown before and behind each line."""
-PASSAGE_CHARACTERS = 6_000
+LINE_CHARACTERS = 120
 ANSWER_TOKENS = 120
 MOST_AT_ONCE = 2
 TOTAL_S = 300.0
@@ -80,19 +80,12 @@ def prompt_of(finding: Finding, text_of: Callable[[str], str]) -> Prompt:
 
 
 def _passage(place: Place, text: str) -> str:
-    lines = lines_of(text)
     first = max(0, place.line - 1 - AROUND)
-    shown = [
-        f"{'>' if number == place.line - 1 else ' '} {legible(line)[:400]}"
-        for number, line in enumerate(lines[first : place.line + AROUND], first)
-    ]
-    middle = place.line - 1 - first
-    while len(shown) > 1 and sum(map(len, shown)) > PASSAGE_CHARACTERS:  # what is farthest from the line goes first
-        if middle > len(shown) - 1 - middle:
-            shown, middle = shown[1:], middle - 1
-        else:
-            shown = shown[:-1]
-    return f"{' '.join(legible(place.path).split())}\n" + "\n".join(shown)
+    shown = (
+        f"{'>' if number == place.line else ' '} {legible(line)[:LINE_CHARACTERS]}"
+        for number, line in enumerate(lines_of(text)[first : place.line + AROUND], first + 1)
+    )
+    return "\n".join((" ".join(legible(place.path).split()), *shown))
 
 
 def read_opinion(answer: str) -> Opinion:
@@ -135,29 +128,21 @@ class SecondReader:
             return found, [str(error)]
         except Exception as error:  # nobody is there to ask: the report stands without
             return found, [f"nobody could be asked ({type(error).__name__})"]
-        troubles: dict[str, None] = {}
-        for place, (said, trouble) in zip(asked, answers, strict=True):
-            if trouble:
-                troubles[trouble] = None
-                continue
-            found[place] = read_opinion(said)
-            self._keep(prompts[place], said)
-        return found, list(troubles)
+        for place, (said, trouble) in zip(asked, answers, strict=False):  # one trouble may be that of all
+            if not trouble:
+                found[place] = read_opinion(said)
+                self._keep(prompts[place], said)
+        return found, list(dict.fromkeys(trouble for _, trouble in answers if trouble))
 
     async def _ask(self, litellm: Any, prompts: Sequence[Prompt]) -> list[tuple[str, str]]:
         """Return each prompt's answer, or what went wrong."""
-        model = self.settings.synthesis_model
+        model, slots = self.settings.synthesis_model, asyncio.Semaphore(MOST_AT_ONCE)
         problem = await asyncio.to_thread(why_not_asked, litellm, model)
-        if problem is not None:
-            return [("", f"{model}: {problem}")] * len(prompts)
-        slots = asyncio.Semaphore(MOST_AT_ONCE)
         due = time.monotonic() + TOTAL_S
 
         async def one(prompt: Prompt) -> tuple[str, str]:
             async with slots:
-                seconds = min(self.settings.synthesis_timeout_ms / 1000, due - time.monotonic())
-                if seconds <= 0:
-                    return "", f"{model}: no time left to ask"
+                seconds = min(self.settings.synthesis_timeout_ms / 1000, max(0.0, due - time.monotonic()))
                 try:
                     return await asyncio.wait_for(self._answer(litellm, model, prompt, seconds), seconds), ""
                 except TimeoutError:
@@ -165,7 +150,7 @@ class SecondReader:
                 except Exception as error:  # one answer never stops the others
                     return "", f"{model}: {why_it_failed(litellm, error, prompt.messages[-1]['content'])}"
 
-        return list(await asyncio.gather(*map(one, prompts)))
+        return [("", f"{model}: {problem}")] if problem else list(await asyncio.gather(*map(one, prompts)))
 
     async def _answer(self, litellm: Any, model: str, prompt: Prompt, seconds: float) -> str:
         answer = await litellm.acompletion(

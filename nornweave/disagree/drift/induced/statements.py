@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.drift.induced.tokens import MAX_LINE, Token, tokens_of
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, blocks_of
-from nornweave.disagree.facts.documentation.fragments import fragments_of
-from nornweave.disagree.facts.documentation.surface import surface_of
+from nornweave.disagree.facts.documentation.surface import fragments_of, surface_of
 from nornweave.disagree.facts.documentation.tables import Cell, read_table
 from nornweave.disagree.facts.values import Value
 

@@ -14,7 +14,6 @@ from nornweave.disagree.facts.values import Value
 
 _MAX_ARGUMENTS = 12
 _NAMED = lazy_pattern(r"^(?:\w+\s?[=:](?![=:])|\*\*|\.\.\.)")
-_CLAP_NAME = lazy_pattern(r"(?:Arg::(?:new|with_name)|\.long)\(\s?\"([\w-]{1,60})\"")
 _PLAIN = frozenset({"true", "false", "null", "none", "nil", "undefined"})
 _PATH = lazy_pattern(r"[A-Za-z_$@][\w$]*(?:(?:\.|\?\.|->|::)[A-Za-z_]\w*|\[['\"][\w.\-]{1,60}['\"]\])*")
 _WORDS_OF_LANGUAGES = frozenset(
@@ -26,8 +25,6 @@ def read_call(site: ValueSite, reading: Reading) -> None:
     """Read a call that declares an option, or that looks something up with a default."""
     called = call_of(site.name)
     if called is None:
-        if site.name.endswith(("default_value", "default_value_t")):
-            _clap(site, reading)
         return
     arguments = _arguments(site, reading)
     positional = [argument for argument in arguments if not _NAMED.match(argument)]
@@ -62,13 +59,6 @@ def _name(called: OptionCall, positional: list[str], reading: Reading) -> str:
     text = positional[called.name]
     value = reading.constants.read(text) if text[:1] not in ":" else Value("string", text[1:])
     return value.text if value is not None and value.kind == "string" else ""
-
-
-def _clap(site: ValueSite, reading: Reading) -> None:
-    names = _CLAP_NAME.findall(site.name)
-    arguments = _arguments(site, reading)
-    if names and arguments:
-        reading.add(site, reading.constants.read(arguments[0]), "default", "option", name=names[-1])
 
 
 def read_fallback(site: ValueSite, reading: Reading) -> None:

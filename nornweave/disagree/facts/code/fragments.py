@@ -86,12 +86,8 @@ def _read_line(start: int, line: str, opened: list[str], reading: Reading) -> No
     is_default = reading.base.is_default or says_default(owner) or reading.base.is_class or name[:1] == "#"
     attribute: Attribute = "default" if is_default or value.is_fallback else "value"
     qualifiers: tuple[Qualifier, ...] = () if is_default or line.rstrip().endswith((",", ";")) or opened else ("local",)
-    if name.lower() in KEYS and opened:
-        key = KEYS[name.lower()]
-        if key is not None:
-            reading.add(site, value, key, "option", name=opened[-1], owner=owner.removesuffix(opened[-1]))
-        return
-    reading.add(site, value, attribute, owner=owner, qualifiers=() if "," in line else qualifiers)
+    if name.lower() not in KEYS or not opened:
+        reading.add(site, value, attribute, owner=owner, qualifiers=() if "," in line else qualifiers)
 
 
 def _around(site: ValueSite, reading: Reading) -> list[str]:

@@ -44,7 +44,7 @@ _CALLS = {
     "default": OptionCall(0, 1, 2),
     "define": OptionCall(0, 1, 2, form="definition", attribute="value"),
 }  # fmt: skip
-_OTHERS = frozenset("assign merge defaults extend deepmerge defaultsDeep default_value default_value_t".split())  # noqa: SIM905
+_OTHERS = frozenset("assign merge defaults extend deepmerge defaultsDeep".split())  # noqa: SIM905
 _FLAG = lazy_pattern(
     r"^(?:String|Bool|Int|Int8|Int16|Int32|Int64|Uint|Uint8|Uint16|Uint32|Uint64|Float32|Float64|Duration|Count"
     r"|StringSlice|StringArray|IntSlice|Size)(Var)?(P)?$"

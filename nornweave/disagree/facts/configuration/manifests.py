@@ -134,10 +134,9 @@ def _keys_of(path: str) -> tuple[tuple[re.Pattern[str], re.Pattern[str], str], .
 
 def _requires(passage: Passage, name: str, version: str, start: int, end: int) -> Iterator[Fact]:
     requirement = read_requirement(version)
-    if requirement is None or requirement.least is None:
+    if requirement is None:
         return
-    if not requirement.is_open:  # manifests name the least version, or what is compatible with it
-        requirement = Requirement(requirement.least, is_open=True, below=requirement.below)
+    requirement = Requirement(requirement.least, is_open=True)  # the least version, or what is compatible with it
     name = PRODUCTS.get(name.lower(), re.sub(r"[^\w-]+", "-", name.lower()).strip("-"))
     fact = fact_of(
         passage, name=name, value=Value("version", str(requirement)), attribute="requires", side="code",

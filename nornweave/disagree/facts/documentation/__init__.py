@@ -8,9 +8,9 @@ from itertools import islice
 
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.documentation.blocks import blocks_of
-from nornweave.disagree.facts.documentation.fragments import fragments_of
 from nornweave.disagree.facts.documentation.page import Page, Subject, page_of
 from nornweave.disagree.facts.documentation.reader import Reader
+from nornweave.disagree.facts.documentation.surface import fragments_of
 from nornweave.disagree.facts.passage import Passage
 
 MAX_FACTS = 2_000

@@ -10,10 +10,8 @@ from nornweave.core.types import Attribute, Fact, Form, Qualifier, Side
 from nornweave.disagree.facts.documentation.qualifiers import qualifiers_of
 from nornweave.disagree.facts.documentation.statements import lowered
 from nornweave.disagree.facts.documentation.surface import is_comment, surface_of
-from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.passage import Passage, fact_of
 from nornweave.disagree.facts.values import Value
-from nornweave.disagree.facts.versions import read_requirement
 
 MAX_LINE = 2_000
 _SIDES: dict[str, Side] = {"conversations": "conversation", "research": "research"}
@@ -87,10 +85,6 @@ class Page:
         """
         if sum(character.isalpha() for character in subject.name) < 2:
             return None
-        if value.kind == "number" and value.unit is None and words_of(subject.name)[-1:] == ("version",):
-            written = _VERSION.findall(self.text, start, end)
-            requirement = read_requirement(written[-1]) if written else None
-            value = Value("version", str(requirement)) if requirement else value
         if sentence is not None:
             qualifiers += qualifiers_of(self.text, sentence, start, end, talk=self.talk)
         return fact_of(
@@ -120,5 +114,4 @@ def page_of(passage: Passage, subject: str) -> Page:
     return Page(passage=passage, text=text, lower=lowered(text), side=side, comment=comment)
 
 
-_VERSION = lazy_pattern(r"\bv?\d{1,4}(?:\.\d{1,4}){0,3}")
 _LONG = lazy_pattern(rf"^([^\n]{{{MAX_LINE}}})([^\n]+)", re.MULTILINE)
