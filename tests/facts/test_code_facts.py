@@ -131,6 +131,11 @@ def test_keys_of_declarations_are_no_names() -> None:
     assert [(fact.name, fact.value) for fact in facts] == [("depth", "3")]
 
 
+def test_a_group_that_names_itself_is_what_its_keys_speak_about() -> None:
+    facts = read("const rows = [{ key: 'tone', default: 'low' }]", "javascript")
+    assert one(facts, "tone", "default").value == "low"
+
+
 STATUSES = [
     ("python", "def show_tank():\n    abort(404)"),
     ("python", "def show_tank():\n    return Answer(status_code=404)"),

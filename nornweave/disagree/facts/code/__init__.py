@@ -11,7 +11,7 @@ from nornweave.disagree.facts.code.comments import Comment, read_comments
 from nornweave.disagree.facts.code.constants import Constants
 from nornweave.disagree.facts.code.definitions import read_assignment, read_declared
 from nornweave.disagree.facts.code.fragments import read_fragments
-from nornweave.disagree.facts.code.members import read_pair
+from nornweave.disagree.facts.code.members import name_groups, read_pair
 from nornweave.disagree.facts.code.reading import Reading, base_of
 from nornweave.disagree.facts.code.sites import find_sites
 from nornweave.disagree.facts.code.statuses import read_statuses
@@ -73,6 +73,7 @@ def read_code(passage: Passage, language: str, *, deadline_s: float | None = Non
 
 
 def _read_sites(reading: Reading) -> None:
+    name_groups(reading)
     for site in reading.sites:
         if site.role == "call":
             read_call(site, reading)

@@ -6,7 +6,7 @@ import re
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Form, Qualifier
-from nornweave.disagree.facts.code.options import KEYS
+from nornweave.disagree.facts.code.options import KEYS, NAMING_KEYS
 from nornweave.disagree.facts.code.reading import Reading, function_of, is_maker, last_part, owner_of, says_default
 from nornweave.disagree.facts.code.sites import NAMED_ROLES, ValueSite
 from nornweave.disagree.facts.values import Value
@@ -63,6 +63,23 @@ def _is_bound(site: ValueSite) -> bool:
     return any(place.role in {"assign", "field", "const", "pair", "kwarg", "param"} for place in site.ancestors())
 
 
+def name_groups(reading: Reading) -> None:
+    """Note in ``tag`` what groups call themselves, or that a group takes in others behind its own members."""
+    for site in reading.sites:
+        parent = site.parent
+        if parent is None:
+            continue
+        if (
+            parent.role in {"group", "call", "class"}
+            and site.role in {"pair", "kwarg", "assign", "field"}
+            and site.bare_name.lower() in NAMING_KEYS
+        ):
+            text = reading.value_text(site)
+            value = reading.constants.read(text) if len(text) < 100 else None
+            if value is not None and value.kind == "string" and value.text:
+                parent.tag = value.text if parent.tag.startswith(SPREAD) else parent.tag or value.text
+
+
 def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
     """Read ``default=5`` as a statement about what it is a key of; ``False`` if the key is none."""
     key = site.bare_name.strip("#$").lower()
@@ -78,7 +95,10 @@ def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
 
 
 def _subject(site: ValueSite) -> tuple[str, ValueSite | None]:
-    """Return what a key of a group or a call speaks about, and the place that names it."""
+    """Return what a key of a group or a call speaks about, and the place that names it.
+
+    A group may name itself (``key: 'sameSite'``); else it is what the group is the value of.
+    """
     for place in site.ancestors():
         if place.role in {"group", "call", "class"} and place.tag and not place.tag.startswith(SPREAD):
             return place.tag, place
