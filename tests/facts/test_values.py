@@ -120,6 +120,7 @@ def test_constants_are_followed() -> None:
         ("Mode.STRICT", "'strict'", AGREE),
         ("Mode.STRICT", "'lax'", UNDECIDED),
         ("10 seconds", "10 MB", UNDECIDED),
+        ("0o770", "0770", AGREE),
     ],
 )
 def test_values_are_compared_by_what_they_mean(left: str, right: str, expected: FactComparison) -> None:

@@ -54,6 +54,7 @@ _NUMBER_WORDS = {
         "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split()  # noqa: SIM905
     )
 } | {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "hundred": 100}
+_OCTAL = lazy_pattern(r"0[0-7]{3}")
 _ESCAPED = lazy_pattern(r"\\([\\\"'`/])")
 _LITERAL_SUFFIX = lazy_pattern(
     r"(?:[uUiIlLfFdDn]|[uif](?:8|16|32|64|128|size)|usize|isize|[uU][lL]{1,2}|[lL]{1,2}[uU]?)$"
@@ -163,6 +164,8 @@ class _Reader(TokenCursor):
 
     def _number(self, token: Token) -> Value:
         digits = token.text.replace("_", "")
+        if _OCTAL.fullmatch(digits):  # the mode of a file, in C, Go and documentation
+            digits = f"0o{digits}"
         value = Fraction(int(digits, 0)) if digits[:2].lower() in {"0x", "0o", "0b"} else _decimal(digits)
         suffix = token.suffix
         if suffix and not _LITERAL_SUFFIX.match(suffix):
