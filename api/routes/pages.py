@@ -31,6 +31,7 @@ from api.pages.catalogue import (
 )
 from api.pages.ledger_view import MAX_SHOWN, entries_of, find_entry
 from api.pages.passage_view import CONTEXT_LINES, MORE_LINES, passage_view
+from api.pages.printed_page import printed_page
 from api.pages.quality_view import (
     FIRST_RIGHT,
     compared_of,
@@ -44,7 +45,7 @@ from api.pages.quality_view import (
     worst_of,
 )
 from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_body
-from api.pages.rendering import html_response
+from api.pages.rendering import PAGE_HEADERS, html_response
 from api.pages.shell import shell_of
 from api.pages.text_runs import query_terms_of
 from api.pages.written_view import WrittenView, written_view
@@ -106,7 +107,24 @@ async def passage(request: Request) -> Response:
     terms = query_terms_of(asked) if asked else ()
     view = await serving.lookups.run(lambda: passage_view(chunk, document, context, terms=terms, back=back))
     frame = shell_of(request, "", f"{passage_address(chunk_id)}.json")
-    return html_response("passage.html", {**frame, "passage": view})
+    picture = f"{passage_address(chunk_id)}/page.png" if serving.engine.texts.file_of(chunk) else ""
+    return html_response("passage.html", {**frame, "passage": view, "picture": picture})
+
+
+async def page_image(request: Request) -> Response:
+    """Show the page of a PDF that holds a passage, as it is printed; seen by whom the passage is."""
+    serving = serving_of(request)
+    chunk_id = request.path_params["chunk_id"]
+    chunk = None
+    if "\0" not in chunk_id:
+        chunk, _, _ = await serving.lookups.run(partial(_found, serving, chunk_id))
+    folder = serving.engine.texts.file_of(chunk) if chunk else None
+    drawn = await serving.finding.run(partial(printed_page, chunk, folder)) if chunk and folder else None
+    if drawn is None:
+        raise ProblemError(
+            404, "there is no picture of this passage's page: it is in no PDF file here, or that changed"
+        )
+    return Response(drawn, media_type="image/png", headers=PAGE_HEADERS)
 
 
 async def conflicts(request: Request) -> Response:
@@ -321,6 +339,7 @@ def _quality_context(documents: Mapping[str, Any], serving: Serving) -> dict[str
 _ledger = shown(conflicts, None)
 routes = [
     *both(ASK, shown(ask, None)),
+    Route("/passages/{chunk_id}/page.png", shown(page_image), methods=["GET"]),
     *both("/passages/{chunk_id}", shown(passage, {"context"})),
     Route(f"{CONFLICTS}.json", _ledger, methods=["GET"]),
     HtmlRoute(CONFLICTS, _ledger, methods=["GET"]),

@@ -362,6 +362,9 @@ if (drop) {
   drop.addEventListener("drop", (event) => { event.preventDefault(); drop.classList.remove("over"); take(event.dataTransfer.files); });
 }
 
+// A page of a PDF that cannot be drawn, as after its file changed.
+document.addEventListener("error", ({ target }) => target.closest?.(".sheet")?.remove(), true);
+
 // ---- on arrival
 
 const headline = $("[data-announce]");

@@ -50,6 +50,7 @@ MASKED = {
     "GET /find", "GET /find.json",
     "POST /why", "GET /why", "GET /why.json", "GET /complete", "GET /generations/{a}/diff/{b}",
     "GET /", "GET /.json", "GET /passages/{chunk_id}", "GET /passages/{chunk_id}.json", "GET /conflicts.json",
+    "GET /passages/{chunk_id}/page.png",
     "GET /conflicts/{entry_id}", "GET /conflicts/{entry_id}.json", "POST /feedback/form",
 }  # fmt: skip
 FOR_OPERATORS = {
@@ -193,8 +194,8 @@ def test_not_for_you_is_not_there_to_the_letter(settings: Settings, ids: Mapping
             for hidden in (ids["plan.md"], ids["keys.py"]):
                 for path, accept in (
                     ("/chunks/{}", "application/json"), ("/passages/{}", HTML), ("/passages/{}.json", "*/*"),
-                    ("/documents/documentation/board/{}", "*/*"), ("/conflicts/{}", HTML),
-                    ("/conflicts/{}.json", "*/*"),
+                    ("/passages/{}/page.png", "*/*"), ("/documents/documentation/board/{}", "*/*"),
+                    ("/conflicts/{}", HTML), ("/conflicts/{}.json", "*/*"),
                 ):  # fmt: skip
                     given, none = [
                         await client.get(path.format(one), headers={"accept": accept}) for one in (hidden, NOBODYS)

@@ -17,6 +17,7 @@ from nornweave.config import Settings
 from nornweave.config.fusion import FusionSettings
 
 expect.set_options(timeout=WAIT_S * 1000)
+PAPER = Path(__file__).parents[2] / "examples" / "payments" / "research" / "retry-storms.pdf"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -27,6 +28,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     settings = write_workspace(folder)
     (folder / "docs" / HOSTILE_NAME).write_text(HOSTILE, "utf-8")
     (folder / "papers" / "evil.md").write_text(f"---\nurl: javascript:window.hacked=1\n---\n{HOSTILE_PAPER}", "utf-8")
+    shutil.copy(PAPER, folder / "papers" / "retry-storms.pdf")
     webhooks = folder / "code" / "src" / "payments" / "webhooks.py"
     webhooks.write_text('"""Webhooks."""\n\nWEBHOOK_TIMEOUT_SECONDS = 10\n', "utf-8")
     (folder / "docs" / "webhooks.md").write_text("# Webhooks\n\nThe webhook timeout is 30 seconds.\n", "utf-8")

@@ -154,6 +154,24 @@ def test_a_passage_leads_back_to_its_answer_and_can_be_copied(url: str, open_pag
     assert page.url == f"{url}/?q=refund+policy&domain=documentation"
 
 
+def test_a_passage_of_a_pdf_shows_its_page(url: str, locked: str, passage: str, open_page: Opened) -> None:
+    answer = httpx.get(f"{url}/.json?q=retries+belong+to+the+few+parts+of+a+payment+system&domain=research").json()
+    href = f"/passages/{answer['items'][0]['chunk_id']}"
+    page = open_page(url + href, **WITH_AXE)
+    picture = page.locator(".sheet img")
+    picture.scroll_into_view_if_needed()
+    expect(picture).to_have_js_property("complete", True)
+    assert picture.evaluate("img => img.naturalWidth") > 500
+    assert "page 2" in picture.get_attribute("alt").lower()  # type: ignore[union-attr]
+    check(page, "a passage of a PDF")
+    drawn = httpx.get(f"{url}{href}/page.png")
+    assert (drawn.headers["content-type"], drawn.headers["cache-control"]) == ("image/png", "no-store")
+    assert [httpx.get(address).status_code for address in (f"{locked}{href}/page.png", f"{url}{passage}/page.png")] == [
+        401,
+        404,
+    ]
+
+
 def test_an_unknown_address_asks_what_is_looked_for(url: str, open_page: Opened) -> None:
     page = open_page(f"{url}/nothing/here")
     page.get_by_label("Question").fill("payment")
@@ -216,7 +234,7 @@ def test_hostile_documents_are_text(url: str, open_page: Opened) -> None:
 def harmless(page: Page) -> None:
     page.mouse.move(200, 400)
     assert page.evaluate("window.hacked") is None
-    assert page.locator("main :is(img, iframe, script, object, embed, style)").count() == 0
+    assert page.locator("main :is(img:not(.sheet img), iframe, script, object, embed, style)").count() == 0
     links = page.locator("a").evaluate_all("all => all.map(link => link.protocol)")
     assert set(links) <= {"http:", "https:"}
 

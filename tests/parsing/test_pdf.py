@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from nornweave.read.pdf import ocr
 from nornweave.read.pdf.document import parse_pdf
 from nornweave.read.pdf.glyphs import read_page
 from nornweave.read.pdf.hyphens import Hyphens
+from nornweave.read.pdf.picture import page_picture
 from nornweave.read.pdf.port import VARIABLE, GlyphLine, GlyphRun, PageGlyphs
 
 
@@ -133,6 +135,32 @@ def _assert_tiled(parsed: Parsed) -> None:
     assert end == len(parsed.text)
     assert list(parsed.page_starts) == sorted(parsed.page_starts)
     assert parsed.page_starts[0] == 0
+
+
+def test_a_page_is_drawn_with_the_lines_of_a_passage_marked() -> None:
+    document = paper()
+    raw = document.tobytes()
+    text = "is hard to measure. Each domain has its own words, and the same question finds different answers there. A"
+    said = {"page": 1, "text": f"Retrieval over several domains {text}"}
+    drawn = page_picture(said, raw)
+    assert drawn is not None
+    picture = pymupdf.Pixmap(base64.b64decode(drawn))
+    scale = picture.width / 595
+    yellow = {
+        (int(x / scale / 300), round(y / scale))
+        for y in range(picture.height)
+        for x in range(0, picture.width, 3)
+        if picture.pixel(x, y) == (255, 255, 153)
+    }
+    # The first three lines of the left column below its heading; their baselines are at 254, 266 and 278.
+    assert {column for column, _ in yellow} == {0} and {y for _, y in yellow} <= set(range(243, 283))
+    assert {250, 262, 274} <= {y for _, y in yellow}
+    for page, text in ((1, "Of another file altogether"), (4, said["text"]), (0, said["text"])):
+        assert page_picture({"page": page, "text": text}, raw) is None
+    document[0].set_rotation(90)
+    assert page_picture(said, document.tobytes()) is None, "its lines are elsewhere"
+    with pytest.raises(DocumentError):
+        page_picture(said, raw[:400])
 
 
 def test_paper_reads_as_in_the_golden_file() -> None:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.records import FindQuery
@@ -63,6 +64,14 @@ class SeenTexts:
             if stored is None:
                 return None
             return document_document(domain, source_id, path, stored, generation.meta["generation"])
+
+    def file_of(self, chunk: ChunkDocument) -> Path | None:
+        """Return the folder here that holds the PDF file a chunk was read from; ``None`` for other chunks."""
+        citation = chunk["citation"]
+        if citation["page"] is None or not citation["source_path"].lower().endswith(".pdf"):
+            return None
+        sources = (source for source in self._settings.sources if source.id == citation["source_id"])
+        return next((source.path for source in sources if source.type == "files"), None)
 
     def find(self, query: FindQuery, deadline: float) -> FindDocument:
         """Find lines by exact text or by a regular expression, in documents of this process.

@@ -9,7 +9,16 @@ from typing import Any
 import pymupdf
 
 from nornweave.core.errors import DocumentError
-from nornweave.read.pdf.port import ENCRYPTED, GlyphLine, GlyphRun, OcrSettings, PageGlyphs, broken, lacks_end
+from nornweave.read.pdf.port import (
+    ENCRYPTED,
+    GlyphLine,
+    GlyphRun,
+    OcrSettings,
+    PageGlyphs,
+    Picture,
+    broken,
+    lacks_end,
+)
 
 has_ocr = True
 
@@ -62,6 +71,11 @@ class MupdfFile:
     def images_on(self, number: int) -> int:
         """Count the images on a page."""
         return len(self._document[number].get_images())
+
+    def picture(self, number: int, scale: float) -> Picture:
+        """Draw a page."""
+        drawn = self._document[number].get_pixmap(matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB)
+        return Picture(drawn.width, drawn.height, bytearray(drawn.samples))
 
     def recognise(self, number: int, settings: OcrSettings) -> PageGlyphs:
         """Read a page with Tesseract, which MuPDF has inside."""

@@ -18,7 +18,7 @@ import pypdfium2.raw as c
 
 from nornweave.core.errors import DocumentError
 from nornweave.read.pdf.lines import FontStyle, Glyph, blocks_of
-from nornweave.read.pdf.port import ENCRYPTED, OcrSettings, PageGlyphs, broken, lacks_end
+from nornweave.read.pdf.port import ENCRYPTED, OcrSettings, PageGlyphs, Picture, broken, lacks_end
 
 has_ocr = False
 
@@ -81,6 +81,19 @@ class PdfiumFile:
     def images_on(self, number: int) -> int:
         """Count the images on a page."""
         return sum(1 for _ in self._document[number].get_objects(filter=[c.FPDF_PAGEOBJ_IMAGE]))
+
+    def picture(self, number: int, scale: float) -> Picture:
+        """Draw a page."""
+        page = self._document[number]
+        try:
+            drawn = page.render(scale=scale, rev_byteorder=True, force_bitmap_format=c.FPDFBitmap_BGR)
+            rows, size = bytes(drawn.buffer), drawn.width * 3
+            pixels = bytearray().join(
+                rows[row * drawn.stride : row * drawn.stride + size] for row in range(drawn.height)
+            )
+            return Picture(drawn.width, drawn.height, pixels)
+        finally:
+            page.close()
 
     def recognise(self, number: int, settings: OcrSettings) -> PageGlyphs:
         """Refuse: PDFium has no OCR."""

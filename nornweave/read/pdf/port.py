@@ -73,6 +73,15 @@ class PageGlyphs:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A page as it is printed: red, green and blue of each pixel, row by row."""
+
+    width: int
+    height: int
+    pixels: bytearray
+
+
+@dataclass(frozen=True, slots=True)
 class OcrSettings:
     """How a page is recognised: resolution, Tesseract's languages and the folder of their data."""
 
@@ -101,6 +110,10 @@ class PdfFile(Protocol):
 
     def images_on(self, number: int) -> int:
         """Count the images on a page."""
+        ...
+
+    def picture(self, number: int, scale: float) -> Picture:
+        """Draw a page, ``scale`` pixels a point."""
         ...
 
     def recognise(self, number: int, settings: OcrSettings) -> PageGlyphs:
