@@ -43,6 +43,10 @@ REMOTE_COUNTS = {
     "failures": "Requests to an agent elsewhere that failed.",
     "hedges": "Requests to a second address of an agent elsewhere, because the first one took long.",
 }
+GAUGES = {
+    "nornweave_http_requests_in_progress": "Requests that are being answered.",
+    "nornweave_encoder_waiting": "Queries that wait for the encoder.",
+}
 MEASURES = {"Recall@10": "recall_at_10", "RR@10": "mrr"}
 
 
@@ -72,12 +76,8 @@ class Metrics:
         self._encoded = Counter(
             "nornweave_query_vectors", "Vectors of queries: encoded, or remembered.", ("origin",), **made
         )
-        self.in_progress = Gauge(
-            "nornweave_http_requests_in_progress", "Requests that are being answered.", multiprocess_mode="livesum",
-            **made,
-        )  # fmt: skip
-        self._waiting = Gauge(
-            "nornweave_encoder_waiting", "Queries that wait for the encoder.", multiprocess_mode="livesum", **made
+        self.in_progress, self._waiting = (
+            Gauge(name, help_text, multiprocess_mode="livesum", **made) for name, help_text in GAUGES.items()
         )
         of_agent = [
             Counter(f"nornweave_remote_agent_{name}", help_text, ("agent",), **made)

@@ -105,13 +105,11 @@ def supervise(
             if _any_says_it_serves([place.process for place in places if place.process]) and not is_serving:
                 is_serving = True
                 announce()
-            for place in places if not received else ():
-                if place.process is None or place.process.poll() is None:
-                    continue
-                if not is_serving and place.process.returncode > 0:  # it has said why
-                    return 1
-                forget(place.process.pid)
-                place.vacate()
+            ended = [place for place in places if not received and place.process and place.process.poll() is not None]
+            if not is_serving and any(place.process and place.process.returncode > 0 for place in ended):
+                return 1  # it has said why
+            for place in ended:
+                place.vacate(forget)
             for place in places if is_outdated() else ():
                 place.renew(received, forget)
     finally:
@@ -148,10 +146,11 @@ class WorkerPlace:
                 log.error("no serving process can be started: %s", error)
                 self._wait_longer()
 
-    def vacate(self) -> None:
+    def vacate(self, forget: Callable[[int], None] = lambda _: None) -> None:
         """Log how the process ended. The more often that happened, the later the next one is started."""
         if self.process is None:
             return
+        forget(self.process.pid)
         lasted_s = self.now() - self._started_at
         if lasted_s >= LASTING_S:
             self._pause_s = 0.0

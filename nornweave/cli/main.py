@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -253,18 +253,25 @@ def serve(
     from api.server.workers import HAS_WORKERS, usual_workers
 
     announce = (lambda url: print_json({"url": url})) if as_json else None
-    with ExitStack() as stack:
-        follower = None
-        if from_url:
-            from nornweave.cli.replica import replica
-
-            follower = stack.enter_context(replica(from_url, data_dir, context.obj, renews=HAS_WORKERS))
-        settings = follower.settings if follower else settings_of(context)
+    with _served(context, from_url, data_dir, renews=HAS_WORKERS) as (settings, is_outdated):
         _check_databases(settings, {})  # runs are recorded elsewhere
         count = workers or usual_workers(settings) if HAS_WORKERS else None
-        is_outdated = follower.has_new_settings if follower else None
         code = serve_api(settings, host, port, agent, announce=announce, workers=count, is_outdated=is_outdated)
     sys.exit(code)
+
+
+@contextmanager
+def _served(
+    context: typer.Context, from_url: str | None, data_dir: Path | None, *, renews: bool
+) -> Iterator[tuple[Settings, Callable[[], bool] | None]]:
+    """Give the settings to serve with, those of a replica if it is one, and what tells of new ones."""
+    if from_url is None:
+        yield settings_of(context), None
+        return
+    from nornweave.cli.replica import replica
+
+    with replica(from_url, data_dir, context.obj, renews=renews) as follower:
+        yield follower.settings, follower.has_new_settings
 
 
 @app.command()
