@@ -10,6 +10,7 @@ import os
 import re
 import select
 import subprocess
+import tempfile
 import threading
 import time
 import weakref
@@ -80,29 +81,8 @@ def git_environment() -> dict[str, str]:
 
 
 def run_git(root: Path, *arguments: str, timeout_s: float) -> bytes:
-    """Run git and return what it prints.
-
-    Raises:
-        GitFailedError: it exits with an error.
-        SourceUnavailableError: it is not installed or takes longer than ``timeout_s``.
-    """
-    try:
-        done = subprocess.run(
-            git_command(root, *arguments),
-            env=git_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=timeout_s,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise _too_slow(root, arguments[0], timeout_s) from error
-    except OSError as error:
-        raise no_git(error) from error
-    if done.returncode:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise GitFailedError(lines[0] if lines else f"git {arguments[0]} ended with {done.returncode}")
-    return done.stdout
+    """Run git and return what it prints; see ``stream_git``, which it has to finish."""
+    return b"".join(stream_git(root, *arguments, timeout_s=timeout_s, must_finish=True))
 
 
 def check_version(*, timeout_s: float) -> None:
@@ -139,17 +119,21 @@ def stream_git(root: Path, *arguments: str, timeout_s: float, must_finish: bool 
         SourceUnavailableError: it is not installed or takes longer than ``timeout_s``.
     """
     deadline = time.monotonic() + timeout_s
-    process = _start(root, *arguments)
-    try:
-        while chunk := _read(_descriptor_of(process), _READ_BYTES, deadline):
-            yield chunk
-        if must_finish and process.wait(max(0.1, deadline - time.monotonic())):
-            raise GitFailedError(f"git {arguments[0]} ended with {process.returncode}")
-    except (TimeoutError, subprocess.TimeoutExpired) as error:
-        if must_finish:
-            raise _too_slow(root, arguments[0], timeout_s) from error
-    finally:
-        _stop(process)
+    with tempfile.TemporaryFile() as complaint:
+        process = _start(root, *arguments, complaint=complaint.fileno() if must_finish else subprocess.DEVNULL)
+        try:
+            while chunk := _read(_descriptor_of(process), _READ_BYTES, deadline):
+                yield chunk
+            if must_finish and process.wait(max(0.1, deadline - time.monotonic())):
+                complaint.seek(0)
+                lines = complaint.read(MAX_FIELD_BYTES).decode("utf-8", "replace").strip().splitlines()
+                raise GitFailedError(lines[0] if lines else f"git {arguments[0]} ended with {process.returncode}")
+        except (TimeoutError, subprocess.TimeoutExpired) as error:
+            if must_finish:
+                slow = f"git {arguments[0]} in {str(root)!r} took longer than {timeout_s:g} s"
+                raise SourceUnavailableError(f"{slow}; raise timeout_s or try again") from error
+        finally:
+            _stop(process)
 
 
 def split_fields(stream: Iterable[bytes]) -> Iterator[str]:
@@ -248,20 +232,14 @@ def no_git(error: OSError) -> SourceUnavailableError:
     )
 
 
-def _too_slow(root: Path, command: str, timeout_s: float) -> SourceUnavailableError:
-    return SourceUnavailableError(
-        f"git {command} in {str(root)!r} took longer than {timeout_s:g} s; raise timeout_s or try again"
-    )
-
-
-def _start(root: Path, *arguments: str) -> subprocess.Popen[bytes]:
+def _start(root: Path, *arguments: str, complaint: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             git_command(root, *arguments),
             env=git_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=complaint,
             bufsize=-1,
         )
     except OSError as error:

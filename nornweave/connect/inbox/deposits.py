@@ -18,11 +18,11 @@ from nornweave.connect.inbox.file import (
     holds,
     locked,
     spell,
-    sync_folder,
     withdrawn_name,
     write,
 )
 from nornweave.core.errors import DocumentError, SourceUnavailableError
+from nornweave.core.files.atomic_write import sync_path
 from nornweave.core.files.paths import unsafe_path
 from nornweave.core.text.decode import check_size, decode
 from nornweave.core.types import NO_METADATA, Metadata
@@ -76,7 +76,7 @@ def deposit(root: Path, documents: Sequence[InboxDocument]) -> tuple[Receipt, ..
     try:
         with locked(root):
             receipts = tuple(_deposit(root, document) for document in documents)
-            sync_folder(root)
+            sync_path(root)
     except OSError as error:
         raise _unwritable(root, error) from error
     return receipts
@@ -99,7 +99,7 @@ def withdraw(root: Path, source_path: str) -> bool:
             note = json.dumps({"source_path": source_path}, ensure_ascii=False)
             write(root, withdrawn_name(source_path), note.encode("utf-8", "surrogatepass"))
             (root / file_name(source_path)).unlink()
-            sync_folder(root)
+            sync_path(root)
     except OSError as error:
         raise _unwritable(root, error) from error
     return True

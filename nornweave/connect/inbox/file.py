@@ -202,12 +202,3 @@ def write(root: Path, name: str, raw: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     aside.replace(root / name)
-
-
-def sync_folder(folder: Path) -> None:
-    """Flush renames in a folder to disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
