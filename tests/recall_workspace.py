@@ -16,7 +16,6 @@ from nornweave.config import PlanSettings, Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.index.checksums import checksum_file
-from nornweave.index.generation import open_generation
 from nornweave.index.index import Index
 from nornweave.index.serving import ServedGeneration
 from nornweave.index.wiring import encoder_of, store_of
@@ -153,11 +152,12 @@ def publish(settings: Settings, *domains: Domain) -> None:
 
 
 def current_file(settings: Settings, domain: Domain) -> Path:
-    """Return the file of the published generation."""
+    """Return the file of the published generation, which is a small one."""
     files = store_of(settings, domain).files
     name = files.current()
     assert name is not None
-    return files.path(name)
+    (file,) = files.data_files(name)
+    return file.path
 
 
 def change_generation(settings: Settings, domain: Domain, statement: str) -> None:
@@ -170,7 +170,10 @@ def change_generation(settings: Settings, domain: Domain, statement: str) -> Non
 
 def opened(settings: Settings, domain: Domain) -> Index:
     """Open the published generation."""
-    return open_generation(current_file(settings, domain))
+    files = store_of(settings, domain).files
+    name = files.current()
+    assert name is not None
+    return files.open(name, {})
 
 
 def paths_of(generation: Index, numbers: Any) -> list[str]:

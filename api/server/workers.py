@@ -51,14 +51,14 @@ def usual_workers(settings: Settings) -> int:
 
 
 def _published_bytes(settings: Settings, domain: Domain) -> int:
-    """Return about how large the domain's index is: the largest file of a generation, or all shards together.
+    """Return about how large the domain's index is: all segments that are kept, or the file of an earlier version.
 
     The index is not asked, because that would load DuckDB (84 MB) into a process that only supervises others.
     """
     folder = settings.data_dir / "domains" / domain.value / "generations"
     sizes = {file.stem: file.stat().st_size for file in folder.glob("gen-*.duckdb")}
-    shards = sum(size for name, size in sizes.items() if name.count("-") == 2)
-    return max([shards, *(size for name, size in sizes.items() if name.count("-") == 1)])
+    segments = sum(size for name, size in sizes.items() if name.count("-") == 2)
+    return max([segments, *(size for name, size in sizes.items() if name.count("-") == 1)])
 
 
 def starting(config: Path, host: str, listener: socket.socket, agent: Domain | None, metrics: Path) -> Start:

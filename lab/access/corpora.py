@@ -120,7 +120,7 @@ def publish_into(store: Store, written: Sequence[Written]) -> None:
         store=store,
         access=SOURCES,
     )
-    run(parts, SyncOptions(run_id="access", wait_s=0))
+    run(parts, SyncOptions(run_id="access", wait_s=0, confirm_deletes=True))
 
 
 def path_of(number: int, name: str) -> str:

@@ -16,6 +16,7 @@ from lab.bench import (
     fusing,
     large,
     recalling,
+    segments,
     syncing,
 )
 
@@ -27,11 +28,12 @@ def main(
     documents: Annotated[int, typer.Option(help="Files of the installed packages to sync.")] = 600,
     only: Annotated[
         str,
-        typer.Option(help="encoding, sync, memory, fusion, recall; only if named: large, hnsw, remote."),
+        typer.Option(help="encoding, sync, memory, fusion, recall; only if named: large, segments, hnsw, remote."),
     ] = "",
     corpus: Annotated[
         list[Path] | None, typer.Option(help="Folder or git directory that `large` reads; several may be given.")
     ] = None,
+    made_up: Annotated[int, typer.Option(help="Documents of `segments`, of three chunks each.")] = 40_000,
     keep: Annotated[Path | None, typer.Option(help="Folder for the indexes of recall and fusion, used again.")] = None,
 ) -> None:
     """Print the benchmark tables; takes about 30 minutes on two cores, a million chunks an hour more."""
@@ -45,18 +47,19 @@ def main(
             "fusion": lambda: fusing.print_fusion(shared, kept / "fusion"),
             "recall": lambda: recalling.print_recall(kept / "recall"),
         }
-        tables = {**usual, **_if_named(kept, corpus or [corpora.site_packages()])}
+        tables = {**usual, **_if_named(kept, corpus or [corpora.site_packages()], made_up)}
         if only and only not in tables:
             raise typer.BadParameter(f"{only!r} is not a part; parts: {', '.join(tables)}", param_hint="--only")
         for name in [only] if only else usual:
             tables[name]()
 
 
-def _if_named(kept: Path, corpus: list[Path]) -> Tables:
+def _if_named(kept: Path, corpus: list[Path], made_up: int) -> Tables:
     return {
         "hnsw": lambda: recalling.print_hnsw(kept / "recall"),
         "remote": fetching.print_fetching,
         "large": lambda: large.print_large(kept / "large", corpus),
+        "segments": lambda: segments.print_segments(kept / "segments", made_up),
     }
 
 

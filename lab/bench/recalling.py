@@ -109,7 +109,7 @@ def _published(config: Path) -> Path:
     current = store.current()
     if current is None:
         raise RuntimeError(f"{config}: nothing is published")
-    return store.files.path(current)
+    return store.files.data_files(current)[0].path
 
 
 def _workspace(work: Path) -> Path:

@@ -19,10 +19,10 @@ from lab.campaigns.workspace import (
     disorder,
     published_state,
 )
+from lab.small_segments import small_segments
 from nornweave.connect.connectors import load_settings
 
 _STEP_BYTES = 64
-_SHARDS = 3
 # The share of kills that a sync to the end follows; after the others the next one is killed as well.
 FINISHED = 0.5
 
@@ -31,12 +31,12 @@ def kill_syncs(order: Order) -> Tally:
     """Kill ``order.runs`` syncs of an installation whose documents keep changing.
 
     After each, every domain's published generation is one that a whole sync would have published; a sync that is not
-    killed then leaves what a first sync of the same documents leaves. One of the two domains is in shards; what it is
-    compared with is in one file.
+    killed then leaves what a first sync of the same documents leaves. A killed sync builds segments, which one that is
+    not killed merges.
     """
     tally, moments = Tally("kill -9"), random.Random(order.seed)
     expected = References(order.folder / "reference", order.seed)
-    workspace = Workspace(order.folder / "workspace", order.folder / "var", order.seed, _SHARDS)
+    workspace = Workspace(order.folder / "workspace", order.folder / "var", order.seed)
     workspace.write(0)
     started, version = time.monotonic(), 0
     _finish(workspace, order, expected[0], tally, "the first sync")
@@ -90,7 +90,7 @@ def _sync(config: Path, step: Any) -> None:
 
     settings = load_settings(config, {})
     step.value = b"start"
-    with open_instance(settings) as instance:
+    with small_segments(), open_instance(settings) as instance:
         materialize(settings, settings.served_domains, SyncOptions(confirm_deletes=True), at, instance)
 
 

@@ -17,6 +17,7 @@ import psutil
 from lab.campaigns.processes import CONTEXT, CampaignChild, until
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import NO_MODELS, WORDS
+from lab.small_segments import publish_copy
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.config import Settings
@@ -91,15 +92,14 @@ def _publish(settings: Settings, number: int, seed: int) -> bool:
         (settings.file.parent / "docs" / f"{page}.md").write_text(text, encoding="utf-8")
     report = run(domain_parts(settings, Domain.DOCUMENTATION), SyncOptions(run_id=str(number), wait_s=10))
     files = file_store_of(settings, Domain.DOCUMENTATION).files
-    shutil.copyfile(files.path(GenerationId(str(report.generation))), settings.file.parent / "synced.duckdb")
+    (file,) = files.data_files(GenerationId(str(report.generation)))
+    shutil.copyfile(file.path, settings.file.parent / "synced.duckdb")
     return report.published
 
 
 def _publish_again(settings: Settings, built: Path) -> None:
     files = file_store_of(settings, Domain.DOCUMENTATION).files
-    name = files.next()
-    shutil.copyfile(built, files.build_path(name))
-    files.publish(name)
+    publish_copy(files, built)
     files.prune(KEPT)
 
 

@@ -42,13 +42,11 @@ class Workspace:
         folder: of ``nornweave.yaml`` and the sources.
         data_dir: where NornWeave writes.
         seed: decides what the documents say.
-        shards: of the domain of the pages; that of the modules is in one file.
     """
 
     folder: Path
     data_dir: Path
     seed: int
-    shards: int = 1
 
     @property
     def config(self) -> Path:
@@ -62,7 +60,7 @@ class Workspace:
             {"id": "handbook", "domain": "documentation", "type": "files", "path": "docs"},
             {"id": "service", "domain": "code", "type": "files", "path": "code"},
         ]
-        domains = {"documentation": {**NO_MODELS, "storage": {"shards": self.shards}}, "code": NO_MODELS}
+        domains = {"documentation": NO_MODELS, "code": NO_MODELS}
         self.folder.mkdir(parents=True, exist_ok=True)
         for name in ("docs", "code"):
             (self.folder / name).mkdir(exist_ok=True)

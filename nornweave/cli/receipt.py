@@ -98,6 +98,8 @@ def make_receipt(
     """
     from nornweave.cli.receipt_places import known_text, places_of
 
+    if purge:
+        _write_files_again(settings, deleted)
     with _writer(settings, deleted.domain) as writer:
         deleted = known_text(settings, deleted)
         deleted = replace(deleted, passages=(*deleted.passages, *(text.encode() for text in containing)))
@@ -114,6 +116,16 @@ def make_receipt(
     return dict(signed_receipt(deleted, looked, signer_of(settings.data_dir), purged=purge))
 
 
+def _write_files_again(settings: Settings, deleted: Deleted) -> None:
+    """Publish what is published once more where its files still hold the document, which nobody finds there."""
+    from nornweave.share.publishing import publish_after_sync
+
+    with _writer(settings, deleted.domain) as writer:
+        has_published = writer is not None and writer.write_again(deleted)
+    if has_published:
+        publish_after_sync(settings, deleted.domain)
+
+
 @contextmanager
 def _writer(settings: Settings, domain: Domain) -> Iterator[Writer | None]:
     """Hold the domain, so that nothing comes and goes meanwhile; a replica has none to hold."""
@@ -124,7 +136,9 @@ def _writer(settings: Settings, domain: Domain) -> Iterator[Writer | None]:
         return
     published = store_of(settings, domain).published_facts()
     encoder = encoder_of(settings, settings.domains[domain], like=published.get("encoder"))
-    with store_of(settings, domain, dimensions=encoder.dimensions).writer(wait_s=WAIT_S, purpose="receipt") as writer:
+    tokens = published.get("token_vectors", "")
+    store = store_of(settings, domain, dimensions=encoder.dimensions, token_vectors=tokens)
+    with store.writer(wait_s=WAIT_S, purpose="receipt") as writer:
         yield writer
 
 

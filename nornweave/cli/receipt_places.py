@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from nornweave.index.wiring import INBOX, DomainStore, store_of
 from nornweave.share.garbage import store_places
 
 SYNC = "a sync removes it: run `nornweave sync`, then the receipt again"
+_AGAIN = "`nornweave receipt --purge` writes them again; where a sync is due, that does"
 # Words that are not of a language: of ids, codes and secrets.
 _NAME = re.compile(r"(?=[\w-]*\d)[^\W\d][\w-]{5,}")
 _ELSEWHERE = 'select 1 from documents where strpos("text", ?) > 0 and not (source_id = ? and path = ?) limit 1'
@@ -79,7 +81,7 @@ def known_text(settings: Settings, deleted: Deleted) -> Deleted:
 
 def _texts(store: DomainStore, generation: GenerationId, deleted: Deleted) -> list[str]:
     try:
-        return store.texts_of(generation, deleted)
+        return store.texts_of(generation, deleted, also_gone=True)
     except StoreError:
         return []
 
@@ -95,21 +97,22 @@ def _generations(store: DomainStore) -> list[Place]:
         generations = holding(deleted)
         return Search(len(generations), ", ".join(others()) or "there are none", tuple(generations[:_SHOWN]))
 
-    def published(deleted: Deleted) -> Search:
+    def published(deleted: Deleted, *, also_gone: bool) -> Search:
         current = store.current()
-        chunks = store.texts_of(current, deleted) if current else []
+        chunks = store.texts_of(current, deleted, also_gone=also_gone) if current else []
         return Search(len(chunks), current or "nothing is published", (current,) if current and chunks else ())
 
     return [
-        Place(name="published generation", search=published, remedy=SYNC),
+        Place(name="published generation", search=partial(published, also_gone=False), remedy=SYNC),
         Place(name="kept generations", search=kept, purge=lambda deleted: store.remove_generations(holding(deleted))),
+        Place(name="files of the published generation", search=partial(published, also_gone=True), remedy=_AGAIN),
     ]
 
 
 def _may_hold(store: DomainStore, generation: GenerationId, deleted: Deleted) -> bool:
     """Tell whether a generation has the document, or cannot be read."""
     try:
-        return bool(store.texts_of(generation, deleted))
+        return bool(store.texts_of(generation, deleted, also_gone=True))
     except StoreError:
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,6 +13,8 @@ from nornweave.config.base import FrozenSettings
 from nornweave.config.filters import FilterSettings
 from nornweave.config.plan import PlanSettings
 from nornweave.core.types import Domain
+
+log = logging.getLogger(__name__)
 
 
 class ChunkingSettings(FrozenSettings):
@@ -104,8 +107,15 @@ class StorageSettings(FrozenSettings):
     keep_generations: int = Field(3, ge=1, le=100)
     keep: KeepSettings | None = None
     """What stays beside the newest ``keep_generations``; nothing without."""
-    shards: Annotated[int, Field(ge=1, le=256)] | Literal["auto"] = 1
-    """Files that the domain is divided into, by document; ``auto``: one for each million chunks."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_shards_out(cls, value: object) -> object:
+        """Ignore a setting of earlier versions, which a publisher that is not upgraded may still pass on."""
+        if isinstance(value, dict) and "shards" in value:
+            log.warning("storage: 'shards' is ignored: every domain is stored in segments now; remove the key")
+            return {key: each for key, each in value.items() if key != "shards"}
+        return value
 
 
 class EvaluationSettings(FrozenSettings):

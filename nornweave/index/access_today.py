@@ -15,7 +15,7 @@ from pathlib import Path
 from nornweave.core.access.rules import NOBODY, Rule, all_of, decode_rule, decode_source_rules, encode_rule, rule_of
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import write_whole
-from nornweave.index.generation_file import read_rows
+from nornweave.index.generation_file import DataFile, read_rows
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class AccessToday:
         return all_of(then, self.former.get(document, ()), self.former.get(_ALL, ()))
 
 
-def access_today(folder: Path, published: Sequence[Path], later: Sequence[Path]) -> AccessToday:
+def access_today(folder: Path, published: Sequence[DataFile], later: Sequence[DataFile]) -> AccessToday:
     """Read who may see what today.
 
     Raises:
@@ -58,7 +58,7 @@ def access_today(folder: Path, published: Sequence[Path], later: Sequence[Path])
     return AccessToday(present, former)
 
 
-def remember_access(folder: Path, oldest: int, removed: Mapping[int, Sequence[Path]]) -> None:
+def remember_access(folder: Path, oldest: int, removed: Mapping[int, Sequence[DataFile]]) -> None:
     """Remember the rules of generations before they are removed, for those that are older and stay."""
     before = _read(folder)
     known = {document: (number, rule) for document, (number, rule) in before.items() if number > oldest}
@@ -71,7 +71,7 @@ def remember_access(folder: Path, oldest: int, removed: Mapping[int, Sequence[Pa
         write_whole(folder / NAME, json.dumps(known, ensure_ascii=False))
 
 
-def _rules_of_removed(files: Sequence[Path]) -> Iterator[tuple[str, Rule]]:
+def _rules_of_removed(files: Sequence[DataFile]) -> Iterator[tuple[str, Rule]]:
     try:
         for file in files:
             yield from _rules(file, restricted=True)
@@ -80,7 +80,7 @@ def _rules_of_removed(files: Sequence[Path]) -> Iterator[tuple[str, Rule]]:
         yield _ALL, (NOBODY,)
 
 
-def _rules(file: Path, *, restricted: bool = False) -> Iterator[tuple[str, Rule]]:
+def _rules(file: DataFile, *, restricted: bool = False) -> Iterator[tuple[str, Rule]]:
     """Yield the documents of a file with their rules: of themselves and of their source."""
     ((sources,),) = read_rows(file, "select value from meta where key = 'access'")
     stated = decode_source_rules(sources)

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 log = logging.getLogger(__name__)
 
 SUFFIX = ".arrays"
-FORMAT = "2"
+FORMAT = "3"
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
 _END = struct.Struct("<QI")

@@ -1,4 +1,4 @@
-"""Build a generation file from the working file: numbered chunks, vectors, BM25 tables, the ``vss`` index."""
+"""Build a file of a generation from the working file: numbered chunks, vectors, BM25 tables, the ``vss`` index."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ GENERATION_SCHEMA = "8"
 LARGE_MEMORY = "4GB"
 # Chunks that are sorted at a time: some 20 MB with everything that is shown of them.
 _SLICE = 8_192
+# Chunks of a file with small blocks, which vss 1.5.5 does not know how to fill.
+_SMALL = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,14 @@ class Layout:
 
 
 def build_generation(
-    connection: Connection, file: Path, publication: Publication, layout: Layout, facts: Mapping[str, str]
+    connection: Connection,
+    file: Path,
+    publication: Publication,
+    layout: Layout,
+    facts: Mapping[str, str],
+    picked: str = "select document_id from documents",
 ) -> Candidate:
-    """Build ``file`` from the working file that ``connection`` has open.
+    """Build ``file`` from the working file that ``connection`` has open, of the documents that ``picked`` selects.
 
     The index over the vectors is created last and never changed: ``vss`` 1.5.5 loses deletes and updates of a persisted
     index silently.
@@ -77,23 +84,30 @@ def build_generation(
     if layout.settings.vector_index == "hnsw":
         check_vss()
     try:
-        return _build(connection, file, publication, layout, facts)
+        return _build(connection, file, publication, layout, facts, picked)
     except duckdb.OutOfMemoryException:
         log.warning(
             "%s: texts are too large for %s of memory, building with %s", file.name, WRITER_MEMORY, LARGE_MEMORY
         )
     limit_memory(connection, LARGE_MEMORY)
     try:
-        return _build(connection, file, publication, layout, facts)
+        return _build(connection, file, publication, layout, facts, picked)
     finally:
         limit_memory(connection, WRITER_MEMORY)
 
 
 def _build(
-    connection: Connection, file: Path, publication: Publication, layout: Layout, facts: Mapping[str, str]
+    connection: Connection,
+    file: Path,
+    publication: Publication,
+    layout: Layout,
+    facts: Mapping[str, str],
+    picked: str,
 ) -> Candidate:
     file.unlink(missing_ok=True)
-    attach(connection, file, "generation")
+    connection.execute(f"create or replace temp table picked as {picked}")
+    chunks = _integer(connection, "select count(*) from chunks where document_id in (select document_id from picked)")
+    attach(connection, file, "generation", is_small=chunks <= _SMALL and layout.settings.vector_index != "hnsw")
     try:
         _run(connection, statement_file("generation"))
         fill_declared(connection, layout.declared)
@@ -103,7 +117,6 @@ def _build(
         if vector_index == "hnsw":
             index_vectors(connection, layout.settings)
         counts = _count(connection)
-        insert_publication(connection, "generation.publications", publication)
         described = {
             **facts,
             "generation": publication.generation,
@@ -167,7 +180,7 @@ def _count(connection: Connection) -> GenerationCounts:
         indexed_chunks=_integer(
             connection,
             "select (select count(distinct chunk_no) from generation.postings)"
-            " + (select count(*) from chunks where len(terms) = 0)",
+            " + (select count(*) from chunks where rowid in (select place from numbered) and len(terms) = 0)",
         ),
         orphans=_integer(
             connection,
@@ -183,7 +196,8 @@ def _count(connection: Connection) -> GenerationCounts:
 
 
 def _drop_temporary_tables(connection: Connection) -> None:
-    for table in ("numbered_documents", "numbered", "occurrences", "named", "declared_said", "declared_values"):
+    for table in ("picked", "numbered_documents", "numbered", "embedded", "occurrences", "named", "declared_said",
+                  "declared_values"):  # fmt: skip
         connection.execute(f"drop table if exists temp.{table}")
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import heapq
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from nornweave.index.generation_file import GenerationFile
+from nornweave.index.port import Mask
+from nornweave.index.visibility import picking
 
 CompletionKind: TypeAlias = Literal["name", "path", "heading", "channel"]
 # A longer text is no name; headings that are sentences do not fit a list.
@@ -31,19 +32,19 @@ class Completion:
         return not self.is_prefix, -self.chunks, len(self.text), self.text, self.kind
 
 
-def complete(file: GenerationFile, documents: Sequence[int] | None, typed: str, limit: int) -> list[Completion]:
+def complete(file: GenerationFile, documents: Mask | None, typed: str, limit: int) -> list[Completion]:
     """Return the best completions, in their order.
 
     Args:
         file: open.
-        documents: numbers of those that may be seen; ``None`` for all.
+        documents: which may be seen, by number; ``None`` for all.
         typed: what the text or a word in it begins with, in either case.
         limit: how many.
 
     Raises:
         StoreError: the generation cannot be read.
     """
-    seen = "" if documents is None else "and document_no in (select unnest(from_json($documents, '[\"integer\"]')))"
+    seen, numbers = ("true", "[]") if documents is None else picking(documents)
     parameters: dict[str, str | int] = {
         "typed": typed,
         "pattern": _pattern(typed),
@@ -51,7 +52,7 @@ def complete(file: GenerationFile, documents: Sequence[int] | None, typed: str, 
         "limit": limit,
     }
     if documents is not None:
-        parameters["documents"] = json.dumps([int(number) for number in documents])
+        parameters["documents"] = numbers
     with file.reading() as cursor:
         rows = cursor.execute(_COMPLETIONS.format(seen=seen), parameters).fetchall()
     return [Completion(*row) for row in rows]
@@ -102,7 +103,7 @@ stated as (
 )
 select stated, kind, count(*) as chunks, starts_with(lower(stated), lower($typed)) as is_prefix
 from stated
-where length(stated) <= $most {seen}
+where length(stated) <= $most and {seen}
 group by stated, kind
 order by not is_prefix, chunks desc, length(stated), stated, kind
 limit $limit

@@ -1,4 +1,4 @@
-"""One domain's storage: its working files, one or several, and its generations."""
+"""One domain's storage: its working file and its generations."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from nornweave.core.types import GenerationId
 from nornweave.index.build import Layout
 from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters
 from nornweave.index.former_chunks import FormerPlace, former_place, place_in_files
-from nornweave.index.generation_file import TEXTS_OF, read_rows
-from nornweave.index.partition import partition, shard_count, working_files
+from nornweave.index.generation_file import TEXTS_OF, DataFile, read_rows
 from nornweave.index.port import Writer
 from nornweave.index.publish import GenerationFiles
-from nornweave.index.sharded_writer import ShardedWriter
 from nornweave.index.writer import DuckDBWriter
 
 logger = logging.getLogger(__name__)
+
+WORKING_FILE = "working.duckdb"
 
 OpenLock: TypeAlias = Callable[[Path, str, float], Lock]
 """Folder, purpose and seconds to wait → the lock of the domain in that folder."""
@@ -55,30 +55,16 @@ class DuckDBStore:
 
     @contextmanager
     def writer(self, *, wait_s: float = 0, purpose: str = "sync") -> Iterator[Writer]:
-        """Open the domain for writing, divided as it has to be; the lock is held meanwhile.
+        """Open the domain for writing, the lock is held meanwhile.
 
         Raises:
             DomainBusyError: another process still writes it after ``wait_s`` seconds; the message says which.
         """
         with ExitStack() as stack:
             lock = stack.enter_context(self._open_lock(self.folder, purpose, wait_s))
-            # Not before: whoever held the lock may have divided the domain anew, or the lock has brought its files.
-            count = shard_count(self.folder, self.files, self._layout.settings.shards)
-            partition(self.folder, count, self._layout.dimensions)
             self.files.folder.mkdir(parents=True, exist_ok=True)
             self.files.clear_builds()
-            files = working_files(self.folder, count)
-            if count == 1:
-                yield stack.enter_context(self._writer(files[0], lock))
-                return
-            shards = []
-            for file in files:
-                own = stack.enter_context(file_lock(file.parent, purpose, wait_s))
-                shards.append(stack.enter_context(self._writer(file, own)))
-            yield stack.enter_context(ShardedWriter(self.folder, self.files, lock, shards, self._layout.settings))
-
-    def _writer(self, file: Path, lock: Lock) -> DuckDBWriter:
-        return DuckDBWriter(file, self.files, lock, self._layout)
+            yield stack.enter_context(DuckDBWriter(self.folder / WORKING_FILE, self.files, lock, self._layout))
 
     def current(self) -> GenerationId | None:
         return self.files.current()
@@ -96,18 +82,29 @@ class DuckDBStore:
 
     def former_place(self, chunk_id: str) -> FormerPlace | None:
         """Return where a chunk stood; ``None`` when no generation that is kept knows it."""
-        return former_place(self.files, chunk_id, partial(place_in_files, self.files))
+        return former_place(self.files, chunk_id, partial(place_in_files, self.files, {}))
 
-    def texts_of(self, generation: GenerationId, deleted: Deleted) -> list[str]:
-        """Return the texts of a document's chunks in a generation, at least one if it has the document."""
+    def texts_of(self, generation: GenerationId, deleted: Deleted, *, also_gone: bool = False) -> list[str]:
+        """Return the texts of a document's chunks in a generation, at least one if it has the document.
+
+        Args:
+            generation: that is looked into.
+            deleted: the document.
+            also_gone: also what its files still hold and nobody finds.
+        """
+        files = self.files.data_files(generation)
         values = [deleted.source_id, deleted.path]
-        return [text for file in self.files.data_files(generation) for (text,) in read_rows(file, TEXTS_OF, values)]
+        return [
+            text
+            for file in ([DataFile(each.path) for each in files] if also_gone else files)
+            for (text,) in read_rows(file, TEXTS_OF, values)
+        ]
 
     def remove_generations(self, generations: Sequence[GenerationId]) -> None:
         """Remove generations; never the published one. The caller holds the domain."""
         self.files.remove(generations)
 
-    def data_files(self, generation: GenerationId) -> tuple[Path, ...]:
+    def data_files(self, generation: GenerationId) -> tuple[DataFile, ...]:
         """Return the files on this machine with the documents, chunks and facts of a generation.
 
         A manifest that cannot be read stands for those that it names.

@@ -13,7 +13,7 @@ from nornweave.core.types import JsonValue
 from nornweave.index.conditions import Condition, select_chunks
 from nornweave.index.connection import Connection
 from nornweave.index.generation_file import GenerationFile
-from nornweave.index.port import Mask, Numbers
+from nornweave.index.port import Mask
 from nornweave.index.value_counts import (
     FieldValues,
     UnreadRow,
@@ -24,7 +24,7 @@ from nornweave.index.value_counts import (
     unread_rows,
     unread_values,
 )
-from nornweave.index.visibility import Visible
+from nornweave.index.visibility import Visible, picking
 
 # Filters come in streaks; a mask is a byte a chunk.
 _REMEMBERED_MASKS = 64
@@ -56,11 +56,25 @@ class StatedDocument:
 class FileCounts:
     """The filters and values of one file; every method may be called from any thread."""
 
-    def __init__(self, file: GenerationFile, masks: dict[tuple[Condition, ...], Mask], visible: Visible | None = None):
-        """Store the parameters: an open file, the masks of the last filters, which viewers share, and what is seen."""
+    def __init__(
+        self,
+        file: GenerationFile,
+        masks: dict[tuple[Condition, ...], Mask],
+        visible: Visible | None = None,
+        live: Mask | None = None,
+    ) -> None:
+        """Store the parameters.
+
+        Args:
+            file: open.
+            masks: of the last filters, which viewers share.
+            visible: what may be seen; ``None`` for everything.
+            live: which documents there are, whoever may see them; ``None`` for all.
+        """
         self._file = file
         self._masks = masks
         self._visible = visible
+        self._live = live
 
     def within(self, conditions: Sequence[Condition]) -> Mask:
         key = tuple(conditions)
@@ -93,20 +107,32 @@ class FileCounts:
 
     def served_documents(self, after: tuple[str, str], limit: int, within: Mask | None = None) -> list[ServedDocument]:
         with self._file.reading() as cursor:
-            return _documents_after(cursor, self._file.documents, after, limit, self._within_seen(within))
+            return _documents_after(cursor, self._file, after, limit, self._documents(within), within)
 
     def stated_documents(self, keys: Sequence[str]) -> list[StatedDocument]:
         with self._file.reading() as cursor:
             rows = cursor.execute(
                 """
-                select source_id, path, access, metadata
+                select document_no, source_id, path, access, metadata
                 from documents
                 where access is not null or len(list_intersect(json_keys(metadata), ?)) > 0
                 order by source_id, path
                 """,
                 [list(keys)],
             ).fetchall()
-        return [StatedDocument(path[0], path[1], decode_rule(rule), json.loads(known)) for *path, rule, known in rows]
+        return [
+            StatedDocument(source_id, path, decode_rule(rule), json.loads(known))
+            for number, source_id, path, rule, known in rows
+            if self._live is None or self._live[number]
+        ]
+
+    def _documents(self, within: Mask | None) -> Mask | None:
+        """Return the documents that have a chunk within, of those that may be seen; ``None`` for all."""
+        if within is None:
+            return None if self._visible is None else self._visible.documents
+        documents = np.zeros(self._file.all_documents, np.bool_)
+        documents[self._file.documents[self._within_seen(within)]] = True
+        return documents
 
     def _within_seen(self, within: Mask | None) -> Mask | None:
         """Return which chunks may be counted, without those that may not be seen; ``None`` for all."""
@@ -116,28 +142,32 @@ class FileCounts:
 
 
 def _documents_after(
-    connection: Connection, documents: Numbers, after: tuple[str, str], limit: int, within: Mask | None = None
+    connection: Connection,
+    file: GenerationFile,
+    after: tuple[str, str],
+    limit: int,
+    among: Mask | None,
+    within: Mask | None,
 ) -> list[ServedDocument]:
-    """Return the first documents after a place, by source and path.
+    """Return the first documents after a place, by source and path, with how many of their chunks count.
 
     Raises:
         duckdb.Error: the file is damaged.
     """
-    count = int(documents[-1]) + 1 if len(documents) else 0
-    chunks = np.bincount(documents if within is None else documents[within], minlength=count)
-    visible = [] if within is None else np.flatnonzero(chunks).tolist()
-    condition = "" if within is None else "and document_no in (select unnest(from_json(?, '[\"integer\"]')))"
+    documents = file.documents if within is None else file.documents[within]
+    chunks = np.bincount(documents, minlength=file.all_documents)
+    condition, numbers = ("true", "[]") if among is None else picking(among)
     rows = connection.execute(
         f"""
         select
           document_no, source_id, path, gate, content_hash,
           strftime(updated_at, '%Y-%m-%dT%H:%M:%SZ'), strlen("text")
         from documents
-        where (source_id > ? or (source_id = ? and path > ?)) {condition}
+        where (source_id > $source or (source_id = $source and path > $path)) and {condition}
         order by source_id, path
-        limit ?
+        limit $limit
         """,
-        [after[0], *after, *([str(visible)] if condition else []), limit],
+        {"source": after[0], "path": after[1], "limit": limit, **({} if among is None else {"documents": numbers})},
     ).fetchall()
     return [
         ServedDocument(source_id, path, gate, content_hash, moment, size, int(chunks[number]))

@@ -16,16 +16,17 @@ from nornweave.disagree.conflicts.comparable import MAX_BLOCK
 from nornweave.index.checksums import check
 from nornweave.index.connection import WRITER_MEMORY, Connection, connect_memory, quote, statement_file
 from nornweave.index.facts import decode_fact
+from nornweave.index.generation_file import DataFile
 
 # Chunks that are read at a time: some 10 MB of facts.
 _WINDOW = 16_384
 
 
-def read_fact_pairs(files: Mapping[str, Sequence[Path]]) -> tuple[list[LocatedFact], list[tuple[int, int]]]:
+def read_fact_pairs(files: Mapping[str, Sequence[DataFile]]) -> tuple[list[LocatedFact], list[tuple[int, int]]]:
     """Return the facts that share a name with a comparable fact of another side, and which ones do.
 
     Args:
-        files: domain → files of its generation, one for each shard.
+        files: domain → files of its generation, one for each segment.
 
     Returns:
         Facts by domain and place; pairs of places among them, each once, in order.
@@ -44,24 +45,34 @@ def read_fact_pairs(files: Mapping[str, Sequence[Path]]) -> tuple[list[LocatedFa
 
 
 def _joined(
-    connection: Connection, files: Mapping[str, Sequence[Path]]
+    connection: Connection, files: Mapping[str, Sequence[DataFile]]
 ) -> tuple[list[LocatedFact], list[tuple[int, int]]]:
-    shards = [(domain, file) for domain in sorted(files) for file in files[domain]]
-    connection.execute("create temp table fact_keys (shard_no usmallint, key varchar, chunk_no integer, "
+    segments = [(domain, file) for domain in sorted(files) for file in files[domain]]
+    connection.execute("create temp table fact_keys (segment_no usmallint, key varchar, chunk_no integer, "
                        "position usmallint, side varchar, attribute varchar)")  # fmt: skip
-    for number, (_, file) in enumerate(shards):
-        if not file.is_file():
-            raise StoreError(f"{file}: no such generation")
-        check(file)
-        connection.execute(f"attach {quote(str(file))} as shard_{number:d} (read_only)")
-        connection.execute(f"insert into fact_keys select {number:d}, * from shard_{number:d}.fact_keys")
+    for number, (_, file) in enumerate(segments):
+        if not file.path.is_file():
+            raise StoreError(f"{file.path}: no such generation")
+        check(file.path)
+        connection.execute(f"attach {quote(str(file.path))} as segment_{number:d} (read_only)")
+        connection.execute(
+            f"""
+            insert into fact_keys
+            select {number:d}, k.*
+            from segment_{number:d}.fact_keys k
+            semi join (
+              select chunk_no from segment_{number:d}.chunks where document_no not in (select unnest(?::integer[]))
+            ) using (chunk_no)
+            """,
+            [str([*file.gone])],
+        )
     connection.execute(statement_file("fact_pairs"), {"most": MAX_BLOCK})
     found = [
         ((number, chunk_no, position), located)
-        for number, (domain, _) in enumerate(shards)
+        for number, (domain, _) in enumerate(segments)
         for chunk_no, position, located in _read(connection, number, domain)
     ]
-    # Shards number chunks by source and path as well: the order is the same, however many there are.
+    # Segments number chunks by source and path as well: the order is the same, however many there are.
     found.sort(key=lambda one: (one[1].domain, one[1].source_id, one[1].path, *one[0]))
     places = {key: number for number, (key, _) in enumerate(found)}
     facts = [located for _, located in found]
@@ -77,18 +88,18 @@ def _read(connection: Connection, number: int, domain: str) -> list[tuple[int, i
         with wanted as (
           select chunk_no, list(distinct position) as positions
           from (
-            select first_chunk as chunk_no, first_position as position from fact_pairs where first_shard = {number:d}
+            select first_chunk as chunk_no, first_position as position from fact_pairs where first_segment = {number:d}
             union all
-            select second_chunk, second_position from fact_pairs where second_shard = {number:d}
+            select second_chunk, second_position from fact_pairs where second_segment = {number:d}
           )
           group by chunk_no
         )
         select
           c.chunk_no, w.positions, c.facts, c.chunk_id, coalesce(c.title, d.title), c.section, c.page,
           len(c.message_ids), d.source_id, d.path, d.updated_at, d.revision
-        from shard_{number:d}.chunks c
+        from segment_{number:d}.chunks c
         join wanted w using (chunk_no)
-        join shard_{number:d}.documents d using (document_no)
+        join segment_{number:d}.documents d using (document_no)
         order by c.chunk_no
         """
     )

@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from nornweave.core.access.rules import Rule, decode_rule, decode_source_rules
 from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.generation_file import read_rows
+from nornweave.index.generation_file import DataFile, read_rows
 from nornweave.index.generations import Generations
 from nornweave.index.publish import GenerationFiles
 
@@ -57,24 +57,31 @@ def former_place(generations: Generations, chunk_id: str, look_up: LookUp) -> Fo
     return place
 
 
-def place_in_files(files: GenerationFiles, generation: GenerationId, chunk_id: str) -> FormerPlace | None:
-    """Return where a chunk stood in a generation; ``None`` when that did not have it."""
-    places = [_look_up(file, chunk_id) for file in files.data_files(generation)]
-    return next((FormerPlace(*place, generation) for place in places if place), None)
+def place_in_files(
+    files: GenerationFiles, known: dict[Path, list[tuple[Any, ...]]], generation: GenerationId, chunk_id: str
+) -> FormerPlace | None:
+    """Return where a chunk stood in a generation; ``None`` when that did not have it.
 
-
-def _look_up(file: Path, chunk_id: str) -> tuple[str, str, Rule] | None:
-    rows = read_rows(
-        file,
-        """
-        select source_id, path, access, (select value from meta where key = 'access')
-        from chunks
-        join documents using (document_no)
-        where chunk_id = ?
-        """,
-        [chunk_id],
-    )
-    for source_id, path, access, sources in rows:
-        stated = decode_source_rules(sources)
-        return source_id, path, (*decode_rule(access), *((stated[source_id],) if source_id in stated else ()))
+    Args:
+        files: of the domain.
+        known: what each file said of this chunk; generations share most of theirs.
+        generation: that is asked.
+        chunk_id: of the chunk.
+    """
+    for file in files.data_files(generation):
+        if file.path not in known:
+            known[file.path] = read_rows(DataFile(file.path), _PLACE, [chunk_id])
+        for document_no, source_id, path, access, sources in known[file.path]:
+            if document_no not in file.gone:
+                stated = decode_source_rules(sources)
+                rule = (*decode_rule(access), *((stated[source_id],) if source_id in stated else ()))
+                return FormerPlace(source_id, path, rule, generation)
     return None
+
+
+_PLACE = """
+select document_no, source_id, path, access, (select value from meta where key = 'access')
+from chunks
+join documents using (document_no)
+where chunk_id = ?
+"""

@@ -1,4 +1,4 @@
-"""Open a published generation, one file or several shards, as an ``Index``.
+"""Open the files of a generation, and one that is a generation of its own as an ``Index``.
 
 What a query touches is mapped from a file beside the generation, which workers share: vectors, BM25 postings, word
 pairs, names and what is shown of chunks. Texts stay in the generation.
@@ -7,6 +7,7 @@ pairs, names and what is shown of chunks. Texts stay in the generation.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from nornweave.index.counting import FileCounts
 from nornweave.index.generation_file import GenerationFile
 from nornweave.index.index import Index
 from nornweave.index.inverted import Lengths, load_names, load_pairs, write_names, write_pairs
-from nornweave.index.port import Mask, Scores
+from nornweave.index.port import Mask
 from nornweave.index.reading import FileTexts
 from nornweave.index.searching import FileSearch, Mapped
 from nornweave.index.terms import TermLists, write_terms
@@ -38,34 +39,26 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class OpenFile:
-    """What is open of one file, for all viewers."""
+    """What is open of one file, for all viewers.
+
+    Attributes:
+        live: which of its documents there are in this generation, by number; ``None`` for all.
+    """
 
     file: GenerationFile
     mapped: Mapped
-    visibilities: Visibilities
     masks: dict[tuple[Condition, ...], Mask]
-
-    def write_weights(self, name: str, arrays: ArrayWriter) -> None:
-        """Write what terms count for in the corpus that this file is a shard of, by the default settings.
-
-        Raises:
-            StoreError: the generation cannot be read.
-            OSError: the disk is full.
-        """
-        with self.file.reading() as cursor:
-            self.mapped.terms.write_weights(name, arrays, cursor)
-
-    def use_weights(self, weights: Scores) -> None:
-        """Take what ``write_weights`` wrote, instead of computing it in memory."""
-        self.mapped.terms.use_weights(weights)
+    visibilities: Visibilities
+    live: Mask | None = None
 
 
-class Shard:
+class Segment:
     """One file as somebody may see it: its searches, texts and counts; implements ``index.Parts``.
 
     Attributes:
         opened: the file.
-        corpus: the lengths of the chunks that may be seen, of this file or of the corpus that it is a shard of.
+        corpus: the lengths of the chunks that may be seen, of this file or of all segments.
+        visible: what may be seen; ``None`` for everything.
     """
 
     def __init__(self, opened: OpenFile, corpus: Lengths, visible: Visible | None = None) -> None:
@@ -73,8 +66,9 @@ class Shard:
         self.corpus = corpus
         self.visible = visible
         self.search = FileSearch(opened.file, opened.mapped, corpus, visible)
-        self.texts = FileTexts(opened.file, opened.mapped, visible)
-        self.counts = FileCounts(opened.file, opened.masks, visible)
+        self.live = opened.live
+        self.texts = FileTexts(opened.file, opened.mapped, visible, opened.live)
+        self.counts = FileCounts(opened.file, opened.masks, visible, opened.live)
         self.size = opened.file.size
         self.chunk_count = self.size if visible is None else visible.chunk_count
         self.document_count = opened.file.document_count if visible is None else visible.document_count
@@ -85,18 +79,14 @@ class Shard:
         """Count the documents that somebody without groups may not see."""
         return self.opened.visibilities.restricted
 
-    def seen_by(self, viewer: Viewer) -> Shard:
+    def seen_by(self, viewer: Viewer) -> Segment:
         """Return the file as a viewer may see it; itself when they see everything."""
         visible = self.opened.visibilities.of(viewer)
-        return self if visible is None else Shard(self.opened, visible.lengths(self.opened.mapped.terms), visible)
-
-    def part_of(self, viewer: Viewer) -> Visible:
-        """Return what a viewer in groups may see, even if it is everything."""
-        return self.opened.visibilities.part_of(viewer)
+        return self if visible is None else Segment(self.opened, visible.lengths(self.opened.mapped.terms), visible)
 
 
 def open_generation(
-    file: Path,
+    path: Path,
     statements: Mapping[str, Statement] = NO_STATEMENTS,
     nearest: Nearest | None = None,
     today: AccessToday | None = None,
@@ -104,7 +94,7 @@ def open_generation(
     """Open one file; the index is a context manager, safe to use from several threads.
 
     Args:
-        file: of the generation.
+        path: of the file.
         statements: what the configuration says now about who may see each source, beside what the file says.
         nearest: asks an index over the vectors that is elsewhere.
         today: of an older generation, what is stated of its documents today.
@@ -113,27 +103,70 @@ def open_generation(
         StoreError: the file is missing, damaged or of another schema.
     """
     with ExitStack() as stack:
-        shard = open_shard(stack, file, statements, nearest=nearest, today=today)
-        meta = shard.opened.file.meta
-        return Index({**meta, "built_with": "hnsw"} if nearest else meta, shard, stack.pop_all())
+        file, mapped = _opened(stack, path, nearest)
+        opened = OpenFile(file, mapped, {}, _visibilities(file, statements, today))
+        meta = {**file.meta, "built_with": "hnsw"} if nearest else file.meta
+        return Index(meta, Segment(opened, mapped.terms.own), stack.pop_all())
 
 
-def open_shard(
-    stack: ExitStack,
-    path: Path,
-    statements: Mapping[str, Statement],
-    corpus: Lengths | None = None,
-    nearest: Nearest | None = None,
-    today: AccessToday | None = None,
-) -> Shard:
-    """Open one file; ``stack`` closes it.
+class _Shared:
+    """A file that is open for several generations of a process."""
+
+    def __init__(self) -> None:
+        self.users = 0
+        self.lock = threading.Lock()
+        self.resources = ExitStack()
+        self.opened: tuple[GenerationFile, Mapped, dict[tuple[Condition, ...], Mask]] | None = None
+
+
+# Most segments of a generation are those of the one before: what is open and mapped of them stays.
+_shared: dict[tuple[str, int, int, int], _Shared] = {}
+_lock = threading.Lock()
+
+
+def open_shared(
+    stack: ExitStack, path: Path, statements: Mapping[str, Statement], today: AccessToday | None, live: Mask | None
+) -> OpenFile:
+    """Open a segment, once for all generations of this process that have it; ``stack`` gives it back.
 
     Args:
-        stack: closes the file.
+        stack: ends the use.
         path: of the file.
-        statements: as ``open_generation``.
-        corpus: the lengths of all chunks of the corpus that this file is a shard of.
-        nearest, today: as ``open_generation``.
+        statements, today: as ``open_generation``.
+        live: which of its documents there are, by number; ``None`` for all.
+
+    Raises:
+        StoreError: the file is missing, damaged or of another schema.
+    """
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise StoreError(f"{path}: no such generation: {error.strerror}") from error
+    key = (str(path), status.st_ino, status.st_size, status.st_mtime_ns)
+    with _lock:
+        shared = _shared.setdefault(key, _Shared())
+        shared.users += 1
+    stack.callback(_give_back, key, shared)
+    with shared.lock:
+        if shared.opened is None:
+            shared.opened = (*_opened(shared.resources, path), {})
+        file, mapped, masks = shared.opened
+    if live is not None and len(live) != file.all_documents:
+        raise StoreError(f"{path}: is not the file that the manifest means; roll back")
+    return OpenFile(file, mapped, masks, _visibilities(file, statements, today, live), live)
+
+
+def _give_back(key: tuple[str, int, int, int], shared: _Shared) -> None:
+    with _lock:
+        shared.users -= 1
+        if shared.users:
+            return
+        del _shared[key]
+    shared.resources.close()
+
+
+def _opened(stack: ExitStack, path: Path, nearest: Nearest | None = None) -> tuple[GenerationFile, Mapped]:
+    """Open one file; ``stack`` closes it.
 
     Raises:
         StoreError: the file is missing, damaged or of another schema.
@@ -144,13 +177,20 @@ def open_shard(
         arrays = open_arrays(path, file.identity, partial(_write_arrays, file))
         vectors = HnswVectors(nearest, load_matrix(arrays)) if nearest else _vectors(file, arrays)
         keys, names = load_names(arrays)
-        lists, tokens = TermLists(arrays, corpus), TokenVectors(arrays)
-        mapped = Mapped(lists, load_pairs(arrays), names, keys, Cards(arrays), vectors, tokens)
+        mapped = Mapped(
+            TermLists(arrays), load_pairs(arrays), names, keys, Cards(arrays), vectors, TokenVectors(arrays)
+        )
         stack.callback(vars(mapped).clear)
-        visibilities = Visibilities(file.connection, file.documents, file.meta["access"], statements, today)
         # One thread a query: several run at once, and for a handful of rows a second one only gets in the way.
         file.connection.execute("set threads = 1")
-    return Shard(OpenFile(file, mapped, visibilities, {}), mapped.terms.corpus)
+    return file, mapped
+
+
+def _visibilities(
+    file: GenerationFile, statements: Mapping[str, Statement], today: AccessToday | None, live: Mask | None = None
+) -> Visibilities:
+    with file.opening():
+        return Visibilities(file.cursor(), file.documents, file.meta["access"], statements, today, live)
 
 
 def _vectors(file: GenerationFile, arrays: Arrays) -> VectorIndex:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -35,6 +35,7 @@ class GenerationFile:
         connection: for opening; queries use a cursor of their thread.
         meta: how it was built.
         size: how many chunks it has, numbered from 0.
+        all_documents: how many documents it has, also without chunks.
         documents: the document of each chunk, by number.
 
     Raises:
@@ -61,6 +62,7 @@ class GenerationFile:
                 f"{self.path}: has schema {self.meta.get('generation_schema')!r}, this version reads "
                 f"{GENERATION_SCHEMA!r}; run `nornweave sync`"
             )
+        ((self.all_documents,),) = self.connection.execute("select count(*) from documents").fetchall()
         chunks = self.connection.execute("select chunk_no, document_no from chunks").fetchnumpy()
         self.size = len(chunks["chunk_no"])
         self.documents: Numbers = np.zeros(self.size, np.int32)
@@ -113,24 +115,43 @@ class GenerationFile:
         self.connection.close()
 
 
+class DataFile(NamedTuple):
+    """A file of a generation, and the numbers of its documents that are gone."""
+
+    path: Path
+    gone: tuple[int, ...] = ()
+
+
 def read_rows(
-    path: Path, statement: str, values: Sequence[object] | Mapping[str, object] = ()
+    file: DataFile, statement: str, values: Sequence[object] | Mapping[str, object] = ()
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a query on a generation that is not loaded.
+    """Return the rows of a query on a file that is not loaded; ``documents`` and ``chunks`` are those that there are.
 
     Raises:
         StoreError: it cannot be read.
     """
-    connection = connect_reader(path)
+    connection = connect_reader(file.path)
     try:
+        if file.gone:
+            _leave_out(connection, file.gone)
         return connection.execute(statement, values).fetchall()
     except duckdb.Error as error:
-        raise StoreError(f"{path}: cannot be read ({error}); roll back, or sync again") from error
+        raise StoreError(f"{file.path}: cannot be read ({error}); roll back, or sync again") from error
     finally:
         connection.close()
 
 
-def read_lines(path: Path, places: Collection[tuple[str, str, int]]) -> dict[tuple[str, str, int], str]:
+def _leave_out(connection: Connection, gone: Sequence[int]) -> None:
+    """Put views without some documents before the tables of a file."""
+    connection.execute("create temp table gone as select unnest(?::integer[]) as document_no", [str([*gone])])
+    ((name,),) = connection.execute("select current_database()").fetchall()
+    for table in ("documents", "chunks"):
+        connection.execute(
+            f'create temp view {table} as select * from "{name}".main.{table} anti join gone using (document_no)'
+        )
+
+
+def read_lines(file: DataFile, places: Collection[tuple[str, str, int]]) -> dict[tuple[str, str, int], str]:
     """Return lines of the documents of a generation.
 
     Returns:
@@ -140,7 +161,7 @@ def read_lines(path: Path, places: Collection[tuple[str, str, int]]) -> dict[tup
         StoreError: the generation cannot be read.
     """
     rows = read_rows(
-        path,
+        file,
         """
         with wanted as (
           select distinct unnest($sources) as source_id, unnest($paths) as path, unnest($lines) as line
@@ -164,21 +185,22 @@ def facts_of(path: Path) -> Mapping[str, str]:
     Raises:
         StoreError: it cannot be read.
     """
-    return dict(read_rows(path, "select key, value from meta"))
+    return dict(read_rows(DataFile(path), "select key, value from meta"))
 
 
-def lengths_in(path: Path) -> Lengths:
-    """Return how many chunks a generation has, and how many terms they hold together in each field.
+def lengths_in(file: DataFile) -> Lengths:
+    """Return how many chunks there are in a file, and how many terms they hold together in each field.
 
     Raises:
         StoreError: it cannot be read.
     """
     columns = ", ".join(f"coalesce(sum(in_{field}), 0)" for field in FIELDS)
-    ((chunks, *terms),) = read_rows(path, f"select count(*), {columns} from lengths")
+    query = f"select count(*), {columns} from lengths semi join chunks using (chunk_no)"
+    ((chunks, *terms),) = read_rows(file, query)
     return Lengths(chunks, tuple(map(int, terms)))
 
 
-def statistics_of(files: Sequence[Path]) -> Mapping[str, int]:
+def statistics_of(files: Sequence[DataFile]) -> Mapping[str, int]:
     """Return counts of chunks and documents, and the total length of each field in terms, over all files together.
 
     Raises:

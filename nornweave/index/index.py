@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Self
 from nornweave.core.access.viewer import Viewer
 
 if TYPE_CHECKING:
-    from nornweave.index.generation import Shard
-    from nornweave.index.sharded_index import Shards
+    from nornweave.index.generation import Segment
+    from nornweave.index.segments import Segments
 
 
 class Index:
     """One domain's published index, open for reading from several threads; a context manager.
 
-    Its operations are those of its parts, of one file or of several shards. ``within`` says which chunks may be found;
-    without, all that may be seen can.
+    Its operations are those of its parts, of one file or of several segments. ``within`` says which chunks may be
+    found; without, all that may be seen can.
 
     Raises:
         StoreError: from every operation, when what was published cannot be read.
     """
 
-    def __init__(self, meta: Mapping[str, str], parts: Shard | Shards, resources: ExitStack) -> None:
+    def __init__(self, meta: Mapping[str, str], parts: Segment | Segments, resources: ExitStack) -> None:
         """Store the parts."""
         self.meta = meta
         self.size = parts.size

@@ -34,20 +34,6 @@ _BATCH_ROWS = 1 << 18
 K_contra = TypeVar("K_contra", contravariant=True)
 
 
-class WeightedLists(Protocol):
-    """The chunks of each term, and what it counts for in each."""
-
-    @property
-    def frequency(self) -> Callable[[str], int]:
-        """Count the chunks that hold a term."""
-
-    def chunks(self, term: str, /) -> Numbers:
-        """Return the chunks that hold a term, ascending."""
-
-    def weighted(self, term: str, /) -> tuple[Numbers, Scores]:
-        """Return the chunks that hold a term, and what it counts for in each."""
-
-
 class Keys(Protocol[K_contra]):
     """The distinct keys of an index, in order."""
 
@@ -124,7 +110,7 @@ class NumberKeys:
 class Lengths:
     """How many chunks there are, and how many terms they hold together in each of ``types.FIELDS``.
 
-    Whole numbers, so that the sum over the shards of a corpus is that of the corpus, whatever the order.
+    Whole numbers, so that the sum over the segments of a corpus is that of the corpus, whatever the order.
     """
 
     chunks: int
@@ -152,23 +138,15 @@ class InvertedLists(Generic[K_contra]):
 
     Attributes:
         offsets: of each key's chunks in ``chunk_nos``; one more than keys.
-        weights: beside ``chunk_nos``; ``None`` where a chunk has a key or has not.
     """
 
     keys: Keys[K_contra]
     offsets: NDArray[np.int64]
     chunk_nos: Numbers
-    weights: Scores | None = None
 
     def chunks(self, key: K_contra) -> Numbers:
         """Return the chunks that have the key, ascending."""
         return self.chunk_nos[self.range_of(key)]
-
-    def weighted(self, key: K_contra) -> tuple[Numbers, Scores]:
-        """Return the chunks that have the key, and what it counts for in each."""
-        where = self.range_of(key)
-        chunks = self.chunk_nos[where]
-        return chunks, np.ones(len(chunks), np.float32) if self.weights is None else self.weights[where]
 
     def frequency(self, key: K_contra) -> int:
         """Count the chunks that have the key."""

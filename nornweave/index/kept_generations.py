@@ -1,7 +1,8 @@
 """The generations of one domain, as files: which there are, which is published, and how one is opened.
 
-``gen-N.duckdb`` is complete and never changes, its checksum lies beside it; of a domain in shards it is ``gen-N.json``,
-a manifest, that names a file ``gen-M-SSS.duckdb`` for each shard; ``CURRENT`` names the one that readers open.
+``gen-N.json`` is a manifest: it names the segments of a generation, files ``gen-M-SSS.duckdb`` that later generations
+have as well. All of them are complete and never change, and their checksums lie beside them. ``CURRENT`` names the
+generation that readers open. One of an earlier version is a single file, ``gen-N.duckdb``.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from nornweave.core.types import GenerationId
 from nornweave.index.access_today import AccessToday, access_today
 from nornweave.index.checksums import check
 from nornweave.index.generation import open_generation
-from nornweave.index.generation_file import facts_of
+from nornweave.index.generation_file import DataFile, facts_of
 from nornweave.index.index import Index
 from nornweave.index.manifest import Manifest, read_manifest
 from nornweave.index.moves import Move, read_moves
-from nornweave.index.sharded_index import open_shards
+from nornweave.index.segments import open_segments
 from nornweave.index.visibility import NO_STATEMENTS
 
 MANIFEST_SUFFIX = ".json"
 NAME = re.compile(r"gen-\d{6,}")
 _COMPLETE = re.compile(r"^gen-(\d{6,})\.(?:duckdb|json)$")
-SHARD = re.compile(r"^gen-(\d{6,})-\d{3}\.duckdb$")
+SEGMENT = re.compile(r"^gen-(\d{6,})-\d{3}\.duckdb$")
 
 
 class KeptGenerations:
@@ -75,11 +76,11 @@ class KeptGenerations:
         return CandidateFiles(self.folder, candidate)
 
     def build_path(self, generation: GenerationId) -> Path:
-        """Return the file that a generation is built in, or the manifest of several."""
-        return _file_or_manifest(self.folder / f".build-{generation.removeprefix('gen-')}.duckdb")
+        """Return the manifest of a candidate."""
+        return self.folder / f".build-{generation.removeprefix('gen-')}{MANIFEST_SUFFIX}"
 
     def manifest(self, generation: GenerationId) -> Manifest | None:
-        """Return the manifest of a generation; ``None`` when one file holds it.
+        """Return the manifest of a generation; ``None`` when an earlier version wrote it as one file.
 
         Raises:
             StoreError: it cannot be read.
@@ -87,23 +88,23 @@ class KeptGenerations:
         file = self.path(generation)
         return read_manifest(file) if file.suffix == MANIFEST_SUFFIX else None
 
-    def data_files(self, generation: GenerationId) -> tuple[Path, ...]:
-        """Return the DuckDB files of a generation, one for each shard.
+    def data_files(self, generation: GenerationId) -> tuple[DataFile, ...]:
+        """Return the DuckDB files of a generation, one for each segment, with what of them is gone.
 
         Raises:
             StoreError: its manifest cannot be read.
         """
         manifest = self.manifest(generation)
         if manifest is None:
-            return (self.path(generation),)
-        return tuple(self._data_file(shard.name) for shard in manifest.shards)
+            return (DataFile(self.path(generation)),)
+        return tuple(DataFile(self._data_file(each.name), each.gone_numbers()) for each in manifest.segments)
 
-    def named_files(self, generation: GenerationId) -> tuple[Path, ...]:
+    def named_files(self, generation: GenerationId) -> tuple[DataFile, ...]:
         """Return the files of a generation; a manifest that cannot be read stands for those that it names."""
         try:
             return self.data_files(generation)
         except StoreError:
-            return (self.path(generation),)
+            return (DataFile(self.path(generation)),)
 
     def parts(self, generation: GenerationId) -> tuple[Path, ...]:
         """Return all files that a reader of a generation needs, the manifest first if there is one.
@@ -111,7 +112,7 @@ class KeptGenerations:
         Raises:
             StoreError: its manifest cannot be read.
         """
-        return tuple(dict.fromkeys((self.path(generation), *self.data_files(generation))))
+        return tuple(dict.fromkeys((self.path(generation), *(file.path for file in self.data_files(generation)))))
 
     def size_bytes(self, generation: GenerationId) -> int:
         """Return the size of a generation; what is missing has none."""
@@ -131,7 +132,8 @@ class KeptGenerations:
         manifest = self.manifest(generation)
         if manifest is None:
             return open_generation(self.path(generation), statements, today=today)
-        return open_shards(self.path(generation), self.data_files(generation), manifest, statements, today)
+        files = [self._data_file(segment.name) for segment in manifest.segments]
+        return open_segments(files, manifest, statements, today)
 
     def facts(self, generation: GenerationId) -> Mapping[str, str]:
         """Return the metadata of a generation without loading it.
@@ -140,7 +142,7 @@ class KeptGenerations:
             StoreError: it cannot be read.
         """
         manifest = self.manifest(generation)
-        facts = facts_of(self.data_files(generation)[0])
+        facts = facts_of(self.data_files(generation)[-1].path)
         if manifest is None:
             return facts
         return {**facts, "generation": manifest.generation, "built_at": manifest.built_at}
@@ -188,10 +190,13 @@ class KeptGenerations:
         current = self.current()
         later = [name for name in self.all() if number_of(name) > number_of(generation) and name != current]
         published = self.data_files(current) if current else ()
-        return access_today(self.folder, published, [file for name in later for file in self.data_files(name)])
+        gone: dict[Path, set[int]] = {}
+        for file in (file for name in later for file in self.data_files(name)):
+            gone[file.path] = gone.get(file.path, {*file.gone}).intersection(file.gone)
+        return access_today(self.folder, published, [DataFile(path, tuple(each)) for path, each in gone.items()])
 
     def _data_file(self, name: str) -> Path:
-        """Return where a shard's file lies."""
+        """Return where the file of a segment lies."""
         return self.folder / name
 
 
@@ -211,17 +216,17 @@ class CandidateFiles(KeptGenerations):
         return (self._candidate,)
 
     def path(self, generation: GenerationId) -> Path:
-        """Return the file of a generation; the candidate's is the one that it was built in."""
+        """Return the manifest of a generation; the candidate's is the one that it was built with."""
         return self.build_path(generation) if generation == self._candidate else super().path(generation)
 
     def _data_file(self, name: str) -> Path:
-        """Return where a shard's file lies: those that the candidate has in common with others are complete."""
-        built = shard_build_path(self.folder, name)
+        """Return where the file of a segment lies: those that the candidate shares with others are complete."""
+        built = segment_build_path(self.folder, name)
         return built if built.exists() else super()._data_file(name)
 
 
-def shard_build_path(folder: Path, name: str) -> Path:
-    """Return where a shard's file is built that will have this name."""
+def segment_build_path(folder: Path, name: str) -> Path:
+    """Return where the file of a segment is built that will have this name."""
     return folder / f".build-{name.removeprefix('gen-')}"
 
 

@@ -1,35 +1,41 @@
-"""The manifest of a generation that several files hold: which ones, and what is in each.
+"""The manifest of a generation: which files hold it, what is in each, and which of their documents are gone.
 
-``gen-000012.json`` names one file for each shard; a shard that did not change keeps the file of an older generation.
+``gen-000012.json`` names segments. A segment never changes: a document that was replaced or removed since stays in it
+and is gone for whoever reads the generation.
 """
 
 from __future__ import annotations
 
+import base64
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+import numpy as np
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from nornweave.core.errors import StoreError
-from nornweave.core.types import DocumentId, GenerationId
-from nornweave.index.inverted import NO_LENGTHS, Lengths
-from nornweave.index.port import GenerationCounts
+from nornweave.core.types import GenerationId
+from nornweave.index.inverted import NO_LENGTHS
+from nornweave.index.port import GenerationCounts, Mask
 
-MOST_SHARDS = 256
-_HEX_DIGITS = 8
+MOST_SEGMENTS = 1_000
 
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class ShardFile(_Record):
+class SegmentFile(_Record):
     """One file of a generation.
 
     Attributes:
         name: in the folder of the generations; of a candidate's new files, the one that they will have.
         checksum: size and CRC-32, as in the file beside it.
         terms: of all chunks together, in each field.
+        gone: which documents are gone, a bit each, compressed; empty for none.
+        gone_documents, gone_chunks: how many these are.
     """
 
     name: str = Field(pattern=r"^gen-\d{6,}-\d{3}\.duckdb$")
@@ -42,35 +48,71 @@ class ShardFile(_Record):
     terms: tuple[Annotated[int, Field(ge=0)], ...] = Field(
         min_length=len(NO_LENGTHS.terms), max_length=len(NO_LENGTHS.terms)
     )
-
-    @property
-    def number(self) -> int:
-        """Return the number of the generation that it was built for."""
-        return int(self.name.split("-")[1])
+    gone: str = ""
+    gone_documents: int = Field(0, ge=0)
+    gone_chunks: int = Field(0, ge=0)
 
     @property
     def size(self) -> int:
         """Return the size of the file in bytes."""
         return int(self.checksum.split()[0])
 
+    def without(self, numbers: Sequence[int], chunks: int) -> SegmentFile:
+        """Return it with the documents of these numbers gone, which have so many chunks."""
+        mask = np.zeros(self.documents, np.bool_)
+        mask[list(numbers)] = True
+        bits = base64.b64encode(zlib.compress(np.packbits(mask).tobytes())).decode() if len(numbers) else ""
+        return self.model_copy(update={"gone": bits, "gone_documents": len(numbers), "gone_chunks": chunks})
+
+    def live(self) -> Mask | None:
+        """Return which documents there are, by number; ``None`` for all.
+
+        Raises:
+            StoreError: it cannot be told.
+        """
+        if not self.gone:
+            return None
+        try:
+            bits = np.frombuffer(zlib.decompress(base64.b64decode(self.gone, validate=True)), np.uint8)
+            return ~np.unpackbits(bits, count=self.documents).astype(np.bool_)
+        except (ValueError, zlib.error) as error:
+            raise StoreError(f"{self.name}: which documents are gone cannot be read: {error}; roll back") from error
+
+    def gone_numbers(self) -> tuple[int, ...]:
+        """Return the numbers of the documents that are gone.
+
+        Raises:
+            StoreError: they cannot be told.
+        """
+        live = self.live()
+        return () if live is None else tuple(np.flatnonzero(~live).tolist())
+
 
 class Manifest(_Record):
-    """The files of one generation, by shard."""
+    """The files of one generation, the oldest first."""
 
     generation: str = Field(pattern=r"^gen-\d{6,}$")
     built_at: str
-    shards: tuple[ShardFile, ...] = Field(min_length=1, max_length=MOST_SHARDS)
-
-    @property
-    def lengths(self) -> Lengths:
-        """Return how many chunks there are in all shards, and how long they are."""
-        return sum((Lengths(shard.chunks, shard.terms) for shard in self.shards), NO_LENGTHS)
+    segments: tuple[SegmentFile, ...] = Field(
+        min_length=1,
+        max_length=MOST_SEGMENTS,
+        validation_alias=AliasChoices("segments", "shards"),  # as earlier versions called what never lost a document
+    )
 
     @property
     def counts(self) -> GenerationCounts:
-        """Return the sizes of all shards together."""
-        names = ("documents", "chunks", "vectors", "indexed_chunks", "orphans")
-        return GenerationCounts(**{name: sum(getattr(shard, name) for shard in self.shards) for name in names})
+        """Return the sizes of all segments together, without what is gone.
+
+        Every chunk of a segment had its vector and its terms when that was built, or it was not published.
+        """
+        gone = sum(segment.gone_chunks for segment in self.segments)
+        return GenerationCounts(
+            documents=sum(segment.documents - segment.gone_documents for segment in self.segments),
+            chunks=sum(segment.chunks for segment in self.segments) - gone,
+            vectors=sum(segment.vectors for segment in self.segments) - gone,
+            indexed_chunks=sum(segment.indexed_chunks for segment in self.segments) - gone,
+            orphans=sum(segment.orphans for segment in self.segments),
+        )
 
 
 def read_manifest(file: Path) -> Manifest:
@@ -85,11 +127,6 @@ def read_manifest(file: Path) -> Manifest:
         raise StoreError(f"{file}: cannot be read ({error}); roll back, or sync again") from error
 
 
-def shard_of(document: DocumentId, count: int) -> int:
-    """Return the shard of a document, from 0: a stable hash, for its id is a digest of source and path."""
-    return int(document[:_HEX_DIGITS], 16) % count
-
-
 def named(generation: GenerationId, number: int) -> str:
-    """Return the name of a shard's file."""
+    """Return the name of a segment's file."""
     return f"{generation}-{number:03d}.duckdb"

@@ -11,13 +11,14 @@ import duckdb
 from nornweave.core.errors import StoreError
 from nornweave.disagree.assertions.pairing import AssertingPassage
 from nornweave.index.connection import WRITER_MEMORY, Connection, connect_memory, quote
+from nornweave.index.generation_file import DataFile
 
 
-def read_passages(files: Mapping[str, Sequence[Path]]) -> list[AssertingPassage]:
+def read_passages(files: Mapping[str, Sequence[DataFile]]) -> list[AssertingPassage]:
     """Return the chunks of generations, by domain, source, path and place.
 
     Args:
-        files: domain → files of its generation, one for each shard.
+        files: domain → files of its generation, one for each segment.
 
     Raises:
         StoreError: a file cannot be read.
@@ -26,22 +27,24 @@ def read_passages(files: Mapping[str, Sequence[Path]]) -> list[AssertingPassage]
         return _read(connect_memory(WRITER_MEMORY, spill=Path(spill)), files)
 
 
-def _read(connection: Connection, files: Mapping[str, Sequence[Path]]) -> list[AssertingPassage]:
+def _read(connection: Connection, files: Mapping[str, Sequence[DataFile]]) -> list[AssertingPassage]:
     try:
-        return [
+        passages = [
             passage
             for domain in sorted(files)
             for number, file in enumerate(files[domain])
             for passage in _passages(connection, f"{domain}_{number:d}", file, domain)
         ]
+        # Those of a document are in one file, in order.
+        return sorted(passages, key=lambda each: (each.domain, each.source_id, each.path))
     except duckdb.Error as error:
         raise StoreError(f"the passages of {sorted(files)} cannot be read ({error}); run `nornweave sync`") from error
     finally:
         connection.close()
 
 
-def _passages(connection: Connection, name: str, file: Path, domain: str) -> Iterator[AssertingPassage]:
-    connection.execute(f"attach {quote(str(file))} as {name} (read_only)")
+def _passages(connection: Connection, name: str, file: DataFile, domain: str) -> Iterator[AssertingPassage]:
+    connection.execute(f"attach {quote(str(file.path))} as {name} (read_only)")
     rows = connection.execute(
         f"""
         select
@@ -49,8 +52,10 @@ def _passages(connection: Connection, name: str, file: Path, domain: str) -> Ite
           coalesce(c.title, d.title), c.section, d.source_id, d.path, d.updated_at, d.revision
         from {name}.chunks c
         join {name}.documents d using (document_no)
+        where c.document_no not in (select unnest(?::integer[]))
         order by c.chunk_no
-        """
+        """,
+        [str([*file.gone])],
     ).fetchall()
     for text, start, line, has_no_lines, chunk_id, title, section, source_id, path, updated_at, revision in rows:
         yield AssertingPassage(

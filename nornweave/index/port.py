@@ -265,6 +265,15 @@ class Writer(Protocol):
     def discard(self, candidate: Candidate) -> None:
         """Remove a candidate that must not be published."""
 
+    def write_again(self, deleted: Deleted) -> bool:
+        """Publish what is published once more without what its files still hold of a document that is gone.
+
+        If a sync is due, that does it.
+
+        Returns:
+            Whether something was published.
+        """
+
     def remains(self, deleted: Deleted) -> Mapping[Remains, int]:
         """Count what is left of a document, by kind."""
 

@@ -1,9 +1,8 @@
 """Generation files, and the pointer to the published one.
 
-``.build-N.duckdb`` is being built; ``gen-N.duckdb`` is complete and never changes, its checksum lies beside it;
-of a domain in shards it is ``gen-N.json``, a manifest, that names a file ``gen-M-SSS.duckdb`` for each shard;
-``CURRENT`` names the one that readers open. Every step is a rename: a reader sees the old generation or the new one, a
-killed writer leaves the pointer valid.
+``.build-N.json`` and ``.build-N-SSS.duckdb`` are being built; ``gen-N.json``, a manifest, and the segments that it
+names are complete and never change, their checksums lie beside them; ``CURRENT`` names the generation that readers
+open. Every step is a rename: a reader sees the old generation or the new one, a killed writer leaves the pointer valid.
 A generation never takes the name of another: DuckDB keeps an instance per path, so a reused name would serve old data.
 """
 
@@ -25,11 +24,11 @@ from nornweave.index.checksums import checksum_file, write_checksum
 from nornweave.index.kept_generations import (
     MANIFEST_SUFFIX,
     NAME,
-    SHARD,
+    SEGMENT,
     KeptGenerations,
     number_of,
     previous_of,
-    shard_build_path,
+    segment_build_path,
 )
 from nornweave.index.manifest import read_manifest
 from nornweave.index.moves import Move, kept_by, note_move, read_moves, trim_moves
@@ -44,8 +43,8 @@ class GenerationFiles(KeptGenerations):
         """Return a name that was never published; numbers only grow."""
         known = [*self.all(), *([current] if (current := self.current()) else [])]
         files = self.folder.iterdir() if self.folder.is_dir() else ()
-        shards = [int(match[1]) for file in files if (match := SHARD.match(file.name))]
-        newest = max([*map(number_of, known), *shards, self.floor()])
+        segments = [int(match[1]) for file in files if (match := SEGMENT.match(file.name))]
+        newest = max([*map(number_of, known), *segments, self.floor()])
         return GenerationId(f"gen-{newest + 1:06d}")
 
     def floor(self) -> int:
@@ -61,13 +60,12 @@ class GenerationFiles(KeptGenerations):
             write_whole(self.folder / "FLOOR", f"{number}\n")
 
     def publish(self, generation: GenerationId, built_at: datetime | None = None) -> None:
-        """Make what was built complete and point readers at it, the shards before the manifest."""
+        """Make what was built complete and point readers at it, the segments before the manifest."""
         built = self.build_path(generation)
-        if built.suffix == MANIFEST_SUFFIX:
-            for shard in read_manifest(built).shards:
-                if (candidate := shard_build_path(self.folder, shard.name)).exists():
-                    _complete(candidate, self._data_file(shard.name), shard.checksum)
-        _complete(built, self.folder / f"{generation}{built.suffix}")
+        for segment in read_manifest(built).segments:
+            if (candidate := segment_build_path(self.folder, segment.name)).exists():
+                _complete(candidate, self._data_file(segment.name), segment.checksum)
+        _complete(built, self.folder / f"{generation}{MANIFEST_SUFFIX}")
         sync_path(self.folder)
         self.point_at(generation, built_at=built_at)
 
@@ -119,9 +117,14 @@ class GenerationFiles(KeptGenerations):
             remember_access(self.folder, min(staying), {number_of(name): self.named_files(name) for name in going})
         for generation in going:
             _remove(self.path(generation))
-        for file in _unnamed_shards(self):
+        for file in _unnamed_segments(self):
             _remove(file)
         remove_arrays(self.folder)
+
+    def remove_candidate(self, candidate: GenerationId) -> None:
+        """Remove what was built and not published, and what was derived from it to measure it."""
+        for file in self.folder.glob(f".build-{candidate.removeprefix('gen-')}*"):
+            file.unlink(missing_ok=True)
 
     def clear_builds(self) -> None:
         """Remove what killed writers left behind."""
@@ -140,23 +143,18 @@ def _complete(built: Path, file: Path, checksum: str | None = None) -> None:
     built.rename(file)
 
 
-def remove_candidate(built: Path) -> None:
-    """Remove what was built and not published, and what was derived from it to measure it."""
-    built.unlink(missing_ok=True)
-    arrays_file(built).unlink(missing_ok=True)
-
-
 def _remove(file: Path) -> None:
     file.unlink(missing_ok=True)
     checksum_file(file).unlink(missing_ok=True)
 
 
-def _unnamed_shards(files: GenerationFiles) -> list[Path]:
-    """Return the files of shards that no manifest names; none while one cannot be read."""
-    shards = [file for file in files.folder.iterdir() if SHARD.match(file.name)]
+def _unnamed_segments(files: GenerationFiles) -> list[Path]:
+    """Return the segments that no manifest names; none while one cannot be read."""
+    segments = [file for file in files.folder.iterdir() if SEGMENT.match(file.name)]
     try:
-        named = {file for generation in files.all() for file in files.data_files(generation)} if shards else set()
+        manifests = [files.manifest(generation) for generation in files.all()] if segments else []
     except StoreError as error:
-        log.warning("no file of a shard is removed: %s", error)
+        log.warning("no file of a segment is removed: %s", error)
         return []
-    return [file for file in shards if file not in named]
+    named = {segment.name for manifest in manifests if manifest for segment in manifest.segments}
+    return [file for file in segments if file.name not in named]

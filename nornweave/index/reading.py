@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
@@ -26,11 +27,21 @@ from nornweave.index.visibility import Visible
 class FileTexts:
     """The texts of one file; every method may be called from any thread."""
 
-    def __init__(self, file: GenerationFile, mapped: Mapped, visible: Visible | None = None) -> None:
-        """Store the parameters: an open file, its arrays, and what may be seen (``None`` for everything)."""
+    def __init__(
+        self, file: GenerationFile, mapped: Mapped, visible: Visible | None = None, live: Mask | None = None
+    ) -> None:
+        """Store the parameters.
+
+        Args:
+            file: open.
+            mapped: its arrays.
+            visible: what may be seen; ``None`` for everything.
+            live: which documents there are, whoever may see them; ``None`` for all.
+        """
         self._file = file
         self._mapped = mapped
         self._visible = visible
+        self._live = live
 
     def sees_document(self, document_no: int) -> bool:
         return self._visible is None or bool(self._visible.documents[document_no])
@@ -58,8 +69,7 @@ class FileTexts:
         return find_lines(self._file, np.unique(documents).tolist(), pattern, limit, deadline)
 
     def complete(self, typed: str, limit: int) -> list[Completion]:
-        seen = None if self._visible is None else np.flatnonzero(self._visible.documents).tolist()
-        return complete(self._file, seen, typed, limit)
+        return complete(self._file, None if self._visible is None else self._visible.documents, typed, limit)
 
     def paths(self) -> Collection[str]:
         rows = self._file.rows("select document_no, path from documents")
@@ -112,11 +122,21 @@ class FileTexts:
         return StoredText.of(rows[0])
 
     def document_places(self) -> pa.Table:
-        """Return the source and path of every document, in the order of their numbers, whoever may see them."""
+        """Return the source and path of every document of the file, in the order of their numbers."""
         with self._file.reading() as cursor:
             return cursor.execute("select source_id, path from documents order by document_no").to_arrow_table()
 
+    def live_paths(self) -> list[str]:
+        """Return the path of every document that there is, whoever may see it."""
+        paths: list[str] = self.document_places()["path"].to_pylist()
+        return paths if self._live is None else [path for path, there in zip(paths, self._live, strict=True) if there]
+
     def chunk_places(self, holding: Sequence[str] = ()) -> list[ChunkPlace]:
+        counts = Counter(self.live_paths())
+        return [place for place in self.places(holding) if counts[place.path] == 1]
+
+    def places(self, holding: Sequence[str] = ()) -> list[ChunkPlace]:
+        """Return the chunks that may be seen, also where several sources have a document at their path."""
         return [place for place in read_places(self._file.rows, holding) if self.sees_document(place.document_no)]
 
     def document_texts(self, documents: Iterable[int]) -> dict[int, str]:

@@ -56,19 +56,14 @@ select
   c.line_start, c.line_end, c.page, c.title, c.section, c.message_ids, c.metadata
 from chunks c
 join documents d using (document_no)
-where d.path not in (select path from documents group by path having count(*) > 1)
-and (
-  len(?::varchar[]) = 0
-  or list_bool_or(list_transform(?::varchar[], lambda part: contains(c.content, part)))
-)
+where len(?::varchar[]) = 0
+or list_bool_or(list_transform(?::varchar[], lambda part: contains(c.content, part)))
 order by c.chunk_no
 """
 
 
 def read_places(rows_of: Rows, holding: Sequence[str] = ()) -> list[ChunkPlace]:
-    """List chunks in order, those of documents whose path no other source of the domain has as well.
-
-    Judgments name a document by its path alone; where two have the same, nobody could say which is meant.
+    """List the chunks of a file in order.
 
     Raises:
         StoreError: the generation cannot be read.

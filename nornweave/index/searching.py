@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from nornweave.config import Bm25Settings
 from nornweave.index.cards import Cards
 from nornweave.index.generation_file import GenerationFile
-from nornweave.index.inverted import DEFAULT_BM25, FrequentTerms, InvertedLists, Lengths, TextKeys, WeightedLists
+from nornweave.index.inverted import DEFAULT_BM25, FrequentTerms, InvertedLists, Lengths, TextKeys
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
 from nornweave.index.ranked_chunks import Hits
-from nornweave.index.terms import TermLists
+from nornweave.index.terms import TermLists, WeightedTerms
 from nornweave.index.token_vectors import TokenVectors
 from nornweave.index.vectors import VectorIndex
 from nornweave.index.visibility import SeenTerms, Visible
@@ -79,7 +79,7 @@ class FileSearch:
     def sparse_with(
         self, weights: Mapping[str, float], frequent: Collection[str], document_share: float, bm25: Bm25Settings
     ) -> Scores:
-        """Return what ``sparse`` does, with the terms that are frequent in the corpus that this may be a shard of.
+        """Return what ``sparse`` does, with the terms that are frequent in all segments together.
 
         Sums depend on their order in the last bit, and the order on which terms are frequent.
         """
@@ -95,7 +95,7 @@ class FileSearch:
                 rare[term] = weight
         return scores + self._summed(terms, rare, document_share) if rare else scores
 
-    def _summed(self, terms: WeightedLists, weights: Mapping[str, float], document_share: float) -> Scores:
+    def _summed(self, terms: WeightedTerms, weights: Mapping[str, float], document_share: float) -> Scores:
         scores = np.zeros(self._size, np.float32)
         documents = np.zeros(self._file.document_count, np.float32)
         for term, weight in weights.items():
@@ -117,11 +117,7 @@ class FileSearch:
         return documents[starts], np.maximum.reduceat(weights, starts)
 
     def term_weights(self, term: str, numbers: Numbers, bm25: Bm25Settings) -> Scores:
-        chunks, weights = self._weighted(bm25).weighted(term)
-        if not len(chunks):
-            return np.zeros(len(numbers), np.float32)
-        places = np.minimum(np.searchsorted(chunks, numbers), len(chunks) - 1)
-        return np.where(chunks[places] == numbers, weights[places], np.float32(0))
+        return self._weighted(bm25).weights(term, numbers)
 
     def average_length(self, bm25: Bm25Settings) -> float:
         return self._corpus.average(bm25)
@@ -155,11 +151,11 @@ class FileSearch:
     @property
     def _terms(self) -> InvertedLists[str] | SeenTerms:
         terms = self._mapped.terms
-        return terms.default if self._visible is None else self._visible.terms(terms)
+        return terms.lists if self._visible is None else self._visible.terms(terms)
 
-    def _weighted(self, bm25: Bm25Settings) -> WeightedLists:
+    def _weighted(self, bm25: Bm25Settings) -> WeightedTerms:
         terms = self._mapped.terms
         with self._file.reading():
             if self._visible is None:
-                return terms.by(bm25, self._file.cursor)
-            return self._visible.lists(terms, bm25, self._corpus, self._file.cursor)
+                return terms.by(bm25, self._corpus, self._file.cursor)
+            return self._visible.by(terms, bm25, self._corpus, self._file.cursor)

@@ -1,10 +1,10 @@
-"""The BM25 tables of a generation: which chunks hold a term, and what it counts for there."""
+"""The BM25 tables of a file: which chunks hold a term, and what it counts for there."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,57 +28,93 @@ from nornweave.index.inverted import (
     text_keys,
     write_texts,
 )
-from nornweave.index.port import Scores
+from nornweave.index.port import Mask, Numbers, Scores
 
-# Tuning compares five weights of one field at a time.
+# Tuning compares five weights of one field at a time, and a generation has another average length than the one before.
 _REMEMBERED_SETTINGS = 6
 _NONE = np.zeros(0, np.float32)
 
 
-class TermLists:
-    """The BM25 tables: term → chunks, with what the term counts for there before idf, by the settings of BM25.
+class WeightedTerms:
+    """The chunks of each term, and what it counts for there before idf, by one setting of BM25; for any thread.
 
-    Safe to use from several threads. What the last few settings make of the postings is remembered, four bytes
-    a posting each; another takes some 50 ms a million postings.
+    What a term counts for is made of frequencies when it is asked for: it depends on the average length of the corpus,
+    which is another one after every publication.
     """
 
-    def __init__(self, arrays: Arrays, corpus: Lengths | None = None) -> None:
-        """Open what ``write_terms`` wrote.
+    def __init__(
+        self, lists: InvertedLists[str], frequencies: Scores, half: Scores, bm25: Bm25Settings, seen: Mask | None = None
+    ) -> None:
+        """Store the parts.
 
         Args:
-            arrays: of the generation; they hold the weights that the default settings make of it alone.
-            corpus: what the lengths of chunks are compared with; those of this file unless given.
+            lists: term → chunks.
+            frequencies: beside ``lists.chunk_nos``.
+            half: ``saturations`` of every chunk.
+            bm25: the settings.
+            seen: which chunks may be found; ``None`` for all.
         """
+        self._lists = lists
+        self._frequencies = frequencies
+        self._half = half
+        self._bm25 = bm25
+        self._seen = seen
+
+    def weighted(self, term: str) -> tuple[Numbers, Scores]:
+        """Return the chunks that hold a term, ascending, and what it counts for in each."""
+        where = self._lists.range_of(term)
+        chunks, frequencies = self._lists.chunk_nos[where], self._frequencies[where]
+        if self._seen is not None:
+            kept = self._seen[chunks]
+            chunks, frequencies = chunks[kept], frequencies[kept]
+        return chunks, saturated(frequencies, self._half[chunks], self._bm25)
+
+    def weights(self, term: str, numbers: Numbers) -> Scores:
+        """Return what a term counts for in some chunks, in their order; 0 where it does not stand."""
+        where = self._lists.range_of(term)
+        chunks = self._lists.chunk_nos[where]
+        if not len(chunks):
+            return np.zeros(len(numbers), np.float32)
+        places = np.minimum(np.searchsorted(chunks, numbers), len(chunks) - 1)
+        holds = chunks[places] == numbers
+        if self._seen is not None:
+            holds &= self._seen[numbers]
+        weights = saturated(self._frequencies[where][places], self._half[numbers], self._bm25)
+        return np.where(holds, weights, np.float32(0))
+
+
+class TermLists:
+    """The BM25 tables: which chunks hold a term, how often, and how long chunks are; for any thread."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        """Open what ``write_terms`` wrote."""
         self.lengths: NDArray[np.int32] = arrays["lengths"]
         self.own = lengths_of(self.lengths)
-        self.corpus = corpus or self.own
+        self.lists = InvertedLists(text_keys(arrays, "terms"), arrays["terms.starts"], arrays["terms.chunks"])
+        self._default: Scores = arrays["terms.frequencies"]
         self._lock = threading.Lock()
-        self.default = InvertedLists(
-            text_keys(arrays, "terms"), arrays["terms.starts"], arrays["terms.chunks"], arrays["terms.weights"]
-        )
-        """The lists with the weights that the default settings make of this file alone."""
-        alone = self.corpus.average(DEFAULT_BM25) == self.own.average(DEFAULT_BM25)
-        self._weighted: dict[Bm25Settings, InvertedLists[str]] = {DEFAULT_BM25: self.default} if alone else {}
         self._frequencies: dict[FieldWeights, Scores] = {}
+        self.by = lru_cache(maxsize=_REMEMBERED_SETTINGS)(self._by)
 
-    def by(self, bm25: Bm25Settings, connection: Callable[[], Connection]) -> InvertedLists[str]:
-        """Return the lists with the weights that these settings make.
+    def _by(self, bm25: Bm25Settings, corpus: Lengths, connection: Callable[[], Connection]) -> WeightedTerms:
+        """Return what terms count for by some settings.
 
         Args:
             bm25: of the domain.
+            corpus: what the lengths of chunks are compared with.
             connection: returns one to the generation, should it be needed.
         """
-        found = self._weighted.get(bm25)
-        if found is None:
-            with self._lock:
-                return self._weighted.get(bm25) or self._read(connection(), bm25)
-        return found
+        half = saturations(self.lengths, corpus.average(bm25), bm25)
+        return WeightedTerms(self.lists, self.frequencies(bm25.fields, connection), half, bm25)
 
     def frequencies(self, fields: FieldWeights, connection: Callable[[], Connection]) -> Scores:
-        """Return how often each term stands in each chunk, its fields weighted, beside ``default.chunk_nos``.
+        """Return how often each term stands in each chunk, its fields weighted, beside ``lists.chunk_nos``.
 
-        Read when they are first asked for, four bytes a posting; those of the last few weights are remembered.
+        Those of other weights than the default are read when they are first asked for, four bytes a posting; those of
+        the last few are remembered.
         """
+        if fields == DEFAULT_BM25.fields:
+            return self._default
         with self._lock:
             found = self._frequencies.get(fields)
             if found is None:
@@ -87,32 +123,9 @@ class TermLists:
                 self._frequencies = {known: self._frequencies[known] for known in recent} | {fields: found}
         return found
 
-    def _read(self, connection: Connection, bm25: Bm25Settings) -> InvertedLists[str]:
-        weights = np.empty(len(self.default.chunk_nos), np.float32)
-        self._fill(weights, connection, bm25)
-        recent = [known for known in self._weighted if known != DEFAULT_BM25][1 - _REMEMBERED_SETTINGS :]
-        kept = [*([DEFAULT_BM25] if DEFAULT_BM25 in self._weighted else []), *recent]
-        lists = replace(self.default, weights=weights)
-        self._weighted = {known: self._weighted[known] for known in kept} | {bm25: lists}
-        return lists
-
-    def write_weights(self, name: str, arrays: ArrayWriter, connection: Connection) -> None:
-        """Write what terms count for by the default settings in the corpus that this file is a shard of."""
-        self._fill(arrays.reserve(name, np.float32, self.default.chunk_nos.shape), connection, DEFAULT_BM25)
-
-    def use_weights(self, weights: Scores) -> None:
-        """Take what ``write_weights`` wrote."""
-        self._weighted = {DEFAULT_BM25: replace(self.default, weights=weights)}
-
-    def _fill(self, weights: Scores, connection: Connection, bm25: Bm25Settings) -> None:
-        half = saturations(self.lengths, self.corpus.average(bm25), bm25)
-        for start, postings in _postings(connection, bm25.fields):
-            end = start + len(postings["chunk_no"])
-            weights[start:end] = saturated(postings["frequency"], half[postings["chunk_no"]], bm25)
-
 
 def write_terms(connection: Connection, arrays: ArrayWriter) -> None:
-    """Write the BM25 tables, with the weights that the default settings make.
+    """Write the BM25 tables, with frequencies by the default weights of fields.
 
     Raises:
         OSError: the disk is full.
@@ -125,13 +138,12 @@ def write_terms(connection: Connection, arrays: ArrayWriter) -> None:
     read = read_sorted(connection, f"select chunk_no, {columns} from lengths", "chunk_no")
     lengths = np.column_stack([column_of(read, f"in_{field}") for field in FIELDS]).astype(np.int32)
     arrays.add("lengths", lengths)
-    half = saturations(lengths, lengths_of(lengths).average(DEFAULT_BM25), DEFAULT_BM25)
     chunks = arrays.reserve("terms.chunks", np.int32, (int(starts[-1]),))
-    weights = arrays.reserve("terms.weights", np.float32, chunks.shape)
+    frequencies = arrays.reserve("terms.frequencies", np.float32, chunks.shape)
     for start, postings in _postings(connection, DEFAULT_BM25.fields):
         numbers = postings["chunk_no"]
         chunks[start : start + len(numbers)] = numbers
-        weights[start : start + len(numbers)] = saturated(postings["frequency"], half[numbers], DEFAULT_BM25)
+        frequencies[start : start + len(numbers)] = postings["frequency"]
 
 
 def _postings(connection: Connection, fields: FieldWeights) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:

@@ -19,11 +19,11 @@ from nornweave.config import Bm25Settings
 from nornweave.core.access.rules import Rule, Statement, decode_rule, decode_source_rules, is_met, rule_of
 from nornweave.core.access.viewer import Viewer
 from nornweave.index.access_today import AccessToday
-from nornweave.index.bm25 import saturated, saturations
+from nornweave.index.bm25 import saturations
 from nornweave.index.connection import Connection
 from nornweave.index.inverted import FrequentTerms, InvertedLists, Lengths, lengths_of
-from nornweave.index.port import Mask, Numbers, Scores
-from nornweave.index.terms import TermLists
+from nornweave.index.port import Mask, Numbers
+from nornweave.index.terms import TermLists, WeightedTerms
 
 NO_STATEMENTS: Mapping[str, Statement] = {}
 # Of each: some bytes a chunk, and frequent terms in 4 MB. Viewers differ in few ways, whatever their groups are called.
@@ -52,29 +52,6 @@ class SeenTerms:
         return int(np.count_nonzero(self.seen[self._lists.chunks(term)]))
 
 
-class SeenLists:
-    """The inverted lists of terms without what is hidden, with the weights that the visible part gives them."""
-
-    def __init__(
-        self, terms: SeenTerms, lists: InvertedLists[str], frequencies: Scores, half: Scores, bm25: Bm25Settings
-    ) -> None:
-        self._seen = terms.seen
-        self.frequency = terms.frequency
-        self.chunks = terms.chunks
-        self._lists = lists
-        self._frequencies = frequencies
-        self._half = half
-        self._bm25 = bm25
-
-    def weighted(self, term: str) -> tuple[Numbers, Scores]:
-        """Return the visible chunks that hold a term, and what it counts for in each."""
-        where = self._lists.range_of(term)
-        chunks = self._lists.chunk_nos[where]
-        kept = self._seen[chunks]
-        chunks = chunks[kept]
-        return chunks, saturated(self._frequencies[where][kept], self._half[chunks], self._bm25)
-
-
 class Visible:
     """The visible part of one generation; every method may be called from any thread.
 
@@ -95,13 +72,12 @@ class Visible:
         self.frequent = FrequentTerms(self.chunk_count, len(chunks), _FREQUENT_BYTES)
         self._terms: SeenTerms | None = None
         self._lengths: Lengths | None = None
-        self._lists: OrderedDict[tuple[Bm25Settings, Lengths], SeenLists] = OrderedDict()
-        self._lock = threading.Lock()
+        self.by = lru_cache(maxsize=_MOST_SETTINGS)(self._by)
 
     def terms(self, terms: TermLists) -> SeenTerms:
         """Return which visible chunks hold each term."""
         if self._terms is None:
-            self._terms = SeenTerms(terms.default, self.chunks)
+            self._terms = SeenTerms(terms.lists, self.chunks)
         return self._terms
 
     def lengths(self, terms: TermLists) -> Lengths:
@@ -110,30 +86,29 @@ class Visible:
             self._lengths = lengths_of(terms.lengths[self.numbers])
         return self._lengths
 
-    def lists(
+    def _by(
         self, terms: TermLists, bm25: Bm25Settings, corpus: Lengths, connection: Callable[[], Connection]
-    ) -> SeenLists:
-        """Return the inverted lists of terms by the settings of BM25; the first call with some settings computes."""
-        with self._lock:
-            made = self._lists.get((bm25, corpus))
-            if made is None:
-                made = self._lists[bm25, corpus] = self._made(terms, bm25, corpus, connection)
-                while len(self._lists) > _MOST_SETTINGS:
-                    self._lists.popitem(last=False)
-        return made
-
-    def _made(
-        self, terms: TermLists, bm25: Bm25Settings, corpus: Lengths, connection: Callable[[], Connection]
-    ) -> SeenLists:
-        lengths = terms.lengths[self.numbers]
+    ) -> WeightedTerms:
+        """Return what terms count for by some settings in the visible chunks, compared with those of ``corpus``."""
         half = np.ones(len(self.chunks), np.float32)
-        half[self.numbers] = saturations(lengths, corpus.average(bm25), bm25)
-        frequencies = terms.frequencies(bm25.fields, connection)
-        return SeenLists(self.terms(terms), terms.default, frequencies, half, bm25)
+        half[self.numbers] = saturations(terms.lengths[self.numbers], corpus.average(bm25), bm25)
+        return WeightedTerms(terms.lists, terms.frequencies(bm25.fields, connection), half, bm25, self.chunks)
 
     def of(self, numbers: Numbers) -> Numbers:
         """Return the chunks among some that may be seen."""
         return numbers[self.chunks[numbers]]
+
+
+def picking(documents: Mask) -> tuple[str, str]:
+    """Return a condition of SQL on ``document_no``, and its value as text.
+
+    It names these documents, or the others if they are fewer, as in a segment of which little is gone.
+    """
+    kept = np.flatnonzero(documents)
+    is_most = 2 * len(kept) > len(documents)
+    numbers = np.flatnonzero(~documents) if is_most else kept
+    condition = f"document_no {'not ' * is_most}in (select unnest(from_json($documents, '[\"integer\"]')))"
+    return condition, str(numbers.tolist())
 
 
 class Visibilities:
@@ -146,6 +121,7 @@ class Visibilities:
         sources: str,
         also: Mapping[str, Statement],
         today: AccessToday | None = None,
+        live: Mask | None = None,
     ) -> None:
         """Read the rules.
 
@@ -155,15 +131,18 @@ class Visibilities:
             sources: the statements of the sources when the generation was built, as JSON.
             also: those of the configuration now; both have to be met, so that a stricter configuration needs no sync.
             today: of an older generation, what counts instead of its own rules.
+            live: which documents there still are, by number; nobody may see the others. ``None`` for all.
 
         Raises:
             ValueError: a rule is broken.
             duckdb.Error: the generation is damaged.
         """
         stated = decode_source_rules(sources)
-        self._kind_of, self._rules = (
-            _kinds_today(connection, stated, also, today) if today else _kinds(connection, stated, also)
-        )
+        kinds, rules = _kinds_today(connection, stated, also, today) if today else _kinds(connection, stated, also)
+        self._kind_of, self._rules = (kinds, rules) if live is None else _of_live(kinds, rules, live)
+        self._live = live
+        self.everything = None if live is None else Visible(b"", live, live[chunk_documents])
+        """All that there is; ``None`` when nothing of the file is gone."""
         self._chunk_documents = chunk_documents
         self._lock = threading.Lock()
         self._visible: OrderedDict[bytes, Visible] = OrderedDict()
@@ -172,13 +151,14 @@ class Visibilities:
     @property
     def restricted(self) -> int:
         """Count the documents that somebody without groups may not see."""
-        return int(np.count_nonzero(~self._documents(self._keys(frozenset()))))
+        there = len(self._kind_of) if self._live is None else int(np.count_nonzero(self._live))
+        return there - int(np.count_nonzero(self._documents(self._keys(frozenset()))))
 
     def of(self, viewer: Viewer) -> Visible | None:
-        """Return what a viewer may see; ``None`` for everything."""
-        if viewer.sees_everything:
-            return None
-        return None if all(self._keys(viewer.groups)) else self.part_of(viewer)
+        """Return what a viewer may see; ``everything`` if that is all."""
+        if viewer.sees_everything or all(self._keys(viewer.groups)):
+            return self.everything
+        return self.part_of(viewer)
 
     def part_of(self, viewer: Viewer) -> Visible:
         """Return what a viewer in groups may see, even if it is everything."""
@@ -199,7 +179,8 @@ class Visibilities:
         return bytes(is_met(rule, groups) for rule in self._rules)
 
     def _documents(self, key: bytes) -> Mask:
-        return np.frombuffer(key, np.bool_)[self._kind_of]
+        documents = np.frombuffer(key, np.bool_)[self._kind_of]
+        return documents if self._live is None else documents & self._live
 
 
 def _kinds(
@@ -218,6 +199,14 @@ def _kinds(
     ).fetchnumpy()
     rules = [rule_of(source, decode_rule(access), stated, also) for source, access in rows]
     return numbered["kind"].astype(np.int32), rules
+
+
+def _of_live(kinds: NDArray[np.int32], rules: list[Rule], live: Mask) -> tuple[NDArray[np.int32], list[Rule]]:
+    """Return the kinds of the documents that there are: that others were restricted is nobody's business any more."""
+    used, numbers = np.unique(kinds[live], return_inverse=True)
+    kept = np.zeros(len(kinds), np.int32)
+    kept[live] = numbers
+    return kept, [rules[number] for number in used]
 
 
 def _kinds_today(

@@ -25,7 +25,7 @@ from nornweave.index.connection import (
 logger = logging.getLogger(__name__)
 
 # Changes when the tables do; a working file of a schema that no migration leads from is rebuilt from the sources.
-SCHEMA = "8"
+SCHEMA = "9"
 # Schema → what makes it the next one. Vectors are worth keeping: encoding is nine tenths of a first sync.
 MIGRATIONS = {
     "2": ("3", "alter table chunks add column claims varchar"),
@@ -57,6 +57,8 @@ MIGRATIONS = {
     # Files and what was handed in are read again, because the version of their parsers changes with it.
     "6": ("7", "alter table documents add column access varchar"),
     "7": ("8", "alter table embeddings add column tokens blob"),
+    # No document has a segment yet: the next sync writes all of them.
+    "8": ("9", "alter table published add column segment varchar"),
 }
 
 

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from nornweave.core.errors import StoreError
 from nornweave.core.types import DocumentId
@@ -24,9 +22,6 @@ from nornweave.index.working_file import deleted_rows
 from nornweave.index.working_tables import EMBEDDED_TEXT, WorkingTables
 
 logger = logging.getLogger(__name__)
-
-# At a time, from one shard to another.
-_COPIED_VECTORS = 1 << 16
 
 
 class DuckDBTables(WorkingTables):
@@ -77,6 +72,7 @@ class DuckDBTables(WorkingTables):
             for table in ("chunks", "documents"):
                 _delete(connection, table, [*stored_ids, *batch.removed])
             _delete(connection, "not_stored", [*looked_at, *(one.document_id for one in batch.not_stored)])
+            _write_again(connection, stored_ids)
             _insert(connection, "documents", document_rows(batch.stored))
             _insert(connection, "chunks", chunk_rows(batch.stored))
             _insert(connection, "not_stored", not_stored_rows(batch.not_stored))
@@ -104,27 +100,6 @@ class DuckDBTables(WorkingTables):
                 )
             del renamed
 
-    def pending_hashes(self) -> NDArray[np.uint64]:
-        """Return a hash of each text without a vector: what several shards hold is counted once."""
-        query = f"select distinct hash(embedding_key) as hash from chunks {_WITHOUT_VECTOR}"
-        return np.asarray(self._table(query)["hash"].to_numpy(), np.uint64)
-
-    def pending_among(self, keys: Sequence[str]) -> set[str]:
-        """Return the keys among some whose text is here without a vector."""
-        wanted = pa.table({"embedding_key": pa.array(keys, type=pa.string())})
-        query = f"select distinct embedding_key from chunks semi join wanted using (embedding_key) {_WITHOUT_VECTOR}"
-        return set(self._table(query, wanted)["embedding_key"].to_pylist())
-
-    def copy_vectors(self, other: DuckDBTables) -> None:
-        """Take the vectors that are missing here and that another shard has."""
-        pending = self._table(f"select distinct embedding_key from chunks {_WITHOUT_VECTOR}")
-        for start in range(0, len(pending), _COPIED_VECTORS):
-            query = "select embedding_key, vector, tokens from embeddings semi join wanted using (embedding_key)"
-            found = other._table(query, pending.slice(start, _COPIED_VECTORS))
-            if len(found):
-                with self._transaction() as connection:
-                    _insert(connection, "embeddings", found)
-
     def _texts_of(self, keys: Sequence[str]) -> list[tuple[str, str]]:
         wanted = pa.table({"embedding_key": pa.array(keys, type=pa.string())})  # noqa: F841 - DuckDB reads it by name
         with self._reading() as connection:
@@ -149,10 +124,6 @@ class DuckDBTables(WorkingTables):
         with self._transaction() as connection:
             _insert(connection, "embeddings", table)
 
-    def _table(self, query: str, wanted: pa.Table | None = None) -> pa.Table:  # noqa: ARG002 - DuckDB reads it by name
-        with self._reading() as connection:
-            return connection.execute(query).to_arrow_table()
-
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._reading() as connection:
             return connection.execute(statement, values).fetchall()
@@ -161,9 +132,6 @@ class DuckDBTables(WorkingTables):
         with self._reading() as connection:
             connection.execute("checkpoint")
         return deleted_rows(self._rows)
-
-
-_WITHOUT_VECTOR = "anti join embeddings using (embedding_key)"
 
 
 def _roll_back(connection: Connection) -> None:
@@ -177,6 +145,16 @@ def _delete(connection: Connection, table: str, identities: Sequence[DocumentId]
     if identities:
         doomed = pa.table({"document_id": list(identities)})  # noqa: F841 - DuckDB reads it by name
         connection.execute(f"delete from {table} where document_id in (select document_id from doomed)")
+
+
+def _write_again(connection: Connection, identities: Sequence[DocumentId]) -> None:
+    """Let the next build write documents, also those whose text is the same as before."""
+    if identities:
+        stored = pa.table({"document_id": list(identities)})  # noqa: F841 - DuckDB reads it by name
+        connection.execute(
+            "update published set segment = null "
+            "where segment is not null and document_id in (select document_id from stored)"
+        )
 
 
 def _touch(connection: Connection, touched: Sequence[tuple[DocumentId, str]]) -> None:

@@ -196,7 +196,7 @@ class WorkingTables(ABC):
         Vectors that no chunk uses stay for ``keep_generations`` more: until then an undone edit finds them again.
         """
         connection.execute("delete from published")
-        connection.execute(f"insert into published {VERSIONS}")
+        connection.execute(f"insert into published (document_id, name, version, stale) {VERSIONS}")
         connection.execute("delete from meta where key = 'published_facts'")
         facts = canonical_json(candidate.facts)
         connection.execute(f"insert into meta values ('published_facts', {self.mark})", [facts])

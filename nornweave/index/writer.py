@@ -1,49 +1,38 @@
-"""The working file of a domain or of one of its shards: documents, chunks, vectors and failures, as transactions."""
+"""The one writer of a domain: its working file, and the segments and manifests that are built from it."""
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import duckdb
+from pydantic import ValidationError
 
+from nornweave.core.deletion import Deleted
 from nornweave.core.errors import PublicationError, StoreError
+from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import Lock
 from nornweave.core.types import GenerationId, canonical_json
 from nornweave.index.build import Layout, build_generation, insert_publication
-from nornweave.index.connection import explain
-from nornweave.index.kept_generations import number_of
+from nornweave.index.checksums import check, checksum_of
+from nornweave.index.connection import explain, quote
+from nornweave.index.generation_file import TEXTS_OF, DataFile, lengths_in, read_rows
+from nornweave.index.kept_generations import number_of, segment_build_path
+from nornweave.index.manifest import Manifest, SegmentFile, read_manifest
 from nornweave.index.outcomes import write_outcomes
 from nornweave.index.port import Candidate, Publication
-from nornweave.index.publish import GenerationFiles, remove_candidate
+from nornweave.index.publish import GenerationFiles
+from nornweave.index.segment_plan import plan
 from nornweave.index.working_file import open_working_file, overwrite, read_meta
 from nornweave.index.working_rows import DuckDBTables
 
 logger = logging.getLogger(__name__)
-
-
-def hand_over(lock: Lock, files: GenerationFiles, before: GenerationId | None, writers: Sequence[DuckDBWriter]) -> None:
-    """Hand the files to the other machines; if they are not taken, point readers of this one back to ``before``.
-
-    Raises:
-        StoreError: the lease is lost, or the server does not answer.
-        PublicationError: object storage did not take them.
-    """
-    if not lock.shares_files:
-        return
-    with ExitStack() as stack:
-        for writer in writers:
-            stack.enter_context(writer.closed())
-        try:
-            lock.commit()
-        except (PublicationError, StoreError):
-            if before and files.path(before).is_file():
-                files.point_at(before)
-            raise
 
 
 class DuckDBWriter(DuckDBTables):
@@ -80,14 +69,16 @@ class DuckDBWriter(DuckDBTables):
 
     def is_changed(self, facts: Mapping[str, str]) -> bool:
         """Tell whether the working file holds something else than was published last, or was published otherwise."""
-        with self._reading() as connection:
-            published_facts = read_meta(connection).get("published_facts")
-        return published_facts != canonical_json(self._facts(facts)) or self._has_changes()
+        unplaced = "select count(*) from published where segment is null"
+        return not self._is_made_so(facts) or self._has_changes() or self._integer(unplaced) > 0
 
-    def published_file(self) -> str | None:
-        """Return what was recorded of the file of the last publication of this shard."""
+    def _is_made_so(self, facts: Mapping[str, str]) -> bool:
+        """Tell whether the newest publication was made as one with these facts would be."""
+        return self._meta().get("published_facts") == canonical_json(self._facts(facts))
+
+    def _meta(self) -> Mapping[str, str]:
         with self._reading() as connection:
-            return read_meta(connection).get("published_file")
+            return read_meta(connection)
 
     def _is_published_sound(self) -> bool:
         """Tell whether there is a published generation, complete as it was published."""
@@ -106,34 +97,112 @@ class DuckDBWriter(DuckDBTables):
 
     def build(self, run_id: str, facts: Mapping[str, str]) -> Candidate:
         generation = self._files.next()
-        return self.build_file(self._files.build_path(generation), generation, run_id, facts)
-
-    def build_file(self, file: Path, generation: GenerationId, run_id: str, facts: Mapping[str, str]) -> Candidate:
-        """Build a file with what the working file holds, for a generation of this name."""
         publication = self._publication(generation, run_id)
+        published = self._published() if self._is_made_so(facts) else []
         try:
-            return build_generation(self._connection, file, publication, self._layout, self._facts(facts))
-        except duckdb.Error as error:
-            file.unlink(missing_ok=True)
-            raise StoreError(
-                f"{generation} could not be built from {self._file}, the published one stays: {explain(error)}"
-            ) from error
+            made = plan(self._connection, generation, published, self._files.folder)
+            built = [self._build_segment(name, publication, facts) for name in made.written]
+            manifest = Manifest(
+                generation=generation, built_at=publication.created_at.isoformat(), segments=(*made.kept, *built)
+            )
+            write_whole(self._files.build_path(generation), manifest.model_dump_json())
+        except BaseException as error:
+            self._files.remove_candidate(generation)  # a full disk has room again
+            if isinstance(error, duckdb.Error):
+                raise StoreError(
+                    f"{generation} could not be built from {self._file}, the published one stays: {explain(error)}"
+                ) from error
+            raise
+        return Candidate(
+            generation=generation,
+            counts=manifest.counts,
+            vector_index="hnsw" if self._layout.settings.vector_index == "hnsw" else "exact",
+            size_bytes=sum(segment.size for segment in manifest.segments),
+            publication=publication,
+            facts=self._facts(facts),
+        )
+
+    def _published(self) -> list[SegmentFile]:
+        """Return the segments of the newest publication that are there and sound."""
+        try:
+            recorded = Manifest.model_validate_json(self._meta().get("published_manifest", ""))
+        except ValidationError as error:
+            logger.info("all segments are built again: %s", error)
+            return []
+        return [segment for segment in recorded.segments if self._is_sound(segment)]
+
+    def _is_sound(self, segment: SegmentFile) -> bool:
+        file = self._files.folder / segment.name
+        try:
+            check(file)
+        except StoreError as error:
+            logger.warning("a segment is built again: %s", error)
+            return False
+        return file.is_file()
+
+    def _build_segment(self, name: str, publication: Publication, facts: Mapping[str, str]) -> SegmentFile:
+        """Build a segment of the documents that are to have this name."""
+        file = segment_build_path(self._files.folder, name)
+        picked = f"select document_id from placed where segment = {quote(name)}"
+        built = build_generation(self._connection, file, publication, self._layout, self._facts(facts), picked)
+        try:
+            checksum = checksum_of(file)
+        except OSError as error:
+            raise StoreError(f"{file}: cannot be read: {error}") from error
+        terms = lengths_in(DataFile(file)).terms
+        return SegmentFile(name=name, checksum=checksum, terms=terms, **asdict(built.counts))
 
     def publish(self, candidate: Candidate) -> Publication:
         before = self._files.current()
         self._lock.confirm()
         try:
+            manifest = read_manifest(self._files.build_path(candidate.generation))
             self._files.publish(candidate.generation, candidate.publication.created_at)
         except OSError as error:
             raise StoreError(f"{candidate.generation} could not be published, the old one stays: {error}") from error
         # Killed between the pointer and this transaction, the next sync publishes the same content once more.
-        self.record_publication(candidate)
+        self._record_publication(candidate, manifest)
         self._files.prune(self._layout.settings.keep_generations, self._layout.settings.keep)
-        hand_over(self._lock, self._files, before, [self])
+        self._hand_over(before)
         return candidate.publication
 
+    def write_again(self, deleted: Deleted) -> bool:
+        current, facts = self._files.current(), self._meta().get("published_facts")
+        values = [deleted.source_id, deleted.path]
+        files = self._files.data_files(current) if current else ()
+        holding = [file for file in files if read_rows(DataFile(file.path), TEXTS_OF, values)]
+        if not holding or facts is None or any(read_rows(file, TEXTS_OF, values) for file in holding):
+            return False
+        is_due = self.unpublished(json.loads(facts))
+        with self._transaction() as connection:
+            connection.execute(
+                "update published set segment = null where segment in (select unnest(?))",
+                [[file.path.name for file in holding]],
+            )
+        if is_due:
+            return False
+        self.publish(self.build("receipt", json.loads(facts)))
+        return True
+
+    def _hand_over(self, before: GenerationId | None) -> None:
+        """Hand the files to the other machines; if they are not taken, point readers of this one back to ``before``.
+
+        Raises:
+            StoreError: the lease is lost, or the server does not answer.
+            PublicationError: object storage did not take them.
+        """
+        if not self._lock.shares_files:
+            return
+        with self._closed():
+            try:
+                self._lock.commit()
+            except (PublicationError, StoreError):
+                if before and self._files.path(before).is_file():
+                    self._files.point_at(before)
+                raise
+
     @contextmanager
-    def closed(self) -> Iterator[None]:
+    def _closed(self) -> Iterator[None]:
         """Close the working file for a while."""
         self._connection.close()
         try:
@@ -142,17 +211,20 @@ class DuckDBWriter(DuckDBTables):
             self._connection = open_working_file(self._file, self._layout.dimensions)
 
     def _overwrite(self) -> None:
-        with self.closed():
+        with self._closed():
             overwrite(self._file)
 
-    def record_publication(self, candidate: Candidate, file: str = "") -> None:
-        """Record that a candidate is published, and in which file of a shard."""
+    def _record_publication(self, candidate: Candidate, manifest: Manifest) -> None:
+        """Record that a candidate is published, and which document of it is where."""
         with self._transaction() as connection:
             insert_publication(connection, "publications", candidate.publication)
             self._record(connection, candidate)
-            connection.execute("delete from meta where key = 'published_file'")
-            if file:
-                connection.execute("insert into meta values ('published_file', ?)", [file])
+            connection.execute(
+                "update published set segment = placed.segment from placed "
+                "where published.document_id = placed.document_id"
+            )
+            connection.execute("delete from meta where key = 'published_manifest'")
+            connection.execute("insert into meta values ('published_manifest', ?)", [manifest.model_dump_json()])
 
     def discard(self, candidate: Candidate) -> None:
-        remove_candidate(self._files.build_path(candidate.generation))
+        self._files.remove_candidate(candidate.generation)

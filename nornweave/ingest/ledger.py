@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from nornweave.config import Settings
 from nornweave.core.errors import StoreError
@@ -15,6 +14,7 @@ from nornweave.disagree.conflicts import find_conflicts
 from nornweave.disagree.conflicts.origins import origins_of
 from nornweave.disagree.ledger.entries import Ledger, entries_of, update, with_lines
 from nornweave.index.fact_pairs import read_fact_pairs
+from nornweave.index.generation_file import DataFile
 from nornweave.index.ledger_file import ledger_place, load_ledger, published, save_ledger
 from nornweave.index.passages import read_passages
 from nornweave.index.wiring import store_of
@@ -44,7 +44,7 @@ def refresh_ledger(settings: Settings, now: datetime | None = None) -> Ledger:
             readable = files
             facts, pairs = read_fact_pairs(files)
         except StoreError:  # one that cannot be read costs the other domains nothing
-            readable = {domain: shards for domain, shards in files.items() if _is_readable(domain, shards)}
+            readable = {domain: held for domain, held in files.items() if _is_readable(domain, held)}
             facts, pairs = read_fact_pairs(readable)
         contradictions = find_contradictions(read_passages(readable))
         found = entries_of([*find_conflicts(facts, joined=pairs), *contradictions], now)
@@ -58,14 +58,14 @@ def refresh_ledger(settings: Settings, now: datetime | None = None) -> Ledger:
     return ledger
 
 
-def _files(settings: Settings, domain: str, generation: GenerationId) -> tuple[Path, ...]:
+def _files(settings: Settings, domain: str, generation: GenerationId) -> tuple[DataFile, ...]:
     return store_of(settings, Domain(domain)).data_files(generation)
 
 
-def _is_readable(domain: str, shards: Sequence[Path]) -> bool:
+def _is_readable(domain: str, held: Sequence[DataFile]) -> bool:
     """Tell whether a generation can be read."""
     try:
-        read_fact_pairs({domain: shards})
+        read_fact_pairs({domain: held})
     except StoreError as error:
         log.warning("the ledger leaves %s out: %s", domain, error)
         return False

@@ -16,13 +16,16 @@ from nornweave.core.errors import StoreError
 from nornweave.core.types import Origin
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.origins import KnownLine, key_of, version_of
-from nornweave.index.generation_file import read_lines
+from nornweave.index.generation_file import DataFile, read_lines
 
 log = logging.getLogger(__name__)
 
 
 def find_lines(
-    settings: Settings, files: Mapping[str, Sequence[Path]], sides: Iterable[LocatedFact], known: Sequence[KnownLine]
+    settings: Settings,
+    files: Mapping[str, Sequence[DataFile]],
+    sides: Iterable[LocatedFact],
+    known: Sequence[KnownLine],
 ) -> tuple[KnownLine, ...]:
     """Return who wrote lines, as far as git says.
 
@@ -51,7 +54,9 @@ def find_lines(
 
 
 def _ask(
-    settings: Settings, files: Mapping[str, Sequence[Path]], unknown: Mapping[tuple[str, str], Sequence[LocatedFact]]
+    settings: Settings,
+    files: Mapping[str, Sequence[DataFile]],
+    unknown: Mapping[tuple[str, str], Sequence[LocatedFact]],
 ) -> list[KnownLine]:
     deadline, files_left = time.monotonic() + TOTAL_S, MAX_FILES
     found: list[KnownLine] = []
@@ -70,7 +75,7 @@ def _ask(
 
 
 def _of_source(
-    source: SourceSettings, files: Sequence[Path], sides: Sequence[LocatedFact], total_s: float, max_files: int
+    source: SourceSettings, files: Sequence[DataFile], sides: Sequence[LocatedFact], total_s: float, max_files: int
 ) -> Mapping[tuple[str, int], Origin]:
     root = _root(source)
     if root is not None and not is_own_repository(root):

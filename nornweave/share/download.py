@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from nornweave.core.files.atomic_write import sync_path
 from nornweave.index.arrays import SUFFIX as ARRAYS_SUFFIX
 from nornweave.index.checksums import SUFFIX as CHECKSUM_SUFFIX
 from nornweave.index.object_store import PARTS_AT_ONCE, ObjectStore
-from nornweave.share.manifest import FileEntry, PublishedManifest
+from nornweave.share.manifest import FileEntry, PublishedManifest, is_segment
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +29,8 @@ def download(
 
     ``arrived`` is told how many bytes came, by several threads; what it raises ends the download.
 
-    The files take their names when all of them are there and compared: shards before what names them, and what belongs
-    to a file before the file. Files of shards that an older generation brought are compared, not downloaded again.
+    The files take their names when all of them are there and compared: segments before what names them, and what
+    belongs to a file before the file. Segments that an older generation brought are not downloaded again.
 
     Raises:
         MissingObjectError: the store has one of its objects no more.
@@ -39,7 +39,8 @@ def download(
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {f"{_PARTIAL}{entry.sha256}" for entry in manifest.files}
     clear_downloads(folder, keep=wanted)
-    arriving = [entry for entry in manifest.files if not _is_here(entry, folder / entry.name_in(manifest.generation))]
+    checksums = {entry.suffix: entry.sha256 for entry in manifest.files if entry.suffix.endswith(CHECKSUM_SUFFIX)}
+    arriving = [entry for entry in manifest.files if not _is_here(entry, folder, checksums)]
     ready = [(entry, _brought(store, entry, folder, arrived)) for entry in arriving]
     for entry, partial in sorted(ready, key=lambda pair: _order(pair[0])):
         partial.replace(folder / entry.name_in(manifest.generation))
@@ -47,22 +48,22 @@ def download(
 
 
 def _order(entry: FileEntry) -> tuple[bool, bool]:
-    return entry.suffix.startswith("."), not entry.suffix.endswith((CHECKSUM_SUFFIX, ARRAYS_SUFFIX))
+    return not is_segment(entry.suffix), not entry.suffix.endswith((CHECKSUM_SUFFIX, ARRAYS_SUFFIX))
 
 
-def _is_here(entry: FileEntry, place: Path) -> bool:
-    """Tell whether the file of a shard was brought with an older generation.
+def _is_here(entry: FileEntry, folder: Path, checksums: Mapping[str, str]) -> bool:
+    """Tell whether a file of a segment was brought with an older generation; its own checksum says which one it is.
 
     Raises:
         PublicationError: another file has its name.
     """
-    if entry.suffix.startswith(".") or not place.is_file():
+    place = folder / entry.suffix
+    if not is_segment(entry.suffix) or not place.is_file():
         return False
-    if entry.is_derived:  # its own end says what it is of; whoever opens it looks
+    segment = entry.suffix.removesuffix(CHECKSUM_SUFFIX).removesuffix(ARRAYS_SUFFIX)
+    stored = folder / f"{segment}{CHECKSUM_SUFFIX}"
+    if stored.is_file() and _digest(stored.read_bytes()) == checksums.get(stored.name):
         return True
-    with place.open("rb") as stream:
-        if hashlib.file_digest(stream, "sha256").hexdigest() == entry.sha256:
-            return True
     raise PublicationError(
         f"{place}: is another file than the one that was published under this name, as after the loss of the "
         "publisher's disk; run `nornweave sync --full` there"

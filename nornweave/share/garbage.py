@@ -19,7 +19,7 @@ from nornweave.core.deletion import Deleted, Place, Search
 from nornweave.core.errors import MissingObjectError, PublicationError
 from nornweave.core.signatures import signer_of
 from nornweave.core.types import Domain
-from nornweave.index.generation_file import TEXTS_OF, read_rows
+from nornweave.index.generation_file import TEXTS_OF, DataFile, read_rows
 from nornweave.index.object_store import ObjectStore
 from nornweave.share.manifest import D, Pointer, PublishedManifest, pointer_key, read_document, read_json, to_json
 
@@ -119,7 +119,7 @@ def _holds(store: ObjectStore, key: str, deleted: Deleted) -> bool:
             is_database = stream.read(12)[8:] == _MAGIC
         if not is_database:
             return deleted.is_in_file(file)
-        return bool(read_rows(file, TEXTS_OF, [deleted.source_id, deleted.path]))
+        return bool(read_rows(DataFile(file), TEXTS_OF, [deleted.source_id, deleted.path]))
 
 
 def _purge(store: ObjectStore, settings: Settings, deleted: Deleted) -> None:

@@ -21,7 +21,7 @@ FORMAT = 1
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 ObjectKey = Annotated[str, StringConstraints(pattern=r"^objects/sha256/[0-9a-f]{64}(-[0-9a-f]{8})?$")]
 ManifestKey = Annotated[str, StringConstraints(pattern=r"^domains/[a-z]+/manifests/gen-\d{6,12}-[0-9a-f]{12}\.json$")]
-# What follows the generation's name in a file's, as in `.duckdb`, or the whole name of the file of a shard.
+# What follows the generation's name in a file's, as in `.duckdb`, or the whole name of a segment.
 Suffix = Annotated[
     str,
     StringConstraints(
@@ -50,8 +50,8 @@ class FileEntry(ManifestDocument):
     """A file of a generation.
 
     Attributes:
-        suffix: its name, without the name of the generation that it begins with; the file of a shard, which several
-            generations can share, has its whole name.
+        suffix: its name, without the name of the generation that it begins with; a segment, which several generations
+            can share, has its whole name.
         key: of the object that holds it.
         size: in bytes.
         sha256: of all of it.
@@ -68,7 +68,7 @@ class FileEntry(ManifestDocument):
 
     def name_in(self, generation: GenerationId) -> str:
         """Return its name in the folder of the generations."""
-        return f"{generation}{self.suffix}" if self.suffix.startswith(".") else self.suffix
+        return self.suffix if is_segment(self.suffix) else f"{generation}{self.suffix}"
 
     @property
     def is_derived(self) -> bool:
@@ -78,6 +78,11 @@ class FileEntry(ManifestDocument):
     def has_all_parts(self) -> bool:
         """Tell whether the parts add up to the size."""
         return len(self.parts) == -(-self.size // self.part_size)
+
+
+def is_segment(suffix: str) -> bool:
+    """Tell whether a file of this name belongs to a segment."""
+    return not suffix.startswith(".")
 
 
 class PublishedManifest(ManifestDocument):

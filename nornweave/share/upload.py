@@ -19,7 +19,9 @@ from nornweave.config.publish import PublishSettings
 from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
 from nornweave.core.signatures import signer_of
 from nornweave.core.types import Domain, GenerationId
+from nornweave.index.arrays import SUFFIX as ARRAYS_SUFFIX
 from nornweave.index.arrays import arrays_file
+from nornweave.index.checksums import SUFFIX as CHECKSUM_SUFFIX
 from nornweave.index.checksums import checksum_file
 from nornweave.index.generation_file import statistics_of
 from nornweave.index.kept_generations import number_of
@@ -31,6 +33,7 @@ from nornweave.share.manifest import (
     Pointer,
     PublishedManifest,
     digest_of,
+    is_segment,
     is_signed,
     manifest_key,
     object_key,
@@ -144,7 +147,7 @@ class Upload:
         self, generation: GenerationId, pointer: Pointer | None, replaced: PublishedManifest | None
     ) -> PublishedManifest:
         """Copy the files and say what they are."""
-        served = {file.sha256: file for file in replaced.files} if replaced and not self.full else {}
+        served = {file.suffix: file for file in replaced.files} if replaced and not self.full else {}
         self._make_arrays(generation)
         paths = dict(generation_files(self.files, generation))
         if not paths:
@@ -153,7 +156,7 @@ class Upload:
             domain=self.domain,
             number=max(number_of(generation), pointer.number + 1 if pointer else 1),
             built_as=generation,
-            files=tuple(self._copied(suffix, path, served) for suffix, path in paths.items()),
+            files=tuple(self._entry(suffix, path, served) for suffix, path in paths.items()),
             facts=self.files.facts(generation),
             statistics=statistics_of(self.files.data_files(generation)),
             previous=pointer.manifest if pointer else None,
@@ -163,9 +166,18 @@ class Upload:
 
     def _make_arrays(self, generation: GenerationId) -> None:
         """Make what is mapped, unless the evaluation of the candidate did: once here, instead of at each replica."""
-        if not all(arrays_file(file).exists() for file in self.files.data_files(generation)):
+        if not all(arrays_file(file.path).exists() for file in self.files.data_files(generation)):
             with self.files.open(generation):
                 pass
+
+    def _entry(self, suffix: str, path: Path, served: dict[str, FileEntry]) -> FileEntry:
+        """Copy a file unless what is served has it; a segment that it has is known by its checksum and is not read."""
+        known, checksum = served.get(suffix), served.get(f"{suffix.removesuffix(ARRAYS_SUFFIX)}{CHECKSUM_SUFFIX}")
+        if known and checksum and is_segment(suffix) and known.size == path.stat().st_size:
+            stored = checksum_file(path.with_name(suffix.removesuffix(ARRAYS_SUFFIX)))
+            if measured(checksum.suffix, stored).sha256 == checksum.sha256:
+                return known
+        return self._copied(suffix, path, {file.sha256: file for file in served.values()})
 
     def _copied(self, suffix: str, path: Path, served: dict[str, FileEntry]) -> FileEntry:
         """Copy a file unless what is served has it.
@@ -253,8 +265,8 @@ def _is_same(manifest: PublishedManifest, other: PublishedManifest) -> bool:
 def generation_files(files: GenerationFiles, generation: GenerationId) -> Iterator[tuple[str, Path]]:
     """Yield the files of a generation with their checksums and arrays, by the names that a manifest gives them.
 
-    What belongs to this generation alone is named by what follows its name; the file of a shard, which later
-    generations may share, by its whole name.
+    What belongs to this generation alone is named by what follows its name; a segment, which later generations may
+    share, by its whole name.
     """
     for part in files.parts(generation):
         for path in (part, checksum_file(part), arrays_file(part)):

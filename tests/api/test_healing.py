@@ -113,13 +113,14 @@ def test_a_publication_that_could_not_be_opened_answers_once_it_can(
     files = store_of(workspace, Domain.CODE).files
     second = files.current()
     assert second
-    aside = files.path(second).rename(files.folder / "aside")
+    place = files.path(second)
+    aside = place.rename(files.folder / "aside")
     resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
     behind = until(client, lambda one: one["behind_s"] > 0)
     assert (behind["generation"], behind["published"]) == (first["generation"], second)
     assert "no such generation" in behind["reason"]
 
-    aside.rename(files.path(second))
+    aside.rename(place)
     healed = until(client, lambda one: one["generation"] == second)
     assert (healed["state"], healed["reason"], healed["behind_s"]) == ("READY", None, 0)
     assert healed["age_s"] < first["age_s"] + WITHIN_S

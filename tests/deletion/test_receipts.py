@@ -28,6 +28,7 @@ from lab.apis.confluence import ConfluenceServer
 from lab.apis.server import serving
 from lab.apis.site import SiteServer
 from lab.apis.slack import SlackServer
+from lab.small_segments import small_segments
 from nornweave.ask.engine import Engine
 from nornweave.ask.feedback.book import database_of, feedback_of
 from nornweave.ask.search.question import Question
@@ -206,7 +207,7 @@ def postgresql(folder: Path, stack: ExitStack, postgres: PostgresServer) -> Plan
 
 
 KINDS = {
-    "files": files, "shards": files, "git": git, "inbox": inbox, "web": web, "slack": slack_channel,
+    "files": files, "segments": files, "git": git, "inbox": inbox, "web": web, "slack": slack_channel,
     "confluence": confluence_site, "postgresql": postgresql,
 }  # fmt: skip
 
@@ -216,9 +217,9 @@ def planted(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("SLACK_TOKEN", slack.TOKEN)
     monkeypatch.setenv("ATLASSIAN_TOKEN", confluence.TOKEN)
     more = {"postgres": request.getfixturevalue("postgres")} if request.param == "postgresql" else {}
-    if request.param == "shards":
-        more = {"domains": {"documentation": {**HASHED, "storage": {"shards": 3}}}}
     with ExitStack() as stack:
+        if request.param == "segments":
+            stack.enter_context(small_segments(worn=1))
         made = KINDS[request.param](tmp_path, stack, **more)
         made.sync()
         yield made
@@ -273,9 +274,11 @@ def test_what_was_deleted_at_the_source_is_gone_after_a_purge(planted: Planted) 
     assert make_receipt(settings, deleted, purge=False, containing=[SENTENCE])["gone"]
 
 
-def test_a_replica_drops_what_the_publisher_purged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("smallest", [1_000, 0])
+def test_a_replica_drops_what_the_publisher_purged(tmp_path: Path, smallest: int) -> None:
     bucket = {"url": f"file://{tmp_path}/bucket"}
     with ExitStack() as stack:
+        stack.enter_context(small_segments(smallest=smallest, worn=1))
         (tmp_path / "here").mkdir()
         planted = files(tmp_path / "here", stack, publish=bucket)
         follower = Follower(ObjectStore(PublishSettings.model_validate(bucket)), tmp_path / "replica")
@@ -292,6 +295,7 @@ def test_a_replica_drops_what_the_publisher_purged(tmp_path: Path) -> None:
         assert holding(tmp_path / "replica")
         assert left(make_receipt(follower.settings, deleted, purge=False)) == {
             "kept generations",
+            *(() if smallest else ("files of the published generation",)),
             f"every file below {follower.settings.data_dir.name}/",
         }
 

@@ -17,7 +17,6 @@ from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.index import wiring
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.generation import open_generation
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions, SyncReport
 from nornweave.ingest.wiring import domain_parts
@@ -42,7 +41,7 @@ def _vectors(store: object) -> tuple[list[str], Vectors, str]:
     assert isinstance(store, DuckDBStore)
     current = store.current()
     assert current
-    with open_generation(store.files.path(current)) as generation:
+    with store.files.open(current) as generation:
         numbers = np.arange(generation.chunk_count, dtype=np.int32)
         contents = generation.contents(numbers)
         return list(contents.values()), generation.vectors(numbers), generation.meta["encoder"]

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from lab.access.comparing import indexes
 from lab.access.corpora import GROUPS, NAMES, PLANS, SOURCES, STATEMENTS, WORDS, Written, path_of
+from lab.small_segments import small_segments
 from nornweave.config import StorageSettings
 from nornweave.core.access.viewer import Viewer
 
@@ -31,13 +32,13 @@ ASKED = st.lists(st.tuples(QUERIES, st.sampled_from(PLANS), st.booleans()), min_
     documents=DOCUMENTS,
     viewers=st.lists(VIEWERS, min_size=2, max_size=2),
     asked=ASKED,
-    shards=st.sampled_from((1, 3)),
+    largest=st.sampled_from((1_000, 4)),
 )
 def test_a_restricted_index_answers_as_one_that_never_had_the_rest(
     documents: list[tuple[str, str, str, object]],
     viewers: list[Viewer],
     asked: list[tuple[str, object, bool]],
-    shards: int,
+    largest: int,
 ) -> None:
     written = [Written("open", "first.md", "the queue of the ledger")] + [
         Written(source, path_of(number, name), text, access)  # type: ignore[arg-type]
@@ -45,7 +46,8 @@ def test_a_restricted_index_answers_as_one_that_never_had_the_rest(
     ]
     with (
         tempfile.TemporaryDirectory() as folder,
-        indexes(Path(folder), written, storage=StorageSettings(shards=shards)) as pair,
+        small_segments(largest),
+        indexes(Path(folder), written) as pair,
     ):
         for viewer in viewers:
             assert pair.other_differences(viewer) == []

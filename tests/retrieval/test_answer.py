@@ -401,7 +401,7 @@ def test_an_unpublished_and_a_damaged_domain_are_gaps(
     reasons = {gap["domain_id"]: (gap["agent_id"], gap["reason"]) for gap in result["coverage_gaps"]}
     assert set(reasons) == {"code", "research"}
     assert reasons["code"][0] == "code-memory"
-    assert "gen-000001.duckdb" in reasons["code"][1]
+    assert "gen-000001-000.duckdb" in reasons["code"][1]
     assert "nornweave sync" in reasons["research"][1]
     for domain in ("code", "research"):
         assert result["coverage"][domain] == {"searched": False, "reason": reasons[domain][1]}

@@ -252,8 +252,8 @@ def test_nothing_published_and_everything_damaged(tmp_path: Path) -> None:
             reasons = {gap["domain_id"]: gap["reason"] for gap in result["coverage_gaps"]}
             assert set(reasons) == {domain.value for domain in Domain}
             assert "nornweave sync" in reasons["code"]
-            assert "gen-000001.duckdb" in reasons["documentation"]
-            assert "gen-000001.duckdb" in reasons["conversations"]
+            assert "gen-000001-000.duckdb" in reasons["documentation"]
+            assert "gen-000001-000.duckdb" in reasons["conversations"]
             assert "CURRENT" in reasons["research"]
         with pytest.raises(QueryError):
             query(engine, question_of(" "))

@@ -14,7 +14,6 @@ from nornweave.ask.search.combine import Evidence
 from nornweave.ask.search.exact import exact_evidence
 from nornweave.ask.search.query import read_query, statistics_of
 from nornweave.core.types import Document, Domain, Entry
-from nornweave.index.generation import open_generation
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers, Scores
 from nornweave.index.ranked_chunks import NO_HITS
@@ -77,7 +76,7 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     parts = replace(parts, domain=Domain.CODE, chunker=Chunker(strategy="SYNTAX_AWARE", limit=64))
     report = sync(parts)
     assert report.generation is not None
-    with open_generation(parts.store.files.path(report.generation)) as generation:
+    with parts.store.files.open(report.generation) as generation:
         yield generation
 
 

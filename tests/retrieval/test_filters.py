@@ -65,7 +65,7 @@ def corpora(settings: Settings) -> Iterator[dict[Domain, Corpus]]:
         assert sync(parts).failed == ()
         name = store.current()
         assert name
-        corpora[domain] = Corpus(connect_reader(store.files.path(name)))
+        corpora[domain] = Corpus(connect_reader(store.files.data_files(name)[0].path))
     yield corpora
     for corpus in corpora.values():
         corpus.connection.close()

@@ -26,7 +26,6 @@ from nornweave.core.text import analyzer
 from nornweave.core.text.index_fields import asked_keys
 from nornweave.core.types import Domain, Span
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.generation import open_generation
 from nornweave.index.index import Index
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.port import Progress, Vectors
@@ -71,7 +70,7 @@ def published(folder: Path, texts: dict[str, str], storage: StorageSettings | No
         parts = replace(parts, store=DuckDBStore(folder, storage, dimensions=parts.encoder.dimensions))
     report = sync(parts)
     assert report.generation is not None
-    return open_generation(parts.store.files.path(report.generation))
+    return parts.store.files.open(report.generation)
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import MemorySource, memory_parts, sync
 
+from lab.small_segments import small_segments
 from nornweave.ask.search.late_interaction import LATE, RESCORED, token_weights
 from nornweave.ask.search.query import read_query, statistics_of
 from nornweave.ask.search.search import SearchContext, SearchOutcome, search
@@ -135,13 +136,14 @@ said = st.lists(words, min_size=1, max_size=12).map(" ".join)
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(texts=st.lists(said, min_size=1, max_size=8), query=said, shards=st.integers(1, 3))
+@given(texts=st.lists(said, min_size=1, max_size=8), query=said, largest=st.sampled_from((1_000, 2)))
 def test_scores_are_those_of_a_naive_computation(
-    texts: list[str], query: str, shards: int, tmp_path_factory: pytest.TempPathFactory, pool: ThreadPoolExecutor
+    texts: list[str], query: str, largest: int, tmp_path_factory: pytest.TempPathFactory, pool: ThreadPoolExecutor
 ) -> None:
     source = written({f"{number}.txt": text for number, text in enumerate(texts)})
-    parts = parts_with_tokens(tmp_path_factory.mktemp("late"), source, TokenHash(), shards=shards)
-    sync(parts)
+    parts = parts_with_tokens(tmp_path_factory.mktemp("late"), source, TokenHash())
+    with small_segments(largest):
+        sync(parts)
     with current(parts) as generation:
         encoded = encode_queries(TokenHash(), [query])[0]
         if not token_weights(encoded, statistics_of(read_query(query), generation).idf).any():
@@ -183,7 +185,7 @@ def test_what_has_no_tokens_answers_as_before(tmp_path: Path, pool: ThreadPoolEx
 def test_a_generation_from_before_is_read(tmp_path: Path) -> None:
     parts = parts_with_tokens(tmp_path, written(TEXTS), TokenHash(), tokens=False)
     sync(parts)
-    file = parts.store.files.path(parts.store.current())
+    file = parts.store.files.data_files(parts.store.current())[0].path
     with duckdb.connect(file) as connection:
         connection.execute("alter table vectors drop column tokens")
     checksum_file(file).unlink()
@@ -200,19 +202,20 @@ def test_texts_keep_their_tokens_and_are_encoded_once(tmp_path: Path) -> None:
     assert sorted(encoder.encoded) == sorted([*TEXTS.values(), "a new one"])
 
 
-@pytest.mark.parametrize("shards", [1, 2])
-def test_tokens_come_when_they_are_wanted_and_go_when_not(tmp_path: Path, shards: int) -> None:
+@pytest.mark.parametrize("largest", [1_000, 2])
+def test_tokens_come_when_they_are_wanted_and_go_when_not(tmp_path: Path, largest: int) -> None:
     encoder, source = TokenHash(), written(TEXTS)
     query = encoder.tokens_of("cat")
 
     def nearest(*, tokens: bool) -> bool:
-        parts = parts_with_tokens(tmp_path, source, encoder, tokens=tokens, shards=shards)
-        sync(parts)
+        parts = parts_with_tokens(tmp_path, source, encoder, tokens=tokens)
+        with small_segments(largest):
+            sync(parts)
         with current(parts) as generation:
             return bool(generation.token_matches(query, np.arange(generation.size, dtype=np.int32)).any())
 
     assert [nearest(tokens=tokens) for tokens in (False, True, False, True)] == [False, True, False, True]
-    assert not sync(parts_with_tokens(tmp_path, source, encoder, shards=shards)).published
+    assert not sync(parts_with_tokens(tmp_path, source, encoder)).published
 
 
 def test_queries_of_a_batch_have_their_own_tokens() -> None:

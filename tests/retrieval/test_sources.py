@@ -30,7 +30,6 @@ from nornweave.ask.search.search import SearchContext, SearchOutcome, search
 from nornweave.config import PlanSettings, Settings, SourceWeights
 from nornweave.core.errors import EncoderError
 from nornweave.core.types import Domain
-from nornweave.index.generation import open_generation
 from nornweave.index.index import Index
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.tokens import EncodedQuery, encode_queries
@@ -46,7 +45,7 @@ def published(folder: Path, texts: dict[str, str], limit: int = 16) -> Index:
     parts = memory_parts(folder, source, limit=limit)
     report = sync(parts)
     assert report.generation is not None
-    return open_generation(parts.store.files.path(report.generation))
+    return parts.store.files.open(report.generation)
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.access.corpora import Written, publish_into, published
+from lab.small_segments import small_segments
 from nornweave.config import StorageSettings
 from nornweave.config.domain import KeepSettings
 from nornweave.core.access.viewer import OPERATOR, Viewer
@@ -94,11 +95,12 @@ VERSIONS = (
 )
 
 
-@pytest.fixture(params=[1, 2], ids=["one file", "shards"])
+@pytest.fixture(params=[1_000, 0], ids=["one file", "segments"])
 def store(tmp_path: Path, request: pytest.FixtureRequest) -> DuckDBStore:
-    store = published(tmp_path, VERSIONS[0], StorageSettings(shards=request.param, keep_generations=9))
-    for version in VERSIONS[1:]:
-        publish_into(store, version)
+    with small_segments(smallest=request.param):
+        store = published(tmp_path, VERSIONS[0], StorageSettings(keep_generations=9))
+        for version in VERSIONS[1:]:
+            publish_into(store, version)
     return store
 
 

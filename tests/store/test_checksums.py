@@ -16,6 +16,7 @@ from nornweave.index.checksums import check, checksum_file
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.fact_pairs import read_fact_pairs
 from nornweave.index.generation import open_generation
+from nornweave.index.generation_file import DataFile
 from nornweave.index.serving import ServedGeneration
 from nornweave.ingest.records import DomainParts
 
@@ -38,7 +39,7 @@ def published(parts: DomainParts) -> Path:
     assert isinstance(parts.store, DuckDBStore)
     current = parts.store.current()
     assert current is not None
-    return parts.store.files.path(current)
+    return parts.store.files.data_files(current)[0].path
 
 
 def flip(file: Path, place: int) -> None:
@@ -57,8 +58,8 @@ def test_one_changed_bit_is_found_wherever_it_is(parts: DomainParts, share: floa
     file = published(parts)
     check(file)
     flip(file, int(share * file.stat().st_size))
-    for opens in (open_generation, lambda file: read_fact_pairs({"documentation": [file]})):
-        with pytest.raises(StoreError, match=r"gen-000002\.duckdb: is damaged: its checksum is .* roll back"):
+    for opens in (open_generation, lambda file: read_fact_pairs({"documentation": [DataFile(file)]})):
+        with pytest.raises(StoreError, match=r"gen-000002-000\.duckdb: is damaged: its checksum is .* roll back"):
             opens(file)
 
 
@@ -73,7 +74,7 @@ def test_a_cut_file_is_found_without_reading_it(parts: DomainParts) -> None:
 def test_a_damaged_checksum_is_named(parts: DomainParts) -> None:
     file = published(parts)
     checksum_file(file).write_bytes(b"\xff\x00")
-    with pytest.raises(StoreError, match=r"gen-000002\.duckdb\.crc32 holds .* expected a size and a checksum"):
+    with pytest.raises(StoreError, match=r"gen-000002-000\.duckdb\.crc32 holds .* expected a size and a checksum"):
         check(file)
 
 
@@ -97,12 +98,12 @@ def test_a_file_is_read_once_per_process(parts: DomainParts, monkeypatch: pytest
 
 def test_the_last_good_generation_answers_until_the_next_sync_heals(parts: DomainParts) -> None:
     assert isinstance(parts.store, DuckDBStore)
-    flip(published(parts), 600_000)
+    flip(published(parts), 200_000)
     served = ServedGeneration(parts.store.files)
     with served.use(OPERATOR) as generation:
         assert list(generation.contents(range(generation.chunk_count)).values()) == ["alpha"]
     assert served.problem is not None
-    assert "gen-000002.duckdb: is damaged" in served.problem
+    assert "gen-000002-000.duckdb: is damaged" in served.problem
     assert "gen-000001 answers instead" in served.problem
 
     report = sync(parts)
@@ -119,5 +120,5 @@ def test_checksums_go_with_their_generations(parts: DomainParts, source: MemoryS
         source.write("a.txt", text)
         sync(parts)
     generations = {file.name for file in published(parts).parent.iterdir()} - {"CURRENT", "HISTORY"}
-    kept = {f"gen-{number:06d}.duckdb" for number in (5, 6, 7)}
+    kept = {f"gen-{number:06d}{ending}" for number in (5, 6, 7) for ending in (".json", "-000.duckdb")}
     assert generations == kept | {f"{name}.crc32" for name in kept}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from lab.access.corpora import Written, published
-from nornweave.config import StorageSettings
+from lab.small_segments import small_segments
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.index.serving import ServedGeneration
 
@@ -24,14 +24,14 @@ TYPED = st.sampled_from(("re", "RETRY", "a", "m", "[r", "grö", "md", ".", "x"))
         st.builds(Written, st.just("open"), PATHS, st.just("some text"), st.sampled_from((None, ["board"])))
     ),
     typed=TYPED,
-    shards=st.sampled_from((1, 3)),
+    largest=st.sampled_from((1_000, 2)),
 )
-def test_paths_are_completed_as_far_as_they_may_be_seen(written: list[Written], typed: str, shards: int) -> None:
+def test_paths_are_completed_as_far_as_they_may_be_seen(written: list[Written], typed: str, largest: int) -> None:
     documents = list({one.path: one for one in written}.values())
     if not documents:
         return
-    with tempfile.TemporaryDirectory() as folder:
-        generation = ServedGeneration(published(Path(folder), documents, StorageSettings(shards=shards)).files)
+    with tempfile.TemporaryDirectory() as folder, small_segments(largest):
+        generation = ServedGeneration(published(Path(folder), documents).files)
         for viewer in (OPERATOR, Viewer(), Viewer(groups=frozenset({"board"}))):
             with generation.use(viewer) as index:
                 texts = {each.text for each in index.complete(typed, 50) if each.kind == "path"}
@@ -46,12 +46,13 @@ def begins_a_word(typed: str, text: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("shards", [1, 3])
-def test_texts_that_begin_so_come_first_then_the_frequent(tmp_path: Path, shards: int) -> None:
+@pytest.mark.parametrize("largest", [1_000, 2])
+def test_texts_that_begin_so_come_first_then_the_frequent(tmp_path: Path, largest: int) -> None:
     heading = "# Retry policy\n\nText about it.\n\n# Our retry\n\nMore text."
     documents = [Written("open", f"{number}.md", heading) for number in range(3)]
     documents.append(Written("open", "retry.md", "Text."))
-    generation = ServedGeneration(published(tmp_path, documents, StorageSettings(shards=shards)).files)
+    with small_segments(largest):
+        generation = ServedGeneration(published(tmp_path, documents).files)
     with generation.use(OPERATOR) as index:
         first = index.complete("ret", 1)
         completions = index.complete("ret", 10)

@@ -91,7 +91,7 @@ def published(folder: Path, records: dict[str, dict[str, Any]]) -> Connection:
     assert sync(parts).failed == ()
     name = store.current()
     assert name
-    return connect_reader(store.files.path(name))
+    return connect_reader(store.files.data_files(name)[0].path)
 
 
 FOLDERS = ("src", "src_utils", "src/payments", "src/pay%ments", "docs/api", "déjà/vu", "a b/it's", 'q"x/[1]')

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from lab.access.corpora import Written, published
-from nornweave.config import StorageSettings
+from lab.small_segments import small_segments
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import QueryError
 from nornweave.core.text.lines import lines_of
@@ -29,8 +29,9 @@ TEXTS = st.lists(LINES, min_size=1, max_size=12).flatmap(
 )
 
 
-def served(folder: Path, written: Sequence[Written], shards: int = 1) -> ServedGeneration:
-    return ServedGeneration(published(folder, written, StorageSettings(shards=shards)).files)
+def served(folder: Path, written: Sequence[Written], largest: int = 1_000) -> ServedGeneration:
+    with small_segments(largest):
+        return ServedGeneration(published(folder, written).files)
 
 
 def found(
@@ -50,14 +51,16 @@ def places(lines: FoundLines) -> list[tuple[str, str, int]]:
     texts=st.lists(TEXTS, min_size=1, max_size=8),
     patterns=st.lists(st.tuples(st.sampled_from(EXPRESSIONS[:-5]), st.booleans(), st.booleans()), min_size=6),
     limit=st.integers(1, 12),
-    shards=st.sampled_from((1, 3)),
+    largest=st.sampled_from((1_000, 2)),
 )
-def test_every_line_is_found(texts: list[str], patterns: list[tuple[str, bool, bool]], limit: int, shards: int) -> None:
+def test_every_line_is_found(
+    texts: list[str], patterns: list[tuple[str, bool, bool]], limit: int, largest: int
+) -> None:
     written = [Written("open", f"{number % 3}/{number}.md", text) for number, text in enumerate(texts) if text.strip()]
     if not written:
         return
     with tempfile.TemporaryDirectory() as folder:
-        generation = served(Path(folder), written, shards)
+        generation = served(Path(folder), written, largest)
         for expression, is_regex, ignores_case in patterns:
             flags = re.IGNORECASE if ignores_case else 0
             regex = re.compile(expression if is_regex else re.escape(expression), flags)

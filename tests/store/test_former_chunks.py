@@ -44,7 +44,7 @@ def ids(settings: Settings) -> set[str]:
 
 def test_a_chunk_that_changed_stood_in_its_document(changed: tuple[Settings, GenerationFiles, str, str]) -> None:
     settings, files, gone, served = changed
-    place = former_place(files, gone, partial(place_in_files, files))
+    place = former_place(files, gone, partial(place_in_files, files, {}))
     assert place is not None
     assert (place.source_id, place.path, place.generation) == ("handbook", "api.md", "gen-000001")
     with Engine(settings, [DOCS], watch=False) as engine:
@@ -61,7 +61,7 @@ def test_a_chunk_that_changed_stood_in_its_document(changed: tuple[Settings, Gen
 
 @pytest.mark.parametrize("name", ["", "x", "0" * 32, "0" * 33, "' or 1=1", "0" * 32 + "\n"])
 def test_nobody_knows_what_never_was(changed: tuple[Settings, GenerationFiles, str, str], name: str) -> None:
-    assert former_place(changed[1], name, partial(place_in_files, changed[1])) is None
+    assert former_place(changed[1], name, partial(place_in_files, changed[1], {})) is None
 
 
 def test_a_damaged_generation_is_passed_over(tmp_path: Path) -> None:
@@ -70,6 +70,6 @@ def test_a_damaged_generation_is_passed_over(tmp_path: Path) -> None:
     files = store_of(settings, DOCS).files
     (tmp_path / "docs" / "api.md").unlink()
     publish(settings, DOCS)
-    file = files.path(files.all()[0])
+    file = files.data_files(files.all()[0])[0].path
     file.write_bytes(file.read_bytes()[:-100])
-    assert former_place(files, "0" * 32, partial(place_in_files, files)) is None
+    assert former_place(files, "0" * 32, partial(place_in_files, files, {})) is None

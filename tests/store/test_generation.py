@@ -34,7 +34,7 @@ def small_corpus(folder: Path, storage: StorageSettings | None = None) -> Domain
 
 
 def opened(parts: DomainParts) -> Index:
-    return open_generation(parts.store.files.path(parts.store.current()))
+    return parts.store.files.open(parts.store.current())
 
 
 def test_bm25_is_the_formula(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_weights_of_fields_that_were_forgotten_are_made_again(tmp_path: Path) ->
 
         first = answered()
         assert answered() == first
-        assert len(generation._parts.opened.mapped.terms._weighted) <= 7
+        assert len(generation._parts.opened.mapped.terms._frequencies) <= 7
     assert [found[0] for found in first] == sorted({found[0] for found in first})
     assert first[10][0] == pytest.approx(2.2 / (1 + 1.2))
 
@@ -143,7 +143,7 @@ def test_a_rollback_needs_an_older_generation(tmp_path: Path) -> None:
 
 def test_a_damaged_generation_is_an_error_that_names_it(tmp_path: Path) -> None:
     parts = small_corpus(tmp_path)
-    file = parts.store.files.path(parts.store.current())
+    file = parts.store.files.data_files(parts.store.current())[0].path
     file.write_bytes(b"garbage" * 5000)
-    with pytest.raises(StoreError, match=r"gen-000001\.duckdb"):
+    with pytest.raises(StoreError, match=r"gen-000001-000\.duckdb"):
         open_generation(file)

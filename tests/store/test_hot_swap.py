@@ -17,6 +17,7 @@ import pytest
 from support import MemorySource, memory_parts, sync
 from waiting import until
 
+from lab.small_segments import publish_copy
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId
@@ -43,7 +44,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
         name = parts.store.current()
         assert name is not None
         kept.append(folder / f"{word}.duckdb")
-        shutil.copy(parts.store.files.path(name), kept[-1])
+        shutil.copy(parts.store.files.data_files(name)[0].path, kept[-1])
     return tuple(kept)
 
 
@@ -56,16 +57,19 @@ def files(tmp_path: Path) -> GenerationFiles:
 
 def publish(files: GenerationFiles, built: Path, *, prune: bool = True) -> GenerationId:
     """Publish a copy of a built generation under the next name, as a writer does."""
-    name = files.next()
-    shutil.copy(built, files.build_path(name))
-    files.publish(name)
+    name = publish_copy(files, built)
     if prune:
         files.prune(3)
     return name
 
 
 def damage(files: GenerationFiles, name: GenerationId) -> None:
-    files.path(name).write_bytes(b"no database " * 5000)
+    segment_of(files, name).write_bytes(b"no database " * 5000)
+
+
+def segment_of(files: GenerationFiles, name: GenerationId) -> Path:
+    (file,) = files.data_files(name)
+    return file.path
 
 
 @pytest.fixture
@@ -134,7 +138,7 @@ def test_readers_never_fail_across_publications(
     assert swaps == PUBLICATIONS
     assert sum(map(len, seen)) >= PUBLICATIONS / 5
     assert {word for mine in seen for word in mine} == set(WORDS)
-    assert open_files(files.folder) == {f"{served.name}.duckdb"}, "old generations are closed"
+    assert open_files(files.folder) == {f"{served.name}-000.duckdb"}, "old generations are closed"
     served.close()
     assert open_files(files.folder) == set()
 
@@ -181,10 +185,10 @@ def test_a_query_keeps_the_generation_that_it_began_with(
         assert served.refresh()
         with served.use(OPERATOR) as new:
             assert new.document_frequencies(["bee"]) == {"bee": DOCUMENTS}
-        assert open_files(files.folder) == {f"{first}.duckdb", f"{second}.duckdb"}
+        assert open_files(files.folder) == {f"{first}-000.duckdb", f"{second}-000.duckdb"}
         assert running.contents(np.array([0], np.int32)) == {0: "ant number 0"}
         assert served.is_used
-    assert open_files(files.folder) == {f"{second}.duckdb"}, "closed when its last query ended"
+    assert open_files(files.folder) == {f"{second}-000.duckdb"}, "closed when its last query ended"
     assert not served.is_used
 
 
@@ -276,7 +280,7 @@ def test_a_damaged_new_generation_leaves_the_old_one_serving(
         assert not served.refresh()
     assert word_of(served) == "ant"
     assert served.problem is not None
-    assert f"{second}.duckdb" in served.problem
+    assert f"{second}-000.duckdb" in served.problem
     assert f"{first} answers instead" in served.problem
     assert len(caplog.records) == 1, "said once, not at every look"
 
@@ -293,7 +297,7 @@ def test_a_generation_that_could_not_be_opened_is_tried_again_with_growing_pause
     first = publish(files, built[0])
     assert served.refresh()
     second = publish(files, built[1])
-    whole = files.path(second).read_bytes()
+    whole = segment_of(files, second).read_bytes()
     damage(files, second)
     tried = []
     for _ in range(100):
@@ -307,7 +311,7 @@ def test_a_generation_that_could_not_be_opened_is_tried_again_with_growing_pause
     assert (served.name, served.published) == (first, second)
     assert served.behind_s > 0
 
-    files.path(second).write_bytes(whole)
+    segment_of(files, second).write_bytes(whole)
     assert not served.refresh(), "not before its time"
     clock[0] += LONGEST_RETRY_S
     assert served.refresh()
@@ -319,10 +323,11 @@ def test_what_could_not_be_opened_at_first_answers_later(files: GenerationFiles,
     clock = [0.0]
     served = ServedGeneration(files, now=lambda: clock[0])
     name = publish(files, built[0])
-    aside = files.path(name).rename(files.folder / "aside")
+    place = files.path(name)
+    aside = place.rename(files.folder / "aside")
     with pytest.raises(StoreError, match="no such generation"):
         word_of(served)
-    aside.rename(files.path(name))
+    aside.rename(place)
     clock[0] += FIRST_RETRY_S
     assert word_of(served) == "ant"
     served.close()
@@ -349,7 +354,7 @@ def test_a_damaged_generation_at_start_falls_back_to_the_newest_that_can_be_read
     second = publish(files, built[1])
     damage(files, publish(files, built[2], prune=False))
     last = publish(files, built[3], prune=False)
-    file = files.path(last)
+    file = segment_of(files, last)
     if gone == "damaged":
         damage(files, last)
     elif gone == "missing":
@@ -359,7 +364,7 @@ def test_a_damaged_generation_at_start_falls_back_to_the_newest_that_can_be_read
     assert word_of(served) == "bee"
     assert served.name == second
     assert served.problem is not None
-    assert f"{last}.duckdb" in served.problem
+    assert f"{last}-000.duckdb" in served.problem
     assert f"{second} answers instead" in served.problem
     assert not served.refresh(), "not tried again and again"
 
@@ -370,7 +375,7 @@ def test_nothing_readable_is_an_error_that_names_the_file(
     name = publish(files, built[0])
     damage(files, name)
     for _ in range(2):
-        with pytest.raises(StoreError, match=rf"{name}\.duckdb") as raised, served.use(OPERATOR):
+        with pytest.raises(StoreError, match=rf"{name}-000\.duckdb") as raised, served.use(OPERATOR):
             pass
         assert not isinstance(raised.value, NoGenerationError)
     publish(files, built[1])
@@ -446,7 +451,7 @@ def test_a_query_that_fails_gives_its_generation_back(
     assert not served.is_used
     second = publish(files, built[1])
     served.refresh()
-    assert open_files(files.folder) == {f"{second}.duckdb"}
+    assert open_files(files.folder) == {f"{second}-000.duckdb"}
 
 
 def test_generations_are_counted_as_numbers(

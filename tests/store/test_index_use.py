@@ -25,7 +25,7 @@ def test_the_index_answers(tmp_path: Path) -> None:
     sync(parts)
     current = store.current()
     assert current is not None
-    connection = connect_reader(store.files.path(current))
+    connection = connect_reader(store.files.data_files(current)[0].path)
     load_vss(connection)
     vector = "[" + ",".join(["0.1"] * memory.encoder.dimensions) + "]"
     plan = connection.execute(f"explain {nearest_statement(memory.encoder.dimensions)}", [vector, 5]).fetchall()

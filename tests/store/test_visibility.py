@@ -13,7 +13,6 @@ from lab.access.corpora import SOURCES, Written, published
 from nornweave.core.access.viewer import ANYONE, OPERATOR, Viewer
 from nornweave.core.errors import StoreError
 from nornweave.index.counting import FileCounts
-from nornweave.index.generation import open_generation
 from nornweave.index.index import Index
 from nornweave.index.reading import FileTexts
 from nornweave.index.searching import FileSearch
@@ -40,7 +39,7 @@ DECIDED = {
     },
     "of numbers that a masked operation returned": {"similarities", "token_matches", "vectors"},
     "for the parts that search several files, which mask": {
-        "document_places", "field_values", "unread_rows", "sparse_with",
+        "document_places", "live_paths", "places", "field_values", "unread_rows", "sparse_with",
     },
     "of all documents, for the command line alone": {"stated_documents"},
     "the same for everybody": {"built_at", "close", "part", "seen_by", "restricted_documents"},
@@ -50,7 +49,7 @@ DECIDED = {
 @pytest.fixture(scope="module")
 def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     store = published(tmp_path_factory.mktemp("visible"), WRITTEN)
-    with open_generation(store.files.path(store.current())) as opened:
+    with store.files.open(store.current()) as opened:
         yield opened
 
 
@@ -114,7 +113,7 @@ def test_masks_are_bounded(tmp_path: Path) -> None:
     count = MOST_VISIBILITIES + 4
     written = [Written("open", f"{number:02}.md", f"text {number}", [f"g{number}"]) for number in range(count)]
     store = published(tmp_path, [Written("open", "a.md", "text"), *written])
-    with open_generation(store.files.path(store.current())) as generation:
+    with store.files.open(store.current()) as generation:
         for number in range(count):
             seen = generation.seen_by(Viewer(groups=frozenset({f"g{number}"})))
             assert sorted(seen.paths()) == [f"{number:02}.md", "a.md"]
@@ -143,7 +142,7 @@ def test_a_generation_without_rules_is_not_served(tmp_path: Path) -> None:
     from nornweave.index.checksums import checksum_file
 
     store = published(tmp_path, WRITTEN)
-    file = store.files.path(store.current())
+    file = store.files.data_files(store.current())[0].path
     with duckdb.connect(str(file)) as connection:
         connection.execute("delete from meta where key = 'access'")
     checksum_file(file).unlink()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from support import BROKEN, DEFECT, LOCKED, SKIPPED, MemorySource, found_by_words, memory_parts, published_texts, sync
 
+from lab.small_segments import small_segments
 from nornweave.core.errors import QualityError, ReconciliationError
 from nornweave.index.connection import connect_writer
 from nornweave.index.port import Candidate
@@ -66,15 +67,18 @@ class RefuseAll:
 class SyncMachine(RuleBasedStateMachine):
     """Documents come, change, break and go, syncs run and are killed; the published index always tells the truth."""
 
-    @initialize(shards=st.sampled_from([1, 1, 3]))
-    def start(self, shards: int) -> None:
+    @initialize(smallest=st.sampled_from([0, 1_000]))
+    def start(self, smallest: int) -> None:
+        self.resources = ExitStack()
+        self.resources.enter_context(small_segments(smallest=smallest))
         self.folder = Path(tempfile.mkdtemp())
         self.source = MemorySource()
-        self.parts = memory_parts(self.folder, self.source, shards=shards)
+        self.parts = memory_parts(self.folder, self.source)
         self.expected: dict[str, str] = {}
         self.published: dict[str, str] | None = None
 
     def teardown(self) -> None:
+        self.resources.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @rule(path=PATHS, text=TEXTS)
@@ -239,14 +243,13 @@ def test_touching_a_document_publishes_nothing(tmp_path: Path, source: MemorySou
 def test_a_failed_document_keeps_answering_marked_stale_until_it_is_mended(
     tmp_path: Path, source: MemorySource
 ) -> None:
-    from nornweave.index.generation import open_generation
 
     parts = memory_parts(tmp_path, source)
     sync(parts)
 
     source.write("00.txt", BROKEN)
     report = sync(parts)
-    with open_generation(parts.store.files.path(parts.store.current())) as generation:
+    with parts.store.files.open(parts.store.current()) as generation:
         stale = {chunk.path for chunk in generation.chunks(range(generation.chunk_count)).values() if chunk.stale}
 
     assert [(failure.path, failure.stale) for failure in report.failed] == [("00.txt", True)]
@@ -422,4 +425,4 @@ def test_a_generation_is_built_and_measured_once_however_often_the_steps_are_cal
         assert publication is not None
         assert running.publish() is publication
         assert gate.asked == 1
-    assert generation_files(tmp_path) >= {"gen-000001.duckdb", "CURRENT"}
+    assert generation_files(tmp_path) >= {"gen-000001-000.duckdb", "CURRENT"}

@@ -18,7 +18,7 @@ from nornweave.core.types import GenerationId, canonical_json
 from nornweave.index.build import Layout
 from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters
 from nornweave.index.former_chunks import FormerPlace, former_place
-from nornweave.index.generation_file import TEXTS_OF
+from nornweave.index.generation_file import TEXTS_OF, DataFile
 from nornweave.index.kept_generations import number_of, previous_of
 from nornweave.index.outcomes import Outcome, write_outcomes
 from nornweave.index.port import Candidate, Publication
@@ -72,8 +72,11 @@ class PostgresStore:
         """Return where a chunk stood; ``None`` when no generation that is kept knows it."""
         return former_place(self.files, chunk_id, self.files.former_place)
 
-    def texts_of(self, generation: GenerationId, deleted: Deleted) -> list[str]:
-        """Return the texts of a document's chunks in a generation, at least one if it has the document."""
+    def texts_of(self, generation: GenerationId, deleted: Deleted, *, also_gone: bool = False) -> list[str]:  # noqa: ARG002
+        """Return the texts of a document's chunks in a generation, at least one if it has the document.
+
+        A generation is one file here, and nothing of it is gone.
+        """
         g = prefix_of(generation)
         statement = TEXTS_OF.replace("documents", f"{g}documents").replace("chunks", f"{g}chunks").replace("?", "%s")
         return [text for (text,) in self.server.rows(statement, [deleted.source_id, deleted.path])]
@@ -88,9 +91,9 @@ class PostgresStore:
                     remove(connection, self.server.schema, number_of(generation))
                     self.files.copies.remove(generation)
 
-    def data_files(self, generation: GenerationId) -> tuple[Path, ...]:
+    def data_files(self, generation: GenerationId) -> tuple[DataFile, ...]:
         """Return a file on this machine with the documents, chunks and facts of a generation."""
-        return (self.files.local_file(generation),)
+        return (DataFile(self.files.local_file(generation)),)
 
     def rollback(self, generation: GenerationId | None = None) -> GenerationId:
         connection = self.server.connect()
@@ -204,6 +207,10 @@ class PostgresWriter(PostgresTables):
             [said.generation, said.run_id, said.created_at, list(said.added), list(said.changed), list(said.removed)],
         )
         self._record(connection, candidate)
+
+    def write_again(self, deleted: Deleted) -> bool:  # noqa: ARG002
+        """Do nothing: a generation is built whole, so that its file holds what is found in it."""
+        return False
 
     def discard(self, candidate: Candidate) -> None:
         with translated(self._server, f"{candidate.generation} could not be removed"):

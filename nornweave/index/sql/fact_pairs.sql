@@ -13,10 +13,10 @@ kept as (
   semi join shared using (key)
 )
 select distinct
-  a.shard_no as first_shard,
+  a.segment_no as first_segment,
   a.chunk_no as first_chunk,
   a.position as first_position,
-  b.shard_no as second_shard,
+  b.segment_no as second_segment,
   b.chunk_no as second_chunk,
   b.position as second_position
 from kept a

@@ -1,14 +1,17 @@
--- Everything a reader needs of one domain, built in one pass from the working file; `generation` is the new file.
+-- Everything a reader needs of some documents, built in one pass from the working file; `generation` is the new file.
+-- What was stored last lies at the end of the working tables: found by their rows, a few documents cost little to read.
 -- Large columns are joined to small numbered ones and never sorted or windowed: that would hold them all in memory.
 create or replace temp table numbered_documents as
 select
   document_id,
+  rowid as place,
   (row_number() over (order by source_id, path) - 1)::integer as document_no
-from documents;
+from documents
+where document_id in (select document_id from picked);
 
 create or replace temp table numbered as
 select
-  c.chunk_id,
+  c.rowid as place,
   d.document_no,
   (row_number() over (order by d.document_no, c.position) - 1)::integer as chunk_no
 from chunks c
@@ -20,7 +23,7 @@ select
   d.* exclude (pipeline, stored_at),
   d.document_id in (select document_id from not_stored) as stale
 from documents d
-join numbered_documents n using (document_id);
+join numbered_documents n on n.place = d.rowid;
 
 create table generation.chunks as
 select
@@ -28,7 +31,7 @@ select
   n.document_no,
   c.* exclude (document_id, terms, in_path, in_title, in_section, in_content, pairs, keys, embedding_key, fact_keys)
 from chunks c
-join numbered n using (chunk_id);
+join numbered n on n.place = c.rowid;
 
 -- What is shown of a chunk, in one column: the first reader copies it into the mapped file (`cards.py`), for
 -- reading ten chunks out of the tables above decompresses a block of every column for each of them. Filled a slice at a
@@ -68,15 +71,20 @@ select key.key, chunk_no, key.position, key.side, key.attribute
 from (
   select n.chunk_no, unnest(c.fact_keys) as key
   from chunks c
-  join numbered n using (chunk_id)
+  join numbered n on n.place = c.rowid
 )
 order by key.key, chunk_no;
 
+create or replace temp table embedded as
+select n.chunk_no, e.rowid as place
+from chunks c
+join numbered n on n.place = c.rowid
+join embeddings e using (embedding_key);
+
 create table generation.vectors as
 select n.chunk_no, e.vector, e.tokens
-from chunks c
-join numbered n using (chunk_id)
-join embeddings e using (embedding_key);
+from embeddings e
+join embedded n on n.place = e.rowid;
 
 create or replace temp table occurrences as
 select
@@ -87,7 +95,7 @@ select
   unnest(c.in_section) as in_section,
   unnest(c.in_content) as in_content
 from chunks c
-join numbered n using (chunk_id);
+join numbered n on n.place = c.rowid;
 
 create table generation.terms as
 select
@@ -113,19 +121,19 @@ select
   coalesce(list_sum(c.in_section), 0)::integer as in_section,
   coalesce(list_sum(c.in_content), 0)::integer as in_content
 from chunks c
-join numbered n using (chunk_id)
+join numbered n on n.place = c.rowid
 order by n.chunk_no;
 
 create table generation.pairs as
 select pair, n.chunk_no
-from (select chunk_id, unnest(pairs) as pair from chunks)
-join numbered n using (chunk_id)
+from (select rowid as place, unnest(pairs) as pair from chunks where rowid in (select place from numbered))
+join numbered n using (place)
 order by pair, n.chunk_no;
 
 create or replace temp table named as
 select key as name, n.chunk_no
-from (select chunk_id, unnest(keys) as key from chunks)
-join numbered n using (chunk_id);
+from (select rowid as place, unnest(keys) as key from chunks where rowid in (select place from numbered))
+join numbered n using (place);
 
 create table generation.names as
 select
@@ -141,17 +149,5 @@ select name_id, chunk_no
 from named
 join generation.names using (name)
 order by name_id, chunk_no;
-
-create table generation.failures as
-select
-  source_id,
-  path,
-  reason,
-  looked_at,
-  document_id in (select document_id from documents) as stale
-from not_stored
-where outcome <> 'skipped';
-
-create table generation.publications as from publications;
 
 create table generation.meta (key varchar, value varchar);

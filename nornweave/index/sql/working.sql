@@ -62,8 +62,8 @@ create table not_stored (
   looked_at timestamptz
 );
 
--- What the newest publication holds; what differs from it is unpublished.
-create table published (document_id varchar, name varchar, version varchar, stale boolean);
+-- What the newest publication holds, and in which file; what differs from it is unpublished, and so is what has no file.
+create table published (document_id varchar, name varchar, version varchar, stale boolean, segment varchar);
 
 create table publications (
   generation varchar,

@@ -1,0 +1,117 @@
+"""What a change costs in a large domain: 100 changed documents, then a year of days on which 50 of them change.
+
+Chunks are made up (words by Zipf's law, random vectors) and stored without reading or encoding, which cost the same
+whatever the index does. Everything after that is what a sync does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from nornweave.config import StorageSettings
+from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId, Span, digest, document_id
+from nornweave.index.corpus import DuckDBStore
+from nornweave.index.port import Batch, IndexedChunk, StoredDocument, Writer
+
+DIMENSIONS = 384
+CHUNKS = 3
+DAYS, A_DAY, AT_ONCE = 365, 50, 100
+_WORDS, _LENGTH, _BATCH = 200_000, 120, 1_000
+FACTS = {"encoder": "random", "domain": "code", "access": "{}"}
+
+
+def print_segments(work: Path, documents: int) -> None:
+    """Print what publications cost; a corpus that is in ``work`` is used again."""
+    random, console = np.random.default_rng(1), Console(width=140)
+    store = DuckDBStore(work, StorageSettings(keep_generations=1), dimensions=DIMENSIONS)
+    if not store.current():
+        _change(store, range(documents), random, 0)
+        console.print(f"{documents * CHUNKS:,} chunks: {_published(store, 'first')}")
+    open_at = time.perf_counter()
+    with store.files.open(store.current() or "") as index:  # type: ignore[arg-type]
+        console.print(f"{index.size:,} chunks open in {time.perf_counter() - open_at:.1f} s")
+    for round_ in range(3):
+        _change(store, _some(random, documents, AT_ONCE), random, round_ + 1)
+        console.print(f"{AT_ONCE} changed documents: {_published(store, f'round {round_}')}")
+    written = most = 0
+    for day in range(DAYS):
+        _change(store, _some(random, documents, A_DAY), random, 100 + day)
+        before = _files(store)
+        _published(store, f"day {day}")
+        after = _files(store)
+        written += sum(size for file, size in after.items() if file not in before)
+        most = max(most, len(store.data_files(store.current() or "")))  # type: ignore[arg-type]
+    files = store.data_files(store.current() or "")  # type: ignore[arg-type]
+    sizes = [file.path.stat().st_size for file in files]
+    console.print(
+        f"after {DAYS} days of {A_DAY} changed documents: {len(files)} segments (most: {most}) "
+        f"of {sum(sizes):,} bytes, {written:,} bytes written"
+    )
+
+
+def _some(random: np.random.Generator, documents: int, count: int) -> list[int]:
+    return [int(number) for number in random.choice(documents, count, replace=False)]
+
+
+def _published(store: DuckDBStore, run_id: str) -> str:
+    """Publish what is stored; return what it took."""
+    before, started = _files(store), time.perf_counter()
+    with store.writer() as writer:
+        candidate = writer.build(run_id, FACTS)
+        built = time.perf_counter()
+        writer.publish(candidate)
+    ended = time.perf_counter()
+    written = sum(size for file, size in _files(store).items() if file not in before)
+    return (
+        f"build {built - started:.2f} s, publish {ended - built:.2f} s, {written:,} bytes written, "
+        f"{candidate.size_bytes:,} in all"
+    )
+
+
+def _files(store: DuckDBStore) -> dict[Path, int]:
+    return {file: file.stat().st_size for file in store.files.folder.glob("gen-*.duckdb")}
+
+
+def _change(store: DuckDBStore, numbers: Sequence[int], random: np.random.Generator, version: int) -> None:
+    """Store documents, each with other words than before."""
+    with store.writer() as writer:
+        for start in range(0, len(numbers), _BATCH):
+            stored = tuple(_stored(number, random, version) for number in numbers[start : start + _BATCH])
+            writer.apply(Batch(stored=stored))
+            _embed(writer, [chunk.embedding_key for one in stored for chunk in one.chunks], random)
+
+
+def _embed(writer: Writer, keys: Sequence[str], random: np.random.Generator) -> None:
+    vectors = random.standard_normal((len(keys), DIMENSIONS), np.float32)
+    writer.add_vectors(keys, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+def _stored(number: int, random: np.random.Generator, version: int) -> StoredDocument:
+    path, text = f"folder-{number % 97}/{number:07d}.py", f"version {version} of document {number}"
+    document = Document(
+        id=document_id("made-up", path), domain=Domain.CODE, source_id=SourceId("made-up"), path=path, text=text,
+        format="python", content_hash=ContentHash(digest(text)),
+    )  # fmt: skip
+    chunks = tuple(_chunks(number, random, version))
+    return StoredDocument(document=document, gate=str(version), pipeline="made up", chunks=chunks)
+
+
+def _chunks(number: int, random: np.random.Generator, version: int) -> Iterator[IndexedChunk]:
+    for place in range(CHUNKS):
+        words = np.minimum(random.zipf(1.2, _LENGTH), _WORDS)
+        distinct, counts = np.unique(words, return_counts=True)
+        key = digest(f"{version} {number} {place}")
+        yield IndexedChunk(
+            chunk_id=key[:32],  # type: ignore[arg-type]
+            chunk=Chunk(span=Span(0, 1), content=" ".join(f"word{word}" for word in words), token_count=_LENGTH),
+            embedding_key=key,
+            terms={f"word{word}": (0, 0, 0, int(count)) for word, count in zip(distinct, counts, strict=True)},
+            lines=(1, 1),
+            pairs=tuple(np.unique(words[1:] * 31 + words[:-1]).tolist()),
+            keys=(f"path:{number}",),
+        )

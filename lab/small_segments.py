@@ -1,0 +1,53 @@
+"""Divide small corpora into segments, as large ones are; publish a segment by itself."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nornweave.core.types import GenerationId
+from nornweave.index import merging
+from nornweave.index.checksums import checksum_of
+from nornweave.index.generation_file import DataFile, lengths_in, read_rows
+from nornweave.index.kept_generations import segment_build_path
+from nornweave.index.manifest import Manifest, SegmentFile, named
+from nornweave.index.publish import GenerationFiles
+
+
+@contextmanager
+def small_segments(
+    largest: int = merging.LARGEST, smallest: int = 0, worn: float = merging.WORN_SHARE
+) -> Iterator[None]:
+    """Let segments be small.
+
+    Args:
+        largest: chunks of one.
+        smallest: chunks of one that stays as long as larger ones do.
+        worn: share that may be gone of it.
+    """
+    before = merging.LARGEST, merging.SMALLEST, merging.WORN_SHARE
+    merging.LARGEST, merging.SMALLEST, merging.WORN_SHARE = largest, smallest, worn
+    try:
+        yield
+    finally:
+        merging.LARGEST, merging.SMALLEST, merging.WORN_SHARE = before
+
+
+def publish_copy(files: GenerationFiles, built: Path) -> GenerationId:
+    """Publish a copy of a segment as a generation of its own, under the next name, as a writer does."""
+    generation = files.next()
+    copy = segment_build_path(files.folder, named(generation, 0))
+    shutil.copyfile(built, copy)
+    lengths = lengths_in(DataFile(copy))
+    ((documents,),) = read_rows(DataFile(copy), "select count(*) from documents")
+    segment = SegmentFile(
+        name=named(generation, 0), checksum=checksum_of(copy), documents=documents, chunks=lengths.chunks,
+        vectors=lengths.chunks, indexed_chunks=lengths.chunks, orphans=0, terms=lengths.terms,
+    )  # fmt: skip
+    manifest = Manifest(generation=generation, built_at=datetime.now(UTC).isoformat(), segments=(segment,))
+    files.build_path(generation).write_text(manifest.model_dump_json(), encoding="utf-8")
+    files.publish(generation)
+    return generation

@@ -1,0 +1,111 @@
+"""What a build does: which published segments stay, without what, and which documents are written into new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nornweave.core.types import GenerationId
+from nornweave.index import merging
+from nornweave.index.connection import Connection, quote
+from nornweave.index.manifest import SegmentFile, named
+from nornweave.index.merging import Held, joining
+from nornweave.index.working_tables import VERSIONS
+
+# Where every document is when the candidate is published; no segment yet for what is to be written.
+_PLACED = f"""
+create or replace temp table placed as
+select
+  v.document_id,
+  d.source_id,
+  d.path,
+  coalesce(c.chunks, 0) as chunks,
+  case
+    when v.version = p.version and v.stale = p.stale and p.segment in (select unnest(?::varchar[])) then p.segment
+  end as segment
+from ({VERSIONS}) v
+join documents d using (document_id)
+left join (select document_id, count(*) as chunks from chunks group by document_id) c using (document_id)
+left join published p using (document_id)
+"""
+# Those of one place in the order of sources and paths lie together.
+_DIVIDED = """
+create or replace temp table placed as
+with written as (
+  select document_id, coalesce(sum(chunks) over before, 0) // ? as number
+  from placed
+  where segment is null
+  window before as (order by source_id, path rows between unbounded preceding and 1 preceding)
+)
+select p.* replace (coalesce(p.segment, ? || '-' || lpad(w.number::bigint::varchar, 3, '0') || '.duckdb') as segment)
+from placed p
+left join written w using (document_id)
+"""
+_GONE = """
+select d.document_no, count(c.chunk_no)
+from held.documents d
+left join held.chunks c using (document_no)
+where d.document_id not in (select document_id from placed where segment = ?)
+group by d.document_no
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the candidate consists of.
+
+    Attributes:
+        kept: segments that stay, each without what is gone of it now.
+        written: names of those that are to be built; the temporary table ``placed`` has the documents of each.
+    """
+
+    kept: tuple[SegmentFile, ...]
+    written: tuple[str, ...]
+
+
+def plan(connection: Connection, generation: GenerationId, published: Sequence[SegmentFile], folder: Path) -> Plan:
+    """Decide what a build does.
+
+    Args:
+        connection: at the working file; the table ``placed`` is made there.
+        generation: that is to be built.
+        published: the segments of the newest publication that are sound and were built as this one is.
+        folder: in which they lie.
+
+    Raises:
+        duckdb.Error: the working file or a segment is damaged.
+    """
+    connection.execute(_PLACED, [[segment.name for segment in published]])
+    documents = dict(
+        connection.execute("select segment, count(*) from placed where segment is not null group by segment").fetchall()
+    )
+    sizes = dict(
+        connection.execute("select coalesce(segment, ''), sum(chunks) from placed group by segment").fetchall()
+    )
+    held = [Held(each.name, each.chunks, int(sizes[each.name])) for each in published if each.name in documents]
+    ((changed,),) = connection.execute("select count(*) from placed where segment is null").fetchall()
+    joined = joining(held, max(changed, int(sizes.get("", 0))))
+    connection.execute(
+        "update placed set segment = null where segment in (select unnest(?::varchar[]))", [sorted(joined)]
+    )
+    connection.execute(_DIVIDED, [merging.LARGEST, generation])
+    written = connection.execute(
+        "select distinct segment from placed where segment not in (select unnest(?::varchar[])) order by segment",
+        [sorted({each.name for each in held} - joined)],
+    ).fetchall()
+    kept = [each for each in published if each.name in documents and each.name not in joined]
+    names = tuple(name for (name,) in written) or (() if kept else (named(generation, 0),))
+    return Plan(tuple(_as_it_is(connection, each, documents[each.name], folder) for each in kept), names)
+
+
+def _as_it_is(connection: Connection, segment: SegmentFile, documents: int, folder: Path) -> SegmentFile:
+    """Return a segment without what is gone of it now, when it still has this many documents."""
+    if documents == segment.documents - segment.gone_documents:
+        return segment
+    connection.execute(f"attach {quote(str(folder / segment.name))} as held (read_only)")
+    try:
+        gone = connection.execute(_GONE, [segment.name]).fetchall()
+    finally:
+        connection.execute("detach held")
+    return segment.without([number for number, _ in gone], sum(chunks for _, chunks in gone))

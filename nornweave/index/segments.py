@@ -1,0 +1,355 @@
+"""The segments of a generation as one index: they answer as one file with the documents that there are would.
+
+Chunk numbers are those of the one file, and what is gone has none. A segment numbers its chunks by source, path and
+place as well, so the map from its numbers to these ascends: what is in order in a segment stays so. A score depends on
+three things that a segment cannot know (chunks, their average length, which terms are frequent); each segment is told
+those of the whole.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import islice
+from operator import attrgetter
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nornweave.config import Bm25Settings
+from nornweave.core.access.rules import Statement
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.errors import StoreError
+from nornweave.index.access_today import AccessToday
+from nornweave.index.completing import Completion, merged_completions
+from nornweave.index.conditions import Condition
+from nornweave.index.counting import ServedDocument, StatedDocument
+from nornweave.index.finding import FoundLines, LinePattern, merged_lines
+from nornweave.index.generation import OpenFile, Segment, open_shared
+from nornweave.index.index import Index
+from nornweave.index.inverted import DEFAULT_BM25, NO_LENGTHS, FrequentTerms, Lengths
+from nornweave.index.manifest import Manifest
+from nornweave.index.numbering import Numbering
+from nornweave.index.port import Mask, Numbers, Scores, Vectors
+from nornweave.index.ranked_chunks import Hits, best
+from nornweave.index.records import StoredChunk, StoredText
+from nornweave.index.samples import ChunkPlace, IndexedDocument
+from nornweave.index.value_counts import UnreadValues, ValueCounts, count_values, unread_values
+from nornweave.index.visibility import Visible
+
+T = TypeVar("T")
+K = TypeVar("K", int, str)
+
+COMPLETIONS_BEYOND = 200
+
+
+class Segments:
+    """Several files as somebody may see them; implements what ``Index`` asks of one file.
+
+    Dense retrieval scores more candidates in full than one file would, so it may find what that misses.
+    """
+
+    def __init__(self, segments: Sequence[Segment], numbering: Numbering | None = None) -> None:
+        """Store the segments, each with the lengths of what there is; their numbering is made unless it is given.
+
+        Raises:
+            StoreError: a segment cannot be read.
+        """
+        self.segments = tuple(segments)
+        self.numbering = numbering or Numbering(segments)
+        self.size = self.numbering.size
+        self.chunk_count = sum(segment.chunk_count for segment in segments)
+        self.search = SegmentedSearch(self)
+        self.texts = SegmentedTexts(self)
+        self.counts = SegmentedCounts(self)
+        parts = [segment.part for segment in segments]
+        self.part = b"".join(len(part).to_bytes(4, "big") + part for part in parts) if any(parts) else b""
+
+    @property
+    def document_count(self) -> int:
+        """Count the documents that have chunks and may be seen."""
+        if self.part:
+            return sum(segment.document_count for segment in self.segments)
+        return int(self.numbering.of_chunks[-1]) + 1 if self.size else 0
+
+    @property
+    def restricted_documents(self) -> int:
+        """Count the documents that somebody without groups may not see."""
+        return sum(segment.restricted_documents for segment in self.segments)
+
+    def seen_by(self, viewer: Viewer) -> Segments:
+        """Return the segments as a viewer may see them; themselves when they see everything."""
+        if all(segment.opened.visibilities.of(viewer) is segment.visible for segment in self.segments):
+            return self
+        visible = [segment.opened.visibilities.part_of(viewer) for segment in self.segments]
+        return Segments(with_lengths([segment.opened for segment in self.segments], visible), self.numbering)
+
+    def numbered(self) -> Iterator[tuple[Numbers, Segment]]:
+        """Yield each segment with the numbers that its chunks have in the whole."""
+        return zip(self.numbering.chunks, self.segments, strict=True)
+
+    def scattered(self, scores_of: Callable[[Segment], Scores]) -> Scores:
+        """Return a score for every chunk."""
+        scores = np.zeros(self.size + 1, np.float32)  # the last one is of what is gone
+        for numbers, segment in self.numbered():
+            scores[numbers] = scores_of(segment)
+        return scores[:-1]
+
+    def merged(self, chunks_of: Callable[[Segment], Numbers]) -> Numbers:
+        """Return the chunks of all segments, ascending."""
+        return np.sort(np.concatenate([numbers[chunks_of(segment)] for numbers, segment in self.numbered()]))
+
+    def gathered(
+        self, numbers: Numbers, rows_of: Callable[[Segment, Numbers], NDArray[np.float32]], shape: tuple[int, ...] = ()
+    ) -> NDArray[np.float32]:
+        """Return a row for each of some chunks, in their order."""
+        rows = np.zeros((len(numbers), *shape), np.float32)
+        for number, segment in enumerate(self.segments):
+            places, own = self.numbering.chunks_of(number, numbers)
+            if len(places):
+                rows[places] = rows_of(segment, own)
+        return rows
+
+    def looked_up(self, numbers: Numbers, values_of: Callable[[Segment, Numbers], Mapping[int, T]]) -> dict[int, T]:
+        """Return what segments know of some chunks, by number, in their order."""
+        values: dict[int, T] = {}
+        for number, (of_segment, segment) in enumerate(self.numbered()):
+            _, own = self.numbering.chunks_of(number, numbers)
+            if len(own):
+                values |= {int(of_segment[one]): value for one, value in values_of(segment, own).items()}
+        return {number: values[number] for number in numbers.tolist() if number in values}
+
+
+class SegmentedSearch:
+    """The scores of all segments."""
+
+    def __init__(self, segments: Segments) -> None:
+        self._all = segments
+        self._corpus = segments.segments[0].corpus
+        self._frequent = FrequentTerms(segments.chunk_count, segments.size)
+
+    def dense(self, query: Vectors, k: int, within: Mask | None = None) -> Hits:
+        hits = [
+            (numbers, segment.search.dense(query, k, own))
+            for own, (numbers, segment) in zip(self._all.numbering.divided(within), self._all.numbered(), strict=True)
+        ]
+        return best(
+            np.concatenate([hit.scores for _, hit in hits]),
+            k,
+            np.concatenate([numbers[hit.numbers] for numbers, hit in hits]),
+        )
+
+    def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
+        return self._all.gathered(numbers, lambda segment, own: segment.search.similarities(query, own))
+
+    def vectors(self, numbers: Numbers) -> Vectors:
+        dimensions = int(self._all.segments[0].opened.file.meta["dimensions"])
+        return self._all.gathered(numbers, lambda segment, own: segment.search.vectors(own), (dimensions,))
+
+    def token_matches(self, tokens: NDArray[np.int8], numbers: Numbers) -> Scores:
+        return self._all.gathered(
+            numbers, lambda segment, own: segment.search.token_matches(tokens, own), (len(tokens),)
+        )
+
+    def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
+        wanted = list(terms)
+        held = [segment.search.document_frequencies(wanted) for segment in self._all.segments]
+        return {term: sum(frequencies[term] for frequencies in held) for term in wanted}
+
+    def sparse(
+        self, weights: Mapping[str, float], document_share: float = 0, bm25: Bm25Settings = DEFAULT_BM25
+    ) -> Scores:
+        frequencies = self.document_frequencies(weights)
+        frequent = {term for term, frequency in frequencies.items() if self._frequent.is_frequent(frequency)}
+        return self._all.scattered(lambda segment: segment.search.sparse_with(weights, frequent, document_share, bm25))
+
+    def term_weights(self, term: str, numbers: Numbers, bm25: Bm25Settings) -> Scores:
+        return self._all.gathered(numbers, lambda segment, own: segment.search.term_weights(term, own, bm25))
+
+    def average_length(self, bm25: Bm25Settings) -> float:
+        return self._corpus.average(bm25)
+
+    def paired(self, pairs: Iterable[int]) -> dict[int, Numbers]:
+        wanted = list(dict.fromkeys(pairs))
+        return self._held(wanted, lambda segment: segment.search.paired(wanted))
+
+    def named(self, keys: Iterable[str]) -> dict[str, Numbers]:
+        wanted = list(dict.fromkeys(keys))
+        return self._held(wanted, lambda segment: segment.search.named(wanted))
+
+    def _held(self, keys: Sequence[K], chunks_of: Callable[[Segment], Mapping[K, Numbers]]) -> dict[K, Numbers]:
+        parts = [(numbers, chunks_of(segment)) for numbers, segment in self._all.numbered()]
+        held = {key: [numbers[part[key]] for numbers, part in parts if key in part] for key in keys}
+        return {key: np.sort(np.concatenate(chunks)) for key, chunks in held.items() if chunks}
+
+    def named_nearly(self, field: str, word: str) -> Numbers:
+        return self._all.merged(lambda segment: segment.search.named_nearly(field, word))
+
+    def holding(self, terms: Iterable[str]) -> Numbers:
+        wanted = list(terms)
+        return self._all.merged(lambda segment: segment.search.holding(wanted))
+
+
+class SegmentedCounts:
+    """The filters and values of all segments."""
+
+    def __init__(self, segments: Segments) -> None:
+        self._all = segments
+
+    def within(self, conditions: Sequence[Condition]) -> Mask:
+        mask = np.zeros(self._all.size + 1, np.bool_)
+        for numbers, segment in self._all.numbered():
+            mask[numbers] = segment.counts.within(conditions)
+        return mask[:-1]
+
+    def value_counts(self, field: str, type_: str, limit: int, within: Mask | None = None) -> ValueCounts:
+        read = [(numbers, *segment.counts.field_values(field, type_)) for numbers, segment in self._all.numbered()]
+        holding = [row for row in read if len(row[2])] or read[:1]  # an empty column has no type
+        values = np.concatenate([values for _, values, _ in holding])
+        chunks = np.concatenate([numbers[own] for numbers, _, own in holding])
+        there = chunks < self._all.size
+        return count_values(
+            (values[there], chunks[there]), type_, self._all.numbering.of_chunks, limit, self._within_seen(within)
+        )
+
+    def unread_values(self, field: str, limit: int, within: Mask | None = None) -> UnreadValues:
+        rows = sorted(
+            (int(documents[number]), path, said, problem)
+            for documents, segment in zip(self._all.numbering.documents, self._all.segments, strict=True)
+            for number, path, said, problem in segment.counts.unread_rows(field)
+            if documents[number] < self._all.numbering.document_count
+        )
+        return unread_values(rows, self._all.numbering.of_chunks, limit, self._within_seen(within))
+
+    def served_documents(self, after: tuple[str, str], limit: int, within: Mask | None = None) -> list[ServedDocument]:
+        pages = [
+            segment.counts.served_documents(after, limit, own)
+            for own, segment in zip(self._all.numbering.divided(within), self._all.segments, strict=True)
+        ]
+        return list(islice(heapq.merge(*pages, key=attrgetter("source_id", "path")), limit))
+
+    def stated_documents(self, keys: Sequence[str]) -> list[StatedDocument]:
+        pages = [segment.counts.stated_documents(keys) for segment in self._all.segments]
+        return list(heapq.merge(*pages, key=attrgetter("source_id", "path")))
+
+    def _within_seen(self, within: Mask | None) -> Mask | None:
+        """Return which chunks may be found, without those that may not be seen; ``None`` for all."""
+        if not self._all.part:
+            return within
+        seen = self.within(())
+        return seen if within is None else seen & within
+
+
+class SegmentedTexts:
+    """The texts of all segments."""
+
+    def __init__(self, segments: Segments) -> None:
+        self._all = segments
+        self._texts = [segment.texts for segment in segments.segments]
+
+    def sees_document(self, document_no: int) -> bool:
+        segment, number = self._all.numbering.document(document_no)
+        return self._texts[segment].sees_document(number)
+
+    def sources_of(self, path: str) -> tuple[str, ...]:
+        return tuple(sorted({source for texts in self._texts for source in texts.sources_of(path)}))
+
+    def contents(self, numbers: Numbers) -> dict[int, str]:
+        return self._all.looked_up(numbers, lambda segment, own: segment.texts.contents(own))
+
+    def containing(self, text: str, k: int) -> Numbers:
+        return self._all.merged(lambda segment: segment.texts.containing(text, k))[:k]
+
+    def find(self, pattern: LinePattern, limit: int, deadline: float, within: Mask | None = None) -> FoundLines:
+        found = [
+            segment.texts.find(pattern, limit, deadline, own)
+            for own, segment in zip(self._all.numbering.divided(within), self._all.segments, strict=True)
+        ]
+        return merged_lines(found, limit)
+
+    def complete(self, typed: str, limit: int) -> list[Completion]:
+        # What is rare in one file may be frequent in the others: each is asked for more than is shown.
+        return merged_completions((texts.complete(typed, limit + COMPLETIONS_BEYOND) for texts in self._texts), limit)
+
+    def paths(self) -> Collection[str]:
+        return [path for texts in self._texts for path in texts.paths()]
+
+    def seen_places(self, places: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+        return set().union(*(texts.seen_places(places) for texts in self._texts))
+
+    def chunks(self, numbers: Numbers) -> dict[int, StoredChunk]:
+        chunks = self._all.looked_up(np.asarray(numbers, np.int32), lambda segment, own: segment.texts.chunks(own))
+        return {number: replace(chunk, chunk_no=number) for number, chunk in chunks.items()}
+
+    def chunk(self, chunk_id: str) -> StoredChunk | None:
+        for numbers, segment in self._all.numbered():
+            if chunk := segment.texts.chunk(chunk_id):
+                return replace(chunk, chunk_no=int(numbers[chunk.chunk_no]))
+        return None
+
+    def document(self, source_id: str, path: str) -> StoredText | None:
+        return next((text for each in reversed(self._texts) if (text := each.document(source_id, path))), None)
+
+    def chunk_places(self, holding: Sequence[str] = ()) -> list[ChunkPlace]:
+        counts = Counter(path for texts in self._texts for path in texts.live_paths())
+        places = [
+            replace(place, chunk_no=int(numbers[place.chunk_no]), document_no=int(documents[place.document_no]))
+            for (numbers, segment), documents in zip(self._all.numbered(), self._all.numbering.documents, strict=True)
+            for place in segment.texts.places(holding)
+            if counts[place.path] == 1
+        ]
+        return sorted(places, key=attrgetter("chunk_no"))
+
+    def document_texts(self, documents: Iterable[int]) -> dict[int, str]:
+        wanted = [(number, *self._all.numbering.document(number)) for number in sorted(set(map(int, documents)))]
+        texts = [
+            reader.document_texts(own for _, held, own in wanted if held == place)
+            for place, reader in enumerate(self._texts)
+        ]
+        return {number: texts[segment][own] for number, segment, own in wanted if own in texts[segment]}
+
+    def indexed_documents(self, path: str) -> tuple[IndexedDocument, ...]:
+        documents = [
+            replace(indexed, chunks=tuple((int(numbers[number]), chunk) for number, chunk in indexed.chunks))
+            for numbers, segment in self._all.numbered()
+            for indexed in segment.texts.indexed_documents(path)
+        ]
+        return tuple(sorted(documents, key=lambda indexed: indexed.document.source_id))
+
+
+def with_lengths(opened: Sequence[OpenFile], visible: Sequence[Visible | None]) -> list[Segment]:
+    """Return segments as somebody may see them, each with the lengths of what may be seen of all."""
+    lengths = [
+        part.lengths(each.mapped.terms) if part else each.mapped.terms.own
+        for each, part in zip(opened, visible, strict=True)
+    ]
+    corpus = sum(lengths, NO_LENGTHS)
+    return [Segment(each, corpus, part) for each, part in zip(opened, visible, strict=True)]
+
+
+def open_segments(
+    files: Sequence[Path],
+    manifest: Manifest,
+    statements: Mapping[str, Statement],
+    today: AccessToday | None = None,
+) -> Index:
+    """Open the files of a manifest as one index.
+
+    Raises:
+        StoreError: a file is missing, damaged, of another schema, or not the one that the manifest means.
+    """
+    with ExitStack() as stack:
+        opened = []
+        for file, told in zip(files, manifest.segments, strict=True):
+            opened.append(open_shared(stack, file, statements, today, told.live()))
+            if opened[-1].mapped.terms.own != Lengths(told.chunks, told.terms):
+                raise StoreError(f"{file}: is not the file that {manifest.generation} was published with; roll back")
+        segments = with_lengths(opened, [each.visibilities.everything for each in opened])
+        meta = {**opened[-1].file.meta, "generation": manifest.generation, "built_at": manifest.built_at}
+        alone = len(segments) == 1 and segments[0].live is None
+        return Index(meta, segments[0] if alone else Segments(segments), stack.pop_all())
