@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import forked
 import httpx
 import pytest
 from command_line import HASHED, nornweave
@@ -60,7 +60,7 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.fixture
 def client(workspace: Path) -> Iterator[Callable[[], httpx.Client]]:
     """Serve when asked to, in a process of its own, and end it afterwards."""
-    servers: list[subprocess.Popen[bytes]] = []
+    servers: list[forked.Popen] = []
 
     def serve() -> httpx.Client:
         out = workspace / "serve.out"
@@ -68,7 +68,7 @@ def client(workspace: Path) -> Iterator[Callable[[], httpx.Client]]:
             variables = {name: value for name, value in os.environ.items() if name != "NORNWEAVE_SERVICE_TOKEN"}
             config = ("--config", str(workspace / "nornweave.yaml"))
             command = [sys.executable, "-m", "nornweave.cli", *config, "serve", "--port", "0", "--json"]
-            servers.append(subprocess.Popen(command, stdout=writing, env=variables))
+            servers.append(forked.Popen(command, stdout=writing, env=variables))
         deadline = time.monotonic() + START_S
         while not out.read_text() and time.monotonic() < deadline:
             time.sleep(0.05)

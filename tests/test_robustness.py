@@ -11,11 +11,14 @@ import sys
 import textwrap
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
+import forked
 import pytest
 from support import MemorySource, found_by_words, memory_parts, published_texts, sync
 
+from lab.campaigns.processes import CONTEXT
 from nornweave.core.errors import DomainBusyError, StoreError
 from nornweave.core.text import analyzer
 
@@ -59,7 +62,7 @@ def test_kill_minus_nine_leaves_the_published_generation_and_the_next_sync_finis
     parts = memory_parts(tmp_path, MemorySource())
     before = published_texts(parts)
 
-    with subprocess.Popen(writer_program(tmp_path, "omega"), stdout=subprocess.PIPE) as process:
+    with forked.Popen(writer_program(tmp_path, "omega"), stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
         time.sleep(delay)
@@ -78,12 +81,9 @@ def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
     parts = memory_parts(tmp_path, MemorySource())
     limit = (tmp_path / "working.duckdb").stat().st_size // 2
 
-    def fill_disk() -> None:  # a write beyond the limit fails as on a full disk
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    full = subprocess.run(
-        writer_program(tmp_path, "omega"), preexec_fn=fill_disk, capture_output=True, text=True, timeout=120
-    )
+    # A write beyond the limit fails as on a full disk.
+    fill_disk = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit))
+    full = forked.run(writer_program(tmp_path, "omega"), preexec_fn=fill_disk, text=True, timeout=120)
     assert full.returncode == 1
     assert "StoreError" in full.stderr
     assert len(found_by_words(parts, "alpha")) == 50
@@ -124,7 +124,7 @@ def test_readers_never_fail_while_generations_are_published(tmp_path: Path) -> N
     source.write("a.txt", "version 0")
     parts = memory_parts(tmp_path, source)
     sync(parts)
-    context = multiprocessing.get_context("spawn")
+    context = CONTEXT
     stop, failures = context.Event(), context.Queue()
     reader = context.Process(target=_read_until, args=(str(tmp_path), stop, failures))
     reader.start()

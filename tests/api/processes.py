@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import forked
 import pytest
 
 START_S, STOP_S = 120.0, 90.0
-Started = Callable[..., tuple[subprocess.Popen[bytes], str]]
+Started = Callable[..., tuple[forked.Popen, str]]
 
 
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[Started]:
     """Start servers, return each with its URL; whatever survives a test is ended after it."""
-    servers: list[subprocess.Popen[bytes]] = []
+    servers: list[forked.Popen] = []
 
-    def start(program: str, *arguments: object, **environment: str) -> tuple[subprocess.Popen[bytes], str]:
+    def start(program: str, *arguments: object, **environment: str) -> tuple[forked.Popen, str]:
         path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
         with (tmp_path / "out").open("wb") as out, (tmp_path / "log").open("wb") as log:
             command = [sys.executable, "-c", program, *map(str, arguments)]
             variables = {**os.environ, "PYTHONPATH": path, **environment}
-            server = subprocess.Popen(command, stdout=out, stderr=log, env=variables)
+            server = forked.Popen(command, stdout=out, stderr=log, env=variables)
         servers.append(server)
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline and server.poll() is None:

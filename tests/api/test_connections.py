@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 
+import forked
 import httpx
 import psutil
 import pytest
@@ -57,7 +58,7 @@ Served = tuple[psutil.Process, tuple[str, int]]
 
 
 def serving(patience_s: float) -> Iterator[Served]:
-    process = subprocess.Popen(
+    process = forked.Popen(
         [sys.executable, "-c", SERVE, str(patience_s)],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

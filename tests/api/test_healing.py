@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-import subprocess
 import sys
 import threading
 import time
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import forked
 import httpx
 import pytest
 from api_support import publish, write_corpus
@@ -49,7 +49,7 @@ def server(workspace: Settings, tmp_path: Path) -> Iterator[tuple[int, httpx.Cli
     """Serve in a process of its own; return its id and a client with one connection that stays open."""
     log = tmp_path / "log"
     with log.open("wb") as writing:
-        process = subprocess.Popen(
+        process = forked.Popen(
             [sys.executable, "-c", SERVE, str(workspace.file)],
             stderr=writing,
             env={"PYTHONPATH": ":".join(sys.path)},

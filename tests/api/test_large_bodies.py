@@ -7,12 +7,12 @@ import http.client
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import forked
 import httpx
 import psutil
 import pytest
@@ -45,7 +45,7 @@ def served(published: Settings, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """Serve in a process of its own, with a token."""
     log = tmp_path_factory.mktemp("served") / "log"
     with log.open("wb") as writing:
-        server = subprocess.Popen(
+        server = forked.Popen(
             [sys.executable, "-c", SERVE, str(published.file)],
             stderr=writing,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NORNWEAVE_SERVICE_TOKEN": "s3cret"},

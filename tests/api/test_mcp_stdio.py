@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import forked
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -92,14 +93,14 @@ async def connected(log: Any, *arguments: object, mode: str = "auto", **environm
         yield client
 
 
-def popen(*arguments: object, **environment: str) -> subprocess.Popen[bytes]:
+def popen(*arguments: object, **environment: str) -> forked.Popen:
     """Start a process with pipes."""
     started = parameters(*arguments, **environment)
     pipe = subprocess.PIPE
-    return subprocess.Popen([started.command, *started.args], env=started.env, stdin=pipe, stdout=pipe, stderr=pipe)
+    return forked.Popen([started.command, *started.args], env=started.env, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
-def initialize(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+def initialize(process: forked.Popen) -> dict[str, Any]:
     """Shake hands as the revision of 2025-11-25 does, and return the answer."""
     info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     answer = said(process, {"id": 1, "method": "initialize", "params": info})
@@ -107,13 +108,13 @@ def initialize(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     return answer
 
 
-def send(process: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
+def send(process: forked.Popen, message: dict[str, Any]) -> None:
     assert process.stdin
     process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
     process.stdin.flush()
 
 
-def said(process: subprocess.Popen[bytes], message: dict[str, Any]) -> dict[str, Any]:
+def said(process: forked.Popen, message: dict[str, Any]) -> dict[str, Any]:
     send(process, message)
     assert process.stdout
     answer: dict[str, Any] = json.loads(process.stdout.readline())

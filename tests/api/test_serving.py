@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import forked
 import httpx
 import pytest
 from processes import START_S, STOP_S
@@ -130,7 +131,7 @@ def until_refused(url: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_says_where_answers_and_stops(
-    started: Callable[..., tuple[subprocess.Popen[bytes], str]],
+    started: Callable[..., tuple[forked.Popen, str]],
     published: Settings,
     number: signal.Signals,
     tmp_path: Path,
@@ -153,7 +154,7 @@ def test_it_says_where_answers_and_stops(
 
 @pytest.mark.slow
 def test_log_lines_of_a_request_have_its_trace_id(
-    started: Callable[..., tuple[subprocess.Popen[bytes], str]], published: Settings, tmp_path: Path
+    started: Callable[..., tuple[forked.Popen, str]], published: Settings, tmp_path: Path
 ) -> None:
     _, url = started(LOGGING, published.file)
     trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -174,12 +175,12 @@ def test_log_lines_of_a_request_have_its_trace_id(
 
 def test_a_signal_before_the_server_runs_is_not_lost() -> None:
     """In a process of its own: signals have ended workers of the suite."""
-    run = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=True)
+    run = forked.run([sys.executable, "-c", EARLY], text=True, check=True)
     assert run.stdout.split() == ["True", "True"]
 
 
 @pytest.mark.slow
-def test_one_agent_alone(started: Callable[..., tuple[subprocess.Popen[bytes], str]], published: Settings) -> None:
+def test_one_agent_alone(started: Callable[..., tuple[forked.Popen, str]], published: Settings) -> None:
     _, url = started(SERVE, published.file, "documentation", NORNWEAVE_SERVICE_TOKEN="s3cret")
     with httpx.Client(base_url=url, trust_env=False, timeout=START_S) as client:
         assert client.get("/health").json() == {"status": "ok"}
@@ -193,7 +194,7 @@ def test_one_agent_alone(started: Callable[..., tuple[subprocess.Popen[bytes], s
 
 @pytest.mark.slow
 def test_what_runs_when_it_is_stopped_is_answered(
-    started: Callable[..., tuple[subprocess.Popen[bytes], str]], published: Settings
+    started: Callable[..., tuple[forked.Popen, str]], published: Settings
 ) -> None:
     server, url = started(SLOW, published.file, 1.0, 60)
     with httpx.Client(base_url=url, trust_env=False, timeout=START_S) as client, ThreadPoolExecutor() as threads:
@@ -207,7 +208,7 @@ def test_what_runs_when_it_is_stopped_is_answered(
 
 @pytest.mark.slow
 def test_what_does_not_end_is_abandoned(
-    started: Callable[..., tuple[subprocess.Popen[bytes], str]], published: Settings, tmp_path: Path
+    started: Callable[..., tuple[forked.Popen, str]], published: Settings, tmp_path: Path
 ) -> None:
     server, url = started(SLOW, published.file, 600.0, 1)
     with httpx.Client(base_url=url, trust_env=False, timeout=START_S) as client, ThreadPoolExecutor() as threads:
@@ -222,7 +223,7 @@ def test_what_does_not_end_is_abandoned(
 
 @pytest.mark.slow
 def test_a_signal_does_not_wait_for_what_is_being_loaded(
-    started: Callable[..., tuple[subprocess.Popen[bytes], str]], published: Settings, tmp_path: Path
+    started: Callable[..., tuple[forked.Popen, str]], published: Settings, tmp_path: Path
 ) -> None:
     server, _ = started(LOADING, published.file)
     server.terminate()

@@ -10,8 +10,10 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
+import forked
 import httpx
 import psutil
 import pytest
@@ -40,23 +42,24 @@ pytestmark = [
 
 
 @pytest.fixture
-def served(published: Settings, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def served(published: Settings, tmp_path: Path) -> Iterator[tuple[forked.Popen, str]]:
     """Serve with two processes; both are there when this returns."""
     log = tmp_path / "log"
     with log.open("wb") as writing:
         variables = {name: value for name, value in os.environ.items() if name != "NORNWEAVE_SERVICE_TOKEN"}
         command = [sys.executable, "-c", SERVE, str(published.file)]
-        server = subprocess.Popen(command, stderr=writing, env={**variables, "PYTHONPATH": os.pathsep.join(sys.path)})
+        server = forked.Popen(command, stderr=writing, env={**variables, "PYTHONPATH": os.pathsep.join(sys.path)})
     until(lambda: log.read_text().startswith("http://"), log.read_text)
     url = log.read_text().splitlines()[0]
     until(lambda: both_accept(server, url), log.read_text)
     yield server, url
-    for process in [*psutil.Process(server.pid).children(), server] if server.poll() is None else []:
-        process.kill()
+    with suppress(psutil.NoSuchProcess):
+        for process in [*psutil.Process(server.pid).children(), server]:
+            process.kill()
     server.wait()
 
 
-def both_accept(server: subprocess.Popen[bytes], url: str) -> bool:
+def both_accept(server: forked.Popen, url: str) -> bool:
     """Tell whether two processes take connections, which one does once it has loaded what it serves."""
     address = httpx.URL(url)
     opened = []
@@ -70,7 +73,7 @@ def both_accept(server: subprocess.Popen[bytes], url: str) -> bool:
             connection.close()
 
 
-def listeners(server: subprocess.Popen[bytes], url: str, state: str = psutil.CONN_LISTEN) -> list[psutil.Process]:
+def listeners(server: forked.Popen, url: str, state: str = psutil.CONN_LISTEN) -> list[psutil.Process]:
     """Return the processes that listen on the port, or have connections there."""
     port = int(url.rsplit(":", 1)[1])
     parent = psutil.Process(server.pid)
@@ -82,9 +85,7 @@ def listeners(server: subprocess.Popen[bytes], url: str, state: str = psutil.CON
     ]
 
 
-def test_both_answer_keep_their_port_and_end_together(
-    served: tuple[subprocess.Popen[bytes], str], published: Settings
-) -> None:
+def test_both_answer_keep_their_port_and_end_together(served: tuple[forked.Popen, str], published: Settings) -> None:
     server, url = served
     processes = listeners(server, url)
     for workers in (1, 2):
@@ -98,7 +99,7 @@ def test_both_answer_keep_their_port_and_end_together(
     assert psutil.wait_procs(processes, STOP_S)[1] == []
 
 
-def test_ctrl_c_in_a_terminal_ends_both(served: tuple[subprocess.Popen[bytes], str], tmp_path: Path) -> None:
+def test_ctrl_c_in_a_terminal_ends_both(served: tuple[forked.Popen, str], tmp_path: Path) -> None:
     """A terminal sends it to every process: the worker ends before its parent has told it to."""
     server, _ = served
     for process in [*psutil.Process(server.pid).children(), server]:
@@ -107,7 +108,7 @@ def test_ctrl_c_in_a_terminal_ends_both(served: tuple[subprocess.Popen[bytes], s
     assert "Fatal" not in (tmp_path / "log").read_text()
 
 
-def test_a_worker_ends_with_a_parent_that_is_killed(served: tuple[subprocess.Popen[bytes], str]) -> None:
+def test_a_worker_ends_with_a_parent_that_is_killed(served: tuple[forked.Popen, str]) -> None:
     server, url = served
     processes = listeners(server, url)
     server.kill()
@@ -117,7 +118,7 @@ def test_a_worker_ends_with_a_parent_that_is_killed(served: tuple[subprocess.Pop
 
 
 def test_one_that_dies_is_replaced_and_no_request_of_the_others_fails(
-    served: tuple[subprocess.Popen[bytes], str], tmp_path: Path
+    served: tuple[forked.Popen, str], tmp_path: Path
 ) -> None:
     server, url = served
     parent, log = psutil.Process(server.pid), tmp_path / "log"
@@ -206,7 +207,7 @@ def test_when_none_of_them_can_serve_that_is_the_end() -> None:
 
 
 def test_any_of_them_takes_feedback_of_the_others_answers_and_keeps_it_when_killed(
-    served: tuple[subprocess.Popen[bytes], str], published: Settings
+    served: tuple[forked.Popen, str], published: Settings
 ) -> None:
     server, url = served
     said: dict[str, bool] = {}

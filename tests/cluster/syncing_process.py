@@ -11,13 +11,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
+
 ROOT = Path(__file__).parents[2]
 
 
 class SyncingProcess:
     def __init__(self, config: Path, environment: dict[str, str], *, wait_s: float = 60) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, __file__, str(config), str(wait_s)],
+        self.process = forked.Popen(
+            [sys.executable, "-m", "syncing_process", config, wait_s],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

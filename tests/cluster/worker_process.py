@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
+import forked
 import yaml
 
 ROOT = Path(__file__).parents[2]
@@ -27,11 +26,11 @@ def write_config(folder: Path, *, broker: str, objects: str, model: str = "hash:
 
 
 class WorkerProcess:
-    def __init__(self, config: Path, *, prefix: Sequence[str] = ()) -> None:
+    def __init__(self, config: Path) -> None:
         self.log = config.parent / "worker.log"
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*prefix, sys.executable, "-m", "nornweave.cli", "--config", str(config), "worker"],
+            self.process = forked.Popen(
+                [sys.executable, "-m", "nornweave.cli", "--config", str(config), "worker"],
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "PYTHONPATH": str(ROOT), "LOG_LEVEL": "INFO"},

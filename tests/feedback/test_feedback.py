@@ -19,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -372,9 +373,9 @@ print(book.add("q-59", "c-1", True)["useful"], remembered(folder) == [f"q-{n}" f
 """
 
 
-def run(program: str, *arguments: object) -> subprocess.Popen[str]:
+def run(program: str, *arguments: object) -> forked.Popen:
     """Start a Python program with this folder's tests at hand."""
-    return subprocess.Popen(
+    return forked.Popen(
         [sys.executable, "-c", program, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -478,11 +479,11 @@ for number in range(int(sys.argv[4])):
 
 
 @pytest.fixture
-def writers(tmp_path: Path) -> Iterator[Callable[[str, int], subprocess.Popen[str]]]:
+def writers(tmp_path: Path) -> Iterator[Callable[[str, int], forked.Popen]]:
     """Make processes that write when they are told to; whatever survives a test is ended after it."""
-    made: list[subprocess.Popen[str]] = []
+    made: list[forked.Popen] = []
 
-    def make(name: str, answers: int) -> subprocess.Popen[str]:
+    def make(name: str, answers: int) -> forked.Popen:
         made.append(run(WRITE, tmp_path / "feedback", Path(__file__).parents[1], name, answers))
         return made[-1]
 
@@ -493,7 +494,7 @@ def writers(tmp_path: Path) -> Iterator[Callable[[str, int], subprocess.Popen[st
 
 
 def test_processes_write_at_once_and_what_was_stored_survives_the_death_of_one(
-    writers: Callable[[str, int], subprocess.Popen[str]], tmp_path: Path
+    writers: Callable[[str, int], forked.Popen], tmp_path: Path
 ) -> None:
     processes = [writers("a", 30), writers("b", 30), writers("killed", 1_000_000)]
     for process in processes:  # together from the very first answer on, which makes the file

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
+import forked
 import psutil
 import pytest
 import yaml
@@ -161,7 +162,7 @@ def test_two_processes_share_the_history(settings: Settings, instance: dg.Dagste
         "with open_instance(settings) as instance:\n"
         "    materialize(settings, [Domain.DOCUMENTATION], SyncOptions(), no_progress, instance)\n"
     )
-    writers = [subprocess.Popen([sys.executable, "-c", script, str(settings.file)]) for _ in range(2)]
+    writers = [forked.Popen([sys.executable, "-c", script, settings.file]) for _ in range(2)]
     assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
 
     runs = instance.get_runs()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 import dagster as dg
+import forked
 import pytest
 from workspace_support import Configure, write_workspace
 
@@ -311,9 +311,7 @@ with open_instance(settings) as instance:
 def test_ctrl_c_releases_the_domain_and_the_next_run_finishes(
     settings: Settings, instance: dg.DagsterInstance, where: str
 ) -> None:
-    process = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, str(settings.file), where], capture_output=True, timeout=120, check=False
-    )
+    process = forked.run([sys.executable, "-c", INTERRUPTED, settings.file, where], timeout=120)
 
     assert process.returncode == 130, process.stderr.decode()
     assert last_run(instance).status is dg.DagsterRunStatus.FAILURE

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import forked
 import httpx
 import pytest
 from publishers import Publisher, Replica
@@ -25,21 +26,17 @@ pytestmark = pytest.mark.slow
 
 
 @contextmanager
-def _serving(folder: Path, url: object, config: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def _serving(folder: Path, url: object, config: Path) -> Iterator[tuple[forked.Popen, str]]:
     """Run ``nornweave serve --from``; give the process and its address."""
     with _started(folder, url, config) as process:
         yield process, _address(process)
 
 
 @contextmanager
-def _started(
-    folder: Path, url: object, config: Path, said: Any = subprocess.DEVNULL
-) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "nornweave.cli.main", f"--config={config}", "serve", "--from", str(url)]
+def _started(folder: Path, url: object, config: Path, said: Any = subprocess.DEVNULL) -> Iterator[forked.Popen]:
+    command = [sys.executable, "-m", "nornweave.cli", f"--config={config}", "serve", "--from", str(url)]
     options = ["--data-dir", str(folder), "--port", "0", "--workers", "1", "--json"]
-    process = subprocess.Popen(
-        [*command, *options], stdout=subprocess.PIPE, stderr=said, text=True, start_new_session=True
-    )
+    process = forked.Popen([*command, *options], stdout=subprocess.PIPE, stderr=said, text=True, start_new_session=True)
     assert process.stdout
     try:
         yield process
@@ -48,12 +45,12 @@ def _started(
         process.stdout.close()
 
 
-def _address(process: subprocess.Popen[str]) -> str:
+def _address(process: forked.Popen) -> str:
     assert process.stdout
     return str(json.loads(process.stdout.readline())["url"])
 
 
-def _kill(process: subprocess.Popen[str]) -> None:
+def _kill(process: forked.Popen) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -115,15 +112,15 @@ def _publisher_dies_before_its_pointer(publisher: Publisher, proxy: Proxy) -> No
         return call.answer()
 
     proxy.fault = held
-    command = [sys.executable, "-m", "nornweave.cli.main", f"--config={publisher.file}", "publish"]
-    process = subprocess.Popen(command, text=True, start_new_session=True, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "nornweave.cli", f"--config={publisher.file}", "publish"]
+    process = forked.Popen(command, text=True, start_new_session=True, stderr=subprocess.DEVNULL)
     assert reached.wait(HANGS_S)
     _kill(process)
     proxy.fault = None
     go_on.set()
 
 
-def _replica_dies_while_it_downloads(publisher: Publisher, proxy: Proxy, replica: subprocess.Popen[str]) -> None:
+def _replica_dies_while_it_downloads(publisher: Publisher, proxy: Proxy, replica: forked.Popen) -> None:
     reached, go_on = threading.Event(), threading.Event()
 
     def held(call: Call) -> Any:
@@ -197,11 +194,9 @@ def test_a_second_replica_in_the_same_folder_is_refused(
 ) -> None:
     publisher.number()
     with _serving(tmp_path / "one", publish_to["url"], config):
-        command = [sys.executable, "-m", "nornweave.cli.main", f"--config={config}", "serve", "--port", "0"]
-        second = subprocess.run(
-            [*command, "--from", str(publish_to["url"]), "--data-dir", str(tmp_path / "one")],
-            capture_output=True, text=True, timeout=HANGS_S, check=False,
-        )  # fmt: skip
+        command = [sys.executable, "-m", "nornweave.cli", f"--config={config}", "serve", "--port", "0"]
+        options = ["--from", publish_to["url"], "--data-dir", tmp_path / "one"]
+        second = forked.run([*command, *options], text=True, timeout=HANGS_S)
     assert second.returncode == 2
     assert "another replica uses it" in second.stderr
 

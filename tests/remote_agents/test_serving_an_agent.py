@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from live_server import live
 from recall_workspace import publish, write_workspace
@@ -23,7 +24,7 @@ from nornweave.config import Settings
 from nornweave.core.types import Domain
 
 Serve = Callable[..., Hub]
-Agents = Callable[..., tuple[subprocess.Popen[bytes], str]]
+Agents = Callable[..., tuple[forked.Popen, str]]
 QUESTION = "how are retries of payments limited"
 
 
@@ -37,16 +38,16 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 @pytest.fixture
 def serving(workspace: Settings, tmp_path: Path) -> Iterator[Agents]:
     """Serve one domain alone in a process, which registers; end what survives."""
-    processes: list[subprocess.Popen[bytes]] = []
+    processes: list[forked.Popen] = []
 
-    def start(domain: Domain, registry: str, port: int = 0) -> tuple[subprocess.Popen[bytes], str]:
+    def start(domain: Domain, registry: str, port: int = 0) -> tuple[forked.Popen, str]:
         log = tmp_path / f"log-{len(processes)}"
-        command = [sys.executable, "-m", "nornweave.cli.main", "--config", str(workspace.file), "serve"]
+        command = [sys.executable, "-m", "nornweave.cli", "--config", str(workspace.file), "serve"]
         command += ["--agent", domain.value, "--port", str(port), "--workers", "1", "--json"]
         variables = {**os.environ, "REGISTRY_URL": registry, "HEARTBEAT_INTERVAL_S": "0.2", "LOG_LEVEL": "INFO"}
         variables["PYTHONPATH"] = os.pathsep.join(sys.path)
         with log.open("wb") as said:
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, env=variables)
+            process = forked.Popen(command, stdout=subprocess.PIPE, stderr=said, env=variables)
         processes.append(process)
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import duckdb
+import forked
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -102,7 +103,7 @@ def test_a_damaged_file_is_made_again(generation: Path, damage: Callable[[bytes]
 
 def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(generation: Path) -> None:
     command = [sys.executable, "-c", CHILD.format(pause="time.sleep(600)"), str(generation)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+    with forked.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "writing\n"
         os.kill(child.pid, signal.SIGKILL)
@@ -112,7 +113,7 @@ def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(generation
 
 def test_two_processes_that_open_it_at_once_make_it_once(generation: Path) -> None:
     command = [sys.executable, "-c", CHILD.format(pause="time.sleep(0.5)"), str(generation)]
-    children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    children = [forked.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     said = [child.communicate()[0].split("\n") for child in children]
     assert [lines[-2] for lines in said] == [str(float(VALUES.sum()))] * 3
     assert sum("writing" in lines for lines in said) == 1

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
+import forked
 import pytest
 from postgres_server import PostgresServer, postgres_server
 from waiting import HANGS_S, SOON_S
@@ -253,8 +254,8 @@ def test_the_view_says_which_generation_commit_and_plan_gave_which_value(
 # --- several at once ----------------------------------------------------------------------------------------------
 
 
-def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+def writer(folder: Path, name: str, count: int) -> forked.Popen:
+    return forked.Popen(
         [sys.executable, "-c", WRITER, str(folder), name, str(count)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.PIPE,

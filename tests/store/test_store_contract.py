@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import forked
 import numpy as np
 import pytest
 from postgres_server import PostgresServer, postgres_server
@@ -197,7 +198,7 @@ def test_a_writer_that_is_killed_leaves_what_was_published(store: Any, server: P
     parts = parts_of(store, source)
     sync(parts)
     place = (server.url, store.server.schema) if isinstance(store, PostgresStore) else ("", "")
-    doomed = subprocess.Popen(
+    doomed = forked.Popen(
         [sys.executable, "-c", KILLED, str(Path(__file__).parents[1]), str(store.folder), *place],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
