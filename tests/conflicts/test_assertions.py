@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nornweave.disagree.assertions.pairing import AssertingPassage, find_contradictions
-from nornweave.disagree.conflicts.detectors import Detector, detector_of
+from nornweave.disagree.conflicts.records import Detector, detector_of
 
 
 def passage(text: str, domain: str = "documentation", path: str = "page.md", **fields: Any) -> AssertingPassage:

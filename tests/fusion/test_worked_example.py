@@ -15,7 +15,7 @@ from nornweave.ask.search.question import ConflictStrategy
 from nornweave.ask.search.records import CoverageGap
 from nornweave.ask.views.answer import answer_document
 from nornweave.config.fusion import FusionSettings
-from nornweave.disagree.conflicts.detectors import Detector
+from nornweave.disagree.conflicts.records import Detector
 
 QUERY = "what's the error handling behavior in the payment module"
 CODE = (

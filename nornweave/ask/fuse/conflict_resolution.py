@@ -25,8 +25,8 @@ from nornweave.ask.search.question import ConflictStrategy
 from nornweave.core.types import Fact, Origin, aware
 from nornweave.disagree.assertions.pairing import AssertingPassage, find_contradictions
 from nornweave.disagree.conflicts import DEMOTE_FROM, POSSIBLE_FROM, FactConflict, LocatedFact, find_conflicts
-from nornweave.disagree.conflicts.detectors import detector_of
 from nornweave.disagree.conflicts.origins import NO_ORIGINS, Origins, key_of
+from nornweave.disagree.conflicts.records import detector_of
 
 # The files of a fresh clone are written within a minute: such an order says nothing about what is newer.
 SAME_MOMENT = timedelta(minutes=1)

@@ -11,7 +11,7 @@ from nornweave.ask.fuse.answerable import Answerable
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.ask.search.records import Citation, CoverageGap, RecallItem, RecallResponse
 from nornweave.core.types import ChunkId, Fact, Origin, Span
-from nornweave.disagree.conflicts.detectors import Detector
+from nornweave.disagree.conflicts.records import Detector
 
 LoserPolicy: TypeAlias = Literal["demote", "drop"]
 Scale: TypeAlias = Literal["calibrated", "minmax", "mixed"]

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 from nornweave.core.types import digest
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
-from nornweave.disagree.conflicts.detectors import detector_of
 from nornweave.disagree.conflicts.origins import KnownLine, Origins, key_of, with_origin
+from nornweave.disagree.conflicts.records import detector_of
 
 Place: TypeAlias = tuple[str, str]
 """A document of a domain: source id and path."""

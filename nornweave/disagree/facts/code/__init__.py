@@ -64,8 +64,8 @@ def read_code(passage: Passage, language: str, *, deadline_s: float | None = Non
     base = base_of(passage)
     reading = Reading(passage, language, base, found.found, Constants(text, found.found), deadline)
     _read_sites(reading)
-    if found.errors and not reading.is_over:
-        read_fragments(found.errors, reading)
+    if found.has_errors and not reading.is_over:
+        read_fragments(reading)
     facts = sorted(reading.facts.values(), key=lambda fact: (fact.span.start, fact.span.end))
     return CodeReading(
         tuple(facts), tuple(read_comments(text, found.found, base)), found.is_complete and not reading.is_over

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Qualifier
 from nornweave.disagree.facts.code.options import KEYS, NAMING_KEYS
 from nornweave.disagree.facts.code.reading import Reading, says_default
 from nornweave.disagree.facts.code.sites import ValueSite
 
-MAX_LINES = 2_000
+MAX_CHARACTERS = 4_000
+"""Of a part."""
 _LINE = lazy_pattern(
     r"[ \t]*(?:(?:private|public|protected|internal|static|final|const|readonly|pub|let|var|val|export)\s){0,4}"
     r"(?P<name>['\":]?[A-Za-z_#@$][\w.$-]{0,80}['\"]?)\??"
@@ -23,48 +22,23 @@ _OPENED = lazy_pattern(
 )
 
 
-def read_fragments(errors: list[tuple[int, int]], reading: Reading) -> None:
-    """Read ``name: value`` line by line where the tree has errors.
-
-    Args:
-        errors: stretches of the text that the grammar did not fit, in any order.
-    """
-    lines = _damaged(errors, reading)
-    known = {fact.span.start - reading.passage.start for fact in reading.facts.values()}
-    stated = {reading.passage.line_of(offset) for offset in known}
+def read_fragments(reading: Reading) -> None:
+    """Read ``name: value`` line by line in a short part whose tree has errors; in longer ones little is lost."""
+    if len(reading.text) > MAX_CHARACTERS:
+        return
+    stated = {reading.passage.line_of(fact.span.start - reading.passage.start) for fact in reading.facts.values()}
     opened: list[tuple[int, str]] = []
-    for number, start, line in lines:
+    offset = 0
+    for number, line in enumerate(reading.text.splitlines(keepends=True)):
         indent = len(line) - len(line.lstrip())
         while opened and opened[-1][0] >= indent:
             opened.pop()
-        inside = _OPENED.match(line)
+        inside = _OPENED.match(line.rstrip("\r\n"))
         if inside is not None:
             opened.append((indent, inside[1]))
         elif number not in stated:
-            _read_line(start, line, [name for _, name in opened], reading)
-        if reading.is_over:
-            return
-
-
-def _damaged(errors: list[tuple[int, int]], reading: Reading) -> list[tuple[int, int, str]]:
-    """Return number, offset and text of the lines that an error touches; of short parts all lines."""
-    found = []
-    is_short = len(reading.text) < 4_000
-    ordered = sorted(errors)
-    starts = [start for start, _ in ordered]
-    reach, furthest = [], 0
-    for _, end in ordered:
-        furthest = max(furthest, end)
-        reach.append(furthest)
-    offset = 0
-    for number, line in enumerate(reading.text.splitlines(keepends=True)):
-        at = bisect_right(starts, offset + len(line)) - 1
-        if is_short or (at >= 0 and reach[at] >= offset):
-            found.append((number, offset, line.rstrip("\r\n")))
+            _read_line(offset, line.rstrip("\r\n"), [name for _, name in opened], reading)
         offset += len(line)
-        if len(found) >= MAX_LINES:
-            break
-    return found
 
 
 def _read_line(start: int, line: str, opened: list[str], reading: Reading) -> None:

@@ -86,10 +86,10 @@ class ValueSite:
 
 @dataclass(frozen=True, slots=True)
 class Sites:
-    """All places of a text in order of their start, outer ones first; and the parts that no grammar fits."""
+    """All places of a text in order of their start, outer ones first; and whether the grammar did not fit somewhere."""
 
     found: list[ValueSite]
-    errors: list[tuple[int, int]]
+    has_errors: bool
     is_complete: bool
 
 
@@ -112,15 +112,15 @@ def find_sites(text: str, language: str, path: str, deadline: float) -> Sites:
     """
     grammar = grammar_of(language, path, text)
     if grammar is None:
-        return Sites([], [], is_complete=True)
+        return Sites([], has_errors=False, is_complete=True)
     # A part of a PHP file has no opening tag, without which all of it is text.
     lead = "<?php\n" if grammar.name == "php" and "<?" not in text else ""
     tree = parse(grammar, mask(lead + text))
     if tree is None:
-        return Sites([], [(0, len(text))], is_complete=False)
+        return Sites([], has_errors=True, is_complete=False)
     reader = _Reader(text, len(lead), _query(grammar.name, tree), _KEYWORD_SIGNS.get(grammar.name, ""))
     is_complete = reader.read(tree, deadline)
-    return Sites(_nested(reader.sites.values()), reader.errors, is_complete)
+    return Sites(_nested(reader.sites.values()), reader.has_errors, is_complete)
 
 
 class _Reader:
@@ -132,7 +132,7 @@ class _Reader:
         self.shift = shift
         self.query = query
         self.sites: dict[tuple[str, int], ValueSite] = {}
-        self.errors: list[tuple[int, int]] = []
+        self.has_errors = False
         self.roles: dict[int, Role] = {}
 
     def read(self, tree: Tree, deadline: float) -> bool:
@@ -160,7 +160,7 @@ class _Reader:
         node = captures[role][0]
         start, end = node.start_byte - self.shift, node.end_byte - self.shift
         if role == "error":
-            self.errors.append((start, end))
+            self.has_errors = True
             return
         site = ValueSite(role, max(start, 0), end)
         if "value" in captures:

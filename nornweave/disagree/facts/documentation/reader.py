@@ -11,8 +11,8 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact, Form
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock
 from nornweave.disagree.facts.documentation.entries import DocumentedEntry, annotation, read_entry, read_field
+from nornweave.disagree.facts.documentation.literals import whole_value
 from nornweave.disagree.facts.documentation.naming import heading_name, heading_path, identifier_of
-from nornweave.disagree.facts.documentation.notations import notation_facts
 from nornweave.disagree.facts.documentation.page import Page, Subject
 from nornweave.disagree.facts.documentation.prose import prose_facts
 from nornweave.disagree.facts.documentation.tables import Row, aligned_rows, read_table, table_facts
@@ -114,7 +114,7 @@ class Reader:
         elif block.kind == "paragraph":
             yield from self._paragraph(block)
         elif block.kind == "code":
-            yield from notation_facts(self.page, block.start, block.end, self.path)
+            yield from _notation_facts(self.page, block.start, block.end, self.path)
 
     def _subject(self) -> Subject | None:
         return self.entries[-1][1] if self.entries else self.heading_subject
@@ -282,3 +282,33 @@ def _made(page: Page, subject: Subject, value: Value, start: int, end: int) -> I
     fact = page.fact(subject, "default", value, start, end)
     if fact is not None:
         yield fact
+
+
+_NOTATIONS = (
+    # Prometheus and what follows its style: ``[ scrape_timeout: <duration> | default = 10s ]``
+    lazy_pattern(
+        r"^[ \t>#*-]*\[?[ \t]*(?P<name>[A-Za-z][\w.-]{1,60})[ \t]*:?[ \t]*<[\w ]{1,40}>[ \t]*"
+        r"\|[ \t]*default[ \t]*[=:][ \t]*(?P<value>[^\n\]|]{1,80}?)[ \t]*(?:\]|$)",
+        re.MULTILINE,
+    ),
+    # ``--rc-max-header-bytes int   Maximum size of a header (default 4096)``
+    lazy_pattern(
+        r"^[ \t]*(?:-\w,?[ \t]+)?(?P<name>--[a-z][\w-]{1,60})\b[^\n]{0,400}?"
+        r"[(\[]default(?:s to)?:?[ \t]+(?P<value>[^()\[\]\n]{1,60})[)\]]",
+        re.MULTILINE,
+    ),
+)
+
+
+def _notation_facts(page: Page, start: int, end: int, owner: str) -> Iterator[Fact]:
+    """Yield the defaults that lines of a block of code state in a notation for readers."""
+    if "default" not in page.lower[start:end]:
+        return
+    first = page.text.rfind("\n", 0, start) + 1
+    for pattern in _NOTATIONS:
+        for match in pattern.finditer(page.text, first, end):
+            value = whole_value(match["value"])
+            subject = Subject(name=match["name"], form="list", owner=owner)
+            fact = page.fact(subject, "default", value, match.start("name"), match.end()) if value else None
+            if fact is not None:
+                yield fact
