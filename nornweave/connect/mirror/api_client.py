@@ -8,10 +8,8 @@ import ssl
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
-from itertools import count
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -28,19 +26,6 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _LATEST = 253_370_764_800.0
 
 Parameters = Mapping[str, str | int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiRequest:
-    """One request, as ``ApiClient.get`` and ``post`` describe it."""
-
-    method: str = "GET"
-    parameters: Parameters | None = None
-    headers: Mapping[str, str] | None = None
-    body: Mapping[str, Any] | None = None
-    allowed: frozenset[int] = frozenset()
-    follow: bool = True
-    wanted: Callable[[ApiAnswer], bool] | None = None
 
 
 class ApiClient:
@@ -126,12 +111,12 @@ class ApiClient:
             OtherHostError: the address is another host's.
             SourceUnavailableError: a rate limit that ends too late.
         """
-        request = ApiRequest(parameters=parameters, headers=headers, allowed=allowed, follow=follow, wanted=wanted)
-        return self._ask(address, request)
+        send = partial(self._send, parameters=parameters, headers=headers, follow=follow, wanted=wanted)
+        return self._ask(address, send, allowed)
 
     def post(self, address: str, body: Mapping[str, Any], *, allowed: frozenset[int] = frozenset()) -> ApiAnswer:
         """Send JSON that changes nothing (a query); see ``get``."""
-        return self._ask(address, ApiRequest(method="POST", body=body, allowed=allowed))
+        return self._ask(address, partial(self._send, body=body), allowed)
 
     def wait(self, seconds: float, url: str) -> None:
         """Wait as long as an API asks for.
@@ -171,41 +156,49 @@ class ApiClient:
         error = self._repeated(answer.url, f"status {answer.status}", answer.status)
         return Trouble(error, is_passing=True, wait_s=limited)
 
-    def _ask(self, address: str, request: ApiRequest) -> ApiAnswer:
+    def _ask(self, address: str, send: Callable[[str], ApiAnswer], allowed: frozenset[int]) -> ApiAnswer:
         url = urljoin(self._base, address)
         self._require_host(url)
-        for attempt in count(1):
+        attempt = 0
+        while True:
             self._check_time(url)
             try:
-                answer = self._send(url, request)
+                answer = send(url)
             except httpx.InvalidURL as error:
                 raise AnswerError(f"{url!r}: not a URL ({error})") from error
             except httpx.RequestError as error:
                 trouble = Trouble(self._repeated(url, f"no answer ({type(error).__name__})"), is_passing=True)
             else:
-                found = None if answer.status in request.allowed else self.trouble(answer)
+                found = None if answer.status in allowed else self.trouble(answer)
                 if found is None:
                     return answer
                 trouble = found
-            if not trouble.is_passing or attempt >= self.limits.attempts:
+            if not trouble.is_passing or attempt + 1 >= self.limits.attempts:
                 raise trouble.error
-            self.wait(self.limits.backoff(attempt - 1) if trouble.wait_s is None else trouble.wait_s, url)
-        raise AssertionError("count does not end")
+            self.wait(self.limits.backoff(attempt) if trouble.wait_s is None else trouble.wait_s, url)
+            attempt += 1
 
     def _repeated(self, url: str, problem: str, status: int | None = None) -> AnswerError:
         return AnswerError(f"{url}: {problem}, {self.limits.attempts} times; try again later", status)
 
-    def _send(self, url: str, request: ApiRequest) -> ApiAnswer:
+    def _send(
+        self,
+        url: str,
+        *,
+        parameters: Parameters | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        follow: bool = True,
+        wanted: Callable[[ApiAnswer], bool] | None = None,
+    ) -> ApiAnswer:
         """Send one request and follow its redirects on the hosts that may be asked."""
-        parameters = request.parameters
+        method = "GET" if body is None else "POST"
         for _ in range(_MAX_REDIRECTS + 1):
             query = {**(parameters or {}), **self._secrets} or None
-            sent = self._client.build_request(
-                request.method, url, params=query, headers=request.headers, json=request.body
-            )
-            answer = self._receive(sent, request.wanted)
+            request = self._client.build_request(method, url, params=query, headers=headers, json=body)
+            answer = self._receive(request, wanted)
             target = answer.headers.get("location")
-            if not request.follow or answer.status not in _REDIRECTS or not target:
+            if not follow or answer.status not in _REDIRECTS or not target:
                 return answer
             url, parameters = urljoin(answer.url, target), None
             self._require_host(url)
