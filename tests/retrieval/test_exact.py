@@ -44,11 +44,32 @@ class Table:
             raise ValueError(f"frozen ledger {record} accepts nothing new")
         return [*self.columns, record]
 '''
+PAGED = '''class Page:
+    """A page of rows, which is read when it is needed and forgotten when the next one is turned to, as pages are."""
+
+    class Raw:
+        """What a page was before anybody looked at it: bytes as they came, with nothing said of rows or columns."""
+
+        def turn(self):
+            """Go on to the next bytes, wherever they are, and say how many there were in all of them before it."""
+            return self.read(self.size) or self.close()
+
+    def turn(self):
+        """Go on to the next page, wherever it is, and say how many rows there were in all of the pages before it."""
+        return self.table.page(self.number + 1)
+
+
+def turn(page):
+    return page.turn()
+'''
 FILES = {
     "db/table.py": TABLE,
     "db/view.py": TABLE.replace("class Table", "class View")
     .replace("upsert", "refresh")
     .replace("frozen ledger", "gone"),
+    "db/delay.py": "def delay(step):\n    return measure(step) + weigh(step)\n",
+    "db/paged.py": PAGED,
+    "tests/test_paged.py": "".join(f"class Page{n}:\n    def turn(self):\n        return {n}\n\n\n" for n in range(9)),
     "tests/test_table.py": "".join(
         f"def test_upsert_{n}(db):\n    Table.upsert(db.table, {n})\n    assert Table.upsert(db, {n})\n\n\n"
         for n in range(30)
@@ -112,6 +133,27 @@ def leading(text: str, generation: Index) -> str:
 )
 def test_a_definition_leads_however_it_is_named(code: Index, text: str) -> None:
     assert "def upsert(self" in leading(text, code)
+
+
+@pytest.mark.parametrize(
+    ("text", "definition"),
+    [
+        ("Page.turn", "Go on to the next page"),
+        ("where is turn implemented in Page", "Go on to the next page"),
+        ("Raw.turn", "Go on to the next bytes"),
+        ("paged.turn", "def turn(page)"),
+        ("delay.delay", "def delay(step)"),
+        ("where is delay implemented in delay", "def delay(step)"),
+    ],
+)
+def test_what_is_right_around_a_member_tells_it_from_others_of_its_name(
+    code: Index, text: str, definition: str
+) -> None:
+    assert definition in leading(text, code)
+
+
+def test_tests_of_the_same_name_make_a_definition_no_less_rare(code: Index) -> None:
+    assert scores_of(evidence_of("turn", code), code).max() > 0.5
 
 
 @pytest.mark.parametrize(

@@ -265,3 +265,29 @@ def test_written_as_names_in_code_are(word: str) -> None:
 @pytest.mark.parametrize("word", ["payments", "Payments", "API", "_", "3.5", "well-known", "", "支付"])
 def test_written_as_words_are(word: str) -> None:
     assert not is_identifier(word)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_aside"),
+    [
+        ("src/main/java/poet/MethodSpec.java", False),
+        ("src/test/java/poet/PoetTest.java", True),
+        ("src/spec/UserSpec.scala", True),
+        ("lib/UserSpec.kt", True),
+        ("mux_test.go", True),
+        ("src/contest.py", False),
+    ],
+)
+def test_a_specification_of_a_method_is_no_test(path: str, is_aside: bool) -> None:
+    assert ("place:aside" in keys_of(path)) == is_aside
+
+
+def test_a_definition_is_spelled_with_what_stands_around_it() -> None:
+    keys = keys_of("db/table.py", defines=["Table.Row.upsert_all", "connect"])
+    assert {key for key in keys if key.startswith("spelled:")} == {
+        "spelled:upsert_all",
+        "spelled:Row.upsert_all",
+        "spelled:connect",
+        "spelled:table.connect",
+        "spelled:db.connect",
+    }

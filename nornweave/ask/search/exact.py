@@ -57,8 +57,11 @@ ASIDE_SHARE, IMPORT_SHARE = 0.3, 0.5
 
 _ROUNDING = 1 - 1e-5
 """Bounds are compared with a little less: they are summed in another order."""
-_ASIDE_TERMS = frozenset(sequence("test spec example benchmark fixture mock"))
-_IMPORT_TERMS = frozenset(sequence("import"))
+_PLACES = {
+    ASIDE: frozenset(sequence("test spec example benchmark fixture mock")),
+    IMPORTS: frozenset(sequence("import")),
+}
+"""What is of less worth, unless a query says one of these words."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +69,7 @@ class _Searched:
     """What evidence is looked for with.
 
     Attributes:
-        known: lookup key → chunks, of what the query may name.
+        known: lookup key → chunks, of what the query may name, and of what is of less worth.
         reach: the logarithm of the number of chunks: what rarity is measured by.
     """
 
@@ -79,6 +82,11 @@ class _Searched:
     def rarity(self, chunks: int) -> float:
         """Return how rare it is that so many chunks have something, in [0, 1]."""
         return 1 - math.log(chunks) / self.reach
+
+    def defined_in(self, chunks: Numbers) -> int:
+        """Count chunks that define something; tests and examples of the same name make it no more common."""
+        aside = self.known.get(ASIDE, chunks[:0])
+        return len(np.setdiff1d(chunks, aside, assume_unique=True)) or len(chunks)
 
     def nothing(self) -> Scores:
         """Return scores of 0."""
@@ -98,29 +106,33 @@ def exact_evidence(
         within: which chunks may be found.
     """
     asked = [word for word in query.words if not word.is_function_word]
-    known = generation.named([ASIDE, IMPORTS, *(f"defines:{word.spelled}" for word in asked)])
+    unasked = [place for place, terms in _PLACES.items() if terms.isdisjoint(query.in_order)]
+    known = generation.named([*unasked, *(f"defines:{word.spelled}" for word in asked)])
     if any(f"defines:{word.spelled}" in known or _may_be_misspelt(word, statistics) for word in asked):
         known |= generation.named([f"owner:{word.spelled}" for word in asked])
     searched = _Searched(query, statistics, generation, known, math.log(statistics.count + 1) or 1.0)
     proven = [each for each in (_defining(searched), _saying(searched)) if each is not None]
     if len(quoting):
         proven.append(searched.nothing())
-        _raise(proven[-1], quoting, SAID, searched)
+        proven[-1][quoting] = SAID * searched.rarity(len(quoting))
     scores = None
     if proven:
         scores = (np.maximum(reduce(np.maximum, proven) - LEAST, 0) / (1 - LEAST)).astype(np.float32)
     kept = []
-    if ASIDE in known and scores is not None and _ASIDE_TERMS.isdisjoint(query.in_order):
+    if ASIDE in known and scores is not None:
         kept.append((known[ASIDE], float(1 - np.float32(ASIDE_SHARE * float(scores.max(initial=0))))))
-    if IMPORTS in known and _IMPORT_TERMS.isdisjoint(query.in_order):
+    if IMPORTS in known:
         kept.append((known[IMPORTS], IMPORT_SHARE))
     return Evidence(scores if scores is None or within is None else scores * within, tuple(kept))
 
 
-def _raise(scores: Scores, chunks: Numbers, most: float, searched: _Searched, coverage: float = 1.0) -> None:
-    """Raise the evidence of some chunks to ``most · rarity · coverage``; the fewer they are, the rarer."""
-    if len(chunks):
-        scores[chunks] = np.maximum(scores[chunks], most * searched.rarity(len(chunks)) * coverage)
+def _raise(scores: Scores, chunks: Numbers, written: Numbers | None, most: float, searched: _Searched) -> None:
+    """Raise the evidence of chunks that define a name: the fewer they are, the rarer; other spellings count less."""
+    if not len(chunks):
+        return
+    shares = np.full(len(chunks), most * searched.rarity(searched.defined_in(chunks)), np.float32)
+    shares[np.isin(chunks, chunks[:0] if written is None else written, invert=True)] *= OTHER_SPELLING
+    scores[chunks] = np.maximum(scores[chunks], shares)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,12 +187,17 @@ def _may_define(asked: Sequence[Word], unknown: Collection[Word], searched: _Sea
         whole = rest - light[word] + weight
         coverage = (weight / whole if whole else 1.0) ** NAME_POWER * rarity * (1 if word.is_name else IN_SENTENCE)
         for owner, heavy in owners.items():
-            if owner != word:
+            if _may_own(owner, word):
                 both = min(1.0, (weight + heavy) / (whole - light[owner] + heavy)) ** QUALIFIED_POWER
                 coverage = max(coverage, both * (1.0 if word.is_name or owner.is_name else IN_SENTENCE))
         if DEFINED * coverage > LEAST * _ROUNDING:
             return True
     return False
+
+
+def _may_own(owner: Word, word: Word) -> bool:
+    """Tell whether a query may name a member and what it is in: two words, or one that it says twice."""
+    return owner != word or word.is_repeated
 
 
 def _may_be_misspelt(word: Word, statistics: TermStatistics) -> bool:
@@ -200,23 +217,21 @@ def _definers(word: Word, searched: _Searched) -> _Defined | None:
 
 def _weighed(defined: Sequence[_Defined], weights: Mapping[Word, float], searched: _Searched) -> Scores:
     """Weigh names alone, and with the class, module or package that the query names as well."""
-    known, alone, qualified = searched.known, searched.nothing(), searched.nothing()
-    written = searched.generation.named([f"spelled:{each.word.written}" for each in defined])
+    alone, qualified = searched.nothing(), searched.nothing()
     whole = math.fsum(weights.values()) or 1.0
     for each in defined:
         word, most = each.word, each.most * (1.0 if each.word.is_name else IN_SENTENCE)
-        _raise(alone, each.chunks, most, searched, (weights[word] / whole) ** NAME_POWER)
-        for owner, weight in weights.items():
-            owned = known.get(f"owner:{owner.spelled}") if owner != word else None
+        spelled = [f"spelled:{word.written}", *(f"spelled:{owner.written}.{word.written}" for owner in weights)]
+        written = searched.generation.named(spelled)
+        coverage = (weights[word] / whole) ** NAME_POWER
+        _raise(alone, each.chunks, written.get(spelled[0]), most * coverage, searched)
+        for key, (owner, weight) in zip(spelled[1:], weights.items(), strict=True):
+            owned = searched.known.get(f"owner:{owner.spelled}") if _may_own(owner, word) else None
             if owned is not None:
                 both = np.intersect1d(each.chunks, owned, assume_unique=True)
                 most = each.most * (1.0 if word.is_name or owner.is_name else IN_SENTENCE)
                 coverage = min(1.0, (weights[word] + weight) / whole) ** QUALIFIED_POWER
-                _raise(qualified, both, most, searched, coverage)
-        exactly = written.get(f"spelled:{word.written}", each.chunks[:0])
-        other = np.setdiff1d(each.chunks, exactly, assume_unique=True)
-        alone[other] *= OTHER_SPELLING
-        qualified[other] *= OTHER_SPELLING
+                _raise(qualified, both, written.get(key), most * coverage, searched)
     return np.maximum(alone * BESIDE_QUALIFIED if qualified.any() else alone, qualified)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -40,6 +41,7 @@ class Word:
         is_name: it is written as names are, or the query is no sentence.
         whole: as the index holds it beside its parts.
         is_function_word: it shapes the sentence only.
+        is_repeated: the query says it again: ``delay.delay``.
     """
 
     written: str
@@ -47,6 +49,7 @@ class Word:
     is_name: bool
     whole: str
     is_function_word: bool
+    is_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,13 +119,15 @@ def _names_in(text: str) -> tuple[Word, ...]:
     """Return the words of a query that may name something, distinct by spelling."""
     found = _WORD.findall(text)[:MAX_WORDS]
     qualified = {folded(part) for match in _QUALIFIED.finditer(text) for part in match.groups()}
+    times = Counter(map(folded, found))
     words: dict[str, Word] = {}
     for place, word in enumerate(found):
         spelled, whole = folded(word), word.lower()
         is_name = len(found) < SENTENCE_WORDS or spelled in qualified or is_identifier(word)
-        is_capitalised = place > 0 and _CAPITALISED.search(word) is not None
+        is_name = is_name or (place > 0 and _CAPITALISED.search(word) is not None)
         if spelled:
-            words.setdefault(spelled, Word(word, spelled, is_name or is_capitalised, whole, whole in FUNCTION_WORDS))
+            is_function_word = whole in FUNCTION_WORDS and spelled not in qualified
+            words.setdefault(spelled, Word(word, spelled, is_name, whole, is_function_word, times[spelled] > 1))
     return tuple(words.values())
 
 

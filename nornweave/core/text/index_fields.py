@@ -5,8 +5,8 @@ A *key* is ``field:value``, lower case, blank space collapsed: ``symbol:handle_p
 a chunk's keys (``lookup_keys``), a query asks for those that it mentions (``asked_keys``).
 
 What code defines has keys that forgive the spelling: ``defines:upsertall`` for ``upsert_all``, ``upsertAll`` and
-``UpsertAll``, beside ``spelled:upsert_all``; ``owner:table`` for the class, the module, the folder and the package
-around it. ``place:aside`` marks tests and examples, ``place:imports`` import blocks.
+``UpsertAll``, beside ``spelled:upsert_all`` and ``spelled:Table.upsert_all``; ``owner:table`` for the class, module,
+folder and package around it. ``place:aside`` marks tests and examples, ``place:imports`` import blocks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from itertools import combinations
 from nornweave.core.text.analyzer import FUNCTION_WORDS, analyze
 from nornweave.core.types import Chunk, Document, Frequencies, JsonValue
 
-VERSION = "fields-2"
+VERSION = "fields-3"
 
 MAX_VALUE_CHARACTERS = 120
 # "How do I configure rate limits" asks for "configure rate limits" and "rate limits"; nothing longer is named.
@@ -34,7 +34,7 @@ _DATE_KEYS = ("message_timestamp", "message_timestamps", "publication_date")
 ASIDE, IMPORTS = "place:aside", "place:imports"
 _ASIDE = re.compile(
     r"(?:^|[/_.-])(?:tests?|specs?|__tests__|examples?|bench(?:es|marks?)?|fixtures?|mocks?)(?:[/_.-]|$)"
-    r"|[a-z](?:Tests?|Spec)\.\w{1,5}$"
+    r"|[a-z]Tests?\.\w{1,5}$|[a-z]Spec\.(?:groovy|hs|js|kt|scala|swift|ts)$"  # a ``MethodSpec.java`` is no test
 )
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)", re.MULTILINE)
 _PACKAGED = frozenset({"go", "java", "kotlin"})
@@ -105,11 +105,12 @@ def _definition_keys(document: Document, chunk: Chunk) -> Iterator[str]:
     if not defined:
         return
     *folders, file = document.path.split("/")
-    owners = {file.partition(".")[0], *folders[-1:], *(owner for names in defined for owner in names[:-1])}
+    modules = {file.partition(".")[0], *folders[-1:]}
     if document.format in _PACKAGED and (package := _PACKAGE.search(document.text, 0, _HEAD_CHARACTERS)):
-        owners.add(package[1].rpartition(".")[2])
-    names = {names[-1] for names in defined}
-    yield from (f"spelled:{name[:MAX_VALUE_CHARACTERS]}" for name in names)
+        modules.add(package[1].rpartition(".")[2])
+    names, owners = {names[-1] for names in defined}, modules.union(*(names[:-1] for names in defined))
+    qualified = {f"{owner}.{names[-1]}" for names in defined for owner in names[-2:-1] or modules}
+    yield from (f"spelled:{name[:MAX_VALUE_CHARACTERS]}" for name in names | qualified)
     for field, values in (("defines", names), ("owner", owners)):
         yield from (f"{field}:{value}" for name in values if (value := folded(name)))
 
