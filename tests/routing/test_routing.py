@@ -18,90 +18,26 @@ from nornweave.core.types import Domain
 CODE, DOCS, TALK, PAPERS = Domain
 NEUTRAL = dict.fromkeys(Domain, 0.5)
 
-QUESTIONS: dict[Domain, tuple[str, ...]] = {
-    CODE: (
-        "handlePaymentError",
-        "where is the retry policy implemented?",
-        "which function validates refund amounts",
-        "TypeError: 'NoneType' object is not subscriptable",
-        "src/payments/handlers.py",
-        "MAX_RETRY_ATTEMPTS",
-        "what does RefundClient.create() return on a 409",
-        "default value of timeout in settings.py",
-        "sort a list of tuples by the second element in python",
-        "unit test for the idempotency store",
-    ),
-    DOCS: (
-        "how do I rotate an API key?",
-        "what is the maximum refund window",
-        "which webhook events are supported?",
-        "runbook for a webhook backlog",
-        "is an idempotency key required for refunds?",
-        "steps to restore the ledger after an imbalance",
-        "can I use test cards in production?",
-        "what does the documentation say about pagination?",
-    ),
-    TALK: (
-        "what did Priya say about the outage on January 12?",
-        "who approved the 2.1 release?",
-        "did anyone see the webhook backlog last week?",
-        "what was decided in the sprint planning meeting",
-        "#payments-oncall ledger imbalance",
-        "has Tom fixed the flaky settlement test?",
-        "why did we move the ledger to Go?",
-        "When did Maria's team visit Lisbon?",
-    ),
-    PAPERS: (
-        "which paper compares retry strategies",
-        "Exponential backoff with full jitter reduces contention between clients.",
-        "empirical study of idempotency keys",
-        "Vitamin D deficiency is associated with an increased risk of fractures.",
-        "are statins associated with diabetes risk",
-        "Vaswani et al. attention",
-        "state of the art in approximate nearest neighbour search",
-    ),
-}
-PAIRS = [(query, domain) for domain, queries in QUESTIONS.items() for query in queries]
 
-
-@pytest.mark.parametrize(("query", "domain"), PAIRS)
-def test_a_question_shows_its_domain(query: str, domain: Domain) -> None:
-    signals = domain_signals(query)
-    assert max(Domain, key=lambda one: signals[one]) is domain
-    assert domain in choose_domains(signals)
-
-
-@pytest.mark.parametrize("query", ["", "?", "hello", "retry", "🙂", "refund window", "日本語", "\x00"])
-def test_without_a_cue_all_domains_are_equal(query: str) -> None:
+@pytest.mark.parametrize("query", ["", "?", "hello", "retry", "🙂", "where is handlePaymentError", "日本語", "\x00"])
+def test_without_a_name_all_domains_are_equal(query: str) -> None:
     assert dict(domain_signals(query)) == NEUTRAL
     assert choose_domains(domain_signals(query)) == tuple(Domain)
 
 
 def test_signals_are_what_the_formula_says() -> None:
-    # one cue of weight 2 (a code file): σ(2 − 2/4) and σ(−2/4)
-    signals = domain_signals("handlers.py")
-    assert signals[CODE] == pytest.approx(1 / (1 + math.exp(-1.5)))
-    assert signals[PAPERS] == pytest.approx(1 / (1 + math.exp(0.5)))
+    # one domain is named: σ(4 − 4/4) and σ(−4/4)
+    signals = domain_signals("what do the papers on backoff say")
+    assert signals[PAPERS] == pytest.approx(1 / (1 + math.exp(-3)))
+    assert signals[CODE] == pytest.approx(1 / (1 + math.exp(1)))
 
 
-LOOKS = (
-    "python def foo_bar() TypeError string docs configure maximum can I what is who did Anna say she said yesterday"
-    " patients cells protein risk increases et al study handlers.py API settings ? . thread channel"
-)
-CUE_WORDS = st.lists(st.sampled_from(LOOKS.split()), max_size=30).map(" ".join)
-
-
-@given(st.one_of(st.text(max_size=200), CUE_WORDS))
+@given(st.text(max_size=200))
 def test_signals_stay_in_range_and_repeat(query: str) -> None:
     signals = domain_signals(query)
     assert set(signals) == set(Domain)
     assert all(0.0 <= value <= 1.0 for value in signals.values())
     assert signals == domain_signals(query)
-
-
-@given(CUE_WORDS)
-def test_what_a_query_looks_like_never_leaves_a_domain_out(query: str) -> None:
-    assert set(choose_domains(domain_signals(query))) == set(Domain)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +47,7 @@ def test_what_a_query_looks_like_never_leaves_a_domain_out(query: str) -> None:
         ("do the docs and the code differ on refunds?", {DOCS, CODE}),
         ("do the docs disagree with the code?", {DOCS, CODE}),
         ("retry storms #payments-oncall", {TALK}),
-        ("what did we say in slack about the code review", {TALK, CODE}),
+        ("what did we say in slack about the code review", {TALK}),
         ("which papers compare backoff", {PAPERS}),
     ],
 )
@@ -174,10 +110,9 @@ def test_evidence_moves_the_odds() -> None:
     assert combined[DOCS] == pytest.approx(1 / (1 + math.exp(0.4)))
 
 
-def test_strong_evidence_overrules_what_a_query_looks_like() -> None:
-    cues = domain_signals("python string")
+def test_strong_evidence_overrules_what_a_query_names() -> None:
+    cues = {CODE: 0.7, DOCS: 0.4, TALK: 0.4, PAPERS: 0.4}
     combined = combine_signals(cues, {CODE: 0.1, DOCS: 0.1, TALK: 0.1, PAPERS: 1.0})
-    assert max(cues, key=lambda domain: cues[domain]) is CODE
     assert max(combined, key=lambda domain: combined[domain]) is PAPERS
 
 

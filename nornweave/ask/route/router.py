@@ -1,18 +1,19 @@
-"""Choose the domains of a query, from cues in its words and evidence from the indexes.
+"""Choose the domains of a query: those that it names, else all; then weigh them by what their indexes answer.
 
-Signals are a soft prior. What a query looks like orders the domains and never leaves one out; only a query that names
-where to look (``in the docs``, ``#payments-oncall``, ``which paper``) may ask fewer domains than there are.
+Only a query that says where to look (``in the docs``, ``#payments-oncall``, ``which paper``) may ask fewer domains than
+there are. What a query otherwise looks like (words of programs, of people, of papers) tells nothing that the scores of
+the domains do not tell better (docs/recall.md).
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar
 
-from nornweave.ask.route.signals import CUES, NAMED
 from nornweave.ask.search.fan_out import Recaller
 from nornweave.ask.search.question import Question
 from nornweave.core.errors import QueryError
@@ -21,15 +22,33 @@ from nornweave.core.types import Domain
 NEUTRAL = 0.5
 # The default of ``FUSION_MAX_SOURCES``.
 MAX_SOURCES = 4
-# What a query is about shows at its start; the rest of a long one is pasted.
+# Where to look is said at the start of a query; the rest of a long one is pasted.
 MAX_CUED_CHARACTERS = 1000
-# What a query looks like counts this much at most, in log-odds; a domain that it names counts 4 (``NAMED``).
-MOST_FROM_LOOKS = 3.0
-# A domain this far behind the first is left out: looks lead by 0.64 at most, a named domain leads one of which the
-# query shows no sign by 0.68 and more.
+# Log-odds of a domain that a query names.
+NAMED_WEIGHT = 4.0
+# A domain this far behind the first is left out: one that is named leads one that is not by 0.68 and more.
 CLEAR_LEAD = 0.65
 # How much evidence counts: a domain whose evidence is 0.25 above the mean has its odds multiplied by e.
 EVIDENCE_GAIN = 4.0
+# How a query names a domain; case counts only inside ``(?-i:…)``.
+NAMED: Mapping[Domain, re.Pattern[str]] = {
+    domain: re.compile(pattern, re.IGNORECASE | re.VERBOSE)
+    for domain, pattern in {
+        Domain.CODE: r"""\b(?:in|from|of|with|and|than|does|read|search) \s+ (?:the|our|this|your) \s+ (?:source\s+)?
+        (?:code\b(?!\s+(?:of|review|\d))|codebase|repo(?:sitory)?\b)|\bsource\s+code\b""",
+        Domain.DOCUMENTATION: r"""\b(?:in|by|from|to|per|do|does|our|of|say) \s+ (?:the|our|your) \s+ (?:\w+\s+){0,2}?
+        (?:docs|documentation|manual\b(?!\s+\w)|handbook|wiki|readme|changelog|run-?book|release\s+notes|adrs?)\b""",
+        Domain.CONVERSATIONS: r"""(?<![\w/&\#])\#(?!(?:include|define|pragma|ifdef|ifndef|endif|region|
+        [0-9a-f]{3}(?:[0-9a-f]{3})?)\b)[a-z][\w-]{2,}|
+        \b(?:in|on|from|over|during)\s+(?:the\s+|a\s+|our\s+)?(?:slack|chats?|(?:\w+\s+)?meeting|stand-?up|
+        conversations?|transcripts?)\b(?!\s+(?:api|app|bot|integration|client|model|endpoint)s?\b)|
+        \b(?:slack|discussion|issue|e?-?mail)\s+threads?\b|\bslack\s+channels?\b""",
+        Domain.RESEARCH: r"""\b(?:which|what|recent|research|published|scientific)\s+papers?\b|
+        \b(?:in|from|of|by|does)\s+the\s+papers?\b(?!\s+(?:size|tray|trail|jam|form|invoice|receipt))|\bpapers\s+(?:on|about|that|which)\b|
+        \b(?:in|from)\s+the\s+literature\b|\bpreprints?\b|\bstud(?:y|ies)\s+(?:show|find|found|report|suggest|compare)\w*|
+        \barxiv\b|\bdoi:""",
+    }.items()
+}
 
 
 A = TypeVar("A", bound=Recaller)
@@ -61,15 +80,15 @@ def choose_agents(question: Question, agents: Mapping[Domain, A], max_sources: i
 
 @lru_cache(maxsize=256)
 def domain_signals(text: str) -> Mapping[Domain, float]:
-    """Return how strongly the words of a query indicate each domain.
+    """Return how strongly a query names each domain.
 
-    ``signal(d) = σ(w(d) − mean(w))`` with ``w(d) = 4`` if the text names the domain, else the sum of the weights of the
-    domain's cues in the text, 3 at most. No cue at all: 0.5 for every domain.
+    ``signal(d) = σ(w(d) − mean(w))`` with ``w(d) = 4`` if the text names the domain, else 0.
 
     Returns:
-        Every domain, in [0, 1].
+        Every domain, in [0, 1]; 0.5 for each where none is named.
     """
-    weights = {domain: _weight(text, domain) for domain in Domain}
+    start = text[:MAX_CUED_CHARACTERS]
+    weights = {domain: NAMED_WEIGHT if NAMED[domain].search(start) else 0.0 for domain in Domain}
     mean = math.fsum(weights.values()) / len(weights)
     return MappingProxyType({domain: _sigmoid(weight - mean) for domain, weight in weights.items()})
 
@@ -109,8 +128,8 @@ def choose_domains(
     """Choose which domains to ask.
 
     All that are allowed, strongest signal first, ties in the order of ``Domain``; at most ``max_sources``
-    (``FUSION_MAX_SOURCES``). Left out are domains that are 0.65 or more behind the first; among the signals of
-    ``domain_signals`` these are the ones of which a query that names another domain shows no sign.
+    (``FUSION_MAX_SOURCES``). Left out are domains that are 0.65 or more behind the first: those that a query does not
+    name which names another.
 
     Raises:
         ValueError: ``max_sources`` is below 1.
@@ -123,12 +142,6 @@ def choose_domains(
         return ()
     least = signals.get(ordered[0], NEUTRAL) - CLEAR_LEAD
     return tuple(domain for domain in ordered if signals.get(domain, NEUTRAL) > least)[:max_sources]
-
-
-def _weight(text: str, domain: Domain) -> float:
-    start = text[:MAX_CUED_CHARACTERS]
-    shown = [cue.weight for cue in CUES[domain] if cue.pattern.search(start)]
-    return NAMED if NAMED in shown else min(math.fsum(shown), MOST_FROM_LOOKS)
 
 
 def _sigmoid(log_odds: float) -> float:
