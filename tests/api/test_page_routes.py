@@ -74,7 +74,7 @@ def test_the_own_bytes_of_a_page_are_few(ask: Ask) -> None:
     page = ask("GET", "/", headers=BROWSER)
     parts = [ask("GET", path) for path in re.findall(r'(?:src|href)="(/web/[^"]+)"', page.text)]
     assert len(parts) == 2
-    assert sum(len(part.content) for part in (page, *parts)) < 150_000
+    assert sum(len(part.content) for part in (page, *parts)) < 120_000
 
 
 @pytest.mark.parametrize("path", PAGES)
