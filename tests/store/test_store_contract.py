@@ -498,4 +498,4 @@ def test_a_server_that_is_killed_in_the_middle_is_an_error_and_the_next_sync_com
             assert sorted(texts) == ["beta a", "beta b", "beta c"]
         with store.writer() as writer:
             assert writer.counts().missing_vectors == 0
-        postgres.close()
+        close_idle()

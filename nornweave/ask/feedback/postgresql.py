@@ -14,8 +14,8 @@ from nornweave.ask.feedback.port import check_shown
 from nornweave.ask.feedback.records import StoredAnswer
 from nornweave.core.errors import DatabaseBusyError
 from nornweave.index.postgresql.pool import Connection
-from nornweave.index.postgresql.schema import become_writer, compact, prepare_workspace
-from nornweave.index.postgresql.server import Server, translated
+from nornweave.index.postgresql.schema import compact, prepare_workspace, writing
+from nornweave.index.postgresql.server import Server
 
 _REMEMBER = """
 insert into shown (query_id, at, text, filters, domains, items, asker)
@@ -124,8 +124,7 @@ class FeedbackTables:
 
     def remove(self, query_ids: Sequence[str]) -> None:
         """Forget answers with what was said of them; their bytes are overwritten."""
-        with translated(self._server, "nothing was forgotten"), self._server.connect() as connection:
-            become_writer(connection)
+        with writing(self._server, "nothing was forgotten") as connection:
             with connection.transaction():
                 connection.execute("delete from feedback where query_id = any(%s)", [list(query_ids)])
                 connection.execute("delete from shown where query_id = any(%s)", [list(query_ids)])

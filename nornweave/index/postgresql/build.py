@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +14,6 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 from pgvector import Vector
-from psycopg import sql
 
 from nornweave.config import StorageSettings
 from nornweave.core.access.rules import decode_rule, decode_source_rules, encode_rule
@@ -29,7 +28,7 @@ from nornweave.index.port import Candidate, Publication
 from nornweave.index.postgresql.copies import LocalCopies
 from nornweave.index.postgresql.nearest import prepare
 from nornweave.index.postgresql.pool import Connection
-from nornweave.index.postgresql.schema import grant_generation, prefix_of, statement_text
+from nornweave.index.postgresql.schema import copy_rows, grant_generation, prefix_of, statement_text
 from nornweave.index.rows import CHUNK_SCHEMA, DOCUMENT_SCHEMA, NOT_STORED_SCHEMA
 from nornweave.index.working_file import open_working_file
 
@@ -105,8 +104,8 @@ def upload(
                 connection.execute(statement)
             _copy_file(connection, f"{prefix}file", file)
             rules: dict[int, str] = {}  # document → its rule
-            _copy(connection, f"{prefix}documents", _document_rows(reader, meta["access"], rules))
-            _copy(connection, f"{prefix}chunks", ([*row, rules[row[1]]] for row in _rows(reader, _CHUNK)))
+            copy_rows(connection, f"{prefix}documents", _document_rows(reader, meta["access"], rules))
+            copy_rows(connection, f"{prefix}chunks", ([*row, rules[row[1]]] for row in _rows(reader, _CHUNK)))
             for statement in _statements("generation_indexes", g=prefix):
                 connection.execute(statement)
             if index == "hnsw":
@@ -190,15 +189,6 @@ def _index_vectors(
 
 def _statements(name: str, **values: object) -> list[str]:
     return [each for each in statement_text(name).format(**values).split(";\n") if each.strip()]
-
-
-def _copy(connection: Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:
-    with (
-        connection.cursor() as cursor,
-        cursor.copy(sql.SQL("copy {} from stdin").format(sql.Identifier(table))) as copied,
-    ):
-        for row in rows:
-            copied.write_row(row)
 
 
 def _rows(reader: FileConnection, statement: str) -> Iterator[list[Any]]:

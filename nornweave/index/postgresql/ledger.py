@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from nornweave.core.errors import StoreError
 from nornweave.index.ledger_file import LOCK_WAIT_S
-from nornweave.index.postgresql.schema import become_writer, compact, prepare_workspace, take_lock
+from nornweave.index.postgresql.schema import compact, prepare_workspace, take_lock, writing
 from nornweave.index.postgresql.server import Server, translated
 
 log = logging.getLogger(__name__)
@@ -35,8 +35,7 @@ class LedgerRow:
 
     def write(self, document: str) -> None:
         """Replace the row."""
-        with translated(self._server, "the ledger was not written"), self._server.connect() as connection:
-            become_writer(connection)
+        with writing(self._server, "the ledger was not written") as connection:
             prepare_workspace(connection, self._server)
             connection.execute(
                 """

@@ -9,8 +9,10 @@ from __future__ import annotations
 import logging
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import resources
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -20,7 +22,7 @@ from nornweave.core.files.lock import describe_holder, holder_text
 from nornweave.core.types import GenerationId
 from nornweave.index.kept_generations import number_of
 from nornweave.index.postgresql.pool import Connection
-from nornweave.index.postgresql.server import Server
+from nornweave.index.postgresql.server import Server, translated
 
 logger = logging.getLogger(__name__)
 POLL_S = 0.1
@@ -169,6 +171,12 @@ def take_lock(connection: Connection, server: Server, *, wait_s: float) -> None:
         time.sleep(POLL_S)
 
 
+def release_lock(connection: Connection) -> None:
+    """Give the lock back at once: that a connection was closed is noticed by its server a moment later."""
+    with suppress(psycopg.Error):
+        connection.execute("select pg_advisory_unlock_all()")
+
+
 def write_holder(connection: Connection, purpose: str) -> None:
     """Say who holds the lock."""
     connection.execute(
@@ -205,6 +213,33 @@ def grant_generation(connection: Connection, prefix: str, tables: Iterable[str])
     if row and row[0] == len(_ROLES):
         names = ", ".join(f"{prefix}{table}" for table in tables)
         connection.execute(statement_text("generation_access").format(g=prefix, tables=names))
+
+
+@contextmanager
+def writing(server: Server, otherwise: str) -> Iterator[Connection]:
+    """Open a connection in the role of writers.
+
+    Raises:
+        StoreError: the server cannot be reached, or the block fails; ``otherwise`` says what is not done.
+    """
+    with translated(server, otherwise), server.connect() as connection:
+        become_writer(connection)
+        yield connection
+
+
+def copy_rows(
+    connection: Connection, table: str, rows: Iterable[Sequence[Any]], columns: Sequence[str] | None = None
+) -> None:
+    """Add rows to a table, in the order of its columns unless they are named.
+
+    Raises:
+        psycopg.Error: the server refuses.
+    """
+    names = sql.SQL("({})").format(sql.SQL(", ").join(map(sql.Identifier, columns))) if columns else sql.SQL("")
+    statement = sql.SQL("copy {} {} from stdin").format(sql.Identifier(table), names)
+    with connection.cursor() as cursor, cursor.copy(statement) as copied:
+        for row in rows:
+            copied.write_row(row)
 
 
 def become_writer(connection: Connection) -> None:

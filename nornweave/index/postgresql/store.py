@@ -24,7 +24,15 @@ from nornweave.index.outcomes import Outcome, write_outcomes
 from nornweave.index.port import Candidate, Publication
 from nornweave.index.postgresql import build as generation_build
 from nornweave.index.postgresql.generations import PostgresGenerations, point_at, prune, remove
-from nornweave.index.postgresql.schema import become_writer, name_of, prefix_of, prepare_schema, take_lock, write_holder
+from nornweave.index.postgresql.schema import (
+    name_of,
+    prefix_of,
+    prepare_schema,
+    release_lock,
+    take_lock,
+    write_holder,
+    writing,
+)
 from nornweave.index.postgresql.server import Server, translated
 from nornweave.index.postgresql.tables import PostgresTables
 
@@ -84,8 +92,7 @@ class PostgresStore:
     def remove_generations(self, generations: Sequence[GenerationId]) -> None:
         """Remove generations, and their copies on this machine; never the published one."""
         current = self.current()
-        with translated(self.server, "nothing was removed"), self.server.connect() as connection:
-            become_writer(connection)
+        with writing(self.server, "nothing was removed") as connection:
             for generation in generations:
                 if generation != current:
                     remove(connection, self.server.schema, number_of(generation))
@@ -96,9 +103,7 @@ class PostgresStore:
         return (DataFile(self.files.local_file(generation)),)
 
     def rollback(self, generation: GenerationId | None = None) -> GenerationId:
-        connection = self.server.connect()
-        with translated(self.server, "nothing was rolled back"), connection:
-            become_writer(connection)
+        with writing(self.server, "no other generation was published") as connection:
             take_lock(connection, self.server, wait_s=0)
             target = generation or previous_of(self.generations(), self.current(), self.server.name)
             if target not in self.generations():
@@ -119,10 +124,10 @@ class PostgresWriter(PostgresTables):
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
-        with ExitStack() as stack, translated(self._server, "cannot be written"):
-            self._connection = stack.enter_context(self._server.connect())
-            become_writer(self._connection)
+        with ExitStack() as stack:
+            self._connection = stack.enter_context(writing(self._server, "cannot be written"))
             take_lock(self._connection, self._server, wait_s=self._wait_s)
+            stack.callback(release_lock, self._connection)
             prepare_schema(self._connection, self._server, self._layout.dimensions)
             write_holder(self._connection, self._purpose)
             self._remove_candidates()

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from psycopg import sql
 
 from nornweave.index.build import Layout
 from nornweave.index.port import Batch, Tokens, Vectors
 from nornweave.index.postgresql.pool import Connection
-from nornweave.index.postgresql.schema import compact
+from nornweave.index.postgresql.schema import compact, copy_rows
 from nornweave.index.postgresql.server import Server, translated
 from nornweave.index.rows import chunk_rows, document_rows, not_stored_rows
 from nornweave.index.working_tables import EMBEDDED_TEXT, WorkingTables
@@ -144,14 +143,9 @@ class PostgresTables(WorkingTables):
 
 
 def _insert(connection: Connection, table: str, rows: pa.Table) -> None:
-    if not rows.num_rows:
-        return
-    statement = sql.SQL("copy {} ({}) from stdin").format(
-        sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, rows.column_names))
-    )
-    with connection.cursor() as cursor, cursor.copy(statement) as copied:
-        for row in rows.to_pylist():
-            copied.write_row([_stored(name, value) for name, value in row.items()])
+    if rows.num_rows:
+        stored = ([_stored(name, value) for name, value in row.items()] for row in rows.to_pylist())
+        copy_rows(connection, table, stored, rows.column_names)
 
 
 def _stored(name: str, value: Any) -> Any:
