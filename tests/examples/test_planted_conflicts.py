@@ -16,6 +16,7 @@ from recall_workspace import NO_MODELS, current_file, publish
 from nornweave.disagree.conflicts import FactConflict, LocatedFact, find_conflicts
 from nornweave.connect.connectors import load_settings
 from nornweave.index.fact_pairs import read_fact_pairs
+from nornweave.index.generation_file import DataFile
 from nornweave.core.types import Domain
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +48,7 @@ def alarms(tmp_path_factory: pytest.TempPathFactory) -> list[FactConflict]:
     file.write_text(json.dumps({"data_dir": "var", "sources": sources, "domains": domains}), encoding="utf-8")
     settings = load_settings(file, {})
     publish(settings)
-    facts, pairs = read_fact_pairs({domain.value: [current_file(settings, domain)] for domain in Domain})
+    facts, pairs = read_fact_pairs({domain.value: [DataFile(current_file(settings, domain))] for domain in Domain})
     return find_conflicts(facts, joined=pairs)
 
 
