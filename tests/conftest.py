@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# What takes 10 s of processor time or waits as long, longest first. A worker gets a file at a time: a long one at the end lets the others idle.
+# What takes 10 s or more, longest first. A worker gets a file at a time: a long one at the end lets the others idle.
 LONGEST = (
     "models/test_minilm_encoder.py",
     "evals/test_campaigns.py",
