@@ -16,6 +16,7 @@ from rich.console import Console
 from nornweave.config import StorageSettings
 from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId, Span, digest, document_id
 from nornweave.index.corpus import DuckDBStore
+from nornweave.index.merging import Held, joining
 from nornweave.index.port import Batch, IndexedChunk, StoredDocument, Writer
 
 DIMENSIONS = 384
@@ -26,8 +27,9 @@ FACTS = {"encoder": "random", "domain": "code", "access": "{}"}
 
 
 def print_segments(work: Path, documents: int) -> None:
-    """Print what publications cost; a corpus that is in ``work`` is used again."""
+    """Print what publications cost, first of a year by its sizes alone; a corpus that is in ``work`` is used again."""
     random, console = np.random.default_rng(1), Console(width=140)
+    console.print(_year(random, 60_000))
     store = DuckDBStore(work, StorageSettings(keep_generations=1), dimensions=DIMENSIONS)
     if not store.current():
         _change(store, range(documents), random, 0)
@@ -54,22 +56,41 @@ def print_segments(work: Path, documents: int) -> None:
     )
 
 
+def _year(random: np.random.Generator, documents: int) -> str:
+    """Say what the choice of segments makes of a year of changes."""
+    place, sizes, written, most = np.zeros(documents, np.int64), [documents], 0, 1
+    for day in range(1, DAYS + 1):
+        place[_some(random, documents, A_DAY)] = day
+        live = np.bincount(place, minlength=day + 1)
+        held = [Held(str(at), sizes[at] * CHUNKS, int(live[at]) * CHUNKS) for at in np.flatnonzero(live[:day])]
+        for name in joining(held, int(live[day]) * CHUNKS):
+            place[place == int(name)] = day
+        sizes.append(int(np.count_nonzero(place == day)))
+        written, most = written + sizes[day], max(most, len(np.unique(place)))
+    stored = sum(sizes[at] for at in np.unique(place))
+    return (
+        f"{DAYS} days of {A_DAY} changed of {documents:,} documents: at most {most} segments, {stored / documents:.2f} "
+        f"times the size of one, {written / DAYS / A_DAY:.1f} times what changed is written; "
+        f"all days kept {1 + written / documents:.2f} times the size of one"
+    )
+
+
 def _some(random: np.random.Generator, documents: int, count: int) -> list[int]:
     return [int(number) for number in random.choice(documents, count, replace=False)]
 
 
 def _published(store: DuckDBStore, run_id: str) -> str:
     """Publish what is stored; return what it took."""
-    before, started = _files(store), time.perf_counter()
+    before, started, cpu = _files(store), time.perf_counter(), time.process_time()
     with store.writer() as writer:
         candidate = writer.build(run_id, FACTS)
         built = time.perf_counter()
         writer.publish(candidate)
-    ended = time.perf_counter()
+    ended, cpu = time.perf_counter(), time.process_time() - cpu
     written = sum(size for file, size in _files(store).items() if file not in before)
     return (
-        f"build {built - started:.2f} s, publish {ended - built:.2f} s, {written:,} bytes written, "
-        f"{candidate.size_bytes:,} in all"
+        f"build {built - started:.2f} s, publish {ended - built:.2f} s, processor {cpu:.2f} s, "
+        f"{written:,} bytes written, {candidate.size_bytes:,} in all"
     )
 
 

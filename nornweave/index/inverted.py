@@ -26,8 +26,8 @@ from nornweave.index.port import Numbers, Scores
 DEFAULT_BM25 = Bm25Settings()
 _REMEMBERED = 1 << 14
 # A term in more than this share of the chunks is faster to add up as one number a chunk than chunk by chunk.
-_FREQUENT_SHARE = 1 / 16
-_FREQUENT_BYTES = 8 << 20
+FREQUENT_SHARE = 1 / 16
+FREQUENT_BYTES = 8 << 20
 _STEP = 32
 _BATCH_ROWS = 1 << 18
 
@@ -166,7 +166,7 @@ class FrequentTerms:
     asked for; those asked for last are kept, in 8 MB unless said otherwise.
     """
 
-    def __init__(self, chunk_count: int, size: int, most_bytes: int = _FREQUENT_BYTES) -> None:
+    def __init__(self, chunk_count: int, size: int, most_bytes: int = FREQUENT_BYTES) -> None:
         """Store the sizes.
 
         Args:
@@ -181,7 +181,7 @@ class FrequentTerms:
 
     def is_frequent(self, frequency: int) -> bool:
         """Tell whether a term that occurs in this many chunks is kept here."""
-        return frequency > self._chunk_count * _FREQUENT_SHARE
+        return frequency > self._chunk_count * FREQUENT_SHARE
 
     def row(self, key: Hashable, make: Callable[[], Scores]) -> Scores:
         """Return the array of ``key``, computing it if needed; callers must not write to it."""

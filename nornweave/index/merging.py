@@ -33,8 +33,8 @@ class Held(NamedTuple):
 def joining(held: Sequence[Held], changed: int) -> set[str]:
     """Choose the segments that are written anew.
 
-    Over 365 days on each of which 50 of 60,000 documents change, this leaves at most 8 segments of together 1.3 times
-    the size of one, and writes a document 4.5 times (``python -m lab.bench --only segments``).
+    Over 365 days on each of which 50 of 60,000 documents change, this leaves at most 7 segments of together 1.3 times
+    the size of one, and writes a document 6 times (``python -m lab.bench --only segments``).
 
     Args:
         held: of the newest publication.

@@ -17,6 +17,7 @@ from nornweave.index.bm25 import saturated, saturations
 from nornweave.index.connection import Connection
 from nornweave.index.inverted import (
     DEFAULT_BM25,
+    FREQUENT_SHARE,
     InvertedLists,
     Lengths,
     column_of,
@@ -32,6 +33,8 @@ from nornweave.index.port import Mask, Numbers, Scores
 
 # Tuning compares five weights of one field at a time, and a generation has another average length than the one before.
 _REMEMBERED_SETTINGS = 6
+# Questions share their words: eight bytes for each chunk of a term, of which frequent ones are kept otherwise.
+_RECENT_TERMS = 64
 _NONE = np.zeros(0, np.float32)
 
 
@@ -59,9 +62,14 @@ class WeightedTerms:
         self._half = half
         self._bm25 = bm25
         self._seen = seen
+        self._recent = lru_cache(maxsize=_RECENT_TERMS)(self._made)
 
     def weighted(self, term: str) -> tuple[Numbers, Scores]:
-        """Return the chunks that hold a term, ascending, and what it counts for in each."""
+        """Return the chunks that hold a term, ascending, and what it counts for in each; not to be written to."""
+        is_frequent = self._lists.frequency(term) > len(self._half) * FREQUENT_SHARE
+        return self._made(term) if is_frequent else self._recent(term)
+
+    def _made(self, term: str) -> tuple[Numbers, Scores]:
         where = self._lists.range_of(term)
         chunks, frequencies = self._lists.chunk_nos[where], self._frequencies[where]
         if self._seen is not None:

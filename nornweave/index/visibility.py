@@ -21,7 +21,7 @@ from nornweave.core.access.viewer import Viewer
 from nornweave.index.access_today import AccessToday
 from nornweave.index.bm25 import saturations
 from nornweave.index.connection import Connection
-from nornweave.index.inverted import FrequentTerms, InvertedLists, Lengths, lengths_of
+from nornweave.index.inverted import FREQUENT_BYTES, FrequentTerms, InvertedLists, Lengths, lengths_of
 from nornweave.index.port import Mask, Numbers
 from nornweave.index.terms import TermLists, WeightedTerms
 
@@ -62,14 +62,14 @@ class Visible:
         frequent: the weights of its frequent terms.
     """
 
-    def __init__(self, key: bytes, documents: Mask, chunks: Mask) -> None:
+    def __init__(self, key: bytes, documents: Mask, chunks: Mask, most_bytes: int = _FREQUENT_BYTES) -> None:
         self.key = key
         self.documents = documents
         self.chunks = chunks
         self.numbers: Numbers = np.flatnonzero(chunks).astype(np.int32)
         self.chunk_count = len(self.numbers)
         self.document_count = int(np.count_nonzero(documents))
-        self.frequent = FrequentTerms(self.chunk_count, len(chunks), _FREQUENT_BYTES)
+        self.frequent = FrequentTerms(self.chunk_count, len(chunks), most_bytes)
         self._terms: SeenTerms | None = None
         self._lengths: Lengths | None = None
         self.by = lru_cache(maxsize=_MOST_SETTINGS)(self._by)
@@ -141,7 +141,7 @@ class Visibilities:
         kinds, rules = _kinds_today(connection, stated, also, today) if today else _kinds(connection, stated, also)
         self._kind_of, self._rules = (kinds, rules) if live is None else _of_live(kinds, rules, live)
         self._live = live
-        self.everything = None if live is None else Visible(b"", live, live[chunk_documents])
+        self.everything = None if live is None else Visible(b"", live, live[chunk_documents], FREQUENT_BYTES)
         """All that there is; ``None`` when nothing of the file is gone."""
         self._chunk_documents = chunk_documents
         self._lock = threading.Lock()

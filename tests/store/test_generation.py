@@ -58,7 +58,7 @@ def test_frequent_terms_count_as_rare_ones_do(
     scores = []
     with opened(small_corpus(tmp_path)) as generation:
         for share in (0.0, 0.5, 1.0):  # all terms are frequent, some, none
-            monkeypatch.setattr("nornweave.index.inverted._FREQUENT_SHARE", share)
+            monkeypatch.setattr("nornweave.index.inverted.FREQUENT_SHARE", share)
             scores += [generation.sparse(weights, document_share) for _ in range(2)]
     for one in scores[1:]:
         np.testing.assert_allclose(one, scores[0], rtol=1e-6)
