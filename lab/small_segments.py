@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nornweave.core.types import GenerationId
-from nornweave.index import merging
-from nornweave.index.checksums import checksum_of
-from nornweave.index.generation_file import DataFile, lengths_in, read_rows
-from nornweave.index.kept_generations import segment_build_path
+from nornweave.index.generations.checksums import checksum_of
+from nornweave.index.generations.kept import segment_build_path
+from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.manifest import Manifest, SegmentFile, named
-from nornweave.index.publish import GenerationFiles
+from nornweave.index.searching.generation_file import DataFile, lengths_in, read_rows
+from nornweave.index.writing import merging
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from nornweave.index.conditions import AnyName, AnyOf, Between, Condition, PathGlob, select_chunks
 from nornweave.index.connection import Connection
+from nornweave.index.searching.conditions import AnyName, AnyOf, Between, Condition, PathGlob, select_chunks
 
 
 @dataclass(frozen=True)

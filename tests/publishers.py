@@ -17,8 +17,8 @@ from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.types import Domain, GenerationId, present
+from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.object_store import ObjectStore
-from nornweave.index.publish import GenerationFiles
 from nornweave.index.wiring import store_of
 from nornweave.share.follower import Follower
 from nornweave.share.publishing import publish_domains

@@ -11,7 +11,7 @@ from nornweave.ask.search.records import FindQuery
 from nornweave.core.errors import QueryError
 from nornweave.core.text.checked_values import Name, UrlCount, UrlSwitch, textual
 from nornweave.core.types import Domain, JsonValue
-from nornweave.index.finding import MAX_PATTERN_CHARACTERS, LinePattern
+from nornweave.index.searching.finding import MAX_PATTERN_CHARACTERS, LinePattern
 
 MAX_MATCHES, USUAL_MATCHES = 1_000, 100
 MAX_VALUES = 100

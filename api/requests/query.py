@@ -15,7 +15,7 @@ from nornweave.config.fusion import FusionSettings
 from nornweave.core.errors import QueryError
 from nornweave.core.text.checked_values import Line, Name, PlainJson, QuestionText, Share, textual
 from nornweave.core.types import Domain
-from nornweave.index.moves import read_as_of
+from nornweave.index.generations.moves import read_as_of
 
 MAX_TOP_K = 100
 MAX_TIMEOUT_MS = 60_000

@@ -13,7 +13,7 @@ from api.state import Served, Serving
 from nornweave.ask.views.changes import ChangesDocument, changes_text
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain, present
-from nornweave.index.moves import read_as_of
+from nornweave.index.generations.moves import read_as_of
 
 router = APIRouter(tags=["answers"], responses=problem_responses(401, 404, 421, 422, 500, 503))
 

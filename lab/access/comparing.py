@@ -18,8 +18,8 @@ from nornweave.config import DomainSettings, PlanSettings, StorageSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.types import Domain, JsonValue, present
-from nornweave.index.finding import LinePattern
-from nornweave.index.serving import ServedGeneration
+from nornweave.index.generations.serving import ServedGeneration
+from nornweave.index.searching.finding import LinePattern
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.queries import QueryMemo
 from nornweave.models.rerankers import RerankerSlot

@@ -17,10 +17,10 @@ from rich.table import Table
 from lab.bench.corpora import site_packages
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
-from nornweave.index.generation import open_generation
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Vectors
-from nornweave.index.ranked_chunks import best
+from nornweave.index.searching.generation import open_generation
+from nornweave.index.searching.ranked_chunks import best
 from nornweave.index.wiring import file_store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions

@@ -16,8 +16,8 @@ from rich.console import Console
 from nornweave.config import StorageSettings
 from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId, Span, digest, document_id
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.merging import Held, joining
 from nornweave.index.port import Batch, IndexedChunk, StoredDocument, Writer
+from nornweave.index.writing.merging import Held, joining
 
 DIMENSIONS = 384
 CHUNKS = 3

@@ -24,7 +24,7 @@ from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain, GenerationId, present
-from nornweave.index.kept_generations import number_of
+from nornweave.index.generations.kept import number_of
 from nornweave.index.wiring import file_store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions

@@ -36,9 +36,9 @@ from nornweave.config.fusion import FusionSettings
 from nornweave.config.tuned_plans import plan_in_force
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import Domain, GenerationId
-from nornweave.index.generations import Generations
+from nornweave.index.generations.known import Generations
+from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.ledger_file import LineBook
-from nornweave.index.serving import ServedGeneration
 from nornweave.index.wiring import store_of
 from nornweave.share.standing import StandingBook
 

@@ -19,10 +19,10 @@ from nornweave.ask.search.query import words_of
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.ask.search.records import Candidate, Filters
 from nornweave.core.types import NO_METADATA, Domain
-from nornweave.index.conditions import SOURCE, AnyOf, AtPath
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers
 from nornweave.index.records import StoredChunk
+from nornweave.index.searching.conditions import SOURCE, AnyOf, AtPath
 from nornweave.models.encoders.port import Encoder
 
 Stage: TypeAlias = Literal["filtered", "not_a_candidate", "combined", "merged", "demoted", "budget"]

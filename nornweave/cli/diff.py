@@ -10,7 +10,7 @@ from nornweave.cli.options import JsonOption, settings_of
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.text.terminal import print_json, print_text
 from nornweave.core.types import Domain, present
-from nornweave.index.moves import read_as_of
+from nornweave.index.generations.moves import read_as_of
 
 
 def diff(

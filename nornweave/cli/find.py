@@ -35,7 +35,7 @@ def find(
     """Find lines in the published documents by exact text or by a regular expression; exit 1 if there is none."""
     from nornweave.ask.engine import Engine
     from nornweave.ask.search.records import FindQuery
-    from nornweave.index.finding import MAX_PATTERN_CHARACTERS, LinePattern
+    from nornweave.index.searching.finding import MAX_PATTERN_CHARACTERS, LinePattern
 
     if not 0 < len(text) <= MAX_PATTERN_CHARACTERS or {"\n", "\r", "\0"} & set(text):
         raise QueryError("text", f"expected one line of 1 to {MAX_PATTERN_CHARACTERS} characters")

@@ -14,7 +14,7 @@ from nornweave.cli.options import DomainsOption, JsonOption, messages, output, s
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.text.terminal import print_json, print_text
 from nornweave.core.types import Domain, present
-from nornweave.index.moves import read_as_of
+from nornweave.index.generations.moves import read_as_of
 
 if TYPE_CHECKING:
     from nornweave.ask.fuse.records import Answer

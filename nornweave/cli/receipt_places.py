@@ -21,9 +21,9 @@ from nornweave.core.deletion import Deleted, Place, Search, passages_of
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import GenerationId
-from nornweave.index.generation_file import read_rows
 from nornweave.index.ledger_file import ledger_place
 from nornweave.index.port import Remains, Writer
+from nornweave.index.searching.generation_file import read_rows
 from nornweave.index.wiring import INBOX, DomainStore, store_of
 from nornweave.share.garbage import store_places
 

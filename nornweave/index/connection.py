@@ -12,7 +12,7 @@ import duckdb
 import psutil
 
 from nornweave.core.errors import StoreError
-from nornweave.index.checksums import check
+from nornweave.index.generations.checksums import check
 
 # Beyond this DuckDB spills to disk, so that a sync's memory does not grow with the corpus.
 # 40 documents of 4 MB, checkpointed together, need more than 128 MB.

@@ -14,13 +14,13 @@ from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
 from nornweave.core.files.lock import Lock, WriterLock
 from nornweave.core.types import GenerationId
-from nornweave.index.build import Layout
-from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters
-from nornweave.index.former_chunks import FormerPlace, former_place, place_in_files
-from nornweave.index.generation_file import TEXTS_OF, DataFile, read_rows
+from nornweave.index.generations.former_chunks import FormerPlace, former_place, place_in_files
+from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.port import Writer
-from nornweave.index.publish import GenerationFiles
-from nornweave.index.writer import DuckDBWriter
+from nornweave.index.searching.generation_file import TEXTS_OF, DataFile, read_rows
+from nornweave.index.writing.build import Layout
+from nornweave.index.writing.declared import NO_DECLARED_FILTERS, DeclaredFilters
+from nornweave.index.writing.writer import DuckDBWriter
 
 logger = logging.getLogger(__name__)
 

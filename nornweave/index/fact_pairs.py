@@ -13,10 +13,10 @@ import duckdb
 from nornweave.core.errors import StoreError
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.comparable import MAX_BLOCK
-from nornweave.index.checksums import check
 from nornweave.index.connection import WRITER_MEMORY, Connection, connect_memory, quote, statement_file
 from nornweave.index.facts import decode_fact
-from nornweave.index.generation_file import DataFile
+from nornweave.index.generations.checksums import check
+from nornweave.index.searching.generation_file import DataFile
 
 # Chunks that are read at a time: some 10 MB of facts.
 _WINDOW = 16_384

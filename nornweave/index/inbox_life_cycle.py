@@ -22,10 +22,10 @@ from nornweave.core.errors import QueryError, SourceUnavailableError
 from nornweave.core.files.paths import unsafe_path
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import canonical_json, digest, freeze
-from nornweave.index.counting import ServedDocument
 from nornweave.index.index import Index
 from nornweave.index.outcomes import Outcome
 from nornweave.index.port import Mask
+from nornweave.index.searching.counting import ServedDocument
 
 BATCH = 500
 Place = tuple[str, str]

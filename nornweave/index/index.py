@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Self
 from nornweave.core.access.viewer import Viewer
 
 if TYPE_CHECKING:
-    from nornweave.index.generation import Segment
-    from nornweave.index.segments import Segments
+    from nornweave.index.searching.generation import Segment
+    from nornweave.index.searching.segments import Segments
 
 
 class Index:

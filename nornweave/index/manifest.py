@@ -17,8 +17,8 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.inverted import NO_LENGTHS
 from nornweave.index.port import GenerationCounts, Mask
+from nornweave.index.searching.inverted import NO_LENGTHS
 
 MOST_SEGMENTS = 1_000
 

@@ -11,7 +11,7 @@ import duckdb
 from nornweave.core.errors import StoreError
 from nornweave.disagree.assertions.pairing import AssertingPassage
 from nornweave.index.connection import WRITER_MEMORY, Connection, connect_memory, quote
-from nornweave.index.generation_file import DataFile
+from nornweave.index.searching.generation_file import DataFile
 
 
 def read_passages(files: Mapping[str, Sequence[DataFile]]) -> list[AssertingPassage]:

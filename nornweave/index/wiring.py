@@ -12,9 +12,9 @@ from nornweave.config.workspace import INBOX_ID, WorkspaceStorageSettings
 from nornweave.core.extras import optional
 from nornweave.core.types import Domain, SourceId
 from nornweave.index.corpus import DuckDBStore, file_lock
-from nornweave.index.declared import DeclaredFilters
 from nornweave.index.leases.domain_lease import lease_lock
 from nornweave.index.leases.lease import DATABASE_VARIABLE
+from nornweave.index.writing.declared import DeclaredFilters
 from nornweave.models.conversion import machine_cache
 from nornweave.models.encoders import Encoder, load_encoder
 

@@ -14,9 +14,9 @@ from nornweave.disagree.conflicts import find_conflicts
 from nornweave.disagree.conflicts.origins import origins_of
 from nornweave.disagree.ledger.entries import Ledger, entries_of, update, with_lines
 from nornweave.index.fact_pairs import read_fact_pairs
-from nornweave.index.generation_file import DataFile
 from nornweave.index.ledger_file import ledger_place, load_ledger, published, save_ledger
 from nornweave.index.passages import read_passages
+from nornweave.index.searching.generation_file import DataFile
 from nornweave.index.wiring import store_of
 from nornweave.ingest.line_authors import find_lines
 

@@ -16,7 +16,7 @@ from nornweave.core.errors import StoreError
 from nornweave.core.types import Origin
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.origins import KnownLine, key_of, version_of
-from nornweave.index.generation_file import DataFile, read_lines
+from nornweave.index.searching.generation_file import DataFile, read_lines
 
 log = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ from nornweave.config import Settings
 from nornweave.core.errors import PublicationError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import GenerationId
-from nornweave.index.kept_generations import number_of
+from nornweave.index.generations.kept import number_of
+from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.object_store import ObjectStore
 from nornweave.index.outcomes import STATUS
-from nornweave.index.publish import GenerationFiles
 from nornweave.index.wiring import domain_folder, file_store_of
 from nornweave.share.download import download
 from nornweave.share.manifest import Pointer, PublishedManifest, digest_of, read_json

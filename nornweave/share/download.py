@@ -11,9 +11,9 @@ from pathlib import Path
 
 from nornweave.core.errors import PublicationError
 from nornweave.core.files.atomic_write import sync_path
-from nornweave.index.arrays import SUFFIX as ARRAYS_SUFFIX
-from nornweave.index.checksums import SUFFIX as CHECKSUM_SUFFIX
+from nornweave.index.generations.checksums import SUFFIX as CHECKSUM_SUFFIX
 from nornweave.index.object_store import PARTS_AT_ONCE, ObjectStore
+from nornweave.index.searching.arrays import SUFFIX as ARRAYS_SUFFIX
 from nornweave.share.manifest import FileEntry, PublishedManifest, is_segment
 
 log = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import MissingObjectError, NornWeaveError, PublicationError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import Domain
+from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.object_store import ObjectStore, StoredDocument
-from nornweave.index.publish import GenerationFiles
 from nornweave.index.wiring import file_store_of
 from nornweave.share.bring import Stopped, bring
 from nornweave.share.manifest import Pointer, pointer_key, read_json

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from nornweave.core.errors import PublicationError, SignatureError
 from nornweave.core.signatures import Signer, check_signed, own_keys
 from nornweave.core.types import Domain, GenerationId
-from nornweave.index.arrays import SUFFIX as ARRAYS_SUFFIX
 from nornweave.index.object_store import PART_BYTES, ObjectStore
+from nornweave.index.searching.arrays import SUFFIX as ARRAYS_SUFFIX
 
 FORMAT = 1
 

@@ -19,14 +19,14 @@ from nornweave.config.publish import PublishSettings
 from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
 from nornweave.core.signatures import signer_of
 from nornweave.core.types import Domain, GenerationId
-from nornweave.index.arrays import SUFFIX as ARRAYS_SUFFIX
-from nornweave.index.arrays import arrays_file
-from nornweave.index.checksums import SUFFIX as CHECKSUM_SUFFIX
-from nornweave.index.checksums import checksum_file
-from nornweave.index.generation_file import statistics_of
-from nornweave.index.kept_generations import number_of
+from nornweave.index.generations.checksums import SUFFIX as CHECKSUM_SUFFIX
+from nornweave.index.generations.checksums import checksum_file
+from nornweave.index.generations.kept import number_of
+from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.object_store import PART_BYTES, ObjectStore
-from nornweave.index.publish import GenerationFiles
+from nornweave.index.searching.arrays import SUFFIX as ARRAYS_SUFFIX
+from nornweave.index.searching.arrays import arrays_file
+from nornweave.index.searching.generation_file import statistics_of
 from nornweave.share.garbage import collect_garbage
 from nornweave.share.manifest import (
     FileEntry,

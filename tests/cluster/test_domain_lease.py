@@ -13,10 +13,10 @@ from syncing_process import SyncingProcess
 
 from nornweave.config.publish import ObjectStoreSettings
 from nornweave.core.errors import DomainBusyError, LeaseLostError, StoreError
+from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.leases.domain_lease import DomainLease, pull_generations
 from nornweave.index.leases.lease import Lease
 from nornweave.index.object_store import ObjectStore
-from nornweave.index.publish import GenerationFiles
 
 pytestmark = pytest.mark.slow
 NOBODY = "postgresql://nobody:secret-password@127.0.0.1:1/none"

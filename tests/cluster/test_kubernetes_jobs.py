@@ -19,7 +19,7 @@ from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.launcher import LaunchRunContext, WorkerStatus
 
 from nornweave.connect.connectors import load_settings
-from nornweave.index.publish import GenerationFiles
+from nornweave.index.generations.publish import GenerationFiles
 from orchestration.instance import write_instance
 
 pytestmark = pytest.mark.slow

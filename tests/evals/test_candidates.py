@@ -26,7 +26,7 @@ from nornweave.core.text import analyzer
 from nornweave.core.types import Domain, GenerationId
 from nornweave.improve.history_file import history_of
 from nornweave.improve.records import Verdict
-from nornweave.index.kept_generations import CandidateFiles
+from nornweave.index.generations.kept import CandidateFiles
 from nornweave.index.port import Candidate
 from nornweave.index.wiring import store_of
 from nornweave.ingest.pipeline import DomainSync, run

@@ -16,7 +16,7 @@ from recall_workspace import NO_MODELS, current_file, publish
 from nornweave.disagree.conflicts import FactConflict, LocatedFact, find_conflicts
 from nornweave.connect.connectors import load_settings
 from nornweave.index.fact_pairs import read_fact_pairs
-from nornweave.index.generation_file import DataFile
+from nornweave.index.searching.generation_file import DataFile
 from nornweave.core.types import Domain
 
 ROOT = Path(__file__).parents[2]

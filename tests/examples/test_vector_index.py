@@ -12,11 +12,11 @@ import yaml
 from recall_workspace import NO_MODELS, current_file, publish
 
 from nornweave.connect.connectors import load_settings
-from nornweave.index.conditions import PathGlob
-from nornweave.index.generation import open_generation
+from nornweave.index.searching.conditions import PathGlob
+from nornweave.index.searching.generation import open_generation
 from nornweave.index.index import Index
-from nornweave.index.ranked_chunks import best
-from nornweave.index.vectors import HnswVectors
+from nornweave.index.searching.ranked_chunks import best
+from nornweave.index.searching.vectors import HnswVectors
 from nornweave.core.types import Domain
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from nornweave.cli.main import app
 from nornweave.core.errors import NoGenerationError
 from nornweave.core.files.atomic_write import ABANDONED_S, write_whole
 from nornweave.core.types import GenerationId
-from nornweave.index.publish import GenerationFiles
+from nornweave.index.generations.publish import GenerationFiles
 from nornweave.ingest.run_status import KEEP_RUNS, read_status, record_failure
 
 

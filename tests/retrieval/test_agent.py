@@ -27,7 +27,7 @@ from nornweave.config import PlanSettings, Settings, SourceWeights
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import EncoderError, NoGenerationError, QueryError, StoreError
 from nornweave.core.types import NO_METADATA, Domain
-from nornweave.index.serving import ServedGeneration
+from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.wiring import store_of
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.queries import QueryMemo

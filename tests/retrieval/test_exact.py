@@ -16,7 +16,7 @@ from nornweave.ask.search.query import read_query, statistics_of
 from nornweave.core.types import Document, Domain, Entry
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers, Scores
-from nornweave.index.ranked_chunks import NO_HITS
+from nornweave.index.searching.ranked_chunks import NO_HITS
 from nornweave.read.chunking.chunker import Chunker
 
 TABLE = '''"""Tables."""

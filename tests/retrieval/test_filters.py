@@ -18,9 +18,9 @@ from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings, open_source
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain, JsonValue
-from nornweave.index.conditions import AnyName, AnyOf, Between, PathGlob, Under
 from nornweave.index.connection import connect_reader
 from nornweave.index.corpus import DuckDBStore
+from nornweave.index.searching.conditions import AnyName, AnyOf, Between, PathGlob, Under
 from nornweave.ingest.records import DomainParts
 from nornweave.ingest.wiring import chunker_of
 from nornweave.models.encoders.hashing import HashEncoder

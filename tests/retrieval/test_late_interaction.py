@@ -22,11 +22,11 @@ from nornweave.ask.search.search import SearchContext, SearchOutcome, search
 from nornweave.config import PlanSettings, StorageSettings
 from nornweave.core.text.analyzer import query_terms
 from nornweave.core.types import Domain
-from nornweave.index.checksums import checksum_file
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.generation import open_generation
+from nornweave.index.generations.checksums import checksum_file
 from nornweave.index.index import Index
-from nornweave.index.token_vectors import CHANCE
+from nornweave.index.searching.generation import open_generation
+from nornweave.index.searching.token_vectors import CHANCE
 from nornweave.ingest.records import DomainParts
 from nornweave.models.encoders.hashing import WORD, HashEncoder
 from nornweave.models.encoders.port import Progress, Vectors

@@ -20,17 +20,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.core.types import FIELDS
-from nornweave.index.arrays import Arrays, ArrayWriter, arrays_file, open_arrays, remove_arrays
 from nornweave.index.connection import connect_reader
-from nornweave.index.terms import write_terms
-from nornweave.index.vectors import VectorMatrix
+from nornweave.index.searching.arrays import Arrays, ArrayWriter, arrays_file, open_arrays, remove_arrays
+from nornweave.index.searching.terms import write_terms
+from nornweave.index.searching.vectors import VectorMatrix
 
 VALUES = np.arange(5000, dtype=np.float32)
 CHILD = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from nornweave.index.arrays import open_arrays
+from nornweave.index.searching.arrays import open_arrays
 
 def make(writer):
     array = writer.reserve("values", np.float32, (5000,))

@@ -8,9 +8,10 @@ import pytest
 
 from nornweave.config import StorageSettings
 from nornweave.core.types import ContentHash, Document, Domain, SourceId, document_id
-from nornweave.index import build, connection
+from nornweave.index import connection
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.port import Batch, StoredDocument
+from nornweave.index.writing import build
 
 LITTLE = "64MB"
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.index.arrays import open_arrays
-from nornweave.index.cards import Cards, write_cards
+from nornweave.index.searching.arrays import open_arrays
+from nornweave.index.searching.cards import Cards, write_cards
 
 
 def connection_with(cards: Sequence[tuple[int, str]]) -> duckdb.DuckDBPyConnection:
@@ -62,8 +62,8 @@ import threading
 import time
 from pathlib import Path
 import duckdb
-from nornweave.index.arrays import open_arrays
-from nornweave.index.cards import write_cards
+from nornweave.index.searching.arrays import open_arrays
+from nornweave.index.searching.cards import write_cards
 from nornweave.index.connection import connect_reader
 
 def held():

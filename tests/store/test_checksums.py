@@ -11,13 +11,13 @@ from support import MemorySource, memory_parts, published_texts, sync
 
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import StoreError
-from nornweave.index import checksums
-from nornweave.index.checksums import check, checksum_file
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.fact_pairs import read_fact_pairs
-from nornweave.index.generation import open_generation
-from nornweave.index.generation_file import DataFile
-from nornweave.index.serving import ServedGeneration
+from nornweave.index.generations import checksums
+from nornweave.index.generations.checksums import check, checksum_file
+from nornweave.index.generations.serving import ServedGeneration
+from nornweave.index.searching.generation import open_generation
+from nornweave.index.searching.generation_file import DataFile
 from nornweave.ingest.records import DomainParts
 
 

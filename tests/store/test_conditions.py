@@ -31,9 +31,9 @@ from nornweave.core.types import (
     document_id,
     freeze,
 )
-from nornweave.index.conditions import AnyName, AnyOf, Between, Condition, PathGlob, Under
 from nornweave.index.connection import Connection, connect_reader
 from nornweave.index.corpus import DuckDBStore
+from nornweave.index.searching.conditions import AnyName, AnyOf, Between, Condition, PathGlob, Under
 from nornweave.ingest.records import DomainParts
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.read.chunking.chunker import Chunker

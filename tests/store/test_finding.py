@@ -17,9 +17,9 @@ from lab.small_segments import small_segments
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import QueryError
 from nornweave.core.text.lines import lines_of
-from nornweave.index.conditions import AtPath, PathGlob
-from nornweave.index.finding import SHOWN_CHARACTERS, FoundLines, LineMatch, LinePattern
-from nornweave.index.serving import ServedGeneration
+from nornweave.index.generations.serving import ServedGeneration
+from nornweave.index.searching.conditions import AtPath, PathGlob
+from nornweave.index.searching.finding import SHOWN_CHARACTERS, FoundLines, LineMatch, LinePattern
 
 # In these both engines mean the same.
 EXPRESSIONS = ("retry", "RETRY", r"re.ry\b", "^a", "b$", "[ab]+c", "(ab|ba){2}", "", ".", r"\d", "größe", "x|y")

@@ -12,8 +12,8 @@ from nornweave.ask.engine import Engine
 from nornweave.config import Settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain
-from nornweave.index.former_chunks import former_place, place_in_files
-from nornweave.index.publish import GenerationFiles
+from nornweave.index.generations.former_chunks import former_place, place_in_files
+from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.wiring import store_of
 
 DOCS = Domain.DOCUMENTATION

@@ -13,9 +13,9 @@ from support import MemorySource, memory_parts, sync
 from nornweave.config import Bm25Settings, FieldWeights, StorageSettings
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.generation import open_generation
 from nornweave.index.index import Index
-from nornweave.index.inverted import FrequentTerms
+from nornweave.index.searching.generation import open_generation
+from nornweave.index.searching.inverted import FrequentTerms
 from nornweave.ingest.records import DomainParts
 
 
@@ -58,7 +58,7 @@ def test_frequent_terms_count_as_rare_ones_do(
     scores = []
     with opened(small_corpus(tmp_path)) as generation:
         for share in (0.0, 0.5, 1.0):  # all terms are frequent, some, none
-            monkeypatch.setattr("nornweave.index.inverted.FREQUENT_SHARE", share)
+            monkeypatch.setattr("nornweave.index.searching.inverted.FREQUENT_SHARE", share)
             scores += [generation.sparse(weights, document_share) for _ in range(2)]
     for one in scores[1:]:
         np.testing.assert_allclose(one, scores[0], rtol=1e-6)

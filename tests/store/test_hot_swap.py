@@ -21,8 +21,8 @@ from lab.small_segments import publish_copy
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.publish import GenerationFiles
-from nornweave.index.serving import FIRST_RETRY_S, LONGEST_RETRY_S, ServedGeneration
+from nornweave.index.generations.publish import GenerationFiles
+from nornweave.index.generations.serving import FIRST_RETRY_S, LONGEST_RETRY_S, ServedGeneration
 
 PUBLICATIONS = 30
 READERS = 3

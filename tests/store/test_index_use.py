@@ -9,7 +9,7 @@ from support import MemorySource, memory_parts, sync
 from nornweave.config import StorageSettings
 from nornweave.index.connection import connect_reader, load_vss
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.vectors import nearest_statement
+from nornweave.index.searching.vectors import nearest_statement
 from nornweave.ingest.records import DomainParts
 
 

@@ -31,11 +31,11 @@ from nornweave.core.text.analyzer import pair_key
 from nornweave.core.types import Domain
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.fact_pairs import read_fact_pairs
-from nornweave.index.generation_file import statistics_of
+from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
-from nornweave.index.merging import LARGEST, SMALLEST, Held, joining
 from nornweave.index.passages import read_passages
-from nornweave.index.serving import ServedGeneration
+from nornweave.index.searching.generation_file import statistics_of
+from nornweave.index.writing.merging import LARGEST, SMALLEST, Held, joining
 from nornweave.ingest.records import DomainParts
 from tests.recall_workspace import agent_of, configure, write_workspace
 from tests.recall_workspace import publish as publish_workspace
@@ -443,15 +443,15 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> DomainParts:
 @pytest.mark.parametrize(
     ("place", "calls", "published"),
     [
-        ("working_rows:_insert", 1, 0),  # inside the transaction of a batch
-        ("writer:DuckDBWriter.add_vectors", 0, 0),
-        ("writer:checksum_of", 0, 0),
-        ("publish:_complete", 0, 0),
-        ("publish:_complete", 1, 0),
-        ("publish:GenerationFiles.point_at", 0, 0),
-        ("writer:DuckDBWriter._record_publication", 0, 1),
-        ("working_tables:WorkingTables._record", 0, 1),  # inside the transaction
-        ("publish:GenerationFiles.prune", 0, 1),
+        ("writing.working_rows:_insert", 1, 0),  # inside the transaction of a batch
+        ("writing.writer:DuckDBWriter.add_vectors", 0, 0),
+        ("writing.writer:checksum_of", 0, 0),
+        ("generations.publish:_complete", 0, 0),
+        ("generations.publish:_complete", 1, 0),
+        ("generations.publish:GenerationFiles.point_at", 0, 0),
+        ("writing.writer:DuckDBWriter._record_publication", 0, 1),
+        ("writing.working_tables:WorkingTables._record", 0, 1),  # inside the transaction
+        ("generations.publish:GenerationFiles.prune", 0, 1),
     ],
 )
 def test_a_killed_sync_leaves_one_of_two_generations_and_the_next_what_a_first_sync_does(

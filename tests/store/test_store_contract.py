@@ -27,12 +27,12 @@ from nornweave.core.errors import DomainBusyError, NoGenerationError, StoreError
 from nornweave.core.types import Entry
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.fact_pairs import read_fact_pairs
-from nornweave.index.generation_file import read_rows
+from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.postgresql.generations import PostgresGenerations
 from nornweave.index.postgresql.pool import close_idle
 from nornweave.index.postgresql.server import Server
 from nornweave.index.postgresql.store import PostgresStore
-from nornweave.index.serving import ServedGeneration
+from nornweave.index.searching.generation_file import read_rows
 from nornweave.ingest.records import DomainParts
 
 KINDS = ("duckdb", "postgresql")

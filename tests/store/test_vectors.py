@@ -15,10 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.config import StorageSettings
-from nornweave.index.arrays import open_arrays
-from nornweave.index.build import index_vectors
 from nornweave.index.connection import attach, connect_memory, connect_reader, load_vss
-from nornweave.index.vectors import HnswVectors, VectorIndex, VectorMatrix, load_hnsw, load_matrix, write_vectors
+from nornweave.index.searching.arrays import open_arrays
+from nornweave.index.searching.vectors import (
+    HnswVectors,
+    VectorIndex,
+    VectorMatrix,
+    load_hnsw,
+    load_matrix,
+    write_vectors,
+)
+from nornweave.index.writing.build import index_vectors
 
 COUNT, DIMENSIONS = 4000, 48
 TIES = 20

@@ -12,12 +12,12 @@ import pytest
 from lab.access.corpora import SOURCES, Written, published
 from nornweave.core.access.viewer import ANYONE, OPERATOR, Viewer
 from nornweave.core.errors import StoreError
-from nornweave.index.counting import FileCounts
+from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
-from nornweave.index.reading import FileTexts
-from nornweave.index.searching import FileSearch
-from nornweave.index.serving import ServedGeneration
-from nornweave.index.visibility import MOST_VISIBILITIES
+from nornweave.index.searching.counting import FileCounts
+from nornweave.index.searching.reading import FileTexts
+from nornweave.index.searching.search import FileSearch
+from nornweave.index.searching.visibility import MOST_VISIBILITIES
 
 WRITTEN = (
     Written("open", "a.md", "alpha alpha beta"),
@@ -139,7 +139,7 @@ def test_the_configuration_restricts_at_once_what_the_generation_does_not(tmp_pa
 def test_a_generation_without_rules_is_not_served(tmp_path: Path) -> None:
     import duckdb
 
-    from nornweave.index.checksums import checksum_file
+    from nornweave.index.generations.checksums import checksum_file
 
     store = published(tmp_path, WRITTEN)
     file = store.files.data_files(store.current())[0].path

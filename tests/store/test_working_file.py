@@ -11,7 +11,7 @@ from support import MemorySource, memory_parts, sync
 
 from nornweave.config import Bm25Settings, FieldWeights
 from nornweave.index.index import Index
-from nornweave.index.working_file import MIGRATIONS, SCHEMA
+from nornweave.index.writing.working_file import MIGRATIONS, SCHEMA
 from nornweave.ingest.records import DomainParts
 
 # What made the newest schema of the one before, undone.

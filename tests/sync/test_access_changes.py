@@ -16,7 +16,7 @@ from nornweave.connect.connectors import load_settings
 from nornweave.connect.inbox.deposits import deposit
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.types import Domain
-from nornweave.index.serving import ServedGeneration
+from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.wiring import store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions, SyncReport

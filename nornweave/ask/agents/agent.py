@@ -21,7 +21,7 @@ from nornweave.config.filters import FilterSettings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import AgentError
 from nornweave.core.types import NO_METADATA, Domain
-from nornweave.index.conditions import Condition
+from nornweave.index.searching.conditions import Condition
 
 # An agent whose answers are usually quick is given three times their 95th percentile, and never less than this.
 PATIENCE, LEAST_WAIT_S = 3.0, 0.5

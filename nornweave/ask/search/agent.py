@@ -25,10 +25,10 @@ from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.tracing import retrieval_span
 from nornweave.core.types import NO_METADATA, Domain, JsonValue, present
-from nornweave.index.conditions import Condition
+from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers
-from nornweave.index.serving import ServedGeneration
+from nornweave.index.searching.conditions import Condition
 from nornweave.index.verified import NOTHING_VERIFIED
 from nornweave.models.encoders import Encoder
 from nornweave.models.encoders.queries import QueryMemo

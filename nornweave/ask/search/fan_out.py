@@ -16,7 +16,7 @@ from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import CoverageGap, Filters, RecallItem, RecallResponse
 from nornweave.core.errors import NornWeaveError, QueryError
 from nornweave.core.types import Domain
-from nornweave.index.conditions import Condition
+from nornweave.index.searching.conditions import Condition
 
 log = logging.getLogger(__name__)
 

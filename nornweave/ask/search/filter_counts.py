@@ -10,8 +10,8 @@ from nornweave.config import FilterSettings
 from nornweave.core.types import JsonValue
 from nornweave.index.index import Index
 from nornweave.index.port import Mask
-from nornweave.index.value_counts import UnreadValues, Value, ValueCounts
-from nornweave.index.visibility import MOST_VISIBILITIES
+from nornweave.index.searching.value_counts import UnreadValues, Value, ValueCounts
+from nornweave.index.searching.visibility import MOST_VISIBILITIES
 
 # Of a filter, as many frequent values as a reader looks through; on the page, which shows all filters, fewer.
 FREQUENT_VALUES, FACET_VALUES = 20, 8

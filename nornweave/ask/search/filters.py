@@ -15,7 +15,7 @@ from nornweave.config import FilterSettings
 from nornweave.core.errors import QueryError
 from nornweave.core.text.dates import utc
 from nornweave.core.types import Domain, JsonValue
-from nornweave.index.conditions import AnyName, AnyNumber, AnyOf, Between, Condition, InRange, PathGlob, Under
+from nornweave.index.searching.conditions import AnyName, AnyNumber, AnyOf, Between, Condition, InRange, PathGlob, Under
 
 MAX_CHARACTERS = 1024
 MAX_VALUES = 100

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from nornweave.ask.search.records import Filters, Switch
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import Domain
-from nornweave.index.moves import AsOf
+from nornweave.index.generations.moves import AsOf
 
 if TYPE_CHECKING:  # a process that only supervises knows questions, and needs no numpy
     from nornweave.index.index import Index

@@ -20,10 +20,10 @@ from nornweave.ask.search.signals import signals_of
 from nornweave.config import DomainSettings
 from nornweave.core.text import analyzer
 from nornweave.core.types import NO_METADATA
-from nornweave.index.declared import DeclaredFilters
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers
-from nornweave.index.ranked_chunks import Hits
+from nornweave.index.searching.ranked_chunks import Hits
+from nornweave.index.writing.declared import DeclaredFilters
 from nornweave.models.rerankers import Reranker, RerankerSlot
 
 # `rerank: on` waits this long for a model that is still being loaded.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from nornweave.index.finding import LinePattern
+    from nornweave.index.searching.finding import LinePattern
 
 Switch: TypeAlias = Literal["auto", "on", "off"]
 SourceState: TypeAlias = Literal["ok", "empty", "timeout", "failed", "off"]

@@ -23,7 +23,7 @@ from nornweave.config import PlanSettings
 from nornweave.core.text.analyzer import FUNCTION_TERMS, pair_key, sequence, word_pairs
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores
-from nornweave.index.ranked_chunks import NO_HITS, Hits, found
+from nornweave.index.searching.ranked_chunks import NO_HITS, Hits, found
 from nornweave.models.encoders.tokens import EncodedQuery
 
 # Chunks that hold the words of a quoted phrase side by side and are read to see whether it stands there.

@@ -24,7 +24,7 @@ from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import GenerationNotKeptError, StoreError
 from nornweave.core.types import Domain
 from nornweave.disagree.conflicts.origins import NO_ORIGINS
-from nornweave.index.moves import AsOf
+from nornweave.index.generations.moves import AsOf
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,11 +32,11 @@ from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, Fact, present
 from nornweave.disagree.conflicts import find_conflicts
 from nornweave.disagree.ledger.entries import LedgerEntry, Place, entries_of
-from nornweave.index.conditions import AtPath
-from nornweave.index.counting import ServedDocument
 from nornweave.index.fact_pairs import read_fact_pairs
+from nornweave.index.generations.moves import AsOf, Then
 from nornweave.index.index import Index
-from nornweave.index.moves import AsOf, Then
+from nornweave.index.searching.conditions import AtPath
+from nornweave.index.searching.counting import ServedDocument
 from nornweave.index.wiring import store_of
 
 MAX_DOCUMENTS = 2_000

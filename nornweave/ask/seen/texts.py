@@ -25,8 +25,8 @@ from nornweave.config import Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain
-from nornweave.index.completing import Completion
-from nornweave.index.conditions import AtPath
+from nornweave.index.searching.completing import Completion
+from nornweave.index.searching.conditions import AtPath
 from nornweave.index.wiring import store_of
 
 log = logging.getLogger(__name__)

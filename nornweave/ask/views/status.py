@@ -12,8 +12,8 @@ from nornweave.config import Settings
 from nornweave.connect.connectors import bound_of
 from nornweave.core.access.rules import ACCESS_NOTICE, KEY, VALUE_NOTICE, group_name, read_rule
 from nornweave.core.types import Domain
-from nornweave.index.counting import StatedDocument
 from nornweave.index.outcomes import read_status
+from nornweave.index.searching.counting import StatedDocument
 from nornweave.index.verified import VerifiedSource, read_verified
 from nornweave.index.wiring import domain_folder, store_of
 from nornweave.share.publishing import copied

@@ -13,11 +13,11 @@ from nornweave.ask.views.answer import ClaimDocument, claim_document
 from nornweave.ask.views.items import CitationDocument, _utc, citation_document
 from nornweave.connect.inbox.deposits import InboxDocument
 from nornweave.core.types import Domain
-from nornweave.index.completing import CompletionKind
-from nornweave.index.finding import LineMatch
-from nornweave.index.former_chunks import FormerPlace
+from nornweave.index.generations.former_chunks import FormerPlace
 from nornweave.index.inbox_life_cycle import DepositPage, DocumentState
 from nornweave.index.records import StoredChunk, StoredText
+from nornweave.index.searching.completing import CompletionKind
+from nornweave.index.searching.finding import LineMatch
 
 
 class ChunkDocument(TypedDict):

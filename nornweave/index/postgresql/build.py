@@ -19,18 +19,18 @@ from nornweave.config import StorageSettings
 from nornweave.core.access.rules import decode_rule, decode_source_rules, encode_rule
 from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.build import Layout, build_generation
-from nornweave.index.checksums import checksum_of
 from nornweave.index.connection import Connection as FileConnection
 from nornweave.index.connection import connect_reader, explain
-from nornweave.index.kept_generations import number_of
+from nornweave.index.generations.checksums import checksum_of
+from nornweave.index.generations.kept import number_of
 from nornweave.index.port import Candidate, Publication
 from nornweave.index.postgresql.copies import LocalCopies
 from nornweave.index.postgresql.nearest import prepare
 from nornweave.index.postgresql.pool import Connection
 from nornweave.index.postgresql.schema import copy_rows, grant_generation, prefix_of, statement_text
-from nornweave.index.rows import CHUNK_SCHEMA, DOCUMENT_SCHEMA, NOT_STORED_SCHEMA
-from nornweave.index.working_file import open_working_file
+from nornweave.index.writing.build import Layout, build_generation
+from nornweave.index.writing.rows import CHUNK_SCHEMA, DOCUMENT_SCHEMA, NOT_STORED_SCHEMA
+from nornweave.index.writing.working_file import open_working_file
 
 _BATCH_ROWS = 2_000
 # A reader fetches a part within the deadline of one statement; a value of PostgreSQL ends at 1 GB.

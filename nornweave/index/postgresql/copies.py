@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import sync_path
 from nornweave.core.types import GenerationId
-from nornweave.index.arrays import alone, arrays_file, remove_arrays
-from nornweave.index.checksums import check, checksum_file, checksum_of, write_checksum
-from nornweave.index.kept_generations import number_of
+from nornweave.index.generations.checksums import check, checksum_file, checksum_of, write_checksum
+from nornweave.index.generations.kept import number_of
 from nornweave.index.postgresql.schema import prefix_of
 from nornweave.index.postgresql.server import Server
+from nornweave.index.searching.arrays import alone, arrays_file, remove_arrays
 
 log = logging.getLogger(__name__)
 

@@ -15,17 +15,17 @@ from psycopg import sql
 from nornweave.core.access.rules import Statement, decode_rule
 from nornweave.core.errors import NoGenerationError, QueryError, StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.access_today import AccessToday
-from nornweave.index.former_chunks import FormerPlace
-from nornweave.index.generation import open_generation
+from nornweave.index.generations.former_chunks import FormerPlace
+from nornweave.index.generations.kept import number_of
 from nornweave.index.index import Index
-from nornweave.index.kept_generations import number_of
 from nornweave.index.postgresql.copies import LocalCopies
 from nornweave.index.postgresql.nearest import ServerIndex
 from nornweave.index.postgresql.pool import Connection
 from nornweave.index.postgresql.schema import name_of, prefix_of
 from nornweave.index.postgresql.server import Server
-from nornweave.index.visibility import NO_STATEMENTS
+from nornweave.index.searching.access_today import AccessToday
+from nornweave.index.searching.generation import open_generation
+from nornweave.index.searching.visibility import NO_STATEMENTS
 
 
 class PostgresGenerations:

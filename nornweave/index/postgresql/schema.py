@@ -20,7 +20,7 @@ from psycopg import sql
 from nornweave.core.errors import DomainBusyError, StoreError
 from nornweave.core.files.lock import describe_holder, holder_text
 from nornweave.core.types import GenerationId
-from nornweave.index.kept_generations import number_of
+from nornweave.index.generations.kept import number_of
 from nornweave.index.postgresql.pool import Connection
 from nornweave.index.postgresql.server import Server, translated
 

@@ -15,11 +15,8 @@ from nornweave.config import StorageSettings
 from nornweave.core.deletion import Deleted
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId, canonical_json
-from nornweave.index.build import Layout
-from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters
-from nornweave.index.former_chunks import FormerPlace, former_place
-from nornweave.index.generation_file import TEXTS_OF, DataFile
-from nornweave.index.kept_generations import number_of, previous_of
+from nornweave.index.generations.former_chunks import FormerPlace, former_place
+from nornweave.index.generations.kept import number_of, previous_of
 from nornweave.index.outcomes import Outcome, write_outcomes
 from nornweave.index.port import Candidate, Publication
 from nornweave.index.postgresql import build as generation_build
@@ -35,6 +32,9 @@ from nornweave.index.postgresql.schema import (
 )
 from nornweave.index.postgresql.server import Server, translated
 from nornweave.index.postgresql.tables import PostgresTables
+from nornweave.index.searching.generation_file import TEXTS_OF, DataFile
+from nornweave.index.writing.build import Layout
+from nornweave.index.writing.declared import NO_DECLARED_FILTERS, DeclaredFilters
 
 logger = logging.getLogger(__name__)
 

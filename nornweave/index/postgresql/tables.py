@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nornweave.index.build import Layout
 from nornweave.index.port import Batch, Tokens, Vectors
 from nornweave.index.postgresql.pool import Connection
 from nornweave.index.postgresql.schema import compact, copy_rows
 from nornweave.index.postgresql.server import Server, translated
-from nornweave.index.rows import chunk_rows, document_rows, not_stored_rows
-from nornweave.index.working_tables import EMBEDDED_TEXT, WorkingTables
+from nornweave.index.writing.build import Layout
+from nornweave.index.writing.rows import chunk_rows, document_rows, not_stored_rows
+from nornweave.index.writing.working_tables import EMBEDDED_TEXT, WorkingTables
 
 _COUNTED = ("documents", "chunks", "embeddings", "not_stored")
 # PostgreSQL stores no NUL in a text; another character in its place keeps every position.

@@ -13,10 +13,10 @@ from nornweave.core.access.rules import Rule, Statement, group_name, is_met
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.generations import Generations, OpenGeneration, PastGenerations
+from nornweave.index.generations.kept import number_of
+from nornweave.index.generations.known import Generations, OpenGeneration, PastGenerations
+from nornweave.index.generations.moves import AsOf
 from nornweave.index.index import Index
-from nornweave.index.kept_generations import number_of
-from nornweave.index.moves import AsOf
 
 log = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from nornweave.core.access.rules import Rule, decode_rule
 from nornweave.core.types import JsonValue
-from nornweave.index.conditions import Condition, select_chunks
 from nornweave.index.connection import Connection
-from nornweave.index.generation_file import GenerationFile
 from nornweave.index.port import Mask
-from nornweave.index.value_counts import (
+from nornweave.index.searching.conditions import Condition, select_chunks
+from nornweave.index.searching.generation_file import GenerationFile
+from nornweave.index.searching.value_counts import (
     FieldValues,
     UnreadRow,
     UnreadValues,
@@ -24,7 +24,7 @@ from nornweave.index.value_counts import (
     unread_rows,
     unread_values,
 )
-from nornweave.index.visibility import Visible, picking
+from nornweave.index.searching.visibility import Visible, picking
 
 # Filters come in streaks; a mask is a byte a chunk.
 _REMEMBERED_MASKS = 64

@@ -16,15 +16,15 @@ from pathlib import Path
 from nornweave.core.access.rules import Statement
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.access_today import AccessToday, access_today
-from nornweave.index.checksums import check
-from nornweave.index.generation import open_generation
-from nornweave.index.generation_file import DataFile, facts_of
+from nornweave.index.generations.checksums import check
+from nornweave.index.generations.moves import Move, read_moves
 from nornweave.index.index import Index
 from nornweave.index.manifest import Manifest, read_manifest
-from nornweave.index.moves import Move, read_moves
-from nornweave.index.segments import open_segments
-from nornweave.index.visibility import NO_STATEMENTS
+from nornweave.index.searching.access_today import AccessToday, access_today
+from nornweave.index.searching.generation import open_generation
+from nornweave.index.searching.generation_file import DataFile, facts_of
+from nornweave.index.searching.segments import open_segments
+from nornweave.index.searching.visibility import NO_STATEMENTS
 
 MANIFEST_SUFFIX = ".json"
 NAME = re.compile(r"gen-\d{6,}")

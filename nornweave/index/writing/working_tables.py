@@ -11,8 +11,7 @@ from typing import Any
 from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId, canonical_json
-from nornweave.index.build import Layout
-from nornweave.index.kept_generations import number_of
+from nornweave.index.generations.kept import number_of
 from nornweave.index.port import (
     Candidate,
     Counts,
@@ -23,6 +22,7 @@ from nornweave.index.port import (
     Stored,
     Vectors,
 )
+from nornweave.index.writing.build import Layout
 
 # Publications are history for people; older ones than this are of no use to anybody.
 KEEP_PUBLICATIONS = 200

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from nornweave.config import Bm25Settings, FieldWeights
 from nornweave.core.types import FIELDS
-from nornweave.index.arrays import Arrays, ArrayWriter
-from nornweave.index.bm25 import saturated, saturations
 from nornweave.index.connection import Connection
-from nornweave.index.inverted import (
+from nornweave.index.port import Mask, Numbers, Scores
+from nornweave.index.searching.arrays import Arrays, ArrayWriter
+from nornweave.index.searching.bm25 import saturated, saturations
+from nornweave.index.searching.inverted import (
     DEFAULT_BM25,
     FREQUENT_SHARE,
     InvertedLists,
@@ -29,7 +30,6 @@ from nornweave.index.inverted import (
     text_keys,
     write_texts,
 )
-from nornweave.index.port import Mask, Numbers, Scores
 
 # Tuning compares five weights of one field at a time, and a generation has another average length than the one before.
 _REMEMBERED_SETTINGS = 6

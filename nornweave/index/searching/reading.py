@@ -13,15 +13,15 @@ import pyarrow as pa
 from pydantic_core import from_json
 
 from nornweave.core.types import freeze
-from nornweave.index.completing import Completion, complete
 from nornweave.index.facts import decode_facts
-from nornweave.index.finding import FoundLines, LinePattern, find_lines
-from nornweave.index.generation_file import GenerationFile
 from nornweave.index.port import Mask, Numbers
 from nornweave.index.records import StoredChunk, StoredText
-from nornweave.index.samples import ChunkPlace, IndexedDocument, read_indexed, read_places, read_texts
-from nornweave.index.searching import Mapped
-from nornweave.index.visibility import Visible
+from nornweave.index.searching.completing import Completion, complete
+from nornweave.index.searching.finding import FoundLines, LinePattern, find_lines
+from nornweave.index.searching.generation_file import GenerationFile
+from nornweave.index.searching.samples import ChunkPlace, IndexedDocument, read_indexed, read_places, read_texts
+from nornweave.index.searching.search import Mapped
+from nornweave.index.searching.visibility import Visible
 
 
 class FileTexts:

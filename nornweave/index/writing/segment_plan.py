@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nornweave.core.types import GenerationId
-from nornweave.index import merging
 from nornweave.index.connection import Connection, quote
 from nornweave.index.manifest import SegmentFile, named
-from nornweave.index.merging import Held, joining
-from nornweave.index.working_tables import VERSIONS
+from nornweave.index.writing import merging
+from nornweave.index.writing.merging import Held, joining
+from nornweave.index.writing.working_tables import VERSIONS
 
 # Where every document is when the candidate is published; no segment yet for what is to be written.
 _PLACED = f"""

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nornweave.index.generation import Segment
 from nornweave.index.port import Mask, Numbers
+from nornweave.index.searching.generation import Segment
 
 
 class Numbering:

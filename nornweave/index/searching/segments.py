@@ -25,22 +25,22 @@ from nornweave.config import Bm25Settings
 from nornweave.core.access.rules import Statement
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
-from nornweave.index.access_today import AccessToday
-from nornweave.index.completing import Completion, merged_completions
-from nornweave.index.conditions import Condition
-from nornweave.index.counting import ServedDocument, StatedDocument
-from nornweave.index.finding import FoundLines, LinePattern, merged_lines
-from nornweave.index.generation import OpenFile, Segment, open_shared
 from nornweave.index.index import Index
-from nornweave.index.inverted import DEFAULT_BM25, NO_LENGTHS, FrequentTerms, Lengths
 from nornweave.index.manifest import Manifest
-from nornweave.index.numbering import Numbering
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
-from nornweave.index.ranked_chunks import Hits, best
 from nornweave.index.records import StoredChunk, StoredText
-from nornweave.index.samples import ChunkPlace, IndexedDocument
-from nornweave.index.value_counts import UnreadValues, ValueCounts, count_values, unread_values
-from nornweave.index.visibility import Visible
+from nornweave.index.searching.access_today import AccessToday
+from nornweave.index.searching.completing import Completion, merged_completions
+from nornweave.index.searching.conditions import Condition
+from nornweave.index.searching.counting import ServedDocument, StatedDocument
+from nornweave.index.searching.finding import FoundLines, LinePattern, merged_lines
+from nornweave.index.searching.generation import OpenFile, Segment, open_shared
+from nornweave.index.searching.inverted import DEFAULT_BM25, NO_LENGTHS, FrequentTerms, Lengths
+from nornweave.index.searching.numbering import Numbering
+from nornweave.index.searching.ranked_chunks import Hits, best
+from nornweave.index.searching.samples import ChunkPlace, IndexedDocument
+from nornweave.index.searching.value_counts import UnreadValues, ValueCounts, count_values, unread_values
+from nornweave.index.searching.visibility import Visible
 
 T = TypeVar("T")
 K = TypeVar("K", int, str)

@@ -19,7 +19,7 @@ import duckdb
 
 from nornweave.core.errors import QueryError
 from nornweave.index.connection import Connection
-from nornweave.index.generation_file import GenerationFile
+from nornweave.index.searching.generation_file import GenerationFile
 
 MAX_PATTERN_CHARACTERS = 1_024
 # Documents in memory at once.

@@ -18,10 +18,8 @@ from nornweave.config.domain import KeepSettings
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.files.atomic_write import sync_path, write_whole
 from nornweave.core.types import GenerationId
-from nornweave.index.access_today import remember_access
-from nornweave.index.arrays import arrays_file, remove_arrays
-from nornweave.index.checksums import checksum_file, write_checksum
-from nornweave.index.kept_generations import (
+from nornweave.index.generations.checksums import checksum_file, write_checksum
+from nornweave.index.generations.kept import (
     MANIFEST_SUFFIX,
     NAME,
     SEGMENT,
@@ -30,8 +28,10 @@ from nornweave.index.kept_generations import (
     previous_of,
     segment_build_path,
 )
+from nornweave.index.generations.moves import Move, kept_by, note_move, read_moves, trim_moves
 from nornweave.index.manifest import read_manifest
-from nornweave.index.moves import Move, kept_by, note_move, read_moves, trim_moves
+from nornweave.index.searching.access_today import remember_access
+from nornweave.index.searching.arrays import arrays_file, remove_arrays
 
 log = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from nornweave.core.errors import StoreError
 from nornweave.core.types import FIELDS
-from nornweave.index.build import GENERATION_SCHEMA
 from nornweave.index.connection import Connection, connect_reader
-from nornweave.index.inverted import NO_LENGTHS, Lengths
 from nornweave.index.port import Numbers
+from nornweave.index.searching.inverted import NO_LENGTHS, Lengths
+from nornweave.index.writing.build import GENERATION_SCHEMA
 
 # At least one row if the generation has the document.
 TEXTS_OF = """

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nornweave.config import Bm25Settings
-from nornweave.index.cards import Cards
-from nornweave.index.generation_file import GenerationFile
-from nornweave.index.inverted import DEFAULT_BM25, FrequentTerms, InvertedLists, Lengths, TextKeys
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
-from nornweave.index.ranked_chunks import Hits
-from nornweave.index.terms import TermLists, WeightedTerms
-from nornweave.index.token_vectors import TokenVectors
-from nornweave.index.vectors import VectorIndex
-from nornweave.index.visibility import SeenTerms, Visible
+from nornweave.index.searching.cards import Cards
+from nornweave.index.searching.generation_file import GenerationFile
+from nornweave.index.searching.inverted import DEFAULT_BM25, FrequentTerms, InvertedLists, Lengths, TextKeys
+from nornweave.index.searching.ranked_chunks import Hits
+from nornweave.index.searching.terms import TermLists, WeightedTerms
+from nornweave.index.searching.token_vectors import TokenVectors
+from nornweave.index.searching.vectors import VectorIndex
+from nornweave.index.searching.visibility import SeenTerms, Visible
 
 K = TypeVar("K", int, str)
 

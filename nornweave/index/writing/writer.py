@@ -19,18 +19,18 @@ from nornweave.core.errors import PublicationError, StoreError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import Lock
 from nornweave.core.types import GenerationId, canonical_json
-from nornweave.index.build import Layout, build_generation, insert_publication
-from nornweave.index.checksums import check, checksum_of
 from nornweave.index.connection import explain, quote
-from nornweave.index.generation_file import TEXTS_OF, DataFile, lengths_in, read_rows
-from nornweave.index.kept_generations import number_of, segment_build_path
+from nornweave.index.generations.checksums import check, checksum_of
+from nornweave.index.generations.kept import number_of, segment_build_path
+from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.manifest import Manifest, SegmentFile, read_manifest
 from nornweave.index.outcomes import write_outcomes
 from nornweave.index.port import Candidate, Publication
-from nornweave.index.publish import GenerationFiles
-from nornweave.index.segment_plan import plan
-from nornweave.index.working_file import open_working_file, overwrite, read_meta
-from nornweave.index.working_rows import DuckDBTables
+from nornweave.index.searching.generation_file import TEXTS_OF, DataFile, lengths_in, read_rows
+from nornweave.index.writing.build import Layout, build_generation, insert_publication
+from nornweave.index.writing.segment_plan import plan
+from nornweave.index.writing.working_file import open_working_file, overwrite, read_meta
+from nornweave.index.writing.working_rows import DuckDBTables
 
 logger = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from nornweave.index.generation_file import GenerationFile
 from nornweave.index.port import Mask
-from nornweave.index.visibility import picking
+from nornweave.index.searching.generation_file import GenerationFile
+from nornweave.index.searching.visibility import picking
 
 CompletionKind: TypeAlias = Literal["name", "path", "heading", "channel"]
 # A longer text is no name; headings that are sentences do not fit a list.

@@ -11,10 +11,10 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
-from nornweave.index.arrays import Arrays, ArrayWriter
 from nornweave.index.connection import Connection
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
-from nornweave.index.ranked_chunks import Hits, best
+from nornweave.index.searching.arrays import Arrays, ArrayWriter
+from nornweave.index.searching.ranked_chunks import Hits, best
 
 # vss 1.5.5 crashes the process when more HNSW searches run at once than there are CPUs; two is safe everywhere.
 _HNSW_SEARCHES = threading.BoundedSemaphore(2)

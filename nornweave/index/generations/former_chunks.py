@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 from nornweave.core.access.rules import Rule, decode_rule, decode_source_rules
 from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.generation_file import DataFile, read_rows
-from nornweave.index.generations import Generations
-from nornweave.index.publish import GenerationFiles
+from nornweave.index.generations.known import Generations
+from nornweave.index.generations.publish import GenerationFiles
+from nornweave.index.searching.generation_file import DataFile, read_rows
 
 _CHUNK_ID = re.compile(r"[0-9a-f]{32}")
 

@@ -6,9 +6,9 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
-from nornweave.index.arrays import Arrays, ArrayWriter
 from nornweave.index.connection import Connection
 from nornweave.index.port import Numbers, Scores
+from nornweave.index.searching.arrays import Arrays, ArrayWriter
 from nornweave.models.encoders.tokens import TOKEN_DIMENSIONS, TOKEN_LENGTH
 
 ROWS, STARTS = "tokens", "token_starts"

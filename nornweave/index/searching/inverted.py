@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from nornweave.config import Bm25Settings
 from nornweave.core.types import FIELDS
-from nornweave.index.arrays import Arrays, ArrayWriter
 from nornweave.index.connection import Connection
 from nornweave.index.port import Numbers, Scores
+from nornweave.index.searching.arrays import Arrays, ArrayWriter
 
 DEFAULT_BM25 = Bm25Settings()
 _REMEMBERED = 1 << 14

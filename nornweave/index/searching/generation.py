@@ -17,22 +17,22 @@ from pathlib import Path
 from nornweave.core.access.rules import Statement
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
-from nornweave.index.access_today import AccessToday
-from nornweave.index.arrays import Arrays, ArrayWriter, open_arrays
-from nornweave.index.cards import Cards, write_cards
-from nornweave.index.conditions import Condition
 from nornweave.index.connection import lift_memory_limit, load_vss
-from nornweave.index.counting import FileCounts
-from nornweave.index.generation_file import GenerationFile
 from nornweave.index.index import Index
-from nornweave.index.inverted import Lengths, load_names, load_pairs, write_names, write_pairs
 from nornweave.index.port import Mask
-from nornweave.index.reading import FileTexts
-from nornweave.index.searching import FileSearch, Mapped
-from nornweave.index.terms import TermLists, write_terms
-from nornweave.index.token_vectors import TokenVectors, write_token_vectors
-from nornweave.index.vectors import HnswVectors, Nearest, VectorIndex, load_hnsw, load_matrix, write_vectors
-from nornweave.index.visibility import NO_STATEMENTS, Visibilities, Visible
+from nornweave.index.searching.access_today import AccessToday
+from nornweave.index.searching.arrays import Arrays, ArrayWriter, open_arrays
+from nornweave.index.searching.cards import Cards, write_cards
+from nornweave.index.searching.conditions import Condition
+from nornweave.index.searching.counting import FileCounts
+from nornweave.index.searching.generation_file import GenerationFile
+from nornweave.index.searching.inverted import Lengths, load_names, load_pairs, write_names, write_pairs
+from nornweave.index.searching.reading import FileTexts
+from nornweave.index.searching.search import FileSearch, Mapped
+from nornweave.index.searching.terms import TermLists, write_terms
+from nornweave.index.searching.token_vectors import TokenVectors, write_token_vectors
+from nornweave.index.searching.vectors import HnswVectors, Nearest, VectorIndex, load_hnsw, load_matrix, write_vectors
+from nornweave.index.searching.visibility import NO_STATEMENTS, Visibilities, Visible
 
 log = logging.getLogger(__name__)
 

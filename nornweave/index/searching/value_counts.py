@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nornweave.core.text.dates import utc_text
-from nornweave.index.conditions import SOURCE
 from nornweave.index.connection import Connection
 from nornweave.index.port import Mask, Numbers
+from nornweave.index.searching.conditions import SOURCE
 
 Value: TypeAlias = str | float
 FieldValues: TypeAlias = tuple[NDArray[Any], Numbers]

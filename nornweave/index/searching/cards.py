@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nornweave.index.arrays import Arrays, ArrayWriter
 from nornweave.index.connection import Connection
+from nornweave.index.searching.arrays import Arrays, ArrayWriter
 
 _BATCH_ROWS = 8192
 

@@ -16,8 +16,8 @@ import pyarrow as pa
 from nornweave.config import FilterSettings
 from nornweave.core.text.field_names import field_key
 from nornweave.core.types import digest
-from nornweave.index.conditions import capturing_expression
 from nornweave.index.connection import Connection
+from nornweave.index.searching.conditions import capturing_expression
 from nornweave.index.typed_values import Reading, TypedValue, read_values
 
 # Raise it when the same documents come out with other values.

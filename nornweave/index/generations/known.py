@@ -11,9 +11,9 @@ from typing import Protocol
 from nornweave.core.access.rules import Statement
 from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.access_today import AccessToday
+from nornweave.index.generations.moves import AsOf, Move, Then, then
 from nornweave.index.index import Index
-from nornweave.index.moves import AsOf, Move, Then, then
+from nornweave.index.searching.access_today import AccessToday
 
 log = logging.getLogger(__name__)
 

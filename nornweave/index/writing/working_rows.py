@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from nornweave.core.errors import StoreError
 from nornweave.core.types import DocumentId
-from nornweave.index.build import Layout
 from nornweave.index.connection import Connection, explain
 from nornweave.index.outcomes import Outcome
 from nornweave.index.port import Batch, Tokens, Vectors
-from nornweave.index.rows import chunk_rows, document_rows, not_stored_rows
-from nornweave.index.working_file import deleted_rows
-from nornweave.index.working_tables import EMBEDDED_TEXT, WorkingTables
+from nornweave.index.writing.build import Layout
+from nornweave.index.writing.rows import chunk_rows, document_rows, not_stored_rows
+from nornweave.index.writing.working_file import deleted_rows
+from nornweave.index.writing.working_tables import EMBEDDED_TEXT, WorkingTables
 
 logger = logging.getLogger(__name__)
 

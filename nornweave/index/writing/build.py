@@ -21,9 +21,9 @@ from nornweave.index.connection import (
     load_vss,
     statement_file,
 )
-from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters, fill_declared
 from nornweave.index.port import Candidate, GenerationCounts, Publication
-from nornweave.index.rows import publication_row
+from nornweave.index.writing.declared import NO_DECLARED_FILTERS, DeclaredFilters, fill_declared
+from nornweave.index.writing.rows import publication_row
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""What queries search: the arrays of a generation, its texts and counts, as far as a viewer may see them."""
