@@ -37,6 +37,14 @@ def test_a_name_with_several_values_in_code_is_not_shown() -> None:
     assert confidence([*friends(), pair("c.md", "c.py", "pool limit", agrees=True, value="7")]) == 0
 
 
+def test_a_name_to_which_a_page_gives_several_other_values_is_not_shown() -> None:
+    again = CandidatePair(
+        located("pool limit", "1", "a.py"), located("pool limit", "3", "a.md"), FactComparison.DIFFER, 0.8
+    )
+    agreeing = pair("a.md", "a.py", "pool limit", agrees=True)
+    assert confidence([*friends(), again]) == 0 < confidence([*friends(), agreeing])
+
+
 def test_a_comment_is_about_its_own_file() -> None:
     sides = located("pool limit", "1", "a.py"), located("pool limit", "2", "a.py", side="documentation", form="field")
     subject = CandidatePair(*sides, FactComparison.DIFFER, 0.8)

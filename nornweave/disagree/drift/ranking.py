@@ -36,26 +36,30 @@ class Affinity:
     pairs: Iterable[CandidatePair]
 
     def __post_init__(self) -> None:
-        """Count names, each once, and the values that code gives to each."""
+        """Count names, each once, the values that code gives to each, and those of each page that are others."""
         self._agreeing: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._differing: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._values: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        self._others: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
         for pair in self.pairs:
             kind = self._agreeing if pair.outcome is FactComparison.AGREE else self._differing
             kind[pair.other.path, pair.code.path].add(pair.other.fact.name)
             self._values[pair.code.fact.name].add((pair.code.fact.kind, pair.code.fact.value))
+            if pair.outcome is FactComparison.DIFFER:
+                self._others[pair.other.path, pair.other.fact.name].add((pair.other.fact.kind, pair.other.fact.value))
 
     def confidence(self, code: LocatedFact, page: LocatedFact) -> float:
         """Return the share of the other names of a page and a file about which they agree, with one more of either.
 
-        0 if they agree about fewer than ``AGREEING``, or the name has several values in code. A comment speaks of its
-        own file, which counts as a name; those of a file of declarations (``client.d.ts``) of others.
+        0 if they agree about fewer than ``AGREEING``, or the name has several values in code, or several on the page
+        that differ from it: then these are several things. A comment speaks of its own file, which counts as a name;
+        those of a file of declarations (``client.d.ts``) of others.
         """
         is_comment = language_of(page.path) is not None and not page.path.endswith(".d.ts")
         agreeing = self._agreeing[page.path, code.path] - {page.fact.name}
-        is_one = len(self._values[code.fact.name]) == 1 and (page.path == code.path or not is_comment)
+        is_one = len(self._values[code.fact.name]) == len(self._others[page.path, page.fact.name]) == 1
         known = len(agreeing) + (page.path == code.path)
-        if known < AGREEING or not is_one:
+        if known < AGREEING or not is_one or (is_comment and page.path != code.path):
             return 0.0
         differing = self._differing[page.path, code.path] - agreeing - {page.fact.name}
         return (known + 1) / (known + len(differing) + 2)
