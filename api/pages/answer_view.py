@@ -42,7 +42,7 @@ PROBABLE = 0.75
 """From this confidence on one side of a conflict may be demoted (``nornweave/ask/fuse``)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AnswerStep:
     """One step of why a result is where it is: what looked, its rank and what it gave."""
 
@@ -290,26 +290,16 @@ def _steps(item: FusedItemDocument) -> tuple[AnswerStep, ...]:
     steps: list[AnswerStep] = []
     for name, contribution in explanation["contributions"].items() if explanation else ():
         source, weight = item["sources"].get(name), explanation["weights"].get(name, 0.0) if explanation else 0.0
-        note = (
-            f"rank {source['rank']}, {source['score']:.2f} × weight {weight:.2f}" if source else _UNFOUND[name == EXACT]
-        )
-        steps.append(AnswerStep(name=f"{RETRIEVERS.get(name, name)} ({name})", note=note, value=f"{contribution:.3f}"))
+        found = f"rank {source['rank']}, {source['score']:.2f} × weight {weight:.2f}" if source else ""
+        note = found or _UNFOUND[name == EXACT]
+        steps.append(AnswerStep(f"{RETRIEVERS.get(name, name)} ({name})", note, f"{contribution:.3f}"))
     for name, bonus in explanation["bonuses"].items() if explanation else ():
-        steps.append(AnswerStep(name=name.replace("_", " "), note="bonus", value=f"+{bonus:.3f}"))
+        steps.append(AnswerStep(name.replace("_", " "), "bonus", f"+{bonus:.3f}"))
     if item["rerank_score"] is not None:
-        steps.append(
-            AnswerStep(
-                name="cross-encoder", note="read question and passage together", value=f"{item['rerank_score']:.3f}"
-            )
-        )
+        steps.append(AnswerStep("cross-encoder", "read question and passage together", f"{item['rerank_score']:.3f}"))
     for name, signal in item["score"]["signals"].items():
-        steps.append(
-            AnswerStep(
-                name=_SIGNAL_NAMES.get(name, name),
-                note=_SIGNALS.get(name, "signal of the ranking"),
-                value=f"{signal:+.3f}",
-            )
-        )
+        note = _SIGNALS.get(name, "signal of the ranking")
+        steps.append(AnswerStep(_SIGNAL_NAMES.get(name, name), note, f"{signal:+.3f}"))
     return tuple(steps)
 
 

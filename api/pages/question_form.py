@@ -29,6 +29,7 @@ SEVERAL = frozenset({"list", "keyword"})
 
 Declared = Mapping[str, Mapping[str, str]]
 """Domain → filter → type."""
+FIELDS = ("q", "after", "domain", "top_k", "as_of", "write")
 Pair = tuple[str, str]
 
 
@@ -162,37 +163,26 @@ def read_form(pairs: Iterable[Pair], declared: Declared) -> QuestionForm:
     Raises:
         QueryError: an unknown name, a second value where one is allowed, a number that is none.
     """
-    text, after, writes, domains, filters, top_k, as_of = "", [], False, [], [], TOP_K, ""
+    given: dict[str, list[str]] = {name: [] for name in FIELDS}
+    filters: list[Pair] = []
     for name, value in pairs:
         if not value.strip():
             continue
-        if name == "q":
-            text = value.strip()
-        elif name == "after":
-            after.append(value.strip()[:MAX_QUERY_CHARACTERS])
-        elif name == "write":
-            writes = True
-        elif name == "domain":
-            domains.append(value)
-        elif name == "top_k":
-            top_k = _count(value)
-        elif name == "as_of":
-            as_of = value.strip()
+        if name in given:
+            given[name].append(value.strip())
         elif _type_of(name, declared):
             filters.append((name, value))
         else:
-            raise QueryError(
-                name[:80],
-                "no such field; there are q, after, domain, top_k, as_of, write, filters such as code.language",
-            )
+            raise QueryError(name[:80], f"no such field; there are {', '.join(FIELDS)}, filters such as code.language")
+    last = {name: values[-1] for name, values in given.items() if values}
     form = QuestionForm(
-        text=text,
-        after=tuple(after[-MAX_AFTER:]),
-        writes=writes,
-        domains=tuple(dict.fromkeys(domains)),
+        text=last.get("q", ""),
+        after=tuple(text[:MAX_QUERY_CHARACTERS] for text in given["after"][-MAX_AFTER:]),
+        writes="write" in last,
+        domains=tuple(dict.fromkeys(given["domain"])),
         filters=tuple(dict.fromkeys(filters)),
-        top_k=top_k,
-        as_of=as_of,
+        top_k=_count(last["top_k"]) if "top_k" in last else TOP_K,
+        as_of=last.get("as_of", ""),
         declared=declared,
     )
     _nested(form.filters, declared)

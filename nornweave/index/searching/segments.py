@@ -93,6 +93,11 @@ class Segments:
         """Yield each segment with the numbers that its chunks have in the whole."""
         return zip(self.numbering.chunks, self.segments, strict=True)
 
+    def divided(self, within: Mask | None) -> Iterator[tuple[Mask | None, Numbers, Segment]]:
+        """Yield each segment with its part of a mask and the numbers that its chunks have in the whole."""
+        parts = self.numbering.divided(within)
+        return ((own, numbers, one) for own, (numbers, one) in zip(parts, self.numbered(), strict=True))
+
     def scattered(self, scores_of: Callable[[Segment], Scores]) -> Scores:
         """Return a score for every chunk."""
         scores = np.zeros(self.size + 1, np.float32)  # the last one is of what is gone
@@ -134,10 +139,7 @@ class SegmentedSearch:
         self._frequent = FrequentTerms(segments.chunk_count, segments.size)
 
     def dense(self, query: Vectors, k: int, within: Mask | None = None) -> Hits:
-        hits = [
-            (numbers, segment.search.dense(query, k, own))
-            for own, (numbers, segment) in zip(self._all.numbering.divided(within), self._all.numbered(), strict=True)
-        ]
+        hits = [(numbers, segment.search.dense(query, k, own)) for own, numbers, segment in self._all.divided(within)]
         return best(
             np.concatenate([hit.scores for _, hit in hits]),
             k,
@@ -227,10 +229,7 @@ class SegmentedCounts:
         return unread_values(rows, self._all.numbering.of_chunks, limit, self._within_seen(within))
 
     def served_documents(self, after: tuple[str, str], limit: int, within: Mask | None = None) -> list[ServedDocument]:
-        pages = [
-            segment.counts.served_documents(after, limit, own)
-            for own, segment in zip(self._all.numbering.divided(within), self._all.segments, strict=True)
-        ]
+        pages = [segment.counts.served_documents(after, limit, own) for own, _, segment in self._all.divided(within)]
         return list(islice(heapq.merge(*pages, key=attrgetter("source_id", "path")), limit))
 
     def stated_documents(self, keys: Sequence[str]) -> list[StatedDocument]:
@@ -241,8 +240,7 @@ class SegmentedCounts:
         """Return which chunks may be found, without those that may not be seen; ``None`` for all."""
         if not self._all.part:
             return within
-        seen = self.within(())
-        return seen if within is None else seen & within
+        return self.within(()) if within is None else self.within(()) & within
 
 
 class SegmentedTexts:
@@ -266,10 +264,7 @@ class SegmentedTexts:
         return self._all.merged(lambda segment: segment.texts.containing(text, k))[:k]
 
     def find(self, pattern: LinePattern, limit: int, deadline: float, within: Mask | None = None) -> FoundLines:
-        found = [
-            segment.texts.find(pattern, limit, deadline, own)
-            for own, segment in zip(self._all.numbering.divided(within), self._all.segments, strict=True)
-        ]
+        found = [segment.texts.find(pattern, limit, deadline, own) for own, _, segment in self._all.divided(within)]
         return merged_lines(found, limit)
 
     def complete(self, typed: str, limit: int) -> list[Completion]:

@@ -97,12 +97,7 @@ def build_generation(
 
 
 def _build(
-    connection: Connection,
-    file: Path,
-    publication: Publication,
-    layout: Layout,
-    facts: Mapping[str, str],
-    picked: str,
+    connection: Connection, file: Path, publication: Publication, layout: Layout, facts: Mapping[str, str], picked: str
 ) -> Candidate:
     file.unlink(missing_ok=True)
     connection.execute(f"create or replace temp table picked as {picked}")

@@ -73,8 +73,7 @@ class OpenVinoEncoder:
         self.dimensions = manifest.dimensions
         self.max_tokens = manifest.max_length - manifest.special_tokens
         self._manifest = manifest
-        projection = projection_of(version)
-        self.has_tokens = projection is not None
+        self.has_tokens = (projection := projection_of(version)) is not None
         self._batch_size = batch_size
         try:
             serialized = (folder / TOKENIZER).read_text(encoding="utf-8")
