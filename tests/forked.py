@@ -96,7 +96,7 @@ class Popen:
 
     def communicate(self, told: Any = None, timeout: float | None = None) -> tuple[Any, Any]:
         """Close its input, after what it is told, and wait for its end; return what it said."""
-        if self.stdin:
+        if self.stdin and not self.stdin.closed:
             with suppress(BrokenPipeError), self.stdin:
                 if told:
                     self.stdin.write(told)

@@ -75,6 +75,26 @@ def web_address(scheme: str, host: str, port: int | None) -> str:
     return f"{scheme}://{f'[{host}]' if ':' in host else host}" + (f":{port}" if port else "")
 
 
+async def _readable(listener: socket.socket) -> None:
+    """Wait for a connection without taking it."""
+    loop = asyncio.get_running_loop()
+    is_there = loop.create_future()
+    loop.add_reader(listener, lambda: is_there.done() or is_there.set_result(None))
+    try:
+        await is_there
+    finally:
+        loop.remove_reader(listener)
+
+
+async def _connect(protocol: Callable[[], asyncio.Protocol], connection: socket.socket) -> None:
+    connection.setblocking(False)
+    try:
+        await asyncio.get_running_loop().connect_accepted_socket(protocol, connection)
+    except BaseException:
+        connection.close()
+        raise
+
+
 async def accept_evenly(
     listener: socket.socket, protocol: Callable[[], asyncio.Protocol], connections: Callable[[], int]
 ) -> None:
@@ -91,13 +111,10 @@ async def accept_evenly(
     loop = asyncio.get_running_loop()
     while True:
         try:
-            connection, _ = await loop.sock_accept(listener)
-            try:
-                await loop.connect_accepted_socket(protocol, connection)
-            except BaseException:
-                connection.close()
-                raise
-        except ConnectionError:  # the client has gone
+            await _readable(listener)
+            connection, _ = listener.accept()  # what is accepted is served, also when this is cancelled meanwhile
+            await asyncio.shield(loop.create_task(_connect(protocol, connection)))
+        except (BlockingIOError, ConnectionError):  # another process was quicker; the client has gone
             continue
         except Exception as error:  # usually no descriptors are left; whatever it is, the next one is accepted again
             log.error("no connection can be accepted: %s", error, exc_info=not isinstance(error, OSError))

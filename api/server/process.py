@@ -35,6 +35,8 @@ from nornweave.core.types import Domain
 
 # Together below the 8 s after which `nornweave up` ends a child that does not stop by itself.
 DRAIN_WITHIN_S = 5
+# At the end, for the first request on a connection that was just accepted.
+FIRST_REQUEST_S = 0.5
 
 
 def serve_on(
@@ -98,7 +100,16 @@ class Server(uvicorn.Server):
         for task in self._accepting:
             task.cancel()
         await asyncio.gather(*self._accepting, return_exceptions=True)
+        await self._first_requests()
         await super().shutdown(sockets)
+
+    async def _first_requests(self) -> None:
+        """Wait for the requests of connections that were just accepted: their clients have seen them open."""
+        end = time.monotonic() + FIRST_REQUEST_S
+        await asyncio.sleep(0.05)  # for what was accepted and is not connected yet
+        connections = cast("set[Connection]", self.server_state.connections)
+        while any(connection.cycle is None for connection in connections) and time.monotonic() < end:
+            await asyncio.sleep(0.01)
 
     async def on_tick(self, counter: int) -> bool:
         """End overdue connections once a second; uvicorn calls this ten times as often."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import forked
 import httpx
@@ -23,11 +24,12 @@ from api.server.connections import MAX_HEADER_BYTES, MAX_HEADERS, RESERVED_CONNE
 SERVE = """
 import asyncio, sys
 import uvicorn
-import api.server.connections
+import api.server.connections, api.server.process
 from api.server.listening import listen, url_of
 from api.server.process import Server
 api.server.connections.HEADERS_WITHIN_S = float(sys.argv[1])
 api.server.connections.READ_WITHIN_S = float(sys.argv[1])
+api.server.process.FIRST_REQUEST_S = 60.0
 
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":
@@ -187,3 +189,13 @@ def test_one_house_counts_as_one_address() -> None:
     assert network_of("192.0.2.7") == "192.0.2.7"
     assert network_of("2001:db8:1:2::3") == network_of("2001:db8:1:2:ffff::") == "2001:db8:1:2::/64"
     assert network_of("::ffff:192.0.2.7") == "192.0.2.7"
+
+
+def test_who_has_just_connected_when_the_end_comes_is_answered() -> None:
+    with contextmanager(serving)(PATIENT_S) as (process, address), socket.create_connection(address) as client:
+        until(lambda: any(one.raddr == client.getsockname() for one in process.net_connections()))
+        process.terminate()
+        time.sleep(0.2)
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        client.settimeout(WITHIN_S)
+        assert client.recv(12) == b"HTTP/1.1 200"
