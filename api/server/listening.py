@@ -78,10 +78,10 @@ def web_address(scheme: str, host: str, port: int | None) -> str:
 async def _readable(listener: socket.socket) -> None:
     """Wait for a connection without taking it."""
     loop = asyncio.get_running_loop()
-    is_there = loop.create_future()
-    loop.add_reader(listener, lambda: is_there.done() or is_there.set_result(None))
+    is_there = asyncio.Event()
+    loop.add_reader(listener, is_there.set)
     try:
-        await is_there
+        await is_there.wait()
     finally:
         loop.remove_reader(listener)
 

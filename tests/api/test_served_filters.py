@@ -66,7 +66,7 @@ def test_over_http_and_on_the_page(declared: Settings) -> None:
             ]
             page = (await client.get("/", headers={"accept": "text/html"})).text
             assert 'name="documentation.severity.min"' in page
-            assert re.search(r'href="/\?documentation\.environment=prod"[^>]*><bdi>prod</bdi>', page)
+            assert re.search(r'name="documentation\.environment" value="prod"[^>]*> <bdi>prod</bdi>', page)
             assert "error category" not in page, "no document states one"
             query = "/.json?q=queue&documentation.severity.min=2&documentation.severity.max=3"
             asked = (await client.get(query)).json()

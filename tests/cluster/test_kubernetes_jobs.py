@@ -129,7 +129,7 @@ def test_a_run_is_a_job_that_syncs_and_publishes(cluster, config, monkeypatch, t
     (container,) = pod["containers"]
     assert created["metadata"]["name"] == f"dagster-run-{run.run_id}"
     assert container["image"] == "registry.example.org/nornweave:1"
-    assert container["envFrom"] == [{"secretRef": {"name": "nornweave"}}]
+    assert container["envFrom"] == [{"secretRef": {"name": name}} for name in ("postgres", "broker", "objects")]
     assert {each["mountPath"] for each in container["volumeMounts"]} == {"/etc/nornweave", "/var/lib/nornweave", "/tmp"}
     assert container["securityContext"]["readOnlyRootFilesystem"]
     assert pod["securityContext"]["runAsNonRoot"]

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -29,7 +30,7 @@ from nornweave.index.corpus import DuckDBStore
 from nornweave.index.fact_pairs import read_fact_pairs
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.postgresql.generations import PostgresGenerations
-from nornweave.index.postgresql.pool import close_idle
+from nornweave.index.postgresql.pool import REFUSED_S, close_idle
 from nornweave.index.postgresql.server import Server
 from nornweave.index.postgresql.store import PostgresStore
 from nornweave.index.searching.generation_file import read_rows
@@ -490,6 +491,7 @@ def test_a_server_that_is_killed_in_the_middle_is_an_error_and_the_next_sync_com
         with pytest.raises(StoreError, match="does not answer"):
             waiting.result()
         server.start()
+        time.sleep(REFUSED_S)  # so long readers believe that it is away
         assert store.generations() == ("gen-000001",)
         report = sync(parts_of(store, source))
         assert (report.generation, report.failed) == (store.current(), ())
