@@ -177,7 +177,7 @@ class Upload:
             stored = checksum_file(path.with_name(suffix.removesuffix(ARRAYS_SUFFIX)))
             if measured(checksum.suffix, stored).sha256 == checksum.sha256:
                 return known
-        return self._copied(suffix, path, {file.sha256: file for file in served.values()})
+        return self._copied(suffix, path, served)
 
     def _copied(self, suffix: str, path: Path, served: dict[str, FileEntry]) -> FileEntry:
         """Copy a file unless what is served has it.
@@ -186,8 +186,8 @@ class Upload:
         that another process has begun must not take it away. Otherwise the file gets a name of its own.
         """
         entry = measured(suffix, path)
-        if entry.sha256 in served:
-            return entry.model_copy(update={"key": served[entry.sha256].key})
+        if same := next((file for file in served.values() if file.sha256 == entry.sha256), None):
+            return entry.model_copy(update={"key": same.key})
         there = self.store.look(entry.key)
         if there and not self.full and there.size == entry.size and self._is_young(there.modified):
             return entry

@@ -77,26 +77,22 @@ def plan(connection: Connection, generation: GenerationId, published: Sequence[S
         duckdb.Error: the working file or a segment is damaged.
     """
     connection.execute(_PLACED, [[segment.name for segment in published]])
-    documents = dict(
-        connection.execute("select segment, count(*) from placed where segment is not null group by segment").fetchall()
-    )
-    sizes = dict(
-        connection.execute("select coalesce(segment, ''), sum(chunks) from placed group by segment").fetchall()
-    )
-    held = [Held(each.name, each.chunks, int(sizes[each.name])) for each in published if each.name in documents]
-    ((changed,),) = connection.execute("select count(*) from placed where segment is null").fetchall()
-    joined = joining(held, max(changed, int(sizes.get("", 0))))
+    sizes = connection.execute("select segment, count(*), sum(chunks) from placed group by segment").fetchall()
+    there = {segment: (documents, int(chunks)) for segment, documents, chunks in sizes}
+    changed = max(there.pop(None, (0, 0)))
+    held = [each for each in published if each.name in there]
+    joined = joining([Held(each.name, each.chunks, there[each.name][1]) for each in held], changed)
+    kept = [each for each in held if each.name not in joined]
     connection.execute(
         "update placed set segment = null where segment in (select unnest(?::varchar[]))", [sorted(joined)]
     )
     connection.execute(_DIVIDED, [merging.LARGEST, generation])
     written = connection.execute(
         "select distinct segment from placed where segment not in (select unnest(?::varchar[])) order by segment",
-        [sorted({each.name for each in held} - joined)],
+        [[each.name for each in kept]],
     ).fetchall()
-    kept = [each for each in published if each.name in documents and each.name not in joined]
     names = tuple(name for (name,) in written) or (() if kept else (named(generation, 0),))
-    return Plan(tuple(_as_it_is(connection, each, documents[each.name], folder) for each in kept), names)
+    return Plan(tuple(_as_it_is(connection, each, there[each.name][0], folder) for each in kept), names)
 
 
 def _as_it_is(connection: Connection, segment: SegmentFile, documents: int, folder: Path) -> SegmentFile:
