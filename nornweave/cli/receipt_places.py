@@ -131,10 +131,11 @@ def _copies(settings: Settings, deleted: Deleted) -> Iterator[Place]:
     """Yield what the source of the document keeps of it; of one that is configured no more, its mirror."""
     source = _source(settings, deleted)
     if source is None:
-        mirror = Mirror(mirror_file(settings.data_dir, deleted.source_id))
+        file = mirror_file(settings.data_dir, deleted.source_id)
+        mirror = Mirror(file)
         yield Place(
             name=f"mirror of a former source: {deleted.source_id}",
-            search=lambda each: Search(mirror.copies_of(each.path), f"{deleted.source_id}.sqlite"),
+            search=lambda each: Search(mirror.copies_of(each.path), file.name),
             purge=lambda each: mirror.forget(each.path),
         )
     elif isinstance(source, Copying):

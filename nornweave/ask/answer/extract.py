@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from nornweave.ask.answer.snippet import Unit, terms_of_units, units_of
 from nornweave.ask.fuse.records import ExtractedSentence, FusedItem
@@ -53,12 +54,8 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
         Nothing when no sentence holds a word of the question.
     """
     wanted = frozenset(query_terms(question)) - FUNCTION_TERMS
-    candidates = [
-        each
-        for item in items[:READ_PASSAGES]
-        if not item.demoted
-        for each in _candidates(item, wanted, _asks_for_code(question))
-    ]
+    read = partial(_candidates, wanted=wanted, asks_for_code=_asks_for_code(question))
+    candidates = [each for item in items[:READ_PASSAGES] if not item.demoted for each in read(item)]
     spread = Counter(term for candidate in candidates for term in candidate.terms)
     weights = {term: math.log(1 + len(candidates) / (spread[term] or 1)) for term in wanted}
     best: dict[ChunkId, tuple[float, _Candidate]] = {}
