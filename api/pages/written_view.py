@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import NamedTuple
-from urllib.parse import unquote
 
 from api.pages.addresses import passage_address
+from nornweave.ask.answer.synthesis.citations import citation_key
 from nornweave.ask.fuse.records import Synthesis
 from nornweave.ask.views.answer import FusionResult
 
-_CITED = re.compile(r"\[([a-z]+):([^\]\s]+)\]")
+_BRACKET = re.compile(r"\[([^\[\]]+)\]")
 
 
 class WrittenPiece(NamedTuple):
@@ -32,12 +32,15 @@ class WrittenView:
 
 def written_view(synthesis: Synthesis, document: FusionResult) -> WrittenView:
     """Return what the page shows of a text about the items of an answer; without a text the note says why."""
-    numbers = {item["chunk_id"]: str(number) for number, item in enumerate(document["items"], 1)}
+    passages = {
+        citation_key(item["citation"]["domain_id"], item["chunk_id"]): (str(number), passage_address(item["chunk_id"]))
+        for number, item in enumerate(document["items"], 1)
+    }
     text, pieces, at = synthesis.text or "", [], 0
-    for cited in _CITED.finditer(text):
-        chunk = unquote(cited[2])
-        pieces.append(WrittenPiece(text[at : cited.start()], numbers.get(chunk, cited[1]), passage_address(chunk)))
-        at = cited.end()
+    for bracket in _BRACKET.finditer(text):
+        if passage := passages.get(bracket[1]):
+            pieces.append(WrittenPiece(text[at : bracket.start()], *passage))
+            at = bracket.end()
     said = f"Written by {synthesis.model} out of the passages below." if text else "No answer was written."
     reason = f"{synthesis.reason}." if synthesis.reason else ""
     return WrittenView((*pieces, WrittenPiece(text[at:])), f"{said} {reason}".strip())

@@ -112,9 +112,13 @@ class ConfluenceFeed:
         if self._spaces:
             asked["space-id"] = ",".join(spaces)
         for (base, results), following in pages_of(partial(self._list, kind, asked), cursor, kind):
-            read = [page_of(each, spaces[str(each["spaceId"])], base, kind) for each in _current(results, spaces)]
-            same = [each for each in read if _is_as_stored(each, known)]
-            changed = [each.document.rpartition("/")[2] for each in read if each not in same]
+            same, changed = list[FeedRecord](), list[str]()
+            for each in _current(results, spaces):
+                page = page_of(each, spaces[str(each["spaceId"])], base, kind)
+                if _is_as_stored(page, known):
+                    same.append(page)
+                else:
+                    changed.append(page.document.rpartition("/")[2])
             for start in range(0, len(changed), WITH_BODIES):
                 yield self._with_bodies(kind, changed[start : start + WITH_BODIES], known, cursor)
             # The titles above a page are settled at the end of the pass.
