@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from nornweave.core.errors import DomainBusyError, StoreError
-from nornweave.index.leases.lease import DATABASE_VARIABLE, Lease
+from nornweave.index.leases.lease import DATABASE_VARIABLE, Lease, plain_address
 
 LEASE_S = 10.0
 POLL_S = 1.0
@@ -29,7 +29,7 @@ def alone(environment: Mapping[str, str]) -> Iterator[threading.Event]:
     if not address:
         yield threading.Event()
         return
-    lease = Lease(f"postgresql://{address.partition('://')[2]}", "dagster", purpose="dagster", seconds=LEASE_S)
+    lease = Lease(plain_address(address), "dagster", purpose="dagster", seconds=LEASE_S)
     _take(lease)
     try:
         yield lease.lost

@@ -21,7 +21,7 @@ from nornweave.config.workers import WorkersSettings
 from nornweave.core.errors import ConfigError, DomainBusyError, MissingObjectError, PublicationError, StoreError
 from nornweave.core.files.lock import Lock, WriterLock
 from nornweave.core.types import Domain
-from nornweave.index.leases.lease import DATABASE_VARIABLE, Lease
+from nornweave.index.leases.lease import DATABASE_VARIABLE, Lease, plain_address
 from nornweave.index.object_store import ObjectStore
 
 log = logging.getLogger(__name__)
@@ -227,5 +227,4 @@ def _database(environment: Mapping[str, str]) -> str:
     address = environment.get(DATABASE_VARIABLE)
     if not address:
         raise ConfigError(f"workers.leases: true needs PostgreSQL; set {DATABASE_VARIABLE} to its address")
-    _, _, rest = address.partition("://")
-    return f"postgresql://{rest}"
+    return plain_address(address)

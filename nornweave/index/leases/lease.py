@@ -31,6 +31,12 @@ CONNECT_S = 5
 STATEMENT_MS = 10_000
 DATABASE_VARIABLE = "NORNWEAVE_DAGSTER_POSTGRES_URL"
 
+
+def plain_address(address: str) -> str:
+    """Return an address as psycopg takes it, without the driver that SQLAlchemy's may name."""
+    return f"postgresql://{address.partition('://')[2]}"
+
+
 _TABLE = """
 create table if not exists nornweave_leases (
   name text primary key,

@@ -10,6 +10,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from nornweave.core.errors import StoreError
+from nornweave.index.leases.lease import plain_address
 from nornweave.index.postgresql.causes import cause_of, first_line
 from nornweave.index.postgresql.pool import Connection, PoolBusyError, close_idle, pool_of
 
@@ -157,7 +158,7 @@ def check_answers(url: str, variable: str) -> None:
         StoreError: it does not; the message repeats nothing of the address.
     """
     try:
-        psycopg.connect(f"postgresql://{url.partition('://')[2]}", connect_timeout=CONNECT_S).close()
+        psycopg.connect(plain_address(url), connect_timeout=CONNECT_S).close()
     except psycopg.Error as error:
         said = cause_of(error, variable) or "the server does not answer"
         raise StoreError(f"PostgreSQL of {variable}: {said}") from None
