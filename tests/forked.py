@@ -70,11 +70,14 @@ class Popen:
         assert not streams, streams
         environment = dict(os.environ if env is None else env)
         options = (str(cwd or Path.cwd()), environment, list(sys.path), start_new_session, preexec_fn)
-        self._process = CONTEXT.Process(target=_run, args=(self.args[1:], ends, *options))
+        started, starting = CONTEXT.Pipe(duplex=False)
+        self._process = CONTEXT.Process(target=_run, args=(self.args[1:], ends, starting, *options))
         self._process.start()
-        for end in ends.values():
+        for end in (*ends.values(), starting):
             end.close()
         self.pid: int = self._process.pid or 0
+        with started:  # as with ``subprocess``, the session is there when this returns: a signal reaches the group
+            started.poll(None)
 
     @property
     def returncode(self) -> int | None:
@@ -153,6 +156,7 @@ def run(
 def _run(
     arguments: Sequence[str],
     ends: Mapping[int, Connection],
+    starting: Connection,
     folder: str,
     environment: Mapping[str, str],
     path: list[str],
@@ -166,6 +170,7 @@ def _run(
         sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     if is_leader:
         os.setsid()
+    starting.close()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if before:
         before()

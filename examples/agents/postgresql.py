@@ -14,7 +14,6 @@ import re
 import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
-from psycopg_pool import ConnectionPool
 from recall_server import EngineError, Rows, options, serve
 
 SEARCH = """
@@ -27,15 +26,15 @@ where vector @@ query
 order by score desc, id
 limit %(top_k)s
 """
+OPTIONS = "-c statement_timeout=2000 -c default_transaction_read_only=on"
 
 
 class Texts:
-    """The table, through a pool of connections; a statement ends after two seconds."""
+    """The table, through a connection for each question; connecting and a statement end after two seconds."""
 
     def __init__(self, url: str, table: str) -> None:
         self._statement = sql.SQL(SEARCH).format(table=sql.Identifier(table))
-        options = {"row_factory": dict_row, "options": "-c statement_timeout=2000 -c default_transaction_read_only=on"}
-        self._pool = ConnectionPool(url, min_size=1, max_size=8, timeout=2, kwargs=options, open=True)
+        self._url = url
 
     def search(self, text: str, top_k: int) -> Rows:
         """Return the best rows, best first."""
@@ -43,7 +42,7 @@ class Texts:
         if not words:
             return []
         try:
-            with self._pool.connection() as connection:
+            with psycopg.connect(self._url, connect_timeout=2, options=OPTIONS, row_factory=dict_row) as connection:
                 return connection.execute(self._statement, {"words": words, "top_k": top_k}).fetchall()
         except psycopg.Error as error:
             raise EngineError(type(error).__name__) from error
