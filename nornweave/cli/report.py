@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ SHOWN_FAILURES = 20
 DOCUMENTS_FAILED = 3
 """The exit code of ``sync --strict`` when single documents failed and nothing else did."""
 EXCERPT_LINES = 4
+RULE = re.compile(r"([=\-~^*#+])\1{2,}")  # underlines a heading, or divides
 
 
 def report_sync(outcomes: Outcomes, failed_after: Mapping[str, str], *, strict: bool, as_json: bool) -> int:
@@ -197,7 +199,8 @@ def print_answer(console: Terminal, result: Mapping[str, Any]) -> None:
 
 def _excerpt(text: str, terms: Collection[str]) -> list[Text]:
     """Choose the neighbouring lines that hold the most different words of the question, and mark these."""
-    lines = [highlighted(line, terms) for line in text.splitlines() if line.strip()]
+    said = (line for line in text.splitlines() if line.strip() and not RULE.fullmatch(line.strip()))
+    lines = [highlighted(line, terms) for line in said]
     words = [{run.text.casefold() for run in line if run.kind == HIT} for line in lines]
     starts = range(max(1, len(lines) - EXCERPT_LINES + 1))
     start = max(starts, key=lambda at: (len(set().union(*words[at : at + EXCERPT_LINES])), -at))

@@ -105,7 +105,7 @@ def test_a_sync_is_no_remedy_where_no_source_can_be_read(tmp_path: Path) -> None
 
 
 def test_the_lines_that_match_are_shown_and_marked() -> None:
-    text = "# Head\n\none\ntwo\nthree\nfour\nthe webhook\nhas a timeout\nof ten\nlast\n"
+    text = "# Head\n\none\ntwo\nthree\nfour\n====\nthe webhook\nhas a timeout\nof ten\nlast\n"
     shown = _excerpt(text, frozenset(analyze("webhook timeout")))
     assert [line.plain.strip() for line in shown] == ["three", "four", "the webhook", "has a timeout"]
     marked = [line.plain[span.start : span.end] for line in shown for span in line.spans if span.style == "bold"]

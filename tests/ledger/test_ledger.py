@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import pytest
 from fact_support import DAY, located
 
 from nornweave.disagree.conflicts import LocatedFact, find_conflicts
@@ -30,10 +31,17 @@ def test_two_values_of_one_thing_are_an_entry() -> None:
     assert entry.settled is None
 
 
-def test_the_suggestion_says_when_the_other_side_is_newer() -> None:
-    (entry,) = entries([timeout(10, "hooks.py")], [timeout(30, "hooks.md", day=DAY + timedelta(days=1))])
+@pytest.mark.parametrize(
+    ("later", "says"),
+    [
+        (timedelta(days=1), "but the other side is newer (2026-01-21 against 2026-01-20)"),
+        (timedelta(seconds=1), "both sides are of 2026-01-20"),  # as files of one checkout
+    ],
+)
+def test_the_suggestion_says_when_the_other_side_is_newer(later: timedelta, says: str) -> None:
+    (entry,) = entries([timeout(10, "hooks.py")], [timeout(30, "hooks.md", day=DAY + later)])
     assert entry.suggested == "code"
-    assert "but the other side is newer (2026-01-21 against 2026-01-20)" in entry.reason
+    assert says in entry.reason
 
 
 def test_agreement_is_no_entry() -> None:

@@ -125,7 +125,7 @@ def test_a_line_that_is_not_committed_has_the_date_of_its_file(tmp_path: Path, r
     assert page[2] is not None
     assert datetime.fromisoformat(page[2]).timestamp() == pytest.approx(changed, abs=1)
     (entry,) = refresh_ledger(settings).open
-    assert "the other side is newer" in entry.reason, "documents are compared where a line is not known"
+    assert "both sides are of" in entry.reason, "documents are compared where a line is not known"
 
 
 def test_a_line_that_moved_in_the_working_tree_is_still_known(tmp_path: Path, repository: Repository) -> None:

@@ -114,12 +114,14 @@ def _identity(conflict: FactConflict) -> str:
 
 
 def reason_of(one: LocatedFact, other: LocatedFact) -> str:
-    """Return why the first side probably holds, and which line is newer."""
+    """Return why the first side probably holds, and which line is newer by a day or more."""
     reason = f"authority: {one.fact.side} before {other.fact.side}"
     mine, theirs = one.updated_at, other.updated_at
     if mine is None or theirs is None:
         return reason
     days = (mine.astimezone(UTC).date().isoformat(), theirs.astimezone(UTC).date().isoformat())
+    if days[0] == days[1]:  # files of one checkout differ by moments that say nothing
+        return f"{reason}; both sides are of {days[0]}"
     if mine > theirs:
         return f"{reason}; it is also the newer side ({days[0]} against {days[1]})"
     return f"{reason}; but the other side is newer ({days[1]} against {days[0]})"
