@@ -69,6 +69,18 @@ def test_a_lock_is_written_sorted_and_holds(tmp_path: Path) -> None:
     assert (root / FILE_NAME).read_text() == text
 
 
+def test_lines_of_a_lock_that_are_written_differently_or_gone_are_checked_in_their_own_files(tmp_path: Path) -> None:
+    root = parcels(tmp_path)
+    run(str(root), "--lock")
+    write(root, {"docs/settings.md": page().replace("how long", "for how long"), "src/other.py": "OTHER = 5\n"})
+    shown = json.loads(run(str(root), "--lock", "--json")[1])
+    assert (shown["counts"]["files"], shown["coverage"]["agree"], shown["notices"]) == (0, 2, [])
+    write(root, {"docs/settings.md": "\n".join(line for line in page().split("\n") if "PARCELS" not in line)})
+    shown = json.loads(run(str(root), "--lock", "--json")[1])
+    assert (shown["counts"]["files"], shown["coverage"]["agree"]) == (0, 1)
+    assert [notice[:29] for notice in shown["notices"]] == ["no longer found: max parcels "]
+
+
 @pytest.mark.parametrize("check", [["--lock"], []])
 @pytest.mark.parametrize(
     ("change", "moved"), [({"docs/settings.md": page(45)}, "second"), ({"src/parcels.py": SLOWER}, "first")]

@@ -133,22 +133,18 @@ def broken(base: Before, pairs: Sequence[CandidatePair]) -> list[BrokenAgreement
     Args:
         pairs: everything that is compared at the head.
     """
-    by_key: dict[tuple[AgreementKey, str], list[CandidatePair]] = defaultdict(list)
     settled: dict[tuple[str, ...], float] = defaultdict(float)
     for pair in pairs:
-        by_key[key_of(pair), _reading(pair)].append(pair)
         if pair.outcome is FactComparison.AGREE:
             key = (_reading(pair), *_documented_place(pair))
             settled[key] = max(settled[key], pair.strength)
     best: dict[tuple[str, str, str], tuple[float, BrokenAgreement]] = {}
-    for agreement in sorted(base.agreements):
-        reading = LEARNED if agreement.attribute == LEARNED else ""
-        for pair, moved in _differing(agreement, by_key.get((agreement.key, reading), ()), base):
-            place = _documented_place(pair)
-            # The page still says what another place of the code says, which is more likely the one it means.
-            is_settled = settled[reading, *place] > pair.strength
-            if not is_settled and pair.strength > best.get(place, (-1.0,))[0]:
-                best[place] = pair.strength, BrokenAgreement(_conflict(pair), moved, agreement.documented)
+    for agreement, pair, moved in differing(base, pairs):
+        place = _documented_place(pair)
+        # The page still says what another place of the code says, which is more likely the one it means.
+        is_settled = settled[_reading(pair), *place] > pair.strength
+        if not is_settled and pair.strength > best.get(place, (-1.0,))[0]:
+            best[place] = pair.strength, BrokenAgreement(_conflict(pair), moved, agreement.documented)
     ranked = sorted(best.values(), key=lambda ranked: -ranked[0])
     return list({_lines(one.conflict): one for _, one in reversed(ranked)}.values())[::-1]
 
@@ -169,6 +165,17 @@ def _documented_place(pair: CandidatePair) -> tuple[str, str, str]:
 
 def _conflict(pair: CandidatePair) -> FactConflict:
     return conflict_of(pair, max(pair.strength, BROKEN_CONFIDENCE))
+
+
+def differing(base: Before, pairs: Iterable[CandidatePair]) -> Iterator[tuple[Agreement, CandidatePair, Which]]:
+    """Yield the pairs at places that agreed at the base, and differ now with one side changed, by agreement."""
+    by_key: dict[tuple[AgreementKey, str], list[CandidatePair]] = defaultdict(list)
+    for pair in pairs:
+        by_key[key_of(pair), _reading(pair)].append(pair)
+    for agreement in sorted(base.agreements):
+        reading = LEARNED if agreement.attribute == LEARNED else ""
+        for pair, moved in _differing(agreement, by_key.get((agreement.key, reading), ()), base):
+            yield agreement, pair, moved
 
 
 def _differing(

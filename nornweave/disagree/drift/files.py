@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,8 +13,9 @@ from nornweave.connect.files.walk import walk
 from nornweave.connect.git.blame import commit_of
 from nornweave.connect.git.program import Blobs, GitFailedError, run_git
 from nornweave.connect.git.tree import list_tree
-from nornweave.core.errors import ConfigError, NornWeaveError, SourceUnavailableError
+from nornweave.core.errors import ConfigError, DocumentError, NornWeaveError, SourceUnavailableError
 from nornweave.core.files.paths import PathFilter, is_inside, is_text, unsafe_path
+from nornweave.core.text.decode import decode
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Domain
 from nornweave.disagree.drift.kinds import MAX_BYTES, Kind, kind_of
@@ -194,3 +195,20 @@ def read_or_reason(tree: WorkingTree | Commit, file: SourceFile) -> bytes | str:
         return error.strerror or type(error).__name__
     except NornWeaveError as error:
         return str(error)
+
+
+@dataclass
+class Texts:
+    """Texts of files, decoded once."""
+
+    read: Callable[[str], bytes]
+    known: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, path: str) -> str:
+        """Return the text of a file; empty if it cannot be read."""
+        if path not in self.known:
+            try:
+                self.known[path] = decode(self.read(path))
+            except (OSError, DocumentError):  # it changed while we looked
+                self.known[path] = ""
+        return self.known[path]

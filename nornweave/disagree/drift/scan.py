@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -24,11 +24,13 @@ from nornweave.disagree.drift.agreements import (
     before,
     broken,
     coverage_of,
+    differing,
     key_of,
 )
 from nornweave.disagree.drift.files import (
     Commit,
     SourceFile,
+    Texts,
     WorkingTree,
     commits_of,
     is_repository,
@@ -42,8 +44,8 @@ from nornweave.disagree.drift.findings import (
     lines_whose_writer_matters,
     with_origins,
 )
-from nornweave.disagree.drift.induced.learning import HOLDS_FROM, CodeNames, Notation, Templates, stated
-from nornweave.disagree.drift.lock import followed, moved_since, read_lock
+from nornweave.disagree.drift.induced.learning import HOLDS_FROM, CodeNames, Compared, Notation, Templates, stated
+from nornweave.disagree.drift.lock import LockedAgreement, followed, moved_since, read_lock
 from nornweave.disagree.drift.ranking import CANDIDATES_FROM, Affinity, ranked
 from nornweave.disagree.drift.reading import FILE_S, FileFacts, read_facts
 from nornweave.disagree.drift.records import Coverage, Finding, Report, UnreadFile
@@ -87,22 +89,6 @@ class DriftOptions:
         return tuple(file for file in tree.list() if asked.matches(file.path))
 
 
-@dataclass
-class _Texts:
-    """Texts of files, decoded once."""
-
-    read: Callable[[str], bytes]
-    known: dict[str, str] = field(default_factory=dict)
-
-    def __call__(self, path: str) -> str:
-        if path not in self.known:
-            try:
-                self.known[path] = decode(self.read(path))
-            except (OSError, DocumentError):  # it changed while we looked
-                self.known[path] = ""
-        return self.known[path]
-
-
 @dataclass(frozen=True, slots=True)
 class Scanned:
     """A report with the texts of the files in it, and all documented values beside those of the code."""
@@ -130,15 +116,18 @@ def scan(root: Path, options: DriftOptions) -> Scanned:
 
 def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
     tree = WorkingTree(root)
-    texts = _Texts(lambda path: (root / path).read_bytes())
+    texts = Texts(lambda path: (root / path).read_bytes())
     revision = "HEAD" if is_repository(root) else ""
     entries = read_lock(root) if options.use_lock else None
     moved = moved_since(entries, texts) if entries else []
-    if options.only_lock and entries is not None and not moved:
-        count = len(entries)
-        coverage = Coverage(read=count, compared=count, agree=count)
-        return Scanned(Report(root=str(root), findings=(), coverage=coverage, is_against_lock=True), texts)
-    read = _read(options.listed(tree), partial(read_or_reason, tree), options)
+    listed = options.listed(tree)
+    read_file = partial(read_or_reason, tree)
+    if options.only_lock and entries is not None:
+        paths = {path for one in moved for path in one.agreement.key[::2]}
+        near = _read([file for file in listed if file.path in paths], read_file, options)
+        if len(near.files) == len(paths) and (report := _kept(root, entries, moved, near, texts)):
+            return Scanned(report, texts)
+    read = _read(listed, read_file, options)
     pairs = read.all_pairs(texts)
     held = _held(pairs)
     seen = followed(moved, {file.path for file in read.files})
@@ -148,6 +137,26 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
     report = _report(root, options, made, texts, revision, read)
     coverage = coverage_of(read.facts, held)
     return Scanned(replace(report, coverage=coverage, is_against_lock=entries is not None), texts, held)
+
+
+def _kept(
+    root: Path, entries: Sequence[LockedAgreement], moved: Sequence[LockedAgreement], near: _Read, texts: Texts
+) -> Report | None:
+    """Report a lock of which nothing broke; ``None`` if something may have, so that everything has to be read.
+
+    Args:
+        moved: the lines of the lock that stand elsewhere, or are written differently now.
+        near: the files of these.
+    """
+    base = Before({one.agreement: one.lines for one in moved})
+    pairs = [*near.pairs, *(one.pair for one in near.compared(texts))]
+    if near.failed or any(True for _ in differing(base, pairs)):
+        return None
+    there = {key_of(pair) for pair in pairs}
+    count = len(entries) - sum(one.agreement.key not in there for one in moved)
+    coverage = Coverage(read=len(entries), compared=count, agree=count)
+    notices = _gone(base.agreements, pairs)
+    return Report(root=str(root), findings=(), coverage=coverage, is_against_lock=True, notices=notices)
 
 
 def _held(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
@@ -179,7 +188,7 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
         both = tuple(dict.fromkeys((*new, *old)))
         found, failed = read_facts(both, partial(read_or_reason, after), file_s=options.file_s)  # blobs of either
         versions = {file.path: file for file in new}
-        texts = _Texts(lambda path: after.read(versions[path]))
+        texts = Texts(lambda path: after.read(versions[path]))
         failed = [one for one in failed if one.path in versions]
         earlier, later = (_Read.of(files, found, failed) for files in (old, new))
         was, now = _pairs_of_both(earlier, later, lambda file: _text(after, file))
@@ -265,9 +274,13 @@ class _Read:
             if pair.other.fact.side == "documentation"
         ]
 
+    def compared(self, text_of: Callable[[str], str]) -> list[Compared]:
+        """Return every literal near a name of the code beside the values of that name."""
+        return Notation(lambda file: text_of(file.path), self.names.is_known).compared(self.files, self.names)
+
     def all_pairs(self, text_of: Callable[[str], str]) -> list[CandidatePair]:
         """Return documented values beside those of the code, as the extractors and learned templates read them."""
-        compared = Notation(lambda file: text_of(file.path), self.names.is_known).compared(self.files, self.names)
+        compared = self.compared(text_of)
         return [*self.pairs, *stated(compared, Templates(compared, self.names.telling))]
 
 
@@ -284,7 +297,7 @@ def _located(found: Sequence[FileFacts]) -> list[LocatedFact]:
     ]
 
 
-def _report(root: Path, options: DriftOptions, made: _Comparison, texts: _Texts, revision: str, read: _Read) -> Report:
+def _report(root: Path, options: DriftOptions, made: _Comparison, texts: Texts, revision: str, read: _Read) -> Report:
     heard = [one for one in made.broken if not is_suppressed(one.conflict, texts)]
     conflicts = [one for one in made.conflicts if not is_suppressed(one, texts)]
     older = [one for one in made.older if not is_suppressed(one, texts)]
