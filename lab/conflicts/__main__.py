@@ -183,17 +183,18 @@ def merged(
     folder: Folder,
     listed: Annotated[Path, typer.Option("--list", help="Corrections: repository, commit, path and line.")] = MERGED,
 ) -> None:
-    """Undo corrections that other people merged, and count who notices; and what is reported when they are made."""
+    """Undo corrections that other people merged, and make them: count who notices, and who still reports."""
     found = []
     for one in filter(None, (look(correction, folder) for correction in corrections(listed))):
         found.append(one)
         said = one.correction
-        marks = " ".join(name for name in NOTICED if getattr(one, name))
+        missing, made = (" ".join(name for name in NOTICED if getattr(by, name)) for by in (one.missing, one.made))
         place = f"{said.repository} {said.commit[:10]} {said.path}:{said.line}"
-        print(f"{place}  {marks or 'nobody'}  elsewhere: {one.others}  when it was made: {one.at_merge}", flush=True)  # noqa: T201
+        print(f"{place}  {missing or 'nobody'}; when made: {made or 'nobody'}; elsewhere: {one.others}", flush=True)  # noqa: T201
     for name in NOTICED:
-        print(f"{name}: {Share(sum(getattr(one, name) for one in found), len(found))}")  # noqa: T201
-    print(f"reported when made: {Share(sum(one.at_merge > 0 for one in found), len(found))}")  # noqa: T201
+        noticed, wrong = (Share(sum(getattr(by, name) for by in side), len(found))
+                          for side in ([one.missing for one in found], [one.made for one in found]))  # fmt: skip
+        print(f"{name}: {noticed}; still when the correction is made: {wrong}")  # noqa: T201
 
 
 @app.command()

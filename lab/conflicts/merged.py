@@ -33,21 +33,27 @@ class Correction:
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
-    """Who notices that a correction is missing.
+class Noticed:
+    """Who says that a documented value is wrong: a diff, a full scan, the nearest number, a search for the name."""
 
-    Attributes:
-        others: what a diff reports elsewhere.
-        at_merge: what a diff reports when the correction is made: nothing breaks there.
-    """
-
-    correction: Correction
     by_diff: bool
     by_scan: bool
     by_number: bool
     by_existence: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """What is noticed while a correction is missing, and what is still said once it is made.
+
+    Attributes:
+        others: what a diff reports elsewhere while it is missing.
+    """
+
+    correction: Correction
+    missing: Noticed
+    made: Noticed
     others: int
-    at_merge: int
 
 
 NOTICED = ("by_diff", "by_scan", "by_number", "by_existence")
@@ -62,26 +68,32 @@ def corrections(listed: Path = LIST) -> Iterator[Correction]:
 
 
 def look(one: Correction, folder: Path) -> Corrected | None:
-    """Undo a correction and ask everybody; ``None`` without the repository below a folder, as ``owner/name``'s name."""
+    """Undo a correction, make it, and ask everybody; ``None`` without ``owner/name`` as ``name`` below a folder."""
     root = folder / one.repository.partition("/")[2]
     if not root.is_dir():
         return None
-    report = scan(root, DriftOptions(diff=f"{one.commit}..{one.commit}~1", use_lock=False)).report
+    before, after = f"{one.commit}~1", one.commit
+    missing, others = _asked(root, one, after, before)
+    made, _ = _asked(root, one, before, after)
+    return Corrected(one, missing, made, others)
+
+
+def _asked(root: Path, one: Correction, base: str, head: str) -> tuple[Noticed, int]:
+    """Ask everybody about the corrected line at the head; and what a diff from the base reports elsewhere."""
+    report = scan(root, DriftOptions(diff=f"{base}..{head}", use_lock=False)).report
     there = [finding for finding in report.findings if _is_there(finding, one)]
-    lines = _git(root, "show", f"{one.commit}~1:{one.path}").splitlines()
+    lines = _git(root, "show", f"{head}:{one.path}").splitlines()
     written = _NUMBER.findall(lines[one.line - 1]) if one.line <= len(lines) else []
     name = _name(lines, one.line)
-    code = _code(root, one, name) if name else []
+    code = _code(root, head, name) if name else []
     near = [number for line in code for number in _NUMBER.findall(line.rpartition(name)[2])[:1]]
-    return Corrected(
-        one,
+    noticed = Noticed(
         by_diff=bool(there),
         by_scan=any(_is_there(finding, one) for finding in report.existing),
         by_number=bool(near) and not {number.lower() for number in near} & {number.lower() for number in written},
         by_existence=bool(name) and not code,
-        others=len(report.findings) - len(there),
-        at_merge=len(scan(root, DriftOptions(diff=f"{one.commit}~1..{one.commit}", use_lock=False)).report.findings),
     )
+    return noticed, len(report.findings) - len(there)
 
 
 def _is_there(finding: Finding, one: Correction) -> bool:
@@ -97,10 +109,10 @@ def _name(lines: list[str], line: int) -> str:
     return ""
 
 
-def _code(root: Path, one: Correction, name: str) -> list[str]:
+def _code(root: Path, commit: str, name: str) -> list[str]:
     """Return the lines of other files that have a name and are no documentation."""
     pages = [f":!*{suffix}" for suffix in (".md", ".mdx", ".rst", ".txt", ".adoc", ".html")]
-    return _git(root, "grep", "-h", "-I", "-F", "-e", name, f"{one.commit}~1", "--", ".", *pages).splitlines()[:200]
+    return _git(root, "grep", "-h", "-I", "-F", "-e", name, commit, "--", ".", *pages).splitlines()[:200]
 
 
 def _git(root: Path, *arguments: str) -> str:
