@@ -250,13 +250,6 @@ def test_chunks_tile_the_text_in_order_hold_every_message_and_keep_the_limits(
     assert {each for chunk in found for each in chunk.message_ids} == {message.id for message in raw}
 
 
-@settings(max_examples=30, deadline=None)
-@given(raw=MESSAGES)
-def test_chunking_is_a_function_of_the_document(raw: list[Message]) -> None:
-    document = document_of(gather_threads(raw))
-    assert chunks_of(document) == chunks_of(document)
-
-
 def rendered(kind: str) -> list[dict[str, object]]:
     connector = CONNECTORS[kind]
     configured = connector.settings(id="golden", domain=Domain.CONVERSATIONS, path=GOLDEN / kind)

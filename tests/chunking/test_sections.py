@@ -188,17 +188,6 @@ def test_abstract_and_references_of_research() -> None:
     assert all("other" not in chunk.metadata for chunk in found)
 
 
-def test_html_keeps_what_is_read_and_nothing_else() -> None:
-    text = page("guide.html")
-    content = "\n".join(chunk.content for chunk in chunks(text, "html"))
-    assert "no heading" not in content
-    assert "Advertisement" not in content
-    assert "Home" not in content
-    assert "US | < 0.30 $" in content
-    assert "- accepted\n  - with an id\n  - and a date\n- rejected: the payment is older than 180 days" in content
-    assert 'POST /refunds\n{"payment": "p_1", "amount": 500}\n\n# not a heading' in content
-
-
 def test_html_spans_start_at_tags_and_tile_the_file() -> None:
     text = page("guide.html")
     found = chunks(text, "html", h1_limit=40, limit=40)

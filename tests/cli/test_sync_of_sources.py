@@ -12,7 +12,7 @@ import pytest
 from command_line import HASHED, nornweave
 
 from lab.apis.github import REPOSITORY, TOKEN, GithubServer
-from lab.apis.server import Reply, serving
+from lab.apis.server import serving
 
 
 @pytest.fixture
@@ -87,21 +87,6 @@ def test_one_source_is_synced_and_the_others_stay_as_they_are(workspace: Path, g
     refused = nornweave(workspace, "sync", "--source", "third")
     assert refused.returncode == 2
     assert "no source 'third'; there are: first, inbox, issues, second" in refused.stderr
-
-
-def test_an_api_that_refuses_is_named_and_its_documents_stay(workspace: Path, github: GithubServer) -> None:
-    run(workspace, "sync")
-    report = run(workspace, "sync", code=1, token="expired")["conversations"]
-    assert (report["documents"], report["removed"], report["published"]) == (1, 0, False)
-    assert "the token is refused; renew ISSUES_TOKEN" in report["unavailable"]["issues"]
-    github.faults.extend([Reply(b"<html>Sorry</html>")] * 4)
-    said = run(workspace, "sync", "--dry-run", "--source", "issues", code=1)["conversations"]
-    assert "no JSON in the answer" in said["unavailable"]["issues"]
-    found = nornweave(workspace, "query", "refunds bank", "--domain", "conversations", "--json")
-    assert (
-        json.loads(found.stdout)["items"][0]["citation"]["url"]
-        == f"https://github.com/{REPOSITORY}/issues/1#issuecomment-1001"
-    )
 
 
 def test_a_source_of_which_everything_is_left_out_is_named(tmp_path: Path) -> None:

@@ -23,10 +23,9 @@ from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import StoreError
 from nornweave.core.text import analyzer
-from nornweave.core.types import Domain, GenerationId
+from nornweave.core.types import Domain
 from nornweave.improve.history_file import history_of
 from nornweave.improve.records import Verdict
-from nornweave.index.generations.kept import CandidateFiles
 from nornweave.index.port import Candidate
 from nornweave.index.wiring import store_of
 from nornweave.ingest.pipeline import DomainSync, run
@@ -191,15 +190,6 @@ def test_a_candidate_that_cannot_be_read_is_an_error_and_not_an_older_generation
         with pytest.raises(StoreError, match=r"\.build-000002-000\.duckdb: cannot be opened"):
             evaluate_candidate(settings, DOCS, candidate, run_id="test")
     assert verdicts(settings) == []
-
-
-def test_the_files_of_a_candidate_are_its_own_and_no_others(folder: Path) -> None:
-    files = store_of(workspace(folder), DOCS).files
-    candidate = CandidateFiles(files.folder, GenerationId(SECOND))
-
-    assert (candidate.current(), candidate.all()) == (SECOND, (SECOND,))
-    assert candidate.path(GenerationId(SECOND)) == files.build_path(GenerationId(SECOND))
-    assert candidate.path(GenerationId(FIRST)) == files.path(GenerationId(FIRST))
 
 
 def forget_analyses() -> None:

@@ -54,21 +54,6 @@ def overlapping(relevant: Mapping[str, Sequence[Judgment]], one: str, other: str
 # --- strangers ------------------------------------------------------------------------------------------------------
 
 
-def test_every_query_takes_the_judgments_of_another_one() -> None:
-    relevant = judged({f"q{number}": [f"d{number}.md"] for number in range(20)})
-    found = strangers(relevant)
-    assert set(found) == set(found.values()) == set(relevant)
-    assert all(query != stranger for query, stranger in found.items())
-
-
-def test_queries_about_the_same_place_are_no_strangers() -> None:
-    """Half ask about a.md, half about b.md: each of the one half takes a judgment of the other."""
-    relevant = judged({f"q{number}": ["a.md" if number % 2 else "b.md"] for number in range(10)})
-    found = strangers(relevant)
-    assert len(found) == 10
-    assert all(int(query[1:]) % 2 != int(stranger[1:]) % 2 for query, stranger in found.items())
-
-
 def test_other_documents_are_preferred_to_other_lines() -> None:
     relevant = judged({"a1": ["a.py#L1-9"], "a2": ["a.py#L10-20"], "b1": ["b.py#L1-9"], "b2": ["b.py#L10-20"]})
     found = strangers(relevant)
@@ -250,26 +235,6 @@ def test_like_texts_are_no_more_alike_than_others(real_encoder: Encoder) -> None
     for cosines in (meaningless, against_real):
         assert abs(float(cosines.mean())) < 4 * 0.051 / math.sqrt(400)
         assert float(cosines.std()) == pytest.approx(1 / math.sqrt(384), rel=0.15)
-
-
-def test_dense_search_finds_nothing_by_it(real_encoder: Encoder) -> None:
-    """Each text is found by itself through the real encoder, by chance (10 of 500) through the other."""
-    texts = [f"passage {number} about subject {number * 7919 % 1000}" for number in range(500)]
-    stored = real_encoder.encode(texts)
-
-    def recall(encoder: Encoder) -> Metric:
-        found = {}
-        for number, text in enumerate(texts[:100]):
-            nearest = np.argsort(-(stored @ encoder.encode_query(text)), kind="stable")[:10]
-            found[str(number)] = float(number in nearest)
-        return metric_of(found)
-
-    control = control_of(
-        "meaningless", "dense", "Recall@10", recall(real_encoder), recall(MeaninglessEncoder(real_encoder)), 10 / 500
-    )
-    assert control.real.mean == 1
-    assert control.control.mean < 0.1
-    assert control.holds
 
 
 # --- reports --------------------------------------------------------------------------------------------------------

@@ -176,43 +176,8 @@ def test_long_lists_are_cut(tmp_path: Path) -> None:
     assert "s, domain: … 29 queries failed in all" in lines
 
 
-def test_every_set_is_read_before_the_first_one_runs(folders: list[Path], tmp_path: Path) -> None:
-    searcher = WordSearcher(CORPUS)
-    with pytest.raises(JudgmentError, match=r"nowhere.queries.jsonl: no such file"):
-        run_eval(searcher, [*folders, tmp_path / "nowhere"])
-    assert searcher.asked == []
-
-
-def test_a_set_for_another_corpus_stops_before_the_first_one_runs(folders: list[Path], tmp_path: Path) -> None:
-    searcher = WordSearcher(CORPUS)
-    foreign = judged_set(tmp_path / "foreign", [{"id": "q", "text": "x"}], "q\tnowhere.md\t1")
-    with pytest.raises(JudgmentError, match="judged set 'foreign': none of its 1 judged documents"):
-        run_eval(searcher, [*folders, foreign])
-    assert searcher.asked == []
-
-
-def test_sets_must_be_told_apart(folders: list[Path], tmp_path: Path) -> None:
-    other = judged_set(tmp_path / "other" / "chat", [{"id": "q", "text": "x"}], "q\tlunch.md\t1")
-    with pytest.raises(JudgmentError, match="two judged sets are named 'chat'"):
-        run_eval(WordSearcher(CORPUS), [*folders, other])
-    with pytest.raises(JudgmentError, match="--judgments"):
-        run_eval(WordSearcher(CORPUS), [])
-
-
 def test_domains_say_whose_set_it_is(folders: list[Path]) -> None:
     results = run_eval(WordSearcher(CORPUS), folders, [DOCS, CHAT])
     assert [one.result.domain for one in results] == [CHAT, DOCS]
     with pytest.raises(JudgmentError, match="of code, research"):
         run_eval(WordSearcher(CORPUS), folders, [CODE, Domain.RESEARCH])
-
-
-def test_the_same_run_gives_the_same_document(folders: list[Path]) -> None:
-    def measured() -> dict[str, Any]:
-        document = as_json(run_eval(WordSearcher(CORPUS), folders))
-        for sets in document.values():
-            for one in sets.values():
-                for run in one["scopes"].values():
-                    del run["latency_ms"]
-        return document
-
-    assert measured() == measured()

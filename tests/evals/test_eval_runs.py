@@ -44,29 +44,10 @@ def means(result: SetResult, scope: ResultScope = ResultScope.DOMAIN, stage: str
 # --- places -----------------------------------------------------------------------------------------------------
 
 
-def test_several_items_hit_one_judgment_once_at_the_best_rank() -> None:
-    ranking = [
-        Passage(CODE, "other.py", "", lines=(1, 50)),
-        Passage(CODE, "a.py", "", lines=(10, 20)),
-        Passage(CODE, "a.py", "", lines=(21, 30)),
-        Passage(CODE, "b.py", "", lines=(1, 9)),
-    ]
-    assert places(ranking, "a.py#L15-25", "b.py#L9") == ((), ("a.py#L15-25",), (), ("b.py#L9-9",))
-
-
 def test_one_item_may_hit_several_judgments_best_grade_first() -> None:
     hits = JudgedHits([judgment("c.json#1", 1), judgment("c.json#2", 3), judgment("c.json#9", 3)], CHAT, {})
     item = Passage(CHAT, "c.json", "", messages=("1", "2", "3"))
     assert hits.places([item.citation], by_document=False) == (("c.json#2", "c.json#1"),)
-
-
-def test_where_documents_are_judged_their_later_chunks_are_dropped() -> None:
-    ranking = [
-        *(Passage(DOCS, "long.md", "", lines=(n, n)) for n in range(1, 12)),
-        Passage(DOCS, "a.md", "", lines=(1, 9)),
-    ]
-    assert places(ranking, "a.md", by_document=True, own=DOCS) == ((), ("a.md#",))
-    assert places(ranking, "a.md", by_document=False, own=DOCS) == ((),) * 10
 
 
 def test_equal_paths_in_two_sources_are_two_documents() -> None:
@@ -76,11 +57,6 @@ def test_equal_paths_in_two_sources_are_two_documents() -> None:
         Passage(DOCS, "a.md", ""),
     ]
     assert places(ranking, "a.md", by_document=True, own=DOCS) == ((), (), ("a.md#",))
-
-
-def test_an_item_of_another_domain_with_the_same_path_is_no_hit() -> None:
-    ranking = [Passage(CODE, "README.md", ""), Passage(DOCS, "README.md", "")]
-    assert places(ranking, "README.md", by_document=True, own=DOCS) == ((), ("README.md#",))
 
 
 def test_a_judgment_in_another_domain_than_the_sets_can_be_hit_there() -> None:

@@ -16,7 +16,6 @@ from nornweave.ask.views.evaluations import (
     evaluations_document,
 )
 from nornweave.core.types import Domain
-from nornweave.improve.history import KEEP_VALUES
 from nornweave.improve.history_file import HistoryFile
 from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Verdict
 
@@ -199,15 +198,6 @@ def test_what_differs_in_digest_set_or_scope_is_not_compared(history: HistoryFil
     ]
 
 
-def test_values_that_were_forgotten_are_said_to_be(history: HistoryFile) -> None:
-    history.record([measured(FIRST, {"a": 1})])
-    history.record([measured(SECOND, {"a": 0}, minutes=1 + number) for number in range(KEEP_VALUES)])
-
-    document = comparison_document(history, Domain.CODE, FIRST, SECOND)
-    assert document["measures"] == []
-    assert "not kept any more" in document["notices"][0]
-
-
 def test_a_generation_that_was_never_measured_is_named(history: HistoryFile) -> None:
     history.record([measured(FIRST, {"a": 1})])
 
@@ -217,41 +207,23 @@ def test_a_generation_that_was_never_measured_is_named(history: HistoryFile) -> 
     assert len(comparison_document(history, Domain.RESEARCH, FIRST, SECOND)["notices"]) == 2
 
 
-@pytest.mark.parametrize(("other", "minutes"), [(Verdict.REFUSED, 5), (Verdict.REFUSED, 1), (Verdict.OUTDATED, 5)])
-def test_a_generation_is_what_it_was_published_as(history: HistoryFile, other: Verdict, minutes: int) -> None:
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        ([(0.5, 3, Verdict.PASSED), (0, 5, Verdict.REFUSED)], 0.5),
+        ([(0.5, 3, Verdict.PASSED), (0, 1, Verdict.REFUSED)], 0.5),
+        ([(0.5, 3, Verdict.PASSED), (0, 5, Verdict.OUTDATED)], 0.5),
+        ([(0.25, 1, Verdict.REFUSED)], 0.25),
+        ([(0.25, 2, Verdict.PUBLISHED), (0.75, 1, Verdict.PUBLISHED)], 0.25),
+    ],
+    ids=["refused later", "refused before", "outdated", "only refused", "the newest"],
+)
+def test_a_generation_is_what_it_was_published_as(
+    history: HistoryFile, second: list[tuple[float, int, Verdict]], expected: float
+) -> None:
     """A refused candidate's name goes to the next one; what newer code has measured comes second as well."""
-    history.record(
-        [
-            measured(FIRST, {"a": 1}),
-            measured(SECOND, {"a": 0.5}, minutes=3, verdict=Verdict.PASSED),
-            measured(SECOND, {"a": 0}, minutes=minutes, verdict=other),
-        ]
-    )
+    history.record([measured(FIRST, {"a": 1})])
+    history.record([measured(SECOND, {"a": of}, minutes=at, verdict=verdict) for of, at, verdict in second])
 
     (measure,) = comparison_document(history, Domain.CODE, FIRST, SECOND)["measures"]
-    assert measure["after"] == 0.5
-
-
-def test_a_candidate_that_was_only_refused_can_be_compared_all_the_same(history: HistoryFile) -> None:
-    history.record(
-        [
-            measured(FIRST, {"a": 1}),
-            measured(SECOND, {"a": 0.25}, minutes=1, verdict=Verdict.REFUSED),
-        ]
-    )
-
-    (measure,) = comparison_document(history, Domain.CODE, FIRST, SECOND)["measures"]
-    assert measure["after"] == 0.25
-
-
-def test_the_newest_evaluation_of_a_generation_counts(history: HistoryFile) -> None:
-    history.record(
-        [
-            measured(FIRST, {"a": 0.25}, minutes=2),
-            measured(FIRST, {"a": 0.75}, minutes=1),
-            measured(SECOND, {"a": 1}, minutes=3),
-        ]
-    )
-
-    (measure,) = comparison_document(history, Domain.CODE, FIRST, SECOND)["measures"]
-    assert measure["before"] == 0.25
+    assert measure["after"] == expected

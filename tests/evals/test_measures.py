@@ -27,15 +27,6 @@ def test_values_by_hand() -> None:
     )
 
 
-def test_graded_judgments_by_hand() -> None:
-    """Gains are the grades (trec_eval); a grade below 0 gains nothing and is not relevant."""
-    grades = {"q": {"best": 3, "good": 1, "wrong": -2}}
-    metrics = measure({"q": [("wrong",), ("good",), ("best",)]}, grades)
-    ideal = 3 / log2(2) + 1 / log2(3)
-    assert metrics["nDCG@10"].mean == pytest.approx((1 / log2(3) + 3 / log2(4)) / ideal)
-    assert (metrics["Recall@10"].mean, metrics["RR@10"].mean, metrics["P@5"].mean) == (1, 1 / 2, pytest.approx(2 / 5))
-
-
 def test_judgments_that_share_the_tenth_place_are_all_found() -> None:
     keys = [f"m{number}" for number in range(12)]
     ranking = [*((key,) for key in keys[:9]), (keys[9], keys[10]), (keys[11],)]
@@ -48,11 +39,6 @@ def test_an_item_with_five_answers_is_one_of_the_first_five() -> None:
     ranking = [("a", "b", "c", "d", "e"), (), (), (), ()]
     metrics = measure({"q": ranking}, {"q": dict.fromkeys("abcde", 1)})
     assert (metrics["P@5"].mean, metrics["Recall@10"].mean, metrics["Success@1"].mean) == (pytest.approx(1 / 5), 1, 1)
-
-
-def test_what_lies_below_the_tenth_place_does_not_count() -> None:
-    metrics = measure({"q": [()] * 10 + [("a",)]}, {"q": {"a": 1}})
-    assert {name: metric.mean for name, metric in metrics.items()} == dict.fromkeys(MEASURES, 0)
 
 
 def test_every_judged_query_counts_answered_or_not() -> None:

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "examples" / "payments"
-RERUNS = 5
+RERUNS = 3
 
 Plant = Callable[[Connection], None]
 

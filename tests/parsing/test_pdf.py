@@ -167,69 +167,6 @@ def test_paper_reads_as_in_the_golden_file() -> None:
     assert _render(parse_pdf(paper().tobytes())) == (GOLDEN / "two_columns.txt").read_text(encoding="utf-8")
 
 
-def test_columns_are_read_one_after_the_other() -> None:
-    parsed = parse_pdf(paper().tobytes())
-    places = [
-        parsed.text.index(text)
-        for text in (
-            "Merging",
-            "Ada",
-            "Abstract",
-            "1 Intro",
-            "2.1 Rank",
-            "scores of the lists",
-            "2.2 Convex",
-            "3 Results",
-            "References",
-        )
-    ]
-    assert places == sorted(places)
-    assert "the best item first; the scores of the lists themselves" in parsed.text
-    _assert_tiled(parsed)
-
-
-def test_sections_have_numbers_levels_and_kinds() -> None:
-    sections = {section.heading: section for section in parse_pdf(paper().tobytes()).sections}
-    assert sections["Abstract"].kind == "abstract"
-    assert sections["References"].kind == "references"
-    assert sections["2 Method"].level == 1
-    assert sections["2.2 Convex combination"].level == 2
-    assert sections["Appendix A Details"].kind == "section"
-
-
-def test_hyphens_at_line_ends() -> None:
-    text = parse_pdf(paper().tobytes()).text
-    assert "hard to measure." in text
-    assert "in one experiment, with" in text
-    assert "A state-of-the-art system" in text
-
-
-def test_running_headers_and_page_numbers_are_left_out_and_the_rest_stays() -> None:
-    text = parse_pdf(paper().tobytes()).text
-    assert "Journal of Tests" not in text
-    assert "\n\n2\n\n" not in text
-    for _, line in [*LEFT, *RIGHT]:
-        for word in line.rstrip("-").split():
-            assert word in text
-
-
-def test_title_authors_and_arxiv_stamp() -> None:
-    parsed = parse_pdf(paper().tobytes())
-    assert parsed.title == "Merging Rankings From Several Domains"
-    assert parsed.metadata["authors"] == ("Ada Lovelace", "Karen Spärck Jones")
-    assert parsed.metadata["source_type"] == "arxiv_paper"
-    assert parsed.metadata["publication_date"] == "2024-01-03"
-    assert parsed.metadata["doi"] == "10.48550/arXiv.2401.01234"
-    assert parsed.url == "https://arxiv.org/abs/2401.01234"
-
-
-def test_pages_start_where_their_text_starts() -> None:
-    parsed = parse_pdf(paper().tobytes())
-    assert len(parsed.page_starts) == 3
-    assert parsed.text[parsed.page_starts[1] :].startswith("3 Results")
-    assert parsed.text[parsed.page_starts[2] :].startswith("Appendix A Details")
-
-
 def test_declared_properties_stand_in() -> None:
     document = pymupdf.open()
     document.new_page().insert_textbox(pymupdf.Rect(72, 72, 500, 700), "Plain words, no title. " * 40, fontsize=10)

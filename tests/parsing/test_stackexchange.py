@@ -111,27 +111,6 @@ def test_api_answer_reads_as_in_the_golden_file() -> None:
     assert _render(_parse(API)) == (GOLDEN / "stackexchange.txt").read_text(encoding="utf-8")
 
 
-def test_code_blocks_are_verbatim_and_entities_decoded() -> None:
-    text = _parse(API).text
-    assert "```\nfor (int i = 0; i < n; ++i)\n    if (data[i] >= 128)\n\n        sum += data[i];\n```" in text
-    assert "if (x < 3)" in text
-    assert "- compiler: gcc\n- cpu: x86" in text
-    assert "- Bob: Which <flags>?" in text
-
-
-def test_answers_come_accepted_first_with_the_question_as_context() -> None:
-    question, accepted, other = _parse(API).sections
-    assert (question.kind, accepted.kind, other.kind) == ("question", "answer", "answer")
-    assert accepted.heading == "Accepted answer by Mysticial"
-    assert accepted.metadata["is_accepted"] is True
-    assert other.metadata["is_accepted"] is False
-    assert accepted.metadata["url"] == "https://stackoverflow.com/a/11227902"
-    assert accepted.metadata["question_id"] == "11227809"
-    assert accepted.context.startswith('Why is processing a sorted array faster than "unsorted"? Here is')
-    assert question.context == ""
-    assert "is_accepted" not in question.metadata
-
-
 def test_context_is_shortened() -> None:
     value = {"title": "Long?", "body": "<p>" + "word " * 500 + "</p>", "answers": [{"answer_id": 1, "body": "Yes."}]}
     context = _parse(value).sections[1].context

@@ -293,27 +293,6 @@ def test_a_chunk_asked_for_by_its_own_text(tmp_path: Path, pool: ThreadPoolExecu
             assert text == items[0].content
 
 
-@pytest.mark.parametrize("combine", ["convex", "rrf"])
-def test_both_ways_to_combine(workspace: Settings, pool: ThreadPoolExecutor, combine: Any) -> None:
-    plan = workspace.domains[Domain.CODE].plan.model_copy(update={"combine": combine})
-    with agent_of(workspace, Domain.CODE, pool, plan=plan) as agent:
-        response = agent.recall(asked("post_entry", explain=True))
-    assert response.items[0].citation.title == "post_entry"
-    for item in response.items:
-        assert item.explanation is not None
-        assert item.explanation.combined == pytest.approx(sum(item.explanation.contributions.values()))
-
-
-def test_a_variant_counts_for_less_and_is_named(code: Agent) -> None:
-    plain = code.recall(asked("how does handlePaymentError work", expand="off"))
-    expanded = code.recall(asked("how does handlePaymentError work", expand="on", explain=True))
-    assert plain.expansions == ()
-    assert expanded.expansions
-    assert "handlePaymentError" not in expanded.expansions[0]
-    best = {item.chunk_id: item.score for item in expanded.items}
-    assert all(best.get(item.chunk_id, 1) >= item.score for item in plain.items), "a variant adds, it never takes away"
-
-
 def test_no_cross_encoder_is_said_where_one_was_asked_for(code: Agent) -> None:
     assert any("not reranked" in notice for notice in code.recall(asked("payment", rerank="on")).notices)
     assert code.recall(asked("payment", rerank="auto")).notices == ()
@@ -387,20 +366,6 @@ def test_a_generation_of_another_encoder_answers_without_dense_and_says_so(
         assert "sync" in notice
         assert agent.state is AgentState.DEGRADED
         assert notice.removeprefix("dense: ") in agent.health(OPERATOR)["notices"]
-
-
-def test_a_sync_with_the_new_encoder_mends_it(tmp_path: Path, pool: ThreadPoolExecutor) -> None:
-    settings = write_workspace(tmp_path)
-    publish(settings, Domain.CODE)
-    changed = configure(tmp_path, {"code": {"embedding": {"model": "hash:32", "dimensions": 32}}})
-    with agent_of(changed, Domain.CODE, pool) as agent:
-        agent.start()
-        assert agent.recall(asked("payment")).retrieval["dense"] == "failed"
-        assert agent.state is AgentState.DEGRADED
-        publish(changed, Domain.CODE)
-        agent.refresh()
-        assert agent.recall(asked("payment")).retrieval["dense"] == "ok"
-        assert agent.state is AgentState.READY
 
 
 @pytest.fixture
@@ -507,15 +472,6 @@ def test_queries_that_wait_for_an_encoder_hold_up_nothing_else(workspace: Settin
         held.go.set()
         assert response.retrieval["sparse"] == "ok"
         assert response.items
-
-
-def test_a_millisecond_is_no_error(code: Agent) -> None:
-    for number in range(20):
-        response = code.recall(asked(f"payment error number {number}", timeout_ms=1))
-        late = {name for name, state in response.retrieval.items() if state == "timeout"}
-        assert set(response.retrieval) == ALL_OK
-        assert {notice.partition(":")[0] for notice in response.notices} == late
-        assert response.items or late or set(response.retrieval.values()) == {"empty"}
 
 
 def test_a_plan_that_counts_one_source_only(workspace: Settings, pool: ThreadPoolExecutor) -> None:

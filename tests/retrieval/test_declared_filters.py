@@ -148,17 +148,6 @@ def test_every_origin_and_type_is_found_exactly(
     assert found(settings, generation, **values) == paths
 
 
-def test_a_filter_is_exact_before_ranking(settings: Settings) -> None:
-    with ThreadPoolExecutor(4) as executor, agent_of(settings, DOCS, executor) as agent:
-        question = Question(
-            text="say", now=present(), viewer=OPERATOR, filters={DOCS: {"severity": {"min": 9}}}, top_k=10
-        )
-        response = agent.recall(question)
-    assert [item.citation.source_path for item in response.items] == [PLAIN]
-    assert response.total_searched == 1
-    assert response.notices == ()
-
-
 def test_an_error_category_reaches_expansion(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("---\nerror_category: INFRA_ERROR\n---\n# Payment\n\nThe deployment fails.")

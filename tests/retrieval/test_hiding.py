@@ -20,7 +20,7 @@ from evals.masked_chunks import Quoted
 from evals.masked_document import without
 from nornweave.ask.search.query import read_query
 from nornweave.ask.search.search import SearchContext, search
-from nornweave.config import Bm25Settings, FieldWeights, PlanSettings, StorageSettings
+from nornweave.config import Bm25Settings, FieldWeights, PlanSettings, Settings, StorageSettings
 from nornweave.core.errors import EncoderError
 from nornweave.core.text import analyzer
 from nornweave.core.text.index_fields import asked_keys
@@ -80,10 +80,8 @@ def animals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Domain, Index]]:
-    configured = write_workspace(tmp_path_factory.mktemp("hidden"))
-    publish(configured)
-    generations = {domain: opened(configured, domain) for domain in Domain}
+def corpus(workspace: Settings) -> Iterator[dict[Domain, Index]]:
+    generations = {domain: opened(workspace, domain) for domain in Domain}
     yield generations
     for generation in generations.values():
         generation.close()

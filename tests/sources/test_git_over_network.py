@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -37,13 +38,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def upstream(tmp_path: Path) -> Repository:
-    repository = Repository(tmp_path / "served/team/api.git")
+def upstream(template: Path, tmp_path: Path) -> Repository:
+    return Repository(Path(shutil.copytree(template, tmp_path / "served/team/api.git")))
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    repository = Repository(tmp_path_factory.mktemp("template"))
     for key in ("allowFilter", "allowAnySHA1InWant"):
         repository.git("config", f"uploadpack.{key}", "true")
     repository.git("config", "http.receivepack", "false")
     repository.commit({"docs/a.md": "alpha\n", "docs/b.md": "beta\n", "src/x.md": "x = 1\n" * 300}, DATE)
-    return repository
+    return repository.root
 
 
 @pytest.fixture
@@ -166,13 +172,6 @@ def test_a_commit_is_read_once_and_needs_no_network_then(
     assert server.take_requests() == []
 
 
-def test_a_branch_goes_before_a_tag_of_its_name(tmp_path: Path, upstream: Repository, server: GitServer) -> None:
-    upstream.git("tag", "next")
-    upstream.git("checkout", "-q", "-b", "next")
-    upstream.commit({"docs/a.md": "of the branch\n"}, LATER)
-    assert texts(source(tmp_path, server.url("team/api.git"), ref="next"))["docs/a.md"] == "of the branch\n"
-
-
 # What happens upstream ------------------------------------------------------------------------------------------------
 
 
@@ -202,11 +201,6 @@ def test_a_branch_becomes_a_folder_of_branches(tmp_path: Path, upstream: Reposit
     upstream.git("branch", "-D", "next")
     upstream.git("branch", "next/one")
     assert len(texts(source(tmp_path, url, ref="next/one"))) == 3
-
-
-def test_an_empty_repository_says_so(tmp_path: Path, server: GitServer) -> None:
-    Repository(server.root / "empty.git")
-    assert "the repository has no branches yet; push something" in refused(source(tmp_path, server.url("empty.git")))
 
 
 # Servers that cannot do everything ------------------------------------------------------------------------------------
@@ -365,15 +359,6 @@ def test_a_token_from_the_environment_is_given_to_the_server_and_kept_nowhere(
     assert len(texts(opened)) == 3
     assert set(server.logins) == {server.login}
     assert not [file for file in tmp_path.rglob("*") if file.is_file() and SECRET.encode() in file.read_bytes()]
-
-
-def test_a_user_in_the_address_owns_the_token(
-    tmp_path: Path, server: GitServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GIT_TOKEN", SECRET)
-    server.login = f"deploy:{SECRET}"
-    url = server.url("team/api.git").replace("//", "//deploy@")
-    assert len(texts(source(tmp_path, url, credentials_env="GIT_TOKEN"))) == 3
 
 
 def test_no_command_line_has_the_token_or_the_address(

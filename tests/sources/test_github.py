@@ -20,7 +20,6 @@ from nornweave.core.errors import (
 from nornweave.core.types import Document, Domain
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "github"
-TOKEN = "ghp_secret123"
 
 
 def dump(root: Path = GOLDEN) -> GithubDumpSource:
@@ -31,41 +30,6 @@ def document(path: str, root: Path = GOLDEN) -> Document:
     source = dump(root)
     entry = next(entry for entry in source.list().entries if entry.path == path)
     return source.parse(entry, source.fetch(entry))
-
-
-def test_an_issue_is_its_body_and_its_comments_under_their_own_ids() -> None:
-    found = document("payments-12.json")
-    assert [(message.id, message.speaker, message.thread_id, message.reactions) for message in found.messages] == [
-        ("2801001", "alice", "12", 4),
-        ("99001", "bob", "12", 0),
-        ("99003", "ghost", "12", 1),
-    ]
-    assert found.messages[0].body.startswith("handle_payment_error returns 400 instead of 422\n\nSteps:\n1. Send")
-    assert (found.title, found.url) == (
-        "#12 handle_payment_error returns 400 instead of 422",
-        "https://github.com/acme/payments/issues/12",
-    )
-    assert found.metadata["tags"] == ("bug", "payments")
-    assert (found.metadata["state"], found.metadata["channel"]) == ("closed", "acme/payments")
-    assert found.domain is Domain.CONVERSATIONS
-
-
-def test_a_file_of_several_issues_is_one_document_of_threads() -> None:
-    found = document("issues.json")
-    assert [(message.id, message.thread_id) for message in found.messages] == [
-        ("2801013", "13"),
-        ("2801247", "247"),
-        ("77001", "247"),
-    ]
-    assert found.messages[2].body == "src/payments/handlers.py:42 This also changes refunds."
-
-
-def test_comments_in_a_file_of_their_own_bring_the_issue_they_are_about() -> None:
-    found = document("comments.json")
-    assert [(message.id, message.thread_id, message.lead) for message in found.messages] == [
-        ("99101", "13", ("dana: Refund limit should be configurable",)),
-        ("99102", "13", ("dana: Refund limit should be configurable",)),
-    ]
 
 
 def test_comments_beside_their_issue_in_one_file_join_it(tmp_path: Path) -> None:

@@ -137,7 +137,3 @@ def test_another_repository_begins_anew(github: GithubServer, tmp_path: Path) ->
     assert github_source(github, tmp_path).paths() == ["issues/1"]
     with pytest.raises(SourceUnavailableError, match="check that 'acme/other' exists"):
         github_source(github, tmp_path, repository="acme/other", token=None).list()
-
-
-_KINDS = range(8)
-_WITHOUT_DELETING = (0, 1, 2, 3, 4, 6)

@@ -38,6 +38,25 @@ def write_program(file: Path, script: str) -> Path:
 # Programs ------------------------------------------------------------------------------------------------------------
 
 
+PARTIAL = """
+[core]
+    repositoryFormatVersion = 1
+    sshCommand = {program}
+[extensions]
+    partialClone = evil
+[protocol]
+    allow = always
+[protocol "ext"]
+    allow = always
+[protocol "evil"]
+    allow = always
+[remote "evil"]
+    promisor = true
+    uploadpack = {program}
+    url = {url}
+"""
+
+
 @pytest.fixture(params=["", "GIT_NO_LAZY_FETCH"], ids=["this git", "a git without GIT_NO_LAZY_FETCH"])
 def git_program(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a git before the real one that does not know an environment variable, as older ones do not."""
@@ -46,32 +65,28 @@ def git_program(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyt
         monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    repository = Repository(tmp_path_factory.mktemp("template"))
+    repository.commit({"a.py": "x = 1\n", "b.py": "y = 1\n", "folder/c.py": "z = 1\n"}, DATE)
+    return repository.root
+
+
 @pytest.mark.usefixtures("git_program")
 @pytest.mark.parametrize("missing", ["HEAD:a.py", "HEAD:folder"])
 @pytest.mark.parametrize("transport", ["ext", "file", "ssh", "helper"])
 def test_a_partial_clone_that_names_a_program_as_its_transport_runs_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: str, missing: str
+    template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: str, missing: str
 ) -> None:
     mark = tmp_path / "was-run"
     program = write_program(tmp_path / "program", f"touch '{mark}'\nexit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     shutil.copy(program, tmp_path / "git-remote-evil")
-    repository = Repository(tmp_path / "repo")
-    repository.commit({"a.py": "x = 1\n", "b.py": "y = 1\n", "folder/c.py": "z = 1\n"}, DATE)
+    repository = Repository(Path(shutil.copytree(template, tmp_path / "repo")))
     lost = repository.git("rev-parse", missing)
     url = {"ext": f"ext::{program}", "file": str(tmp_path / "repo"), "ssh": "ssh://h/x", "helper": "evil::x"}[transport]
-    for key, value in {
-        "core.repositoryFormatVersion": "1",
-        "extensions.partialClone": "evil",
-        "core.sshCommand": str(program),
-        "protocol.allow": "always",
-        "protocol.ext.allow": "always",
-        "protocol.evil.allow": "always",
-        "remote.evil.promisor": "true",
-        "remote.evil.uploadpack": str(program),
-        "remote.evil.url": url,
-    }.items():
-        repository.git("config", key, value)
+    with (repository.root / ".git/config").open("a") as config:
+        config.write(PARTIAL.format(program=program, url=url))
     (repository.root / ".git/objects" / lost[:2] / lost[2:]).unlink()
     try:
         with source(repository.root) as opened:

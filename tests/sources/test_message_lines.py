@@ -26,10 +26,6 @@ def parsed(path: str, content: object) -> Document:
     return source().parse(Entry(path=path, gate=""), raw)
 
 
-def document(path: str) -> Document:
-    return source().parse(Entry(path=path, gate=""), source().fetch(Entry(path=path, gate="")))
-
-
 def test_a_single_file_is_a_source_too() -> None:
     assert [entry.path for entry in source().list().entries] == ["2026-01-16-ops.log", "support.jsonl"]
     single = source(GOLDEN / "support.jsonl")
@@ -39,32 +35,6 @@ def test_a_single_file_is_a_source_too() -> None:
     assert single.domain is Domain.CONVERSATIONS
     with pytest.raises(SourceUnavailableError):
         source(GOLDEN / "missing").list()
-
-
-def test_text_lines_with_and_without_time_and_speaker() -> None:
-    found = document("2026-01-16-ops.log")
-    assert [(message.id, message.speaker, str(message.timestamp)[:19]) for message in found.messages] == [
-        ("1", "alice", "2026-01-16 14:22:00"),
-        ("2", "bob", "2026-01-16 14:23:10"),
-        ("3", "charlie", "2026-01-16 14:24:00"),
-        ("5", "", "None"),
-        ("6", "dana", "2026-01-16 14:30:00"),
-    ]
-    assert found.messages[3].body == "deploy finished without errors"
-
-
-def test_json_lines_under_any_of_the_usual_keys() -> None:
-    found = document("support.jsonl")
-    assert [(message.id, message.speaker, message.thread_id, message.reactions) for message in found.messages] == [
-        ("m-1", "alice", "t1", 0),
-        ("m-3", "charlie", "t1", 2),
-        ("1768573680.000500", "dana", None, 1),
-        ("m-2", "Bob", None, 0),
-    ]
-    # 14:22 in Central Europe.
-    assert str(found.messages[0].timestamp) == "2026-01-16 13:22:00+00:00"
-    assert [message.channel for message in found.messages] == ["#support", "#support", "#support", "#payments"]
-    assert found.text[found.messages[3].span.start :] == "Bob: Which country?"
 
 
 def test_lines_without_id_are_known_by_their_number() -> None:

@@ -3,20 +3,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from feed_cases import slack_said, slack_source
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from lab.apis.server import Reply, serving
-from lab.apis.slack import SlackServer, small
+from lab.apis.slack import SlackServer
 from nornweave.connect.conversation import conversation_document
 from nornweave.connect.slack.channel import TURNS
 from nornweave.connect.slack.connector import SlackSettings
 from nornweave.connect.slack.export import SlackSource
-from nornweave.core.errors import DocumentError, SourceUnavailableError
+from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Domain, SourceId
 
 DAY = 86_400
@@ -338,53 +335,3 @@ def test_a_page_without_messages_is_followed_by_its_cursor(slack: SlackServer, t
     faults = [Reply(empty), Reply(empty)]
     slack.before = lambda request: slack.faults.extend([faults.pop()] if faults and "history" in request.path else [])
     assert source_paths(slack, tmp_path) == ["general/2026-01-16"]
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "name", "ts", "x"]), inner),
-    max_leaves=8,
-)
-FIELDS = (
-    *("ts", "thread_ts", "text", "user", "subtype", "blocks", "attachments", "files", "reactions", "bot_profile"),
-    *("bot_id", "user_profile", "reply_count", "latest_reply", "message"),
-)
-
-
-@settings(max_examples=40, deadline=None)
-@given(data=st.data())
-def test_whatever_comes_back_only_named_errors_come_out(data: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
-    slack = SlackServer()
-    channel = slack.add_channel("C01", "general")
-    odd = {field: data.draw(JSON) for field in data.draw(st.sets(st.sampled_from(FIELDS), max_size=5))}
-    ts = slack.say(channel, "Hello <@U99>")
-    slack.messages[channel][ts] |= {key: value for key, value in odd.items() if key != "ts"}
-    method, key = data.draw(st.sampled_from(METHODS))
-    content = data.draw(JSON | st.lists(JSON, max_size=2).map(lambda each: {"ok": True, key: each}))
-    refuse = data.draw(st.booleans())
-    slack.before = lambda request: (
-        slack.faults.append(Reply(content)) if refuse and request.path.endswith(method) else None
-    )
-    with serving(slack):
-        source = slack_source(slack, tmp_path_factory.mktemp("mirror"))
-        try:
-            for entry in source.source.list().entries:
-                conversation_document(SourceId("chat"), entry, source.source.fetch(entry))
-        except (SourceUnavailableError, DocumentError):
-            pass
-
-
-METHODS = (
-    ("auth.test", "url"),
-    ("users.list", "members"),
-    ("users.info", "user"),
-    ("users.conversations", "channels"),
-    ("conversations.history", "messages"),
-    ("conversations.replies", "messages"),
-)
-
-
-def test_the_small_workspace_for_demonstrations(tmp_path: Path) -> None:
-    server = small()
-    with serving(server):
-        assert slack_source(server, tmp_path).paths() == ["engineering/2026-01-16", "general/2026-01-16"]

@@ -1,21 +1,14 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from feed_cases import stackexchange_said, stackexchange_source
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from lab.apis.server import Reply, serving
-from lab.apis.stackexchange import BASE, KEY, StackExchangeServer, small
-from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.stackexchange.document import stackexchange_document
-from nornweave.core.errors import DocumentError, SourceUnavailableError
-from nornweave.core.types import Domain, SourceId
+from lab.apis.stackexchange import KEY, StackExchangeServer
+from nornweave.core.errors import SourceUnavailableError
 
 DAY = 86_400
 
@@ -189,43 +182,3 @@ def test_the_key_is_sent_and_never_shown(site: StackExchangeServer, tmp_path: Pa
 def test_an_unknown_site_is_named(site: StackExchangeServer, tmp_path: Path) -> None:
     with pytest.raises(SourceUnavailableError, match="check that the site 'nowhere' exists"):
         stackexchange_source(site, tmp_path, site="nowhere").paths()
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["display_name", "x"]), inner),
-    max_leaves=8,
-)
-FIELDS = (
-    *("question_id", "answer_id", "title", "body", "tags", "owner", "score", "link", "creation_date"),
-    *("last_activity_date", "answer_count", "accepted_answer_id", "is_accepted"),
-)
-
-
-@settings(max_examples=40, deadline=None)
-@given(data=st.data())
-def test_whatever_comes_back_only_named_errors_come_out(data: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
-    post = {"question_id": 1, "answer_id": 2, "title": "T", "body": "<p>B</p>", "answer_count": 1}
-    odd = {field: data.draw(JSON) for field in data.draw(st.sets(st.sampled_from(FIELDS), max_size=4))}
-    more = {key: data.draw(JSON) for key in data.draw(st.sets(st.sampled_from(["backoff", "quota_remaining"])))}
-    content = {"items": [{**post, **odd}], "has_more": data.draw(st.sampled_from([False, None, 0, "x"])), **more}
-    site = StackExchangeServer()
-    answer = Reply(data.draw(st.sampled_from([content, content, odd])))
-    site.before = lambda _: site.faults.append(answer)
-    with serving(site):
-        at_once = Limits(backoff_s=0.0, max_wait_s=0.0)
-        source = stackexchange_source(site, tmp_path_factory.mktemp("mirror"), limits=at_once)
-        try:
-            for entry in source.source.list().entries:
-                raw = source.source.fetch(entry)
-                assert json.loads(raw)
-                stackexchange_document(SourceId("qa"), entry, raw, domain=Domain.RESEARCH)
-        except (SourceUnavailableError, DocumentError):
-            pass
-
-
-def test_the_small_site_for_demonstrations(tmp_path: Path) -> None:
-    server = small()
-    with serving(server):
-        assert stackexchange_source(server, tmp_path).said().keys() == {"questions/101", "questions/103"}
-    assert server.now > BASE

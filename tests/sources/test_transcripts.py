@@ -59,19 +59,6 @@ def test_vtt_voices_entities_and_cue_ids() -> None:
     assert "NOTE" not in found.text and "::cue" not in found.text
 
 
-def test_a_speaker_is_named_once_a_turn_and_again_after_a_pause() -> None:
-    assert document("2026-01-16-standup.vtt").text == (
-        "Alice Jansen: Good morning. First the payment\n  errors & retries.\n  They go live today.\n"
-        "Bob Okafor: The refund limit is 500 euros.\nBob Okafor: One more thing, the ledger job is late."
-    )
-
-
-def test_times_come_from_the_date_in_the_name_and_the_offset() -> None:
-    found = document("2026-01-16-standup.vtt")
-    assert str(found.messages[0].timestamp) == "2026-01-16 00:00:01+00:00"
-    assert str(found.updated_at) == "2026-01-16 00:01:30+00:00"
-
-
 def test_without_a_date_messages_have_no_time_and_the_document_the_files(tmp_path: Path) -> None:
     (tmp_path / "standup.txt").write_text("Alice: hello")
     os.utime(tmp_path / "standup.txt", (1768573320, 1768573320))
@@ -94,18 +81,6 @@ def test_srt_speakers_change_within_a_cue_and_go_on_in_the_next() -> None:
 def test_srt_blank_lines_inside_a_cue_lose_nothing() -> None:
     text = "1\n00:00:01,000 --> 00:00:02,000\nfirst\n\nsecond\n\n2\n00:00:03,000 --> 00:00:04,000\nthird"
     assert [(each.id, each.body) for each in parse_srt(text)] == [("1", "first\nsecond"), ("2", "third")]
-
-
-def test_plain_lines_go_on_with_the_speaker_before() -> None:
-    found = document("2026-01-19-planning.txt")
-    assert [(message.id, message.speaker, message.offset) for message in found.messages] == [
-        ("1", "", None),
-        ("3", "Alice", 5.0),
-        ("5", "Bob Okafor", 20.0),
-        ("7", "Dana", 42.0),
-    ]
-    assert found.messages[1].body == "Two topics today.\nThe second one is refunds."
-    assert found.messages[2].body == "The limit is 500 euros: do we keep it?"
 
 
 def test_stamps_without_names_keep_the_speaker() -> None:

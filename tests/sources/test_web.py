@@ -27,7 +27,6 @@ from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.web_document import web_document
 
 LIMITS = Limits(attempts=1, backoff_s=0.0, max_wait_s=1.0, read_s=10.0)
-HOUR = 3_600.0
 
 
 class Source(FeedSource):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from lab.access.corpora import Written, publish_into, published
+from lab.access.corpora import DIMENSIONS, Written, publish_into, published
 from lab.small_segments import small_segments
 from nornweave.config import StorageSettings
 from nornweave.config.domain import KeepSettings
@@ -95,13 +96,22 @@ VERSIONS = (
 )
 
 
-@pytest.fixture(params=[1_000, 0], ids=["one file", "segments"])
-def store(tmp_path: Path, request: pytest.FixtureRequest) -> DuckDBStore:
+KEPT = StorageSettings(keep_generations=9)
+
+
+@pytest.fixture(scope="module", params=[1_000, 0], ids=["one file", "segments"])
+def template(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    folder = tmp_path_factory.mktemp("template")
     with small_segments(smallest=request.param):
-        store = published(tmp_path, VERSIONS[0], StorageSettings(keep_generations=9))
+        store = published(folder, VERSIONS[0], KEPT)
         for version in VERSIONS[1:]:
             publish_into(store, version)
-    return store
+    return folder
+
+
+@pytest.fixture
+def store(template: Path, tmp_path: Path) -> DuckDBStore:
+    return DuckDBStore(Path(shutil.copytree(template, tmp_path / "store")), KEPT, dimensions=DIMENSIONS)
 
 
 def paths(served: ServedGeneration, viewer: Viewer, generation: GenerationId) -> list[str]:

@@ -221,26 +221,6 @@ def test_what_is_selected_is_what_brute_force_finds(corpus: Corpus, wanted: list
     assert corpus.selected(*wanted) == corpus.expected(*wanted)
 
 
-@pytest.mark.parametrize(
-    ("condition", "least", "most"),
-    [
-        (AnyOf("tags", ("rare",)), 0.005, 0.03),
-        (PathGlob("déjà/vu/naïve.rs"), 0.001, 0.03),
-        (AnyName("authors", ("vaswani",)), 0.05, 0.4),
-        (Between("updated_at", start=NOW - 50 * DAY), 0.3, 0.6),
-        (Under("errors"), 0.3, 0.7),
-        (PathGlob("src/**"), 0.4, 0.8),
-        (AnyOf("tags", ("ALL",)), 0.75, 1.0),
-        (PathGlob("**"), 1.0, 1.0),
-        (AnyOf("format", ("markdown", "html", "pdf")), 1.0, 1.0),
-    ],
-)
-def test_every_share_of_the_corpus_is_exact(corpus: Corpus, condition: Condition, least: float, most: float) -> None:
-    found = corpus.selected(condition)
-    assert found == corpus.expected(condition)
-    assert least <= len(found) / len(corpus.rows) <= most
-
-
 def test_no_condition_is_met_by_all_and_no_value_by_none(corpus: Corpus) -> None:
     assert corpus.selected() == list(range(len(corpus.rows)))
     assert corpus.selected(AnyOf("tags", ())) == []

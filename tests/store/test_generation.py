@@ -11,10 +11,8 @@ import pytest
 from support import MemorySource, memory_parts, sync
 
 from nornweave.config import Bm25Settings, FieldWeights, StorageSettings
-from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.index import Index
-from nornweave.index.searching.generation import open_generation
 from nornweave.index.searching.inverted import FrequentTerms
 from nornweave.ingest.records import DomainParts
 
@@ -111,17 +109,6 @@ def test_weights_of_fields_that_were_forgotten_are_made_again(tmp_path: Path) ->
     assert first[10][0] == pytest.approx(2.2 / (1 + 1.2))
 
 
-def test_the_vector_index_finds_what_exact_search_finds(tmp_path: Path) -> None:
-    exact_parts = small_corpus(tmp_path / "exact", StorageSettings(vector_index="exact"))
-    index_parts = small_corpus(tmp_path / "hnsw", StorageSettings(vector_index="hnsw"))
-    query = exact_parts.encoder.encode_query("cat and dog")
-    with opened(exact_parts) as exact, opened(index_parts) as index:
-        assert (exact.meta["built_with"], index.meta["built_with"]) == ("exact", "hnsw")
-        expected, found = exact.dense(query, 3), index.dense(query, 3)
-    assert found.numbers.tolist() == expected.numbers.tolist()
-    np.testing.assert_allclose(found.scores, expected.scores, atol=1e-5)
-
-
 def test_a_citation_points_at_the_text(tmp_path: Path) -> None:
     with opened(small_corpus(tmp_path)) as generation:
         chunk = generation.chunks(generation.holding(["fish"])).popitem()[1]
@@ -131,19 +118,3 @@ def test_a_citation_points_at_the_text(tmp_path: Path) -> None:
         (0, 19),
         (1, 1),
     )
-
-
-def test_a_rollback_needs_an_older_generation(tmp_path: Path) -> None:
-    store = small_corpus(tmp_path).store
-    with pytest.raises(NoGenerationError, match="nothing to roll back to"):
-        store.rollback()
-    with pytest.raises(NoGenerationError, match="there are: gen-000001"):
-        store.rollback("gen-000009")
-
-
-def test_a_damaged_generation_is_an_error_that_names_it(tmp_path: Path) -> None:
-    parts = small_corpus(tmp_path)
-    file = parts.store.files.data_files(parts.store.current())[0].path
-    file.write_bytes(b"garbage" * 5000)
-    with pytest.raises(StoreError, match=r"gen-000001-000\.duckdb"):
-        open_generation(file)

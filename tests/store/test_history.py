@@ -12,14 +12,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import forked
 import pytest
-from postgres_server import PostgresServer, postgres_server
 from waiting import HANGS_S, SOON_S
 
 from nornweave.core.errors import StoreError
@@ -28,13 +27,9 @@ from nornweave.improve.history import KEEP_VALUES, EvaluationHistory
 from nornweave.improve.history_file import HistoryFile
 from nornweave.improve.postgresql_history import PostgresHistory
 from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Verdict
-from nornweave.index.postgresql import pool as pool_module
-from nornweave.index.postgresql import server as server_module
-from nornweave.index.postgresql.pool import close_idle
 from nornweave.index.postgresql.server import Server
 
 NUMBERS = itertools.count()
-ROOT = Path(__file__).parents[2]
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 FUSED = ("fused", "RR@10")
 METRICS = (
@@ -98,22 +93,14 @@ def names(history: EvaluationHistory, **asked: str | int) -> list[str]:
     return [one.evaluation_id for one in history.evaluations(**asked)]  # type: ignore[arg-type]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as running:
-        # A busy machine may need longer for a connection than a query of a user should wait.
-        patch.setattr(server_module, "CONNECT_S", int(HANGS_S))
-        patch.setattr(pool_module, "POOL_WAIT_S", HANGS_S)
-        yield running
-        close_idle()
+pytestmark = pytest.mark.usefixtures("patient")
 
 
 @pytest.fixture(params=["file", "postgresql"])
 def history(request: pytest.FixtureRequest, tmp_path: Path) -> EvaluationHistory:
     if request.param == "file":
         return HistoryFile(tmp_path)
-    running: PostgresServer = request.getfixturevalue("server")
-    return PostgresHistory(Server(running.url, f"history_{next(NUMBERS)}"))
+    return PostgresHistory(Server(request.getfixturevalue("server").url, f"history_{next(NUMBERS)}"))
 
 
 def test_nothing_is_recorded_before_anything_is_measured(history: EvaluationHistory) -> None:

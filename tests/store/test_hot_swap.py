@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 from support import MemorySource, memory_parts, sync
@@ -143,39 +142,6 @@ def test_readers_never_fail_across_publications(
     assert open_files(files.folder) == set()
 
 
-def test_the_same_across_real_syncs(tmp_path: Path) -> None:
-    """One document changes at a time; what a reader sees was published at some moment."""
-    source = MemorySource()
-    source.write("a", "version 0")
-    source.write("b", "stays as it is")
-    parts = memory_parts(tmp_path, source)
-    sync(parts)
-    served = ServedGeneration(parts.store.files)
-    stop = threading.Event()
-    versions: list[int] = []
-
-    def read() -> None:
-        while not stop.wait(0.002):
-            with served.use(OPERATOR) as generation:
-                texts = sorted(generation.contents(np.arange(generation.chunk_count, dtype=np.int32)).values())
-            assert texts[0] == "stays as it is"
-            versions.append(int(texts[1].removeprefix("version ")))
-
-    with ThreadPoolExecutor(1) as pool:
-        reader = pool.submit(read)
-        try:
-            for version in range(1, 5):
-                source.write("a", f"version {version}")
-                assert sync(parts).published
-                assert served.refresh()
-                until(lambda version=version: version in versions)
-        finally:
-            stop.set()
-        reader.result()
-    served.close()
-    assert versions == sorted(versions), "no reader goes back"
-
-
 def test_a_query_keeps_the_generation_that_it_began_with(
     files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
 ) -> None:
@@ -190,20 +156,6 @@ def test_a_query_keeps_the_generation_that_it_began_with(
         assert served.is_used
     assert open_files(files.folder) == {f"{second}-000.duckdb"}, "closed when its last query ended"
     assert not served.is_used
-
-
-def test_a_generation_that_was_removed_answers_until_its_queries_end(
-    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
-) -> None:
-    first = publish(files, built[0])
-    with served.use(OPERATOR) as running:
-        for path in built[1:]:
-            publish(files, path)
-        assert not files.path(first).exists()
-        assert len(running.chunks(np.arange(DOCUMENTS, dtype=np.int32))) == DOCUMENTS
-    assert word_of(served) == "ant", "nobody refreshed"
-    assert served.refresh()
-    assert word_of(served) == "elk"
 
 
 def test_a_generation_that_is_replaced_and_removed_before_it_is_opened_fails_nothing(
@@ -262,11 +214,6 @@ def test_nothing_published_yet_says_what_to_do(
     assert (served.refresh(), served.name, served.problem, dict(served.meta)) == (False, None, None, {})
     publish(files, built[0])
     assert word_of(served) == "ant", "found without a refresh"
-
-
-def test_a_folder_that_does_not_exist_yet_is_no_generation(tmp_path: Path) -> None:
-    with pytest.raises(NoGenerationError), ServedGeneration(GenerationFiles(tmp_path / "later")).use(OPERATOR):
-        pass
 
 
 def test_a_damaged_new_generation_leaves_the_old_one_serving(
@@ -380,18 +327,6 @@ def test_nothing_readable_is_an_error_that_names_the_file(
         assert not isinstance(raised.value, NoGenerationError)
     publish(files, built[1])
     assert word_of(served) == "bee", "the next publication answers"
-
-
-def test_a_generation_of_another_schema_says_so(
-    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...], tmp_path: Path
-) -> None:
-    older = tmp_path / "older.duckdb"
-    shutil.copy(built[0], older)
-    with duckdb.connect(str(older)) as connection:
-        connection.execute("update meta set value = '1' where key = 'generation_schema'")
-    publish(files, older)
-    with pytest.raises(StoreError, match=r"has schema '1', this version reads '\d+'; run `nornweave sync`"):
-        word_of(served)
 
 
 @pytest.mark.parametrize("pointer", [b"\xff\xfe", b"", b"\n", b"gen-000009\n", b"../../etc/passwd\n"])

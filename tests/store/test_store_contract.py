@@ -41,13 +41,6 @@ Make = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as running:
-        yield running
-        close_idle()
-
-
-@pytest.fixture(scope="module")
 def make(server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Make:
     """Return what makes an empty store of a kind."""
     numbers = itertools.count()

@@ -18,7 +18,6 @@ from nornweave.config import StorageSettings
 from nornweave.index.connection import attach, connect_memory, connect_reader, load_vss
 from nornweave.index.searching.arrays import open_arrays
 from nornweave.index.searching.vectors import (
-    HnswVectors,
     VectorIndex,
     VectorMatrix,
     load_hnsw,
@@ -86,20 +85,6 @@ def nearest(vectors: np.ndarray, query: np.ndarray, numbers: np.ndarray, k: int)
 
 def queries(count: int) -> np.ndarray:
     return unit(np.random.default_rng(11).normal(size=(count, DIMENSIONS)))
-
-
-def test_the_file_has_the_index_that_is_searched(indexes: Indexes) -> None:
-    assert isinstance(indexes.exact, VectorMatrix)
-    assert isinstance(indexes.hnsw, HnswVectors)
-    plan = (
-        indexes.hnsw._nearest.args[0]
-        .execute(
-            "explain select chunk_no from vectors order by array_cosine_distance(vector, ?::float[48]) limit 10",
-            [str(indexes.vectors[0].tolist())],
-        )
-        .fetchall()
-    )
-    assert "HNSW_INDEX_SCAN" in str(plan)
 
 
 def test_exact_search_is_exact(indexes: Indexes) -> None:
