@@ -67,11 +67,7 @@ def test_a_pause_of_more_than_fifteen_minutes_parts_them() -> None:
 
 
 def test_threads_stay_apart_from_the_talk_around_them_whatever_the_time() -> None:
-    raw = [
-        said(0, words(20), thread="t"),
-        said(1, words(20), minutes=1),
-        said(2, words(20), minutes=600, thread="t"),
-    ]
+    raw = [said(0, words(20), thread="t"), said(1, words(20), minutes=1), said(2, words(20), minutes=600, thread="t")]
     document = document_of(gather_threads(raw))
     found = chunks_of(document)
     assert [chunk.message_ids for chunk in found] == [("m0", "m2"), ("m1",)]

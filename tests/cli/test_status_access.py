@@ -30,10 +30,7 @@ def test_hidden_documents_are_listed_with_the_statement_that_decides(tmp_path: P
     assert {(each["source_id"], each["path"]): (each["statements"], each["notices"]) for each in seen["documents"]} == {
         ("hr", "pay.md"): ([{"by": "document", "groups": ["board", "cto"]}], []),
         ("kb", "plan.md"): ([{"by": "document", "groups": ["board"]}], ["date: '2026-13-40' is not a date"]),
-        ("kb", "broken.md"): (
-            [{"by": "document", "groups": []}],
-            ["the header is broken, and has the key 'access'"],
-        ),
+        ("kb", "broken.md"): ([{"by": "document", "groups": []}], ["the header is broken, and has the key 'access'"]),
     }
     printed = nornweave(tmp_path, "status", "--access").stdout
     assert "documentation: hr: for staff (nornweave.yaml)" in printed

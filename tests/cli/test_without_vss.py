@@ -14,10 +14,7 @@ from command_line import HASHED
 
 pytestmark = pytest.mark.slow
 
-WITHOUT = {
-    "is not installed": "raise ModuleNotFoundError(name=__name__)\n",
-    "has no extension for DuckDB": "",
-}
+WITHOUT = {"is not installed": "raise ModuleNotFoundError(name=__name__)\n", "has no extension for DuckDB": ""}
 """What is said → a package that stands before the installed one, and makes it so."""
 
 

@@ -61,10 +61,7 @@ def test_what_contradicts(one: AssertingPassage, other: AssertingPassage, detect
     for side, given in (
         ((found.first, one), (found.second, other))
         if found.first.path == one.path
-        else (
-            (found.first, other),
-            (found.second, one),
-        )
+        else ((found.first, other), (found.second, one))
     ):
         assert given.text[side.fact.span.start : side.fact.span.end].split() == side.fact.statement.split()
 

@@ -9,12 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.ask.views.evaluations import (
-    WORST,
-    EvaluationsQuery,
-    comparison_document,
-    evaluations_document,
-)
+from nornweave.ask.views.evaluations import WORST, EvaluationsQuery, comparison_document, evaluations_document
 from nornweave.core.types import Domain
 from nornweave.improve.history_file import HistoryFile
 from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Verdict
@@ -153,10 +148,7 @@ def test_the_largest_losses_come_first(history: HistoryFile) -> None:
     losses = {"a little": 0.1, "much": 0.8, "nothing": 0, "gain": -0.2, "some": 0.4}
     for name, loss in losses.items():
         history.record(
-            [
-                measured(FIRST, {"q": 0.8}, set_name=name),
-                measured(SECOND, {"q": 0.8 - loss}, set_name=name, minutes=1),
-            ]
+            [measured(FIRST, {"q": 0.8}, set_name=name), measured(SECOND, {"q": 0.8 - loss}, set_name=name, minutes=1)]
         )
 
     found = comparison_document(history, Domain.CODE, FIRST, SECOND)["measures"]

@@ -132,10 +132,7 @@ def test_files_as_other_programs_write_them(tmp_path: Path) -> None:
     qrels = "\ufeffgrade\tnote\tdoc_id\tquery_id\r\n1.0\tx\ta b.py\tq1\r\n1\ty\ta b.py\tq1\r\n-1\t\tz.py\tq1\r\n"
     judged = read_judgments(write(tmp_path, queries, qrels))
     assert judged.queries[0].text == "one\u2028line"
-    assert judged.judgments == (
-        Judgment("q1", "a b.py", None, None, 1),
-        Judgment("q1", "z.py", None, None, -1),
-    )
+    assert judged.judgments == (Judgment("q1", "a b.py", None, None, 1), Judgment("q1", "z.py", None, None, -1))
 
 
 def test_queries_without_a_relevant_judgment_are_known(tmp_path: Path) -> None:

@@ -244,13 +244,7 @@ def test_sets_of_one_name_are_told_apart_and_those_of_all_domains_only_guard(set
 def test_progress_is_told_query_by_query(settings: Settings) -> None:
     told: list[tuple[str, int, int]] = []
     with serving(settings) as engine:
-        tune(
-            engine,
-            DOCS,
-            anywhere(questions("docs", count=24)),
-            rounds=0,
-            progress=lambda *one: told.append(one),
-        )
+        tune(engine, DOCS, anywhere(questions("docs", count=24)), rounds=0, progress=lambda *one: told.append(one))
     assert [(done, total) for _, done, total in told] == [(done, 24) for done in range(1, 25)]
 
 

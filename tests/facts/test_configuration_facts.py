@@ -83,9 +83,7 @@ def test_what_a_terraform_variable_or_a_schema_declares_is_a_default_of_the_code
     text = 'variable "node_count" {\n  type    = number\n  default = 3\n}\n'
     assert ("", "node count", "default", "3") in said(text, "modules/pool/variables.tf")
     schema = '{"properties": {"depth": {"type": "integer", "default": 12, "maximum": 99}}}'
-    assert said(schema, "queue.schema.json") == {
-        ("", "depth", "default", "12"),
-    }
+    assert said(schema, "queue.schema.json") == {("", "depth", "default", "12")}
     assert {fact.side for fact in facts(schema, "queue.schema.json")} == {"code"}
 
 

@@ -78,9 +78,7 @@ def test_underlined_headings_and_directives_of_rst() -> None:
 def test_line_of_only_a_name_is_a_heading() -> None:
     text = "``poolGrace``\nHow many ms to wait.\n*Default: 2000 (2 seconds)*\n"
 
-    assert rows(text, title="Configuration") == [
-        ("pool grace", "default", "2", "s"),
-    ]
+    assert rows(text, title="Configuration") == [("pool grace", "default", "2", "s")]
 
 
 PIPES = """| Option | Type | Default | Description |
@@ -214,9 +212,7 @@ def test_entries_of_docstrings_with_sections() -> None:
         set: what was in it.
     """'''
 
-    assert rows(text, subject="close_lane", owner="Hall", format="") == [
-        ("linger", "default", "5/2", "s"),
-    ]
+    assert rows(text, subject="close_lane", owner="Hall", format="") == [("linger", "default", "5/2", "s")]
 
 
 def test_parameters_without_a_type_stand_one_a_line() -> None:
@@ -233,9 +229,7 @@ def test_parameters_in_the_style_of_numpy() -> None:
         How many turns, default is 15.
     """'''
 
-    assert rows(text, subject="fit", format="") == [
-        ("n turns", "default", "15", None),
-    ]
+    assert rows(text, subject="fit", format="") == [("n turns", "default", "15", None)]
 
 
 def test_tags_of_comments_in_javascript_and_java() -> None:
@@ -244,9 +238,7 @@ def test_tags_of_comments_in_javascript_and_java() -> None:
  * @param {number} [depth=3] how deep
  */"""
 
-    assert rows(text, subject="openLane", format="") == [
-        ("depth", "default", "3", None),
-    ]
+    assert rows(text, subject="openLane", format="") == [("depth", "default", "3", None)]
     assert rows("/**\n * Keep it.\n * @default false\n */", subject="keepLane", format="") == [
         ("keep lane", "default", "false", None)
     ]
@@ -310,11 +302,7 @@ def test_papers_give_quantities_by_their_nouns() -> None:
     text = "We train with batch size of 64 for 20,000 steps, learning rate of 3e-4 and weight decay of 0.02."
     found = {row[0]: row[2] for row in rows(text, domain="research", format="")}
 
-    assert found == {
-        "batch size": "64",
-        "learning rate": "3/10000",
-        "weight decay": "1/50",
-    }
+    assert found == {"batch size": "64", "learning rate": "3/10000", "weight decay": "1/50"}
 
 
 @pytest.mark.parametrize(

@@ -80,11 +80,7 @@ def _original(folder: Path, texts: list[str]) -> Any:
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"pooling": "mean"},
-        {"pooling": "cls", "normalize": False},
-        {"pooling": "max"},
-    ],
+    [{"pooling": "mean"}, {"pooling": "cls", "normalize": False}, {"pooling": "max"}],
     ids=["mean", "cls-unnormalised", "max"],
 )
 def test_a_saved_model_runs_converted(build: Build, tiny: Path, tmp_path: Path, options: dict[str, Any]) -> None:

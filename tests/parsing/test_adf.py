@@ -35,10 +35,7 @@ def doc(*content: Any) -> dict[str, Any]:
         ([p(text("set "), text("x", {"type": "code"}), text(" y", {"type": "strong"}))], "set `x` y"),
         ([p(text("docs", {"type": "link", "attrs": {"href": "https://x.org/a"}}))], "docs (https://x.org/a)"),
         ([p(text("https://x.org", {"type": "link", "attrs": {"href": "https://x.org"}}))], "https://x.org"),
-        (
-            [node("codeBlock", text("if a:\n    b()\n"), language="python")],
-            "```python\nif a:\n    b()\n```",
-        ),
+        ([node("codeBlock", text("if a:\n    b()\n"), language="python")], "```python\nif a:\n    b()\n```"),
         ([node("codeBlock", text("```\nx\n```"))], "````\n```\nx\n```\n````"),
         ([node("bulletList", node("listItem", p("a")), node("listItem", p("b"), p("c")))], "- a\n- b\n  c"),
         (

@@ -44,11 +44,7 @@ def test_a_restricted_index_answers_as_one_that_never_had_the_rest(
         Written(source, path_of(number, name), text, access)  # type: ignore[arg-type]
         for number, (source, name, text, access) in enumerate(documents)
     ]
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        small_segments(largest),
-        indexes(Path(folder), written) as pair,
-    ):
+    with tempfile.TemporaryDirectory() as folder, small_segments(largest), indexes(Path(folder), written) as pair:
         for viewer in viewers:
             assert pair.other_differences(viewer) == []
             for text, plan, filtered in asked:

@@ -461,10 +461,7 @@ def test_an_encoder_that_hangs_costs_dense_retrieval_only(
 
 def test_queries_that_wait_for_an_encoder_hold_up_nothing_else(workspace: Settings, held: Held) -> None:
     """More late queries than there are threads: the other three sources answer all the same."""
-    with (
-        ThreadPoolExecutor(2) as few,
-        agent_of(workspace, Domain.CODE, few, encoder=held) as agent,
-    ):
+    with ThreadPoolExecutor(2) as few, agent_of(workspace, Domain.CODE, few, encoder=held) as agent:
         for number in range(12):
             response = agent.recall(asked(f"payment error {number}", timeout_ms=20))
             assert response.retrieval["dense"] == "timeout"

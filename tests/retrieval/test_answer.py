@@ -207,9 +207,7 @@ def test_a_filter_names_its_domain(everybody: dict[Domain, Agent]) -> None:
 
 def test_a_filter_on_a_domain_that_is_not_asked_is_refused(everybody: dict[Domain, Agent]) -> None:
     question = question_of(
-        text="payments",
-        domains=(Domain.RESEARCH, Domain.DOCUMENTATION),
-        filters={Domain.CODE: {"language": "python"}},
+        text="payments", domains=(Domain.RESEARCH, Domain.DOCUMENTATION), filters={Domain.CODE: {"language": "python"}}
     )
     with pytest.raises(QueryError, match="asked are: documentation, research") as raised:
         choose_agents(question, everybody)

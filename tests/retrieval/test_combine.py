@@ -79,12 +79,7 @@ def test_a_source_that_did_not_answer_still_counts_in_the_scale() -> None:
 def test_rrf_of_four_lists_by_hand() -> None:
     """Ranks from 1, k = 60, four sources with equal weights (Cormack, Clarke & Büttcher, SIGIR 2009)."""
     a, b, c, d, e, f = range(6)
-    lists = {
-        "pinecone": [a, b, c],
-        "bm25": [b, d, a],
-        "mongodb": [c, a, e],
-        "postgresql": [a, f, b],
-    }
+    lists = {"pinecone": [a, b, c], "bm25": [b, d, a], "mongodb": [c, a, e], "postgresql": [a, f, b]}
     legs = [Leg(name, np.zeros(6, np.float32), numbers_of(ranked)) for name, ranked in lists.items()]
     ranking = reciprocal_rank_fusion(numbers_of(range(6)), legs, dict.fromkeys(lists, 1.0))
     summed = {

@@ -184,9 +184,7 @@ def test_describe_counts_values_and_names_what_could_not_be_read(settings: Setti
     assert [each["value"] for each in severity["values"]] == [1, 3, 9]
     assert severity["unread"] == {
         "documents": 1,
-        "examples": [
-            {"source_path": STAGE, "value": '"high"', "reason": "expected an integer from -2^53 to 2^53"},
-        ],
+        "examples": [{"source_path": STAGE, "value": '"high"', "reason": "expected an integer from -2^53 to 2^53"}],
     }
     assert filters["reviewed"]["values"] == [{"value": "2026-01-15", "documents": 1, "chunks": 1}]
     assert filters["category"]["documents"] == 0

@@ -9,13 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.ask.search import expand
-from nornweave.ask.search.expand import (
-    MAX_CHARACTERS,
-    acronym_variants,
-    should_expand,
-    stated_category,
-    variants,
-)
+from nornweave.ask.search.expand import MAX_CHARACTERS, acronym_variants, should_expand, stated_category, variants
 from nornweave.core.types import JsonValue
 
 ANY_QUERY = st.one_of(

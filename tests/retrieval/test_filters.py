@@ -226,13 +226,7 @@ REFUSED: list[tuple[Domain, str, Any, str, str]] = [
     (TALK, "date_range", {"from": "2026-01-01"}, "filters.conversations.date_range.from", "allowed here: end, start"),
     (TALK, "date_range", {"start": "soon"}, "filters.conversations.date_range.start", "is not a date"),
     (TALK, "date_range", {"end": 2026}, "filters.conversations.date_range.end", "expected an ISO 8601"),
-    (
-        STUDY,
-        "date_range",
-        {"start": "2026-01-02", "end": "2026-01-01"},
-        "filters.research.date_range",
-        "after its end",
-    ),
+    (STUDY, "date_range", {"start": "2026-01-02", "end": "2026-01-01"}, "filters.research.date_range", "after its end"),
     (DOCS, "format", {"md": True}, "filters.documentation.format", "expected a string, found {'md': True}"),
 ]
 

@@ -108,10 +108,7 @@ def test_the_conversations_formula(settings: Mapping[Domain, RerankingSettings])
 
 def test_the_research_formula(settings: Mapping[Domain, RerankingSettings]) -> None:
     ranked = rerank(
-        [
-            candidate("cited", 0.5, age=3_000, citation_count=999),
-            candidate("accepted", 0.5, age=18, is_accepted=True),
-        ],
+        [candidate("cited", 0.5, age=3_000, citation_count=999), candidate("accepted", 0.5, age=18, is_accepted=True)],
         query="anything",
         settings=settings[Domain.RESEARCH],
         now=NOW,
@@ -170,10 +167,7 @@ def test_switched_off_with_a_model_its_score_alone_decides(settings: Mapping[Dom
         model_scores=np.array([0.25, 0.5], dtype=np.float32),
         heuristics=False,
     )
-    assert [(one.item.chunk_id, one.final_score, one.score) for one in ranked] == [
-        ("b", 0.5, 0.9),
-        ("a", 0.25, 0.1),
-    ]
+    assert [(one.item.chunk_id, one.final_score, one.score) for one in ranked] == [("b", 0.5, 0.9), ("a", 0.25, 0.1)]
 
 
 def test_a_domain_keeps_its_standing_among_the_others(settings: Mapping[Domain, RerankingSettings]) -> None:

@@ -117,11 +117,7 @@ def test_idf_by_hand(animals: Index) -> None:
 def test_bm25_on_its_theoretical_bound_by_hand(animals: Index) -> None:
     """The bound is what a chunk would score that repeats every term endlessly: (k1 + 1) · Σ idf."""
     bound = 2.2 * (idf(1) + idf(2))
-    expected = [
-        (idf(1) * saturated(2, 4) + idf(2) * saturated(1, 4)) / bound,
-        idf(2) * saturated(1, 3) / bound,
-        0.0,
-    ]
+    expected = [(idf(1) * saturated(2, 4) + idf(2) * saturated(1, 4)) / bound, idf(2) * saturated(1, 3) / bound, 0.0]
     finding = sparse("dog cat", animals)
     assert scores_of(finding) == pytest.approx(expected, rel=1e-5)
     assert finding.hits.numbers.tolist() == [0, 1]

@@ -46,10 +46,7 @@ def test_a_source_comes_and_goes_and_nothing_else_changes(text: str) -> None:
 TEXTS = st.text(st.characters(blacklist_categories=("C", "Z")) | st.just(" "), max_size=8)
 
 
-@given(
-    st.lists(st.dictionaries(st.sampled_from(("path", "url", "access")), TEXTS), max_size=4),
-    st.booleans(),
-)
+@given(st.lists(st.dictionaries(st.sampled_from(("path", "url", "access")), TEXTS), max_size=4), st.booleans())
 def test_any_list_of_sources_can_be_edited(keys: list[dict[str, str]], is_flow: bool) -> None:
     sources = [{"id": f"s{number}", **each} for number, each in enumerate(keys)]
     text = yaml.safe_dump({"data_dir": "x", "sources": sources, "fusion": {}}, default_flow_style=is_flow)

@@ -190,13 +190,13 @@ def test_declared_filters_join_the_built_in_and_the_usual_ones(tmp_path: Path) -
             "error_category",
             "environment",
             "team",
-        ),
+        )
     ]
     assert filters["environment"].origins == ("front_matter.environment",)
     assert filters["team"].origins == ("metadata.team", "path:docs/{team}/**")
     assert filters["confidence"].origins[0] == "metadata.confidence"
     assert [each.key for each in settings.domains[Domain.CODE].filters if each.is_declared] == [
-        *("category", "environment", "confidence", "error_category"),
+        *("category", "environment", "confidence", "error_category")
     ]
 
 

@@ -208,15 +208,6 @@ def test_gitignore_is_honoured_at_every_level_for_code_and_only_there(tmp_path: 
     assert paths(docs(tmp_path, include=("**/*.md",)).list()) == ["out/readme.md"]
 
 
-def test_five_thousand_files_are_listed_once_each_in_order(tmp_path: Path) -> None:
-    expected = sorted(f"p{i % 50}/m{i % 7}/f{i}.py" for i in range(5_000))
-    for directory in {path.rpartition("/")[0] for path in expected}:
-        (tmp_path / directory).mkdir(parents=True)
-    for path in expected:
-        (tmp_path / path).touch()
-    assert paths(code(tmp_path).list()) == expected
-
-
 def test_a_single_file_is_a_source_of_one_document_whatever_its_type(tmp_path: Path) -> None:
     write(tmp_path, {"notes.unknown": "# Notes"})
     source = docs(tmp_path / "notes.unknown")

@@ -118,10 +118,7 @@ def test_a_repository_that_did_not_change_costs_one_listing_of_refs(tmp_path: Pa
     first = opened.list()
     server.take_requests()
     assert opened.list() == first
-    assert server.take_requests() == [
-        "GET /team/api.git/info/refs",
-        "POST /team/api.git/git-upload-pack ls-refs",
-    ]
+    assert server.take_requests() == ["GET /team/api.git/info/refs", "POST /team/api.git/git-upload-pack ls-refs"]
 
 
 def test_a_check_asks_for_the_ref_alone(tmp_path: Path, server: GitServer) -> None:

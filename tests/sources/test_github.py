@@ -12,11 +12,7 @@ from hypothesis import strategies as st
 
 from nornweave.connect.github.connector import GithubSettings
 from nornweave.connect.github.export import GithubDumpSource
-from nornweave.core.errors import (
-    DocumentError,
-    DocumentSkipped,
-    SourceUnavailableError,
-)
+from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Domain
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "github"
@@ -105,14 +101,7 @@ nodes issue_url 12 path line"""
 KEYS = NAMES.split()
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(KEYS),
-            inner,
-            max_size=5,
-        )
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
     max_leaves=12,
 )
 

@@ -32,11 +32,7 @@ def test_a_question_comes_with_its_answers_the_accepted_one_first(site: StackExc
     assert found.metadata["tags"] == ("python", "pandas")
     assert [
         (each.heading, each.metadata.get("score"), each.metadata.get("is_accepted")) for each in found.sections
-    ] == [
-        ("Why & how?", 3, None),
-        ("Accepted answer by bob", 1, True),
-        ("Answer by bob", 9, False),
-    ]
+    ] == [("Why & how?", 3, None), ("Accepted answer by bob", 1, True), ("Answer by bob", 9, False)]
     assert found.sections[1].metadata["url"] == f"https://stackoverflow.com/a/{accepted}"
     assert "if x < 3:" in found.text
     assert str(found.updated_at) == "2026-01-16 00:03:00+00:00"

@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 
 from nornweave.connect.exports.speakers import split_speaker
 from nornweave.connect.transcripts.connector import TranscriptsSettings
-from nornweave.connect.transcripts.source import (
-    TranscriptSource,
-    date_of,
-    parse_plain,
-    parse_srt,
-    parse_vtt,
-    seconds,
-)
+from nornweave.connect.transcripts.source import TranscriptSource, date_of, parse_plain, parse_srt, parse_vtt, seconds
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
 from nornweave.core.text.message_lines import indented_body
 from nornweave.core.types import Document, Domain, Entry, Message

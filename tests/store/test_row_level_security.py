@@ -62,11 +62,7 @@ LEAK = (
         ("set row_security = off", "select * from g000001_documents"),
         (LEAK, "select count(*) from g000001_chunks where pg_temp.leak(content)"),
         (LEAK, "select count(*) from g000001_documents where pg_temp.leak(path)"),
-        (
-            LEAK,
-            "create temp view v as select * from g000001_documents where pg_temp.leak(path)",
-            "select * from v",
-        ),
+        (LEAK, "create temp view v as select * from g000001_documents where pg_temp.leak(path)", "select * from v"),
         ("select content::integer from g000001_chunks where content like '%zebr%'",),
         ("select path::integer from g000001_documents order by path desc",),
         ("select 1 / (path like 'zebr%')::integer::integer from g000001_documents where path > 'y'",),

@@ -6,10 +6,8 @@ import importlib
 import os
 import signal
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import reduce
 from itertools import pairwise
 from pathlib import Path
@@ -19,16 +17,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evals.judgments import HiddenText
 from lab.access.corpora import GROUPS, SOURCES, Written, publish_into, published
 from lab.campaigns.processes import CampaignChild
 from lab.small_segments import small_segments
-from nornweave.ask.search.question import Question
 from nornweave.config.plan import Bm25Settings
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.text.analyzer import pair_key
-from nornweave.core.types import Domain
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.fact_pairs import read_fact_pairs
 from nornweave.index.generations.serving import ServedGeneration
@@ -37,17 +32,12 @@ from nornweave.index.passages import read_passages
 from nornweave.index.searching.generation_file import statistics_of
 from nornweave.index.writing.merging import LARGEST, SMALLEST, Held, joining
 from nornweave.ingest.records import DomainParts
-from tests.recall_workspace import agent_of, configure, write_workspace
-from tests.recall_workspace import publish as publish_workspace
 from tests.support import MemorySource, memory_parts, published_texts, sync
 
 WORDS = """
     the retry timeout of a queue worker waits until every lease ends or its owner dies again
 """.split()  # noqa: SIM905
 FIELDS = Bm25Settings.model_validate({"b": 0.3, "fields": {"title": 3, "content": 1, "path": 0.5, "section": 2}})
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-QUESTIONS = ("how are payment errors handled", "retry timeout", "close the day", "refund policy", "error 422")
 
 
 def filled(name: str, documents: dict[str, str]) -> MemorySource:
@@ -476,27 +466,3 @@ def test_a_killed_sync_leaves_one_of_two_generations_and_the_next_what_a_first_s
     files = parts[1].store.files
     named = {file for generation in files.all() for file in files.parts(generation)}
     assert {file for file in files.folder.iterdir() if file.suffix in {".duckdb", ".json"}} == named
-
-
-def test_an_agent_recalls_the_same_items_out_of_segments(tmp_path: Path) -> None:
-    answers = []
-    write_workspace(tmp_path)
-    for largest in (LARGEST, 3):
-        workspace = configure(tmp_path, {"documentation": {"storage": {"keep_generations": 1 + largest % 2}}})
-        with small_segments(largest):
-            publish_workspace(workspace, Domain.DOCUMENTATION)
-        with (
-            ThreadPoolExecutor(2) as executor,
-            agent_of(workspace, Domain.DOCUMENTATION, executor) as agent,
-        ):
-            found = [agent.recall(Question(text=text, now=NOW, viewer=OPERATOR)) for text in QUESTIONS]
-            with agent.generation.use(OPERATOR) as index:
-                hidden = index.indexed_documents(next(iter(index.paths())))[0].document
-            question = Question(
-                text=hidden.text[:80], now=NOW, viewer=OPERATOR,
-                views={Domain.DOCUMENTATION: HiddenText(hidden.path, 0, 40).view},
-            )  # fmt: skip
-            found.append(agent.recall(question))
-        answers.append([one.items for one in found])
-    assert answers[0] == answers[1]
-    assert all(answers[0])

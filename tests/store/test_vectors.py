@@ -17,13 +17,7 @@ from hypothesis import strategies as st
 from nornweave.config import StorageSettings
 from nornweave.index.connection import attach, connect_memory, connect_reader, load_vss
 from nornweave.index.searching.arrays import open_arrays
-from nornweave.index.searching.vectors import (
-    VectorIndex,
-    VectorMatrix,
-    load_hnsw,
-    load_matrix,
-    write_vectors,
-)
+from nornweave.index.searching.vectors import VectorIndex, VectorMatrix, load_hnsw, load_matrix, write_vectors
 from nornweave.index.writing.build import index_vectors
 
 COUNT, DIMENSIONS = 4000, 48
@@ -170,11 +164,7 @@ def test_no_chunks_have_no_similarities(indexes: Indexes, name: str) -> None:
 COMPONENTS = st.sampled_from([-1.0, 0.0, 0.5, 1.0])
 
 
-@given(
-    st.lists(st.tuples(COMPONENTS, COMPONENTS, COMPONENTS).filter(any), max_size=30),
-    st.data(),
-    st.integers(0, 35),
-)
+@given(st.lists(st.tuples(COMPONENTS, COMPONENTS, COMPONENTS).filter(any), max_size=30), st.data(), st.integers(0, 35))
 def test_exact_search_is_a_full_sort(rows: list[tuple[float, ...]], data: st.DataObject, k: int) -> None:
     vectors = unit(np.array(rows)) if rows else np.zeros((0, 3), np.float32)
     within = data.draw(st.none() | st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
