@@ -186,6 +186,11 @@ def slack_said(server: SlackServer) -> dict[str, list[tuple[str, str, str]]]:
     return said
 
 
+def edit_slack(server: SlackServer) -> None:
+    channel, messages = next(iter(server.messages.items()))
+    server.edit(channel, next(iter(messages)), "Edited.")
+
+
 def slack_server(choose: random.Random) -> SlackServer:
     server = SlackServer(page_size=choose.choice(PAGE_SIZES))
     server.add_channel("C01", "general")
@@ -542,7 +547,7 @@ CASES: Mapping[str, FeedCase] = {
         wrong=({"api_url": "ftp://x"}, {"api_url": "http://slack.example.com"}, {"token": "a b"}),
         large=lambda: (slack.large(300), 300),
         share=0.05,
-        edit=lambda server: server.edit("C01", next(iter(server.messages["C01"])), "Edited."),
+        edit=edit_slack,
         delete=lambda server: server.delete("C01", next(iter(server.messages["C01"]))),
         age=say_for_weeks,
         late=True,

@@ -69,27 +69,6 @@ def test_a_space_that_is_missing_is_named_and_nothing_is_deleted(wiki: Confluenc
     assert [entry.path for entry in listing.entries] == list(before)
 
 
-def test_a_second_pass_lists_everything_and_asks_for_changed_bodies_only(
-    wiki: ConfluenceServer, tmp_path: Path
-) -> None:
-    space = wiki.space("ENG")
-    pages = [wiki.write(space, f"T{number}") for number in range(8)]
-    source = confluence_source(wiki, tmp_path)
-    before = source.gates()
-    wiki.requests.clear()
-    assert source.gates() == before
-    assert [request.path.rpartition("/")[2] for request in wiki.requests] == ["spaces", "pages", "blogposts"]
-    wiki.edit(pages[3], "<p>other</p>")
-    added = wiki.write(space, "News", blog=True)
-    wiki.requests.clear()
-    after = source.gates()
-    changed = {path for path in after if before.get(path) != after[path]}
-    assert changed == {f"ENG/{pages[3]}", f"ENG/{added}"}
-    with_bodies = [request.query.get("id") for request in wiki.requests if "body-format" in request.query]
-    assert with_bodies == [str(pages[3]), str(added)]
-    assert source.said() == confluence_said(wiki)
-
-
 def test_a_rename_keeps_the_path_and_reaches_the_pages_below(wiki: ConfluenceServer, tmp_path: Path) -> None:
     space = wiki.space("ENG")
     top = wiki.write(space, "Runbooks")

@@ -185,7 +185,7 @@ def _secrets(options: Mapping[str, Any]) -> list[str]:
 
 
 @every_case
-def test_many_documents_are_read_in_pages_and_the_next_pass_is_small(
+def test_many_documents_are_read_in_pages_and_the_next_pass_reads_what_changed(
     case: FeedCase, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     server, documents = case.large()
@@ -198,8 +198,14 @@ def test_many_documents_are_read_in_pages_and_the_next_pass_is_small(
         server.requests.clear()
         if hasattr(server, "hours"):
             server.hours += 24
-        source.gates()
-        assert len(server.requests) <= case.share * first
+        gates = source.gates()
+        small = len(server.requests)
+        assert small <= case.share * first
+        case.edit(server)
+        server.requests.clear()
+        after = source.gates()
+        assert sum(gates[path] != after[path] for path in gates) == 1
+        assert len(server.requests) <= small + 2, "what changed is read, and nothing else"
 
 
 @pytest.mark.parametrize(

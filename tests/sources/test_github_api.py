@@ -38,31 +38,6 @@ def test_issues_come_with_comments_reviews_and_review_comments(github: GithubSer
     assert found["discussions/3"].metadata["state"] == "open"
 
 
-def test_a_second_pass_asks_once_for_each_list_and_reads_what_changed(github: GithubServer, tmp_path: Path) -> None:
-    for number in range(7):
-        github.comment(github.open(f"T{number}", pull=number % 2 == 0), "first")
-    github.page_size = 2
-    source = github_source(github, tmp_path)
-    gates = {entry.path: entry.gate for entry in source.source.list().entries}
-    assert len(github.requests) > 12
-    github.requests.clear()
-    assert {entry.path: entry.gate for entry in source.source.list().entries} == gates
-    assert len(github.requests) <= 8
-    github.comment(2, "second")
-    github.edit(4, "other")
-    source.said()
-    github.requests.clear()
-    after = {entry.path: entry.gate for entry in source.source.list().entries}
-    assert [request.path for request in github.requests] == [
-        f"/repos/{REPOSITORY}/issues",
-        f"/repos/{REPOSITORY}/issues/comments",
-        f"/repos/{REPOSITORY}/pulls/comments",
-        *("/graphql", "/graphql"),  # discussions, and whether the issues are still there
-    ], "nothing changed since"
-    assert {path for path in gates if gates[path] != after[path]} == {"issues/2", "issues/4"}
-    assert source.said() == github_said(github)
-
-
 def test_lost_comments_and_issues_are_seen_at_once_and_lost_discussions_within_a_day(
     github: GithubServer, tmp_path: Path
 ) -> None:

@@ -72,28 +72,6 @@ def test_only_the_projects_that_are_named_are_read(jira: JiraServer, tmp_path: P
         jira_source(jira, tmp_path / "none", projects=("HR",)).source.list()
 
 
-def test_a_second_pass_lists_everything_and_asks_for_changed_issues_only(jira: JiraServer, tmp_path: Path) -> None:
-    issues = [jira.open("PAY", f"T{number}") for number in range(9)]
-    comment = jira.comment(issues[2], "first")
-    source = jira_source(jira, tmp_path)
-    before = source.gates()
-    jira.requests.clear()
-    assert source.gates() == before
-    searched = [request.json() for request in jira.requests if request.path.endswith("jql")]
-    assert [(each["fields"], each["maxResults"]) for each in searched] == [(["updated"], 1_000)]
-    jira.edit(issues[5], summary="Other")
-    jira.edit_comment(issues[2], comment, "second")
-    jira.comment(issues[7], "new")
-    jira.requests.clear()
-    after = source.gates()
-    assert {path for path in after if before[path] != after[path]} == {"PAY/PAY-3", "PAY/PAY-6", "PAY/PAY-8"}
-    fetched = [request.json()["issueIdsOrKeys"] for request in jira.requests if request.path.endswith("bulkfetch")]
-    assert fetched == [[str(issues[number]) for number in (2, 5, 7)]]
-    jira.delete_comment(issues[2], comment)
-    jira.delete(issues[0])
-    assert source.said() == jira_said(jira)
-
-
 def test_an_issue_that_moves_to_another_project_moves_with_its_comments(jira: JiraServer, tmp_path: Path) -> None:
     issue = jira.open("PAY", "T")
     jira.comment(issue, "C")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nornweave.connect.feed.connector import FeedSettings
-from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord, Pass, PositionLostError, RecordPage
+from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord, Pass, RecordPage
 from nornweave.connect.mirror.known import Body, Known
 from nornweave.connect.mirror.mirror import Mirror
 from nornweave.connect.mirror.mirrored import MirroredSource
@@ -56,12 +56,6 @@ class Source(MirroredSource):
         return {entry.path: self.fetch(entry).decode() for entry in self.list().entries}
 
 
-def test_the_records_of_a_document_are_joined_by_key(tmp_path: Path) -> None:
-    feed = Letters()
-    feed.script = [page(1, "a2", "b"), page(2, "a1")]
-    assert Source(feed, tmp_path).texts() == {"a": "a1a2", "b": "b"}
-
-
 def test_a_gate_changes_exactly_when_a_record_does(tmp_path: Path) -> None:
     feed = Letters()
     source = Source(feed, tmp_path)
@@ -72,58 +66,6 @@ def test_a_gate_changes_exactly_when_a_record_does(tmp_path: Path) -> None:
     feed.script = [page(3, "a2")]
     after = {entry.path: entry.gate for entry in source.list().entries}
     assert (after["a"] != before["a"], after["b"] == before["b"]) == (True, True)
-
-
-def test_only_a_full_pass_removes_what_it_does_not_name(tmp_path: Path) -> None:
-    feed = Letters()
-    source = Source(feed, tmp_path)
-    feed.script = [page(1, "a", "b", "c1", "c2")]
-    source.list()
-    feed.script = [page(2, "d")]
-    assert sorted(source.texts()) == ["a", "b", "c", "d"]
-    feed.script = [page(3, gone=("c1",))]
-    assert source.texts()["c"] == "c2"
-    source.clock += 101
-    feed.script = [page(4, "a", confirmed=("c",))]
-    assert sorted(source.texts()) == ["a", "c"]
-    assert [each.is_full for each in feed.passes] == [True, False, False, True]
-
-
-def test_an_interrupted_pass_goes_on_at_its_position_and_removes_nothing_before_its_end(tmp_path: Path) -> None:
-    feed = Letters()
-    source = Source(feed, tmp_path)
-    feed.script = [page(1, "a", "b", "c")]
-    source.list()
-    source.clock += 101
-    feed.script = [page(2, "a"), SourceUnavailableError("is down")]
-    listing = source.list()
-    assert ([entry.path for entry in listing.entries], listing.problem) == (["a", "b", "c"], "is down")
-    feed.script = [page(3, "b")]
-    assert sorted(source.texts()) == ["a", "b"]
-    assert [(each.is_full, each.position, each.since) for each in feed.passes] == [
-        (True, None, None),
-        (True, None, {"at": 1}),
-        (True, 2, {"at": 1}),
-    ]
-    source.list()
-    assert (feed.passes[-1].is_full, feed.passes[-1].position, feed.passes[-1].since) == (False, None, {"at": 3})
-
-
-def test_a_lost_position_begins_the_pass_again(tmp_path: Path) -> None:
-    feed = Letters()
-    source = Source(feed, tmp_path)
-    feed.script = [page(1, "a"), SourceUnavailableError("is down")]
-    assert source.list().problem == "is down"
-    feed.script = [PositionLostError("the cursor expired"), page(1, "a"), page(2, "b")]
-    assert sorted(source.texts()) == ["a", "b"]
-    assert [each.position for each in feed.passes][:3] == [None, 1, None]
-
-
-def test_before_anything_was_read_a_source_that_is_down_is_unavailable(tmp_path: Path) -> None:
-    feed = Letters()
-    feed.script = [SourceUnavailableError("is down")]
-    with pytest.raises(SourceUnavailableError, match="source 'letters': is down"):
-        Source(feed, tmp_path).list()
 
 
 @pytest.mark.parametrize("error", [KeyError("id"), TypeError("x"), AttributeError("y"), ValueError("z")])

@@ -69,32 +69,6 @@ def test_export_and_api_give_the_same_text(slack: SlackServer, tmp_path: Path) -
     assert len(found.messages) == 5
 
 
-def test_a_second_pass_asks_once_for_each_channel_and_finds_changes(slack: SlackServer, tmp_path: Path) -> None:
-    general, other = slack.add_channel("C01", "general"), slack.add_channel("C02", "other")
-    roots = [slack.say(general, f"Q{number}") for number in range(6)]
-    replies = [slack.say(general, "A", thread=root) for root in roots]
-    slack.say(other, "Hello")
-    slack.page_size = 2
-    source = slack_source(slack, tmp_path)
-    assert source.said() == slack_said(slack)
-    gates = {entry.path: entry.gate for entry in source.source.list().entries}
-    slack.page_size = 999
-    slack.requests.clear()
-    assert {entry.path: entry.gate for entry in source.source.list().entries} == gates
-    asked = [request.path.rpartition("/")[2] for request in slack.requests]
-    assert asked == ["auth.test", "users.conversations", "conversations.history", "conversations.history"]
-    slack.edit(general, roots[1], "Q1, in other words")
-    slack.say(general, "B", thread=roots[2])
-    slack.delete(general, replies[3])
-    slack.delete(general, roots[4])
-    slack.delete(other, next(iter(slack.messages[other])))
-    slack.say(other, "New")
-    slack.requests.clear()
-    assert source.said() == slack_said(slack)
-    threads = [request.query["ts"] for request in slack.requests if request.path.endswith("conversations.replies")]
-    assert threads == [roots[2]], "the thread without replies is not asked for"
-
-
 def test_old_threads_go_on_at_once_if_the_reply_is_sent_to_the_channel_too(slack: SlackServer, tmp_path: Path) -> None:
     channel = slack.add_channel("C01", "general")
     old, quiet = slack.say(channel, "Old question"), slack.say(channel, "Another old question")

@@ -47,30 +47,6 @@ def test_questions_of_any_tag_are_read_once(site: StackExchangeServer, tmp_path:
     assert asked == ["/2.3/questions/101;103/answers"], "the question with both tags is not asked for again"
 
 
-def test_a_second_pass_asks_once_for_each_tag_and_for_what_is_there_and_reads_what_was_active(
-    site: StackExchangeServer, tmp_path: Path
-) -> None:
-    numbers = [site.ask(f"Q{number}", tags=["python"]) for number in range(7)]
-    answers = [site.answer_to(number) for number in numbers]
-    site.page_size = 2
-    source = stackexchange_source(site, tmp_path)
-    gates = {entry.path: entry.gate for entry in source.source.list().entries}
-    site.now += DAY
-    source.source.list()
-    site.requests.clear()
-    assert {entry.path: entry.gate for entry in source.source.list().entries} == gates
-    asked = [(request.path, request.query["sort"]) for request in site.requests]
-    assert asked[:2] == [("/2.3/questions", "activity")] * 2
-    assert {*asked[2:]} == {(f"/2.3/questions/{';'.join(map(str, numbers))}", "creation")}
-    site.edit(answers[2], "<p>Better.</p>")
-    site.answer_to(numbers[4], "<p>More.</p>")
-    site.ask("New")
-    site.requests.clear()
-    assert source.said() == stackexchange_said(site)
-    asked = [request.path for request in site.requests if request.path.endswith("/answers")]
-    assert asked[0] == f"/2.3/questions/{numbers[2]};{numbers[4]}/answers"
-
-
 def test_deleted_questions_are_found_by_the_next_listing_and_deleted_answers_too(
     site: StackExchangeServer, tmp_path: Path
 ) -> None:
