@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -108,13 +108,3 @@ async def tools_as(app: Any, token: str) -> AsyncIterator[Client]:
         Client(streamable_http_client(f"{CLIENT}/mcp", http_client=http)) as client,
     ):
         yield client
-
-
-def run_with(settings: Settings, test: Callable[[Any], Coroutine[Any, Any, None]], **options: Any) -> None:
-    """Run a test with the app."""
-
-    async def main() -> None:
-        async with app_of(settings, **options) as app:
-            await test(app)
-
-    asyncio.run(main())

@@ -22,17 +22,6 @@ from nornweave.ingest.wiring import domain_parts
 CLIENT = "http://nornweave"
 
 
-def write_settings(folder: Path, *domains: str) -> Settings:
-    """Write a configuration with a source per domain."""
-    lines = ["data_dir: var", "sources:"]
-    for domain in domains or ("code", "documentation"):
-        (folder / domain).mkdir(exist_ok=True)
-        lines.append(f"  - {{id: {domain}, domain: {domain}, type: files, path: {domain}}}")
-    file = folder / "nornweave.yaml"
-    file.write_text("\n".join(lines), encoding="utf-8")
-    return load_settings(file, {})
-
-
 HASHED = "{embedding: {model: 'hash:64', dimensions: 64}, reranking: {model: null}}"
 CORPUS = {
     "code/ledger.py": 'def post_entry(entry):\n    """Post an entry to the ledger."""\n    return entry\n',

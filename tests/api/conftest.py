@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from api_support import CLIENT, publish, write_corpus
+from api_support import Ask, publish, write_corpus
 from openai_server import ModelServer
 from processes import started  # noqa: F401 - a fixture
 from scripted_engine import ScriptedAgent, ScriptedEngine, copied
+from shared_engine import sent, sharing
 
 from api.app import create_app
 from nornweave.config import Settings
 from nornweave.core.types import Domain
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run tests that are coroutines."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}))
+    return True
 
 
 @pytest.fixture(scope="session")
@@ -68,16 +78,37 @@ def ask(settings: Settings, engine: ScriptedEngine) -> Callable[..., httpx.Respo
     """
 
     def send(method: str, path: str, *, app: dict[str, Any] | None = None, **request: Any) -> httpx.Response:
-        if "json_of" in request:
-            body = json.dumps(request.pop("json_of")).encode()
-            request |= {"content": body, "headers": {"content-type": "application/json"}}
         asgi = create_app(settings, engine, **{"environment": {}, **(app or {})})
 
         async def main() -> httpx.Response:
-            transport = httpx.ASGITransport(asgi)
-            async with httpx.AsyncClient(transport=transport, base_url=CLIENT) as client, asgi.state.tools.run():
-                return await client.request(method, path, **request)
+            async with asgi.state.tools.run():
+                return await sent(asgi, method, path, **request)
 
         return asyncio.run(main())
 
     return send
+
+
+@pytest.fixture(scope="session")
+def shared(published: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ScriptedEngine, Ask]]:
+    """An engine that nobody changes, and what asks it."""
+    with sharing(copied(published, tmp_path_factory.mktemp("shared"))) as shared:
+        yield shared
+
+
+@pytest.fixture
+def still_engine(shared: tuple[ScriptedEngine, Ask]) -> ScriptedEngine:
+    """The engine that nobody changes; it has been asked nothing yet."""
+    shared[0].forget()
+    return shared[0]
+
+
+@pytest.fixture
+def still_code(still_engine: ScriptedEngine) -> ScriptedAgent:
+    return still_engine.agent(Domain.CODE)
+
+
+@pytest.fixture
+def look(shared: tuple[ScriptedEngine, Ask]) -> Ask:
+    """Send a request that changes nothing, as ``ask`` does."""
+    return shared[1]

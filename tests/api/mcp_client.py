@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import MappingProxyType
 from typing import Any
@@ -45,16 +45,6 @@ async def tools_of(
         ):
             client.app = app  # type: ignore[attr-defined]
             yield client
-
-
-def drive(settings: Settings, test: Callable[[Client], Awaitable[None]], engine: Any = None, **options: Any) -> None:
-    """Run a test of the client."""
-
-    async def main() -> None:
-        async with tools_of(settings, engine, **options) as client:
-            await test(client)
-
-    asyncio.run(main())
 
 
 async def until_loaded(client: Client) -> None:

@@ -126,6 +126,11 @@ class ScriptedEngine(Engine):
         assert isinstance(agent, ScriptedAgent)
         return agent
 
+    def forget(self) -> None:
+        """Forget what was asked; answers that can be judged stay."""
+        for record in (self.questions, self.left_ms, self.fused, *(self.agent(domain).asked for domain in self.agents)):
+            record.clear()
+
     def write_with(self, **synthesis: Any) -> None:
         """Let a model write answers, by these settings."""
         fusion = FusionSettings(**synthesis)
@@ -163,7 +168,7 @@ def copied(settings: Settings, folder: Path) -> Settings:
     """
 
     def copy(source: str, target: str) -> None:
-        (os.link if "/generations/" in source else shutil.copy2)(source, target)
+        (os.link if "/generations/gen-" in source else shutil.copy2)(source, target)
 
     others = shutil.ignore_patterns("feedback")
     shutil.copytree(settings.file.parent, folder, copy_function=copy, dirs_exist_ok=True, ignore=others)

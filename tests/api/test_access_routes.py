@@ -23,12 +23,12 @@ from access_workspace import (
     client_as,
     configure_access,
     publish_access,
-    run_with,
     tools_as,
     write_access_workspace,
     write_tokens,
 )
 from api_support import is_problem, routes_of
+from scripted_engine import copied
 
 from api.access.service_token import check_listening
 from api.app import create_app
@@ -70,13 +70,19 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return settings
 
 
+@pytest.fixture
+def own(settings: Settings, tmp_path: Path) -> Settings:
+    """A copy of the workspace, for one test."""
+    return copied(settings, tmp_path)
+
+
 @pytest.fixture(scope="module")
 def ids(settings: Settings) -> Mapping[str, str]:
     """Return a chunk of each document, by path."""
     found: dict[str, str] = {}
 
-    async def read(app: Any) -> None:
-        async with client_as(app, SERVICE) as client:
+    async def read() -> None:
+        async with app_of(settings) as app, client_as(app, SERVICE) as client:
             for domain, source, path in (
                 ("documentation", "guide", "guide.md"), ("documentation", "guide", "marked.md"),
                 ("documentation", "board", "plan.md"), ("code", "vault", "keys.py"), ("code", "code", "limits.py"),
@@ -84,7 +90,7 @@ def ids(settings: Settings) -> Mapping[str, str]:
                 document = (await client.get(f"/documents/{domain}/{source}/{path}")).json()
                 found[path] = document["chunks"][0]
 
-    run_with(settings, read)
+    asyncio.run(read())
     return found
 
 
@@ -97,16 +103,14 @@ def test_every_route_has_a_decision(settings: Settings) -> None:
     assert routes == set().union(*kinds), "decide who may see what of a new route, and test it"
 
 
-def test_nobody_comes_in_without_a_token(settings: Settings) -> None:
-    async def test(app: Any) -> None:
+async def test_nobody_comes_in_without_a_token(settings: Settings) -> None:
+    async with app_of(settings) as app:
         for token in (None, "", "nw_unknown", STAFF.upper()):
             async with client_as(app, token) as client:
                 for path in ("/agents", "/conflicts", "/chunks/x", "/status.json", "/nothing"):
                     is_problem(await client.get(path), 401)
                 is_problem(await client.post("/query", json={"query": SECRET}), 401)
                 assert (await client.get("/health")).json() == {"status": "ok"}
-
-    run_with(settings, test)
 
 
 async def said(client: httpx.AsyncClient, text: str) -> dict[str, str]:
@@ -147,49 +151,44 @@ async def said(client: httpx.AsyncClient, text: str) -> dict[str, str]:
     ("token", "secret", "inner"),
     [(OUTSIDER, False, False), (STAFF, False, True), (BOARD, True, False), (SERVICE, True, True), (CHIEF, True, True)],
 )
-def test_what_is_not_for_somebody_is_in_no_answer(settings: Settings, token: str, secret: bool, inner: bool) -> None:
-    async def test(app: Any) -> None:
-        async with client_as(app, token) as client:
-            for text, path, expected in (
-                ("deal in May", "plan.md", secret),
-                ("key with operations", "marked.md", inner),
-            ):
-                answers = await said(client, text)
-                for name in answers.keys() & {
-                    "query", "text", "events", "docs", "chat", "stream", "page", "data", "find", "regex", "lines",
-                }:  # fmt: skip
-                    assert (path in answers[name]) is expected, (name, text)
-            everything = " ".join((await said(client, "limit")).values()).lower()
-            assert (SECRET in everything) is secret
-            assert ("plan.md" in everything) is secret
-            assert ("keys.py" in everything) is secret
-
-    run_with(settings, test)
+async def test_what_is_not_for_somebody_is_in_no_answer(
+    settings: Settings, token: str, secret: bool, inner: bool
+) -> None:
+    async with app_of(settings) as app, client_as(app, token) as client:
+        for text, path, expected in (("deal in May", "plan.md", secret), ("key with operations", "marked.md", inner)):
+            answers = await said(client, text)
+            for name in answers.keys() & {
+                "query", "text", "events", "docs", "chat", "stream", "page", "data", "find", "regex", "lines",
+            }:  # fmt: skip
+                assert (path in answers[name]) is expected, (name, text)
+        everything = " ".join((await said(client, "limit")).values()).lower()
+        assert (SECRET in everything) is secret
+        assert ("plan.md" in everything) is secret
+        assert ("keys.py" in everything) is secret
 
 
 @pytest.mark.parametrize(
     ("token", "documents", "searched"), [(OUTSIDER, 1, 1), (STAFF, 2, 2), (BOARD, 2, 2), (SERVICE, 3, 3)]
 )
-def test_what_is_not_for_somebody_is_not_counted(settings: Settings, token: str, documents: int, searched: int) -> None:
-    async def test(app: Any) -> None:
-        async with client_as(app, token) as client:
-            described = (await client.get("/agents/documentation/describe")).json()
-            assert (described["documents"], described["chunks"]) == (documents, documents)
-            answer = (await client.post("/agents/documentation/recall", json={"query_text": "limit"})).json()
-            assert answer["total_searched"] == searched
-            catalogue = (await client.get("/.json")).json()["domains"]
-            docs = next(one for one in catalogue if one["domain"] == "documentation")
-            assert (docs["documents"], docs["passages"]) == (documents, documents)
-            assert all(count <= documents for one in docs["filters"] for _, count in one["values"])
-            statistics = (await client.get("/agents/documentation/health")).json()["statistics"]
-            assert bool(statistics) is (token == SERVICE), "what others asked is nobody's"
-
-    run_with(settings, test)
+async def test_what_is_not_for_somebody_is_not_counted(
+    settings: Settings, token: str, documents: int, searched: int
+) -> None:
+    async with app_of(settings) as app, client_as(app, token) as client:
+        described = (await client.get("/agents/documentation/describe")).json()
+        assert (described["documents"], described["chunks"]) == (documents, documents)
+        answer = (await client.post("/agents/documentation/recall", json={"query_text": "limit"})).json()
+        assert answer["total_searched"] == searched
+        catalogue = (await client.get("/.json")).json()["domains"]
+        docs = next(one for one in catalogue if one["domain"] == "documentation")
+        assert (docs["documents"], docs["passages"]) == (documents, documents)
+        assert all(count <= documents for one in docs["filters"] for _, count in one["values"])
+        statistics = (await client.get("/agents/documentation/health")).json()["statistics"]
+        assert bool(statistics) is (token == SERVICE), "what others asked is nobody's"
 
 
 @pytest.mark.parametrize("token", [OUTSIDER, STAFF])
-def test_not_for_you_is_not_there_to_the_letter(settings: Settings, ids: Mapping[str, str], token: str) -> None:
-    async def test(app: Any) -> None:
+async def test_not_for_you_is_not_there_to_the_letter(settings: Settings, ids: Mapping[str, str], token: str) -> None:
+    async with app_of(settings) as app:
         async with client_as(app, token) as client:
             for hidden in (ids["plan.md"], ids["keys.py"]):
                 for path, accept in (
@@ -214,22 +213,17 @@ def test_not_for_you_is_not_there_to_the_letter(settings: Settings, ids: Mapping
                 assert (await client.get(f"/chunks/{hidden}")).status_code == 200
                 assert (await client.get(f"/passages/{hidden}.json")).status_code == 200
 
-    run_with(settings, test)
 
-
-def test_a_passage_that_is_gone_is_told_to_who_could_see_it(tmp_path: Path) -> None:
-    settings = write_access_workspace(tmp_path)
-    publish_access(settings)
+async def test_a_passage_that_is_gone_is_told_to_who_could_see_it(own: Settings, tmp_path: Path) -> None:
     for name in ("board/plan.md", "open/guide.md"):
         (tmp_path / name).write_text((tmp_path / name).read_text().replace("retry limit", "limit of retries"))
-
-    async def test(app: Any) -> None:
+    async with app_of(own) as app:
         before = {}
         async with client_as(app, SERVICE) as client:
             for source, path in (("board", "plan.md"), ("guide", "guide.md")):
                 document = (await client.get(f"/documents/documentation/{source}/{path}")).json()
                 before[path] = document["chunks"][0]
-            await asyncio.to_thread(publish_access, settings)
+            await asyncio.to_thread(publish_access, own)
             async with asyncio.timeout(60):
                 while (await client.get("/agents/documentation/describe")).json()["generation"] != "gen-000002":
                     await asyncio.sleep(0.05)
@@ -243,11 +237,9 @@ def test_a_passage_that_is_gone_is_told_to_who_could_see_it(tmp_path: Path) -> N
                 assert {answer.status_code for answer in pages.values()} == {404}
                 assert {path for path, answer in pages.items() if path in answer.text} == told
 
-    run_with(settings, test)
 
-
-def test_conflicts_are_shown_to_who_may_see_both_sides(settings: Settings) -> None:
-    async def test(app: Any) -> None:
+async def test_conflicts_are_shown_to_who_may_see_both_sides(settings: Settings) -> None:
+    async with app_of(settings) as app:
         sources = {}
         for token in (OUTSIDER, STAFF, BOARD, SERVICE):
             async with client_as(app, token) as client:
@@ -273,10 +265,8 @@ def test_conflicts_are_shown_to_who_may_see_both_sides(settings: Settings) -> No
                 assert given.status_code == 404
                 assert given.text == none.text
 
-    run_with(settings, test)
 
-
-def test_what_concerns_the_whole_service_is_for_operators(settings: Settings) -> None:
+async def test_what_concerns_the_whole_service_is_for_operators(settings: Settings) -> None:
     form = {"content-type": "application/x-www-form-urlencoded", "sec-fetch-site": "same-origin"}
     calls: list[tuple[str, str, dict[str, Any]]] = [
         ("GET", "/evaluations", {}),
@@ -308,8 +298,7 @@ def test_what_concerns_the_whole_service_is_for_operators(settings: Settings) ->
     named |= {f"{method} {path.replace('vault', '{agent_id}')}" for method, path, _ in registry}
     alone = {"POST /ingest"}  # the same function at the root of an agent that is served alone
     assert {one.replace("nothing.py", "{source_path:path}") for one in named} == FOR_OPERATORS - alone
-
-    async def test(app: Any) -> None:
+    async with app_of(settings) as app:
         for token, expected in (
             (OUTSIDER, {403}),
             (BOARD, {403}),
@@ -322,11 +311,9 @@ def test_what_concerns_the_whole_service_is_for_operators(settings: Settings) ->
                 page = (await client.get("/", headers={"accept": HTML})).text
                 assert ('href="/status"' in page) is (expected != {403})
 
-    run_with(settings, test)
 
-
-def test_feedback_is_for_who_was_shown_the_answer(settings: Settings) -> None:
-    async def test(app: Any) -> None:
+async def test_feedback_is_for_who_was_shown_the_answer(settings: Settings) -> None:
+    async with app_of(settings) as app:
         async with client_as(app, BOARD) as client:
             answer = (await client.post("/query", json={"query": "retry limit", "timeout_ms": 60_000})).json()
         judged = {"query_id": answer["query_id"], "chunk_id": answer["items"][0]["chunk_id"], "useful": True}
@@ -338,11 +325,9 @@ def test_feedback_is_for_who_was_shown_the_answer(settings: Settings) -> None:
             none = await client.post("/feedback", json={**judged, "query_id": "q-none"})
             assert given.text.replace(judged["query_id"], "…") == none.text.replace("q-none", "…")
 
-    run_with(settings, test)
 
-
-def test_tools_answer_who_calls_them(settings: Settings, ids: Mapping[str, str]) -> None:
-    async def test(app: Any) -> None:
+async def test_tools_answer_who_calls_them(settings: Settings, ids: Mapping[str, str]) -> None:
+    async with app_of(settings) as app:
         for token, sees in ((OUTSIDER, False), (BOARD, True), (SERVICE, True)):
             async with tools_as(app, token) as client:
                 found = str(await client.call_tool("search", {"query": "deal in May"}))
@@ -359,41 +344,35 @@ def test_tools_answer_who_calls_them(settings: Settings, ids: Mapping[str, str])
                 )
                 assert docs["documents"] == {OUTSIDER: 1, BOARD: 2, SERVICE: 3}[token]
 
-    run_with(settings, test)
+
+async def test_a_token_that_is_taken_out_stops_at_once(own: Settings, tmp_path: Path) -> None:
+    async with (
+        app_of(own) as app,
+        client_as(app, BOARD) as board,
+        client_as(app, "nw_new") as new,
+        client_as(app, SERVICE) as service,
+    ):
+        assert (await board.get("/agents")).status_code == 200
+        is_problem(await new.get("/agents"), 401)
+        write_tokens(tmp_path, {"nw_new": ["board"]})
+        is_problem(await board.get("/agents"), 401)
+        described = (await new.get("/agents/documentation/describe")).json()
+        assert described["documents"] == 2
+        write_tokens(tmp_path, {"nw_new": ["guests"]})
+        assert (await new.get("/agents/documentation/describe")).json()["documents"] == 1
+        (tmp_path / "tokens.yaml").write_text("nw_new: [board", encoding="utf-8")
+        problem = is_problem(await new.get("/agents"), 503)
+        assert "tokens.yaml" not in str(problem)
+        assert (await service.get("/agents")).status_code == 200
+        (tmp_path / "tokens.yaml").unlink()
+        is_problem(await new.get("/agents"), 503)
+        write_tokens(tmp_path, {"nw_new": ["board"]})
+        assert (await new.get("/agents")).status_code == 200
 
 
-def test_a_token_that_is_taken_out_stops_at_once(tmp_path: Path) -> None:
-    settings = write_access_workspace(tmp_path)
-    publish_access(settings)
-
-    async def test(app: Any) -> None:
-        async with client_as(app, BOARD) as board, client_as(app, "nw_new") as new, client_as(app, SERVICE) as service:
-            assert (await board.get("/agents")).status_code == 200
-            is_problem(await new.get("/agents"), 401)
-            write_tokens(tmp_path, {"nw_new": ["board"]})
-            is_problem(await board.get("/agents"), 401)
-            described = (await new.get("/agents/documentation/describe")).json()
-            assert described["documents"] == 2
-            write_tokens(tmp_path, {"nw_new": ["guests"]})
-            assert (await new.get("/agents/documentation/describe")).json()["documents"] == 1
-            (tmp_path / "tokens.yaml").write_text("nw_new: [board", encoding="utf-8")
-            problem = is_problem(await new.get("/agents"), 503)
-            assert "tokens.yaml" not in str(problem)
-            assert (await service.get("/agents")).status_code == 200
-            (tmp_path / "tokens.yaml").unlink()
-            is_problem(await new.get("/agents"), 503)
-            write_tokens(tmp_path, {"nw_new": ["board"]})
-            assert (await new.get("/agents")).status_code == 200
-
-    run_with(settings, test)
-
-
-def test_pages_with_a_session_of_somebody_in_groups(tmp_path: Path) -> None:
-    settings = write_access_workspace(tmp_path)
-    publish_access(settings)
+async def test_pages_with_a_session_of_somebody_in_groups(own: Settings, tmp_path: Path) -> None:
     form = {"content-type": "application/x-www-form-urlencoded"}
-
-    async def test(app: Any) -> None:
+    async with app_of(own) as app:
         for token, sees in ((STAFF, False), (BOARD, True), (SERVICE, True)):
             async with client_as(app, None, accept=HTML) as browser:
                 assert (await browser.get("/?q=deal")).status_code == 303
@@ -416,44 +395,32 @@ def test_pages_with_a_session_of_somebody_in_groups(tmp_path: Path) -> None:
             wrong = await browser.post("/login", content=f"token={BOARD}&next=/", headers=form)
             assert wrong.status_code == 401
 
-    run_with(settings, test)
 
-
-def test_without_access_nobody_is_in_a_group(tmp_path: Path) -> None:
+async def test_without_access_nobody_is_in_a_group(tmp_path: Path) -> None:
     """Sources for groups are refused at the start; documents that name groups are for the command line alone."""
     settings = write_access_workspace(tmp_path, access={})
     with pytest.raises(ConfigError, match="source 'board' is for groups"):
         check_listening("127.0.0.1", "token", settings)
     publish_access(settings)
-
-    async def test(app: Any) -> None:
-        async with client_as(app, SERVICE) as client:
-            answers = await said(client, "key with operations")
-            assert not any(INNER in answer or "marked.md" in answer for answer in answers.values())
-            assert (await client.get("/agents/documentation/describe")).json()["documents"] == 1
-            assert (await client.get("/status.json")).status_code == 200, "whoever may ask may operate, as ever"
-
-    run_with(settings, test)
+    async with app_of(settings) as app, client_as(app, SERVICE) as client:
+        answers = await said(client, "key with operations")
+        assert not any(INNER in answer or "marked.md" in answer for answer in answers.values())
+        assert (await client.get("/agents/documentation/describe")).json()["documents"] == 1
+        assert (await client.get("/status.json")).status_code == 200, "whoever may ask may operate, as ever"
 
 
-def test_a_source_is_restricted_by_the_next_sync_of_a_running_server(tmp_path: Path) -> None:
-    settings = write_access_workspace(tmp_path)
-    publish_access(settings)
-
-    async def test(app: Any) -> None:
-        async with client_as(app, OUTSIDER) as client:
-            assert (await client.get("/agents/code/describe")).json()["documents"] == 1
-            changed = [{**one, "access": ["board"]} if one["id"] == "code" else one for one in SOURCES]
-            await asyncio.to_thread(publish_access, configure_access(tmp_path, {"tokens": "tokens.yaml"}, changed))
-            async with asyncio.timeout(60):
-                while (await client.get("/agents/code/describe")).json()["documents"]:
-                    await asyncio.sleep(0.05)
-            assert "limits.py" not in (await client.post("/query", json={"query": "RETRY_LIMIT"})).text
-
-    run_with(settings, test)
+async def test_a_source_is_restricted_by_the_next_sync_of_a_running_server(own: Settings, tmp_path: Path) -> None:
+    async with app_of(own) as app, client_as(app, OUTSIDER) as client:
+        assert (await client.get("/agents/code/describe")).json()["documents"] == 1
+        changed = [{**one, "access": ["board"]} if one["id"] == "code" else one for one in SOURCES]
+        await asyncio.to_thread(publish_access, configure_access(tmp_path, {"tokens": "tokens.yaml"}, changed))
+        async with asyncio.timeout(60):
+            while (await client.get("/agents/code/describe")).json()["documents"]:
+                await asyncio.sleep(0.05)
+        assert "limits.py" not in (await client.post("/query", json={"query": "RETRY_LIMIT"})).text
 
 
-def test_large_bodies_are_answered_for_who_sent_them(settings: Settings) -> None:
+async def test_large_bodies_are_answered_for_who_sent_them(settings: Settings) -> None:
     from api.server.large_bodies import BodyProcess
 
     document = {"source_path": "large.md", "content": "word " * 80_000}
@@ -464,21 +431,15 @@ def test_large_bodies_are_answered_for_who_sent_them(settings: Settings) -> None
                 answer = await client.post("/agents/documentation/ingest", json={"documents": [document]}, timeout=120)
                 assert answer.status_code == status, answer.text
 
-    async def main() -> None:
-        process = BodyProcess([str(settings.file)])
-        async with app_of(settings, body_process=process) as app:
-            await test(app)
-
-    asyncio.run(main())
+    process = BodyProcess([str(settings.file)])
+    async with app_of(settings, body_process=process) as app:
+        await test(app)
 
 
 @pytest.mark.parametrize(("token", "status"), [(OUTSIDER, 404), (STAFF, 404), (BOARD, 200), (SERVICE, 200)])
-def test_why_knows_of_no_document_that_is_not_for_somebody(settings: Settings, token: str, status: int) -> None:
-    async def test(app: Any) -> None:
-        async with client_as(app, token) as client:
-            body = {"query": "limit", "source_path": "plan.md", "timeout_ms": 60_000}
-            assert (await client.post("/why", json=body)).status_code == status
-            page = await client.get("/why", params={"q": "limit", "path": "plan.md"}, headers={"accept": HTML})
-            assert ("no such document" in page.text.lower()) is (status == 404)
-
-    run_with(settings, test)
+async def test_why_knows_of_no_document_that_is_not_for_somebody(settings: Settings, token: str, status: int) -> None:
+    async with app_of(settings) as app, client_as(app, token) as client:
+        body = {"query": "limit", "source_path": "plan.md", "timeout_ms": 60_000}
+        assert (await client.post("/why", json=body)).status_code == status
+        page = await client.get("/why", params={"q": "limit", "path": "plan.md"}, headers={"accept": HTML})
+        assert ("no such document" in page.text.lower()) is (status == 404)

@@ -44,9 +44,9 @@ def test_its_answers_are_json() -> None:
         json.loads(block)
 
 
-def test_its_problem_is_the_one_that_is_answered(ask: Ask) -> None:
+def test_its_problem_is_the_one_that_is_answered(look: Ask) -> None:
     shown = next(json.loads(one) for one in re.findall(r"```json\n(.+?)```", GUIDE, re.S) if "invalid-request" in one)
-    assert is_problem(ask("POST", "/query", json={"query": "refunds", "top_k": 0, "domain": "code"}), 422) == shown
+    assert is_problem(look("POST", "/query", json={"query": "refunds", "top_k": 0, "domain": "code"}), 422) == shown
 
 
 def test_its_limits_are_the_limits() -> None:

@@ -15,16 +15,17 @@ from access_workspace import (
     SECRET,
     SERVICE,
     STAFF,
+    app_of,
     client_as,
     configure_access,
     publish_access,
-    run_with,
     tools_as,
     write_access_workspace,
 )
 from api_support import is_problem
 
 from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 
 HTML = "text/html,*/*;q=0.8"
 FIRST = "gen-000001"
@@ -61,10 +62,9 @@ def contents(answer: Mapping[str, Any], path: str) -> list[str]:
     return [item["content"] for item in answer["items"] if item["citation"]["source_path"] == path]
 
 
-def test_a_question_is_answered_from_what_was_published_then(published: tuple[Settings, str, str]) -> None:
+async def test_a_question_is_answered_from_what_was_published_then(published: tuple[Settings, str, str]) -> None:
     settings, first, second = published
-
-    async def test(app: Any) -> None:
+    async with app_of(settings) as app:
         async with client_as(app, STAFF) as client:
             for as_of, limit, generation in ((first, 3, FIRST), (second, 4, "gen-000002"), (FIRST, 3, FIRST)):
                 answer = (await client.post("/query", json={"query": "retry limit", "as_of": as_of})).json()
@@ -83,13 +83,10 @@ def test_a_question_is_answered_from_what_was_published_then(published: tuple[Se
             found = await tools.call_tool("search", {"query": "retry limit", "as_of": first})
             assert "limit is 3" in str(found.structured_content)
 
-    run_with(settings, test)
 
-
-def test_who_may_see_what_is_what_is_stated_today(published: tuple[Settings, str, str]) -> None:
+async def test_who_may_see_what_is_what_is_stated_today(published: tuple[Settings, str, str]) -> None:
     settings, first, second = published
-
-    async def test(app: Any) -> None:
+    async with app_of(settings) as app:
         last = {"marked.md"}  # everybody could see it before it went, and only the staff at first
         both = ({"guide.md"} | last, {"guide.md"} | last)
         for token, seen in ((OUTSIDER, (set(), last)), (STAFF, both), (BOARD, ({"plan.md"}, {"plan.md"} | last))):
@@ -100,17 +97,14 @@ def test_who_may_see_what_is_what_is_stated_today(published: tuple[Settings, str
                     assert {item["citation"]["source_path"] for item in answer["items"]} == paths, token
                     assert token == BOARD or SECRET not in json.dumps(answer)
 
-    run_with(settings, test)
 
-
-def test_what_changed_between_two_moments(published: tuple[Settings, str, str]) -> None:
+async def test_what_changed_between_two_moments(published: tuple[Settings, str, str]) -> None:
     settings, first, second = published
     settings = configure_access(settings.file.parent, {"tokens": "tokens.yaml"})
     document = json.loads(settings.file.read_text("utf-8"))
     document["domains"]["documentation"]["evaluation"] = {"judgments": ["judged"]}
     settings.file.write_text(json.dumps(document), "utf-8")
-
-    async def test(app: Any) -> None:
+    async with app_of(load_settings(settings.file, {})) as app:
         url = f"/generations/{first}/diff/{second}"
         async with client_as(app, SERVICE) as client:
             changes = (await client.get(url)).json()
@@ -133,10 +127,6 @@ def test_what_changed_between_two_moments(published: tuple[Settings, str, str]) 
             assert not changes["domains"]["documentation"]["changed"]  # the guide is for the staff
             assert changes["questions"] == 0 and changes["conflicts"] == {"opened": [], "closed": []}
 
-    from nornweave.connect.connectors import load_settings
-
-    run_with(load_settings(settings.file, {}), test)
-
 
 WRONG = (
     ("2020-01-01T00:00:00Z", 404, "oldest kept is gen-000001"),
@@ -147,33 +137,29 @@ WRONG = (
 
 
 @pytest.mark.parametrize(("as_of", "status", "says"), WRONG)
-def test_a_moment_that_cannot_be_is_named(
+async def test_a_moment_that_cannot_be_is_named(
     published: tuple[Settings, str, str], as_of: str, status: int, says: str
 ) -> None:
-    async def test(app: Any) -> None:
-        async with client_as(app, SERVICE) as client:
-            for path in ("/query", "/why"):
-                place = {"source_path": "guide.md"} if path == "/why" else {}
-                problem = is_problem(await client.post(path, json={"query": "x", "as_of": as_of, **place}), status)
-                assert says in problem["detail"]
-            problem = is_problem(await client.get(f"/generations/{as_of}/diff/{FIRST}"), status)
+    async with app_of(published[0]) as app, client_as(app, SERVICE) as client:
+        for path in ("/query", "/why"):
+            place = {"source_path": "guide.md"} if path == "/why" else {}
+            problem = is_problem(await client.post(path, json={"query": "x", "as_of": as_of, **place}), status)
             assert says in problem["detail"]
-            page = await client.get("/", params={"q": "x", "as_of": as_of}, headers={"accept": HTML})
-            assert page.status_code == status and says in page.text
-            one = is_problem(await client.get(f"/generations/{FIRST}/diff/{FIRST}", params={"domain": "no"}), 422)
-            assert one["errors"][0]["field"] == "domain"
+        problem = is_problem(await client.get(f"/generations/{as_of}/diff/{FIRST}"), status)
+        assert says in problem["detail"]
+        page = await client.get("/", params={"q": "x", "as_of": as_of}, headers={"accept": HTML})
+        assert page.status_code == status and says in page.text
+        one = is_problem(await client.get(f"/generations/{FIRST}/diff/{FIRST}", params={"domain": "no"}), 422)
+        assert one["errors"][0]["field"] == "domain"
 
-    run_with(published[0], test)
 
-
-def test_a_purged_document_is_in_no_earlier_answer(tmp_path: Path) -> None:
+async def test_a_purged_document_is_in_no_earlier_answer(tmp_path: Path) -> None:
     settings = write_access_workspace(tmp_path)
     publish_access(settings)
     moment = datetime.now(UTC).isoformat()
     (tmp_path / "open" / "guide.md").unlink()
     publish_access(settings)
-
-    async def test(app: Any) -> None:
+    async with app_of(settings) as app:
         body = {"query": "payments settle", "as_of": moment, "domains": ["documentation"]}
         async with client_as(app, SERVICE) as client:
             assert contents((await client.post("/query", json=body)).json(), "guide.md")
@@ -181,5 +167,3 @@ def test_a_purged_document_is_in_no_earlier_answer(tmp_path: Path) -> None:
             assert (await client.post("/receipts", json=receipt)).json()["gone"]
             problem = is_problem(await client.post("/query", json=body), 404)
             assert "oldest kept is gen-000002" in problem["detail"]
-
-    run_with(settings, test)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
 import pytest
-from api_support import Ask, client_of, is_problem
+from api_support import Ask, is_problem
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scripted_engine import ScriptedAgent, ScriptedEngine, copied
+from scripted_engine import ScriptedAgent
 
 from api.server.limits import MAX_BODY_BYTES
-from nornweave.config import Settings
-from nornweave.core.types import Domain
 
 RECALL = "/agents/code/recall"
 JSON = {"content-type": "application/json"}
@@ -54,29 +50,29 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-def post(ask: Ask, body: bytes, content_type: str = "application/json", **options: Any) -> Any:
-    return ask("POST", RECALL, content=body, headers={"content-type": content_type}, **options)
+def post(look: Ask, body: bytes, content_type: str = "application/json", **options: Any) -> Any:
+    return look("POST", RECALL, content=body, headers={"content-type": content_type}, **options)
 
 
 @pytest.mark.parametrize(("body", "field", "said"), WRONG, ids=[f"{field}-{said}" for _, field, said in WRONG])
 def test_a_wrong_field_is_named_with_what_was_found(
-    ask: Ask, code: ScriptedAgent, body: dict[str, Any], field: str, said: str
+    look: Ask, still_code: ScriptedAgent, body: dict[str, Any], field: str, said: str
 ) -> None:
-    problem = is_problem(post(ask, json.dumps(body).encode()), 422)
+    problem = is_problem(post(look, json.dumps(body).encode()), 422)
     assert [one["field"] for one in problem["errors"]] == [field]
     assert said in problem["errors"][0]["detail"]
     assert field in problem["detail"]
-    assert code.asked == []
+    assert still_code.asked == []
 
 
-def test_every_wrong_field_is_named_at_once(ask: Ask) -> None:
-    problem = is_problem(post(ask, b'{"query_text": " ", "top_k": 0, "color": 1, "filters": 3}'), 422)
+def test_every_wrong_field_is_named_at_once(look: Ask) -> None:
+    problem = is_problem(post(look, b'{"query_text": " ", "top_k": 0, "color": 1, "filters": 3}'), 422)
     assert {one["field"] for one in problem["errors"]} == {"query_text", "top_k", "color", "filters"}
 
 
-def test_thousands_of_wrong_fields_make_a_short_answer(ask: Ask) -> None:
+def test_thousands_of_wrong_fields_make_a_short_answer(look: Ask) -> None:
     body = {"query_text": "x", **{f"field-{number}-{'y' * 80}": 1 for number in range(5000)}}
-    answer = post(ask, json.dumps(body).encode())
+    answer = post(look, json.dumps(body).encode())
     problem = is_problem(answer, 422)
     assert len(problem["errors"]) == 20
     assert "and 4980 more" in problem["detail"]
@@ -93,9 +89,9 @@ def test_thousands_of_wrong_fields_make_a_short_answer(ask: Ask) -> None:
         rb'{"query_text": "x", "expand": "\ud800"}',
     ],
 )
-def test_half_characters_are_refused(ask: Ask, code: ScriptedAgent, body: bytes) -> None:
-    is_problem(post(ask, body), 422)
-    assert code.asked == []
+def test_half_characters_are_refused(look: Ask, still_code: ScriptedAgent, body: bytes) -> None:
+    is_problem(post(look, body), 422)
+    assert still_code.asked == []
 
 
 @pytest.mark.parametrize(
@@ -115,40 +111,26 @@ def test_half_characters_are_refused(ask: Ask, code: ScriptedAgent, body: bytes)
         (b'{"query_text": "x", "filters": ' + b'{"a":' * 900 + b"1" + b"}" * 900 + b"}", 422),
         (b'{"query_text": "x", "filters": ' + b'{"a":' * 90_000 + b"1" + b"}" * 90_000 + b"}", 422),
     ],
-    ids=[
-        "empty",
-        "cut",
-        "comma",
-        "form",
-        "not-utf8",
-        "digits",
-        "list",
-        "text",
-        "null",
-        "nan",
-        "lists",
-        "deep",
-        "deeper",
-    ],
+    ids=lambda value: str(value[:20] if isinstance(value, bytes) else value),
 )
-def test_a_body_that_is_no_request(ask: Ask, code: ScriptedAgent, body: bytes, status: int) -> None:
-    is_problem(post(ask, body), status)
-    assert code.asked == []
+def test_a_body_that_is_no_request(look: Ask, still_code: ScriptedAgent, body: bytes, status: int) -> None:
+    is_problem(post(look, body), status)
+    assert still_code.asked == []
 
 
 @pytest.mark.parametrize("content_type", ["application/x-www-form-urlencoded", "text/plain", ""])
-def test_another_content_type_is_refused(ask: Ask, content_type: str) -> None:
+def test_another_content_type_is_refused(look: Ask, content_type: str) -> None:
     # Pages of other sites can make a browser send these without asking first; JSON they cannot.
-    assert "application/json" in is_problem(post(ask, b'{"query_text": "x"}', content_type), 415)["detail"]
+    assert "application/json" in is_problem(post(look, b'{"query_text": "x"}', content_type), 415)["detail"]
 
 
-def test_a_body_may_be_a_mebibyte_and_not_more(ask: Ask) -> None:
+def test_a_body_may_be_a_mebibyte_and_not_more(look: Ask) -> None:
     body = b'{"query_text": "x"}'
-    assert post(ask, body + b" " * (MAX_BODY_BYTES - len(body))).status_code == 200
-    assert str(MAX_BODY_BYTES) in is_problem(post(ask, body + b" " * (MAX_BODY_BYTES - len(body) + 1)), 413)["detail"]
+    assert post(look, body + b" " * (MAX_BODY_BYTES - len(body))).status_code == 200
+    assert str(MAX_BODY_BYTES) in is_problem(post(look, body + b" " * (MAX_BODY_BYTES - len(body) + 1)), 413)["detail"]
 
 
-def test_a_body_that_does_not_say_how_long_it_is_is_counted(ask: Ask) -> None:
+def test_a_body_that_does_not_say_how_long_it_is_is_counted(look: Ask) -> None:
     read = 0
 
     async def endless() -> AsyncIterator[bytes]:
@@ -157,22 +139,22 @@ def test_a_body_that_does_not_say_how_long_it_is_is_counted(ask: Ask) -> None:
             read += 65_536
             yield b" " * 65_536
 
-    is_problem(ask("POST", RECALL, content=endless(), headers=JSON), 413)
+    is_problem(look("POST", RECALL, content=endless(), headers=JSON), 413)
     assert read <= 2 * MAX_BODY_BYTES
 
 
-def test_an_announced_length_is_refused_before_anything_is_read(ask: Ask) -> None:
+def test_an_announced_length_is_refused_before_anything_is_read(look: Ask) -> None:
     async def never() -> AsyncIterator[bytes]:
         raise AssertionError("the body was read")
         yield b""
 
-    is_problem(ask("POST", RECALL, content=never(), headers={**JSON, "content-length": str(10**15)}), 413)
+    is_problem(look("POST", RECALL, content=never(), headers={**JSON, "content-length": str(10**15)}), 413)
 
 
-def test_unknown_paths_and_wrong_methods(ask: Ask) -> None:
-    assert "/nowhere" in is_problem(ask("GET", "/nowhere"), 404)["detail"]
-    is_problem(ask("POST", RECALL + "/", json={"query_text": "x"}), 404)
-    answer = ask("GET", RECALL)
+def test_unknown_paths_and_wrong_methods(look: Ask) -> None:
+    assert "/nowhere" in is_problem(look("GET", "/nowhere"), 404)["detail"]
+    is_problem(look("POST", RECALL + "/", json={"query_text": "x"}), 404)
+    answer = look("GET", RECALL)
     assert "POST" in is_problem(answer, 405)["detail"]
     assert answer.headers["allow"] == "POST"
 
@@ -201,20 +183,7 @@ FIELDS = st.sampled_from(["query_text", "top_k", "filters", "expand", "rerank", 
 BODIES = st.dictionaries(FIELDS, VALUES, max_size=6) | VALUES
 
 
-@pytest.fixture(scope="module")
-def post_any(
-    published: Settings, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[bytes], httpx.Response]]:
-    """Send many bodies to one app."""
-    settings = copied(published, tmp_path_factory.mktemp("any"))
-    opened = client_of(settings, ScriptedEngine(settings, [Domain.CODE]))
-    with asyncio.Runner() as runner:
-        client = runner.run(opened.__aenter__())
-        yield lambda body: runner.run(client.post(RECALL, content=body, headers=JSON))
-        runner.run(opened.__aexit__(None, None, None))
-
-
-def test_any_json_gets_an_answer(post_any: Callable[[bytes], httpx.Response]) -> None:
+def test_any_json_gets_an_answer(look: Ask) -> None:
     """200 for what is a request, a problem document for the rest; never 500, never an exception."""
     statuses: set[int] = set()
 
@@ -222,7 +191,7 @@ def test_any_json_gets_an_answer(post_any: Callable[[bytes], httpx.Response]) ->
     @example({"query_text": "x"})
     @example({"query_text": "\ud800", "\ud800": {"\0": [float("nan")]}})
     def check(body: Any) -> None:
-        answer = post_any(json.dumps(body).encode())
+        answer = post(look, json.dumps(body).encode())
         statuses.add(answer.status_code)
         if answer.status_code != 200:
             is_problem(answer, 422)
@@ -231,12 +200,12 @@ def test_any_json_gets_an_answer(post_any: Callable[[bytes], httpx.Response]) ->
     assert statuses == {200, 422}
 
 
-def test_any_bytes_get_an_answer(post_any: Callable[[bytes], httpx.Response]) -> None:
+def test_any_bytes_get_an_answer(look: Ask) -> None:
     @given(st.binary(max_size=64))
     @example(b"\xef\xbb\xbf{}")
     @example('{"query_text": "x"'.encode("utf-16"))
     def check(body: bytes) -> None:
-        is_problem(answer := post_any(body), answer.status_code)
+        is_problem(answer := post(look, body), answer.status_code)
         assert answer.status_code in {400, 422}
 
     check()

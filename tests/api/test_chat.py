@@ -44,11 +44,7 @@ def first(engine: ScriptedEngine) -> str:
 
 
 def test_the_models_are_all_domains_and_each_alone(client: openai.OpenAI) -> None:
-    assert [model.id for model in client.models.list()] == [
-        "nornweave",
-        "nornweave:code",
-        "nornweave:documentation",
-    ]
+    assert [model.id for model in client.models.list()] == ["nornweave", "nornweave:code", "nornweave:documentation"]
 
 
 def test_a_whole_answer_has_a_text_its_citations_and_links(
@@ -99,18 +95,18 @@ def test_wrong_requests_are_problems_that_the_client_understands(client: openai.
         client.with_options(api_key="wrong").chat.completions.create(model="nornweave", messages=ASKED)
 
 
-def test_unknown_fields_and_pictures_are_refused(ask: Ask) -> None:
+def test_unknown_fields_and_pictures_are_refused(look: Ask) -> None:
     body = {"model": "nornweave", "messages": ASKED}
-    assert ask("POST", "/v1/chat/completions", json=body).status_code == 200
-    problem = is_problem(ask("POST", "/v1/chat/completions", json={**body, "colour": 1}), 422)
+    assert look("POST", "/v1/chat/completions", json=body).status_code == 200
+    problem = is_problem(look("POST", "/v1/chat/completions", json={**body, "colour": 1}), 422)
     assert problem["errors"] == [{"field": "colour", "detail": "unknown field"}]
     picture = [{"type": "image_url", "image_url": {"url": "http://x"}}]
     is_problem(
-        ask("POST", "/v1/chat/completions", json={**body, "messages": [{"role": "user", "content": picture}]}), 422
+        look("POST", "/v1/chat/completions", json={**body, "messages": [{"role": "user", "content": picture}]}), 422
     )
-    is_problem(ask("POST", "/v1/chat/completions", json={**body, "n": 2}), 422)
+    is_problem(look("POST", "/v1/chat/completions", json={**body, "n": 2}), 422)
     long = [{"role": "user", "content": "x" * 4097}]
-    assert "4096" in is_problem(ask("POST", "/v1/chat/completions", json={**body, "messages": long}), 422)["detail"]
+    assert "4096" in is_problem(look("POST", "/v1/chat/completions", json={**body, "messages": long}), 422)["detail"]
 
 
 WEBHOOK = "what is the retry limit of the webhook"
@@ -129,12 +125,12 @@ PARTS = [{"type": "text", "text": "which currency"}, {"type": "text", "text": "i
     ],
 )
 def test_the_last_message_of_the_user_is_the_question(
-    ask: Ask, engine: ScriptedEngine, said: list[Any], asked: str
+    look: Ask, still_engine: ScriptedEngine, said: list[Any], asked: str
 ) -> None:
     answered = {"role": "assistant", "content": "Five."}
     messages = [message for text in said for message in ({"role": "user", "content": text}, answered)]
-    ask("POST", "/v1/chat/completions", json={"model": "nornweave", "messages": messages})
-    assert [question.text for question in engine.questions] == [asked]
+    look("POST", "/v1/chat/completions", json={"model": "nornweave", "messages": messages})
+    assert [question.text for question in still_engine.questions] == [asked]
 
 
 def test_titles_cannot_make_links_of_their_own() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +33,6 @@ POLLS = 1200  # of a twentieth of a second
 
 def synced(settings: Settings) -> SyncReport:
     return run(domain_parts(settings, DOCS), SyncOptions(run_id="test", wait_s=0))
-
-
-def drive(settings: Settings, test: Callable[[httpx.AsyncClient], Awaitable[None]], **options: Any) -> None:
-    async def main() -> None:
-        async with client_of(settings, None, **options) as client:
-            await test(client)
-
-    asyncio.run(main())
 
 
 async def listed(client: httpx.AsyncClient, **parameters: Any) -> dict[str, dict[str, Any]]:
@@ -87,11 +78,8 @@ def document(path: str, content: str = "# A\n\nThe queue is drained.\n", **field
     return {"documents": [{"source_path": path, "content": content, **fields}]}
 
 
-def test_a_document_from_being_handed_in_to_being_gone(tmp_path: Path) -> None:
-    settings = write_corpus(tmp_path)
-    synced(settings)
-
-    async def test(client: httpx.AsyncClient) -> None:
+async def test_a_document_from_being_handed_in_to_being_gone(settings: Settings) -> None:
+    async with client_of(settings, None) as client:
         await answered_by(client, "gen-000001")
         moment = "2026-01-20T10:00:00Z"
         await client.post(INGEST, json=document("runbooks/a.md", source_updated_at=moment))
@@ -103,15 +91,9 @@ def test_a_document_from_being_handed_in_to_being_gone(tmp_path: Path) -> None:
             ("runbooks/a.md", "broken.pdf", "scan.pdf"), "accepted"
         )
         assert waiting["runbooks/a.md"] == {
-            "source_path": "runbooks/a.md",
-            "source_id": "inbox",
-            "status": "accepted",
-            "generation": None,
-            "reason": None,
-            "updated_at": moment,
-            "size": 27,
-            "chunks": 0,
-        }
+            "source_path": "runbooks/a.md", "source_id": "inbox", "status": "accepted", "generation": None,
+            "reason": None, "updated_at": moment, "size": 27, "chunks": 0,
+        }  # fmt: skip
         await published(client, settings, "gen-000002")
         after = await listed(client)
         assert {path: each["status"] for path, each in after.items()} == {
@@ -147,17 +129,14 @@ def test_a_document_from_being_handed_in_to_being_gone(tmp_path: Path) -> None:
         assert problem["type"].endswith(":not-in-inbox")
         assert "belongs to source handbook" in problem["detail"]
 
-    drive(settings, test)
 
-
-def test_pages_of_documents_hold_every_one_once(tmp_path: Path) -> None:
+async def test_pages_of_documents_hold_every_one_once(tmp_path: Path) -> None:
     settings = write_corpus(tmp_path)
     for number in range(23):
         (tmp_path / "docs" / f"page-{number:02}.md").write_text(f"# Page {number}\n\nText.\n")
     (tmp_path / "docs" / "empty.md").write_text(" ")
     synced(settings)
-
-    async def test(client: httpx.AsyncClient) -> None:
+    async with client_of(settings, None) as client:
         await answered_by(client, "gen-000001")
         await client.post(INGEST, json=document("b.md"))
         await client.post(INGEST, json=document("a.md"))
@@ -174,31 +153,20 @@ def test_pages_of_documents_hold_every_one_once(tmp_path: Path) -> None:
         assert paths[-2:] == ["inbox/a.md", "inbox/b.md"]
         assert (await listed(client, status="failed", source="handbook")).keys() == {"empty.md"}
 
-    drive(settings, test)
-
 
 @pytest.mark.parametrize(
     ("parameters", "field"),
     [
-        ({"cursor": "nonsense!"}, "cursor"),
-        ({"cursor": "WzEsMl0="}, "cursor"),
-        ({"limit": 0}, "limit"),
-        ({"limit": "many"}, "limit"),
-        ({"status": "lost"}, "status"),
-        ({"page": 2}, "page"),
+        ({"cursor": "nonsense!"}, "cursor"), ({"cursor": "WzEsMl0="}, "cursor"), ({"limit": 0}, "limit"),
+        ({"limit": "many"}, "limit"), ({"status": "lost"}, "status"), ({"page": 2}, "page"),
     ],
-)
-def test_wrong_parameters_are_named(tmp_path: Path, parameters: dict[str, Any], field: str) -> None:
-    async def test(client: httpx.AsyncClient) -> None:
-        problem = is_problem(await client.get(DOCUMENTS, params=parameters), 422)
-        assert [each["field"] for each in problem["errors"]] == [field]
-
-    drive(write_corpus(tmp_path), test)
+)  # fmt: skip
+def test_wrong_parameters_are_named(look: Ask, parameters: dict[str, Any], field: str) -> None:
+    problem = is_problem(look("GET", DOCUMENTS, params=parameters), 422)
+    assert [each["field"] for each in problem["errors"]] == [field]
 
 
-def test_files_are_read_by_their_suffix(tmp_path: Path) -> None:
-    settings = write_corpus(tmp_path)
-    synced(settings)
+async def test_files_are_read_by_their_suffix(settings: Settings) -> None:
     form = {"path": "manuals/", "metadata": json.dumps({"environment": "prod"}), "source_updated_at": "2026-01-20"}
     files = [
         ("file", ("größe/shard.pdf", pdf("The shard is quarantined by hand."))),
@@ -209,21 +177,16 @@ def test_files_are_read_by_their_suffix(tmp_path: Path) -> None:
         ("file", ("../up.md", b"x")),
         ("file", ("empty.pdf", b"")),
     ]
-
-    async def test(client: httpx.AsyncClient) -> None:
+    async with client_of(settings, None) as client:
         await answered_by(client, "gen-000001")
         answer = await client.post(INGEST, files=files, data=form)
         assert answer.status_code == 202, answer.text
         receipts = {each["source_path"]: each for each in answer.json()["documents"]}
         assert {path: each["status"] for path, each in receipts.items()} == {
-            "manuals/größe/shard.pdf": "ACCEPTED",
-            "manuals/fees.xlsx": "ACCEPTED",
-            "manuals/guide.md": "ACCEPTED",
-            "manuals/old.txt": "ACCEPTED",
-            "manuals/photo.md": "REJECTED",
-            "manuals/../up.md": "REJECTED",
+            "manuals/größe/shard.pdf": "ACCEPTED", "manuals/fees.xlsx": "ACCEPTED", "manuals/guide.md": "ACCEPTED",
+            "manuals/old.txt": "ACCEPTED", "manuals/photo.md": "REJECTED", "manuals/../up.md": "REJECTED",
             "manuals/empty.pdf": "REJECTED",
-        }
+        }  # fmt: skip
         again = (await client.post(INGEST, files=files[:1], data=form)).json()["documents"][0]
         assert (again["status"], again["reason"]) == ("REJECTED", "duplicate")
         await published(client, settings, "gen-000002")
@@ -237,8 +200,6 @@ def test_files_are_read_by_their_suffix(tmp_path: Path) -> None:
         assert items[0]["citation"]["page"] == 1
         items = (await client.post("/query", json={**body, "query": "interchange Chile"})).json()["items"]
         assert items[0]["citation"]["source_path"] == "manuals/fees.xlsx"
-
-    drive(settings, test)
 
 
 WRONG_FORMS: list[tuple[dict[str, Any], int, str]] = [
@@ -256,21 +217,19 @@ WRONG_FORMS: list[tuple[dict[str, Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("request_", "status", "said"), WRONG_FORMS, ids=[str(at) for at in range(len(WRONG_FORMS))])
-def test_what_is_wrong_with_a_form_is_named(ask: Ask, request_: dict[str, Any], status: int, said: str) -> None:
-    problem = is_problem(ask("POST", INGEST, **request_), status)
+def test_what_is_wrong_with_a_form_is_named(look: Ask, request_: dict[str, Any], status: int, said: str) -> None:
+    problem = is_problem(look("POST", INGEST, **request_), status)
     assert said in json.dumps(problem.get("errors") or problem["detail"])
 
 
-def test_the_same_key_gets_the_same_receipts(tmp_path: Path) -> None:
+async def test_the_same_key_gets_the_same_receipts(tmp_path: Path) -> None:
     settings = write_corpus(tmp_path)
     headers = {"Idempotency-Key": "upload 7"}
-
-    async def first(client: httpx.AsyncClient) -> None:
+    async with client_of(settings, None) as client:
         for _ in range(2):
             answer = await client.post(INGEST, json=document("a.md"), headers=headers)
             assert answer.json()["documents"][0]["status"] == "ACCEPTED"
-
-    async def after_a_restart(client: httpx.AsyncClient) -> None:
+    async with client_of(settings, None) as client:  # after a restart
         answer = await client.post(INGEST, json=document("a.md"), headers=headers)
         assert (answer.status_code, answer.json()["documents"][0]["status"]) == (202, "ACCEPTED")
         unnamed = await client.post(INGEST, json=document("a.md"))
@@ -280,9 +239,6 @@ def test_the_same_key_gets_the_same_receipts(tmp_path: Path) -> None:
         too_long = await client.post(INGEST, json=document("a.md"), headers={"Idempotency-Key": "x" * 256})
         assert is_problem(too_long, 422)["errors"][0]["field"] == "Idempotency-Key"
         assert list(await listed(client)) == ["a.md"]
-
-    drive(settings, first)
-    drive(settings, after_a_restart)
 
 
 def test_a_degraded_domain_takes_no_documents_and_says_when_to_come_back(
@@ -297,30 +253,6 @@ def test_a_degraded_domain_takes_no_documents_and_says_when_to_come_back(
         assert int(answer.headers["retry-after"]) > 0
     assert ask("POST", "/agents/documentation/recall", json={"query_text": "pay"}).status_code == 200
     assert ask("POST", "/agents/code/ingest", json=document("a.md")).status_code == 202
-
-
-def test_a_domain_whose_encoder_is_lost_takes_none_though_one_that_is_empty_does(tmp_path: Path) -> None:
-    settings = write_corpus(tmp_path)
-
-    async def empty(client: httpx.AsyncClient) -> None:
-        health = (await client.get("/agents/documentation/health")).json()
-        assert "nothing is published yet" in " ".join(health["notices"])
-        assert (await client.post(INGEST, json=document("a.md"))).status_code == 202
-
-    async def lost(client: httpx.AsyncClient) -> None:
-        for _ in range(POLLS):
-            if (await client.get("/agents/documentation/health")).json()["state"] == "DEGRADED":
-                break
-            await asyncio.sleep(0.05)
-        answer = await client.post(INGEST, json=document("b.md"))
-        assert is_problem(answer, 503)["type"].endswith(":agent-degraded")
-        assert answer.headers["retry-after"]
-
-    drive(settings, empty)
-    domain = settings.domains[DOCS]
-    embedding = domain.embedding.model_copy(update={"model": str(tmp_path / "no-such-model")})
-    broken = {**settings.domains, DOCS: domain.model_copy(update={"embedding": embedding})}
-    drive(settings.model_copy(update={"domains": broken}), lost)
 
 
 def test_an_agent_served_alone_takes_documents_at_the_root(tmp_path: Path) -> None:

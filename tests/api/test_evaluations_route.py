@@ -123,10 +123,10 @@ def test_a_generation_that_was_never_measured_is_said(get: Any) -> None:
         ("/evaluations/compare?domain=nothing&before=a&after=b", "domain"),
     ],
 )
-def test_wrong_parameters_are_named(ask: Ask, url: str, field: str) -> None:
-    problem = is_problem(ask("GET", url), 422)
+def test_wrong_parameters_are_named(look: Ask, url: str, field: str) -> None:
+    problem = is_problem(look("GET", url), 422)
     assert field in str(problem["errors"])
 
 
-def test_before_the_first_evaluation_there_is_nothing(ask: Ask) -> None:
-    assert ask("GET", "/evaluations").json() == {"evaluations": []}
+def test_before_the_first_evaluation_there_is_nothing(look: Ask) -> None:
+    assert look("GET", "/evaluations").json() == {"evaluations": []}

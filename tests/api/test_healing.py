@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,22 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import forked
 import httpx
 import pytest
-from api_support import publish, write_corpus
+from api_support import publish
+from processes import SERVE, Started
 
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 from nornweave.index.wiring import store_of
 
-SERVE = """
-import sys
-from pathlib import Path
-from api.server.serving import serve
-from nornweave.connect.connectors import load_settings
-sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, environment={}))
-"""
 WITHIN_S = 120.0
 # Numbers 0 to 2 are taken: no file can be opened any more, those that are open go on.
 NOTHING_MORE = 3
@@ -38,32 +30,11 @@ pytestmark = [
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Settings:
-    settings = write_corpus(tmp_path)
-    publish(settings)
-    return settings
-
-
-@pytest.fixture
-def server(workspace: Settings, tmp_path: Path) -> Iterator[tuple[int, httpx.Client]]:
+def server(started: Started, settings: Settings) -> Iterator[tuple[int, httpx.Client]]:
     """Serve in a process of its own; return its id and a client with one connection that stays open."""
-    log = tmp_path / "log"
-    with log.open("wb") as writing:
-        process = forked.Popen(
-            [sys.executable, "-c", SERVE, str(workspace.file)],
-            stderr=writing,
-            env={"PYTHONPATH": ":".join(sys.path)},
-        )
-    try:
-        deadline = time.monotonic() + WITHIN_S
-        while not log.read_text().startswith("http://"):
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
-        with httpx.Client(base_url=log.read_text().splitlines()[0], trust_env=False, timeout=WITHIN_S) as client:
-            yield process.pid, client
-    finally:
-        process.kill()
-        process.wait()
+    process, url = started(SERVE, settings.file)
+    with httpx.Client(base_url=url, trust_env=False, timeout=WITHIN_S) as client:
+        yield process.pid, client
 
 
 def until(client: httpx.Client, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -96,7 +67,7 @@ def kept_open(client: httpx.Client) -> Iterator[None]:
 
 
 def test_a_publication_that_could_not_be_opened_answers_once_it_can(
-    server: tuple[int, httpx.Client], workspace: Settings, tmp_path: Path
+    server: tuple[int, httpx.Client], settings: Settings, tmp_path: Path
 ) -> None:
     pid, client = server
     first = until(client, lambda one: one["ready"])
@@ -105,12 +76,12 @@ def test_a_publication_that_could_not_be_opened_answers_once_it_can(
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (NOTHING_MORE, limits[1]))
     (tmp_path / "code/late.py").write_text("def arrive_late():\n    return 7\n", encoding="utf-8")
     with kept_open(client):
-        publish(workspace)
+        publish(settings)
     lacking = until(client, lambda one: one["state"] == "DEGRADED")
     assert (lacking["ready"], lacking["generation"]) == (True, first["generation"])
     assert "Too many open files" in lacking["reason"]
 
-    files = store_of(workspace, Domain.CODE).files
+    files = store_of(settings, Domain.CODE).files
     second = files.current()
     assert second
     place = files.path(second)

@@ -41,9 +41,9 @@ def test_each_document_learns_what_became_of_it(ask: Ask, engine: ScriptedEngine
 
 
 @pytest.mark.parametrize("domain", ["research", "docs", "CODE", "%00", "..%2fcode"])
-def test_only_what_is_served_has_an_inbox(ask: Ask, engine: ScriptedEngine, domain: str) -> None:
-    is_problem(ask("POST", f"/agents/{domain}/ingest", json={"documents": [LEAST]}), 404)
-    assert engine.handed_in == []
+def test_only_what_is_served_has_an_inbox(look: Ask, still_engine: ScriptedEngine, domain: str) -> None:
+    is_problem(look("POST", f"/agents/{domain}/ingest", json={"documents": [LEAST]}), 404)
+    assert still_engine.handed_in == []
 
 
 def test_an_inbox_that_cannot_be_written_is_said_without_its_place(
@@ -71,30 +71,24 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"documents": LEAST}, "documents", "found an object"),
     ({"documents": [LEAST], "mode": "full"}, "mode", "unknown field"),
     (document(source_path=...), "documents.0.source_path", "missing"),
-    (document(source_path=7), "documents.0.source_path", "found 7"),
     (document(source_path="x" * 4097), "documents.0.source_path", "4096"),
-    (document(source_path="\udc80"), "documents.0.source_path", "unicode"),
     (document(content=...), "documents.0.content", "missing"),
-    (document(content=None), "documents.0.content", "found null"),
-    (document(content="\ud800"), "documents.0.content", "unicode"),
     (document(content="a\0b"), "documents.0.content", "NUL"),
     (document(content="ä" * (MAX_DOCUMENT_BYTES // 2 + 1)), "documents.0.content", "10,485,762 bytes"),
-    (document(metadata=[]), "documents.0.metadata", "found a list"),
     (document(metadata={"a": float("inf")}), "documents.0.metadata", "NaN or Infinity"),
     (document(source_updated_at="last week"), "documents.0.source_updated_at", "ISO 8601"),
-    (document(source_updated_at=0), "documents.0.source_updated_at", "found 0"),
     (document(path="x"), "documents.0.path", "unknown field"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "field", "said"), WRONG, ids=[f"{field}-{said}" for _, field, said in WRONG])
 def test_a_wrong_field_is_named_and_nothing_is_kept(
-    ask: Ask, engine: ScriptedEngine, body: dict[str, Any], field: str, said: str
+    look: Ask, still_engine: ScriptedEngine, body: dict[str, Any], field: str, said: str
 ) -> None:
-    problem = is_problem(ask("POST", INGEST, json_of=body), 422)
+    problem = is_problem(look("POST", INGEST, json_of=body), 422)
     assert [one["field"] for one in problem["errors"]] == [field]
     assert said in problem["errors"][0]["detail"]
-    assert engine.handed_in == []
+    assert still_engine.handed_in == []
 
 
 def test_a_document_may_be_as_large_as_a_sync_takes(ask: Ask, engine: ScriptedEngine) -> None:

@@ -5,30 +5,21 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-import os
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import forked
 import httpx
 import psutil
 import pytest
+from processes import SERVE, running
 from starlette.types import Message, Scope
 
 from api.server.large_bodies import RECEIVED_AT_ONCE, SMALL_BODY_BYTES, WAITING_TO_BE_RECEIVED, BodyProcess, LargeBodies
 from api.server.limits import MAX_LARGE_BODY_BYTES, BodyLimit
 from nornweave.config import Settings
 
-SERVE = """
-import sys
-from pathlib import Path
-from api.server.serving import serve
-from nornweave.connect.connectors import load_settings
-sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0))
-"""
 WITHIN_S = 120.0
 AUTHORISED = {"authorization": "Bearer s3cret", "content-type": "application/json"}
 
@@ -43,25 +34,12 @@ def fuse_body(size: int) -> bytes:
 @pytest.fixture(scope="module")
 def served(published: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[psutil.Process, str]]:
     """Serve in a process of its own, with a token."""
-    log = tmp_path_factory.mktemp("served") / "log"
-    with log.open("wb") as writing:
-        server = forked.Popen(
-            [sys.executable, "-c", SERVE, str(published.file)],
-            stderr=writing,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NORNWEAVE_SERVICE_TOKEN": "s3cret"},
-        )
-    try:
-        deadline = time.monotonic() + WITHIN_S
-        while not log.read_text().startswith("http://"):
-            assert time.monotonic() < deadline and server.poll() is None, log.read_text()
-            time.sleep(0.05)
-        yield psutil.Process(server.pid), log.read_text().splitlines()[0]
+    folder = tmp_path_factory.mktemp("served")
+    with running(folder, SERVE, published.file, NORNWEAVE_SERVICE_TOKEN="s3cret") as (server, url):
+        yield psutil.Process(server.pid), url
         server.terminate()
         assert server.wait(WITHIN_S) == 0
-        assert "Traceback" not in log.read_text()
-    finally:
-        server.kill()
-        server.wait()
+        assert "Traceback" not in (folder / "log").read_text()
 
 
 def fuse(url: str, body: bytes) -> httpx.Response:

@@ -20,7 +20,7 @@ from nornweave.core.sandbox.limits import cpu_count
 RECALL = "/agents/code/recall"
 
 
-def test_no_more_run_at_once_than_have_their_turn() -> None:
+async def test_no_more_run_at_once_than_have_their_turn() -> None:
     at_once = most = 0
     lock, three = threading.Lock(), threading.Barrier(3)
 
@@ -33,11 +33,8 @@ def test_no_more_run_at_once_than_have_their_turn() -> None:
         with lock:
             at_once -= 1
 
-    async def main() -> None:
-        admission = Admission(running=3)
-        await asyncio.gather(*(admission.run(work) for _ in range(30)))
-
-    asyncio.run(main())
+    admission = Admission(running=3)
+    await asyncio.gather(*(admission.run(work) for _ in range(30)))
     assert most == 3
 
 
@@ -74,49 +71,19 @@ def test_too_many_that_wait_are_told_to_come_back(
     assert statuses.count(503) == beyond
 
 
-def test_waiting_for_a_turn_counts_towards_the_deadline(
-    settings: Settings, engine: ScriptedEngine, code: ScriptedAgent
-) -> None:
-    code.released, code.seconds = threading.Event(), HANGS_S
-    slots = cpu_count()
-
-    async def main() -> None:
-        async with client_of(settings, engine) as client:
-            admission = client.app.state.serving.admission  # type: ignore[attr-defined]
-            slow = [asyncio.create_task(client.post(RECALL, json={"query_text": "x"})) for _ in range(slots)]
-            await until_async(lambda: code.at_once == slots)
-            body = {"query_text": "late", "timeout_ms": 20}
-            assert "timeout_ms" in is_problem(await client.post(RECALL, json=body), 503)["detail"]
-            body = {"query_text": "patient", "timeout_ms": 60_000}
-            patient = asyncio.create_task(client.post(RECALL, json=body))
-            await until_async(lambda: admission.admitted == slots + 1)
-            await asyncio.sleep(0.1)
-            code.released.set()
-            assert (await patient).status_code == 200
-            await asyncio.gather(*slow)
-
-    asyncio.run(main())
-    assert "late" not in [one.text for one in code.asked]
-    left_ms = next(left for question, left in zip(code.asked, code.left_ms, strict=True) if question.text == "patient")
-    assert left_ms is not None and left_ms <= 59_900
-
-
-def test_a_refused_or_failed_recall_gives_its_place_back() -> None:
-    async def main() -> None:
-        admission = Admission(running=1, waiting=0)
-        with pytest.raises(ZeroDivisionError):
-            await admission.run(lambda: 1 / 0)
-        release = threading.Event()
-        task = asyncio.create_task(admission.run(release.wait))
-        await until_async(lambda: admission.admitted)
-        with pytest.raises(ProblemError, match="wait already"):
-            await admission.run(lambda: None)
-        release.set()
-        assert await task
-        assert await admission.run(lambda: 7) == 7
-        assert (admission.admitted, admission.in_threads) == (0, 0)
-
-    asyncio.run(main())
+async def test_a_refused_or_failed_recall_gives_its_place_back() -> None:
+    admission = Admission(running=1, waiting=0)
+    with pytest.raises(ZeroDivisionError):
+        await admission.run(lambda: 1 / 0)
+    release = threading.Event()
+    task = asyncio.create_task(admission.run(release.wait))
+    await until_async(lambda: admission.admitted)
+    with pytest.raises(ProblemError, match="wait already"):
+        await admission.run(lambda: None)
+    release.set()
+    assert await task
+    assert await admission.run(lambda: 7) == 7
+    assert (admission.admitted, admission.in_threads) == (0, 0)
 
 
 def test_a_recall_whose_request_is_cancelled_does_not_hold_up_the_end() -> None:
@@ -163,26 +130,22 @@ def test_whatever_runs_is_counted(settings: Settings, engine: ScriptedEngine) ->
     assert asyncio.run(main()) == [5, 0]
 
 
-def test_cancelled_work_that_still_runs_is_bounded() -> None:
+async def test_cancelled_work_that_still_runs_is_bounded() -> None:
     """Who calls and cancels again and again gets no more threads than twice those of who waits."""
     released = threading.Event()
-
-    async def main() -> None:
-        gate = Admission(running=2, waiting=8)
-        for number in range(4):
-            with anyio.move_on_after(30) as scope:
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(gate.run, released.wait)
-                    while gate.in_threads <= number:
-                        await asyncio.sleep(0.01)
-                    scope.cancel()
-        assert (gate.admitted, gate.in_threads) == (0, 4)
-        with pytest.raises(ProblemError, match="cancelled ones among them") as refused:
-            await gate.run(released.wait)
-        assert refused.value.status_code == 503
-        released.set()
-        while gate.in_threads:
-            await asyncio.sleep(0.01)
-        assert await gate.run(lambda: "again") == "again"
-
-    asyncio.run(main())
+    gate = Admission(running=2, waiting=8)
+    for number in range(4):
+        with anyio.move_on_after(30) as scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(gate.run, released.wait)
+                while gate.in_threads <= number:
+                    await asyncio.sleep(0.01)
+                scope.cancel()
+    assert (gate.admitted, gate.in_threads) == (0, 4)
+    with pytest.raises(ProblemError, match="cancelled ones among them") as refused:
+        await gate.run(released.wait)
+    assert refused.value.status_code == 503
+    released.set()
+    while gate.in_threads:
+        await asyncio.sleep(0.01)
+    assert await gate.run(lambda: "again") == "again"

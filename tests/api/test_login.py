@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Awaitable, Callable
 from urllib.parse import urlencode
 
 import httpx
@@ -20,14 +18,6 @@ LOCKED = {"environment": {"NORNWEAVE_SERVICE_TOKEN": TOKEN}}
 BROWSER = {"accept": "text/html,*/*;q=0.8"}
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 JUDGED = {"query_id": "q1", "chunk_id": "chunk-0", "useful": True}
-
-
-def drive(settings: Settings, engine: ScriptedEngine, test: Callable[[httpx.AsyncClient], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with client_of(settings, engine, **LOCKED) as client:
-            await test(client)
-
-    asyncio.run(main())
 
 
 async def log_in(client: httpx.AsyncClient, token: str = TOKEN, target: str = "/?q=pay") -> httpx.Response:
@@ -59,23 +49,23 @@ def test_a_form_knows_its_session() -> None:
 @pytest.mark.parametrize(
     "path", ["/", "/?q=a+b&domain=code", "/passages/x", "/conflicts", "/conflicts/x", "/quality", "/status"]
 )
-def test_a_page_without_a_session_leads_to_the_login_and_back(ask: Ask, path: str) -> None:
-    answer = ask("GET", path, app=LOCKED, headers=BROWSER)
+def test_a_page_without_a_session_leads_to_the_login_and_back(look: Ask, path: str) -> None:
+    answer = look("GET", path, app=LOCKED, headers=BROWSER)
     assert answer.status_code == 303
     assert answer.headers["location"] == "/login?" + urlencode({"next": path})
-    is_problem(ask("GET", path, app=LOCKED, headers={"accept": "application/json"}), 401)
-    page = ask("GET", answer.headers["location"], app=LOCKED, headers=BROWSER)
+    is_problem(look("GET", path, app=LOCKED, headers={"accept": "application/json"}), 401)
+    page = look("GET", answer.headers["location"], app=LOCKED, headers=BROWSER)
     assert page.status_code == 200
     assert "conflicts" not in page.text.lower() or "/conflicts" in path, "nothing of what is behind it"
 
 
 @pytest.mark.parametrize("path", ["/openapi.json", "/agents", "/nothing", "/docs/x"])
-def test_everything_else_is_a_401_also_to_browsers(ask: Ask, path: str) -> None:
-    is_problem(ask("GET", path, app=LOCKED, headers=BROWSER), 401)
+def test_everything_else_is_a_401_also_to_browsers(look: Ask, path: str) -> None:
+    is_problem(look("GET", path, app=LOCKED, headers=BROWSER), 401)
 
 
-def test_the_token_opens_a_session(settings: Settings, engine: ScriptedEngine) -> None:
-    async def test(client: httpx.AsyncClient) -> None:
+async def test_the_token_opens_a_session(settings: Settings, engine: ScriptedEngine) -> None:
+    async with client_of(settings, engine, **LOCKED) as client:
         answer = await log_in(client)
         assert (answer.status_code, answer.headers["location"]) == (303, "/?q=pay")
         cookie = answer.headers["set-cookie"]
@@ -88,34 +78,27 @@ def test_the_token_opens_a_session(settings: Settings, engine: ScriptedEngine) -
         again = await client.get("/login", params={"next": "/status"})
         assert (again.status_code, again.headers["location"]) == (303, "/status")
 
-    drive(settings, engine, test)
-
 
 @pytest.mark.parametrize("token", ["", "wrong", "S3CRET", "s3cret\0"])
-def test_another_token_opens_none(
+async def test_another_token_opens_none(
     settings: Settings, engine: ScriptedEngine, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.routes.login.PAUSE_S", 0.0)
-
-    async def test(client: httpx.AsyncClient) -> None:
+    async with client_of(settings, engine, **LOCKED) as client:
         answer = await log_in(client, token)
         assert answer.status_code == 401
         assert "not the token" in answer.text
         assert "set-cookie" not in answer.headers
 
-    drive(settings, engine, test)
-
 
 @pytest.mark.parametrize("target", ["//evil", "https://evil", "/\\evil", "javascript:x"])
-def test_a_login_leads_nowhere_else(settings: Settings, engine: ScriptedEngine, target: str) -> None:
-    async def test(client: httpx.AsyncClient) -> None:
+async def test_a_login_leads_nowhere_else(settings: Settings, engine: ScriptedEngine, target: str) -> None:
+    async with client_of(settings, engine, **LOCKED) as client:
         assert (await log_in(client, target=target)).headers["location"] == "/"
 
-    drive(settings, engine, test)
 
-
-def test_a_script_sends_the_token_of_its_page(settings: Settings, engine: ScriptedEngine) -> None:
-    async def test(client: httpx.AsyncClient) -> None:
+async def test_a_script_sends_the_token_of_its_page(settings: Settings, engine: ScriptedEngine) -> None:
+    async with client_of(settings, engine, **LOCKED) as client:
         await log_in(client)
         engine.remember("q1", "chunk-0")
         is_problem(await client.post("/feedback", json=JUDGED), 403)
@@ -126,11 +109,9 @@ def test_a_script_sends_the_token_of_its_page(settings: Settings, engine: Script
         assert judged.status_code == 200
         assert engine.judged == [("q1", "chunk-0", True)]
 
-    drive(settings, engine, test)
 
-
-def test_a_form_sends_the_token_of_its_page(settings: Settings, engine: ScriptedEngine) -> None:
-    async def test(client: httpx.AsyncClient) -> None:
+async def test_a_form_sends_the_token_of_its_page(settings: Settings, engine: ScriptedEngine) -> None:
+    async with client_of(settings, engine, **LOCKED) as client:
         await log_in(client)
         session = client.cookies[COOKIE]
         engine.remember("q1", "chunk-0")
@@ -144,11 +125,9 @@ def test_a_form_sends_the_token_of_its_page(settings: Settings, engine: Scripted
         assert (await client.post("/feedback/form", content=sent, headers=headers)).status_code == 303
         assert len(engine.judged) == 1
 
-    drive(settings, engine, test)
 
-
-def test_logging_out_takes_the_session(settings: Settings, engine: ScriptedEngine) -> None:
-    async def test(client: httpx.AsyncClient) -> None:
+async def test_logging_out_takes_the_session(settings: Settings, engine: ScriptedEngine) -> None:
+    async with client_of(settings, engine, **LOCKED) as client:
         await log_in(client)
         assert (await client.post("/logout", headers=FORM)).status_code == 403, "not by another site"
         copied = client.cookies[COOKIE]
@@ -162,8 +141,6 @@ def test_logging_out_takes_the_session(settings: Settings, engine: ScriptedEngin
         client.cookies.clear()
         await log_in(client)
         assert (await client.get("/", headers=BROWSER)).status_code == 200
-
-    drive(settings, engine, test)
 
 
 def test_the_header_needs_no_session_and_no_form(ask: Ask, engine: ScriptedEngine) -> None:
@@ -181,17 +158,15 @@ def test_a_form_without_a_session_is_refused(ask: Ask, engine: ScriptedEngine) -
     assert engine.judged == []
 
 
-def test_without_a_token_there_is_nothing_to_log_in_to(ask: Ask) -> None:
-    assert ask("GET", "/login", headers=BROWSER).headers["location"] == "/"
-    assert ask("POST", "/login", content="token=x", headers=FORM).headers["location"] == "/"
+def test_without_a_token_there_is_nothing_to_log_in_to(look: Ask) -> None:
+    assert look("GET", "/login", headers=BROWSER).headers["location"] == "/"
+    assert look("POST", "/login", content="token=x", headers=FORM).headers["location"] == "/"
 
 
-def test_a_session_that_cannot_be_ended_is_said_to_last(settings: Settings, engine: ScriptedEngine) -> None:
-    async def test(client: httpx.AsyncClient) -> None:
+async def test_a_session_that_cannot_be_ended_is_said_to_last(settings: Settings, engine: ScriptedEngine) -> None:
+    async with client_of(settings, engine, **LOCKED) as client:
         await log_in(client)
         (settings.data_dir / "sessions.sqlite").mkdir()
         sent = urlencode({"csrf": csrf_token(client.cookies[COOKIE], TOKEN)})
         assert "12 hours" in is_problem(await client.post("/logout", content=sent, headers=FORM), 503)["detail"]
         assert (await client.get("/", headers=BROWSER)).status_code == 200
-
-    drive(settings, engine, test)

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from api_support import publish, write_corpus
-from mcp import Client
-from mcp_client import drive, result, until_loaded
+from mcp_client import result, tools_of, until_loaded
 from scripted_engine import ScriptedEngine, ledger_entry, write_ledger
 from tokenizers_of_models import most_tokens
 
@@ -61,8 +60,8 @@ def check_size(found: dict[str, Any]) -> None:
     assert 2 * len(text) / 4 < LIMIT_TOKENS, "at four characters a token, even for a client that passes both forms on"
 
 
-def test_search_and_answer_stay_below_the_limit(large: Settings) -> None:
-    async def test(client: Client) -> None:
+async def test_search_and_answer_stay_below_the_limit(large: Settings) -> None:
+    async with tools_of(large) as client:
         await until_loaded(client)
         for name, text in DOCUMENTS.items():
             query = f"{name} {' '.join(text.split()[:20])[:200]}"
@@ -77,38 +76,31 @@ def test_search_and_answer_stay_below_the_limit(large: Settings) -> None:
             assert small["sources"]
         assert "more are left out to keep this short" in found["notes"][-1]
 
-    drive(large, test)
 
-
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_long_document_is_read_in_parts_to_its_end(large: Settings, name: str) -> None:
-    async def test(client: Client) -> None:
+async def test_a_long_document_is_read_in_parts_to_its_end(large: Settings) -> None:
+    async with tools_of(large) as client:
         await until_loaded(client)
-        part = await result(client, "fetch", id=f"document:documentation/handbook/{name}.md")
-        text, parts = "", 0
-        while True:
+        for name in DOCUMENTS:
+            part = await result(client, "fetch", id=f"document:documentation/handbook/{name}.md")
+            text, parts = "", 1
+            while rest := part["metadata"].get("next"):
+                check_size(part)
+                shown, _, note = part["text"].rpartition("\n\n[… ")
+                assert note.endswith(f" more characters: fetch {rest}]")
+                text += shown
+                assert rest.endswith(f"@{len(text)}")
+                part = await result(client, "fetch", id=rest)
+                parts += 1
             check_size(part)
-            parts += 1
-            rest = part["metadata"].get("next")
-            if not rest:
-                break
-            shown, _, note = part["text"].rpartition("\n\n[… ")
-            assert note.endswith(f" more characters: fetch {rest}]")
-            text += shown
-            assert rest.endswith(f"@{len(text)}")
-            part = await result(client, "fetch", id=rest)
-        assert parts > 1
-        file: Path = large.file.parent / "docs" / f"{name}.md"
-        assert text + part["text"] == legible(file.read_text("utf-8"))
-
-    drive(large, test)
+            assert parts > 1, name
+            file: Path = large.file.parent / "docs" / f"{name}.md"
+            assert text + part["text"] == legible(file.read_text("utf-8")), name
 
 
-def test_conflicts_stay_below_the_limit(settings: Settings, engine: ScriptedEngine) -> None:
+async def test_conflicts_stay_below_the_limit(settings: Settings, engine: ScriptedEngine) -> None:
     entries = [wordy(number) for number in range(40)]
     write_ledger(settings, *entries)
-
-    async def test(client: Client) -> None:
+    async with tools_of(settings, engine) as client:
         page = await result(client, "conflicts")
         check_size(page)
         read = len(page["conflicts"])
@@ -118,8 +110,6 @@ def test_conflicts_stay_below_the_limit(settings: Settings, engine: ScriptedEngi
             assert page["conflicts"]
             read += len(page["conflicts"])
         assert read == len(entries)
-
-    drive(settings, test, engine)
 
 
 def wordy(number: int) -> LedgerEntry:

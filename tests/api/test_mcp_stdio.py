@@ -122,23 +122,18 @@ def said(process: forked.Popen, message: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", REVISIONS)
-def test_the_command_answers_like_the_server(published: Settings, mode: str, log: Any) -> None:
-    async def main() -> None:
-        async with connected(log, *COMMAND, published.file, "mcp", mode=mode) as client:
-            assert client.session.protocol_version == REVISIONS[mode]
-            assert [tool.name for tool in (await client.list_tools()).tools] == NAMES
-            await until_loaded(client)
-            found, *others = await asyncio.gather(*(result(client, "search", query="post_entry") for _ in range(8)))
-            assert all(other == found for other in others)
-            first = found["results"][0]
-            assert first["url"] == f"http://127.0.0.1:8082/passages/{first['id']}"
-            assert (await result(client, "fetch", id=first["id"]))["text"].startswith("def post_entry")
-            assert "def refund" in (await result(client, "answer", query="refund"))["text"]
-            assert (await result(client, "conflicts"))["conflicts"] == []
-            assert "top_k: " in await problem(client, "search", query="x", top_k=0)
-
-    asyncio.run(main())
+async def test_the_command_answers_like_the_server(published: Settings, log: Any) -> None:
+    async with connected(log, *COMMAND, published.file, "mcp") as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == NAMES
+        await until_loaded(client)
+        found, *others = await asyncio.gather(*(result(client, "search", query="post_entry") for _ in range(8)))
+        assert all(other == found for other in others)
+        first = found["results"][0]
+        assert first["url"] == f"http://127.0.0.1:8082/passages/{first['id']}"
+        assert (await result(client, "fetch", id=first["id"]))["text"].startswith("def post_entry")
+        assert "def refund" in (await result(client, "answer", query="refund"))["text"]
+        assert (await result(client, "conflicts"))["conflicts"] == []
+        assert "top_k: " in await problem(client, "search", query="x", top_k=0)
     log.seek(0)
     assert "Traceback" not in log.read()
 
@@ -160,52 +155,41 @@ def test_standard_output_carries_nothing_but_the_protocol(published: Settings) -
 
 
 @pytest.mark.slow
-def test_tools_are_listed_before_anything_is_loaded(published: Settings, tmp_path: Path, log: Any) -> None:
+async def test_tools_are_listed_before_anything_is_loaded(published: Settings, tmp_path: Path, log: Any) -> None:
     ready = tmp_path / "ready"
-
-    async def main() -> None:
-        program = PROGRAM.format(make=SLOW)
-        async with connected(log, "-c", program, published.file, ready, FUSION_TIMEOUT_SECONDS="0.3") as client:
-            assert [tool.name for tool in (await client.list_tools()).tools] == NAMES
-            for tool in ("search", "status"):
-                said = await problem(client, tool, **({"query": "x"} if tool == "search" else {}))
-                assert said == "NornWeave is still loading. Call again in 2 s."
-            ready.touch()
-            async with asyncio.timeout(WITHIN_S):
-                while (await client.call_tool("search", {"query": "x"})).is_error:
-                    await asyncio.sleep(0.05)
-
-    asyncio.run(main())
+    program = PROGRAM.format(make=SLOW)
+    async with connected(log, "-c", program, published.file, ready, FUSION_TIMEOUT_SECONDS="0.3") as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == NAMES
+        for tool in ("search", "status"):
+            said = await problem(client, tool, **({"query": "x"} if tool == "search" else {}))
+            assert said == "NornWeave is still loading. Call again in 2 s."
+        ready.touch()
+        async with asyncio.timeout(WITHIN_S):
+            while (await client.call_tool("search", {"query": "x"})).is_error:
+                await asyncio.sleep(0.05)
 
 
 @pytest.mark.slow
-def test_an_engine_that_cannot_be_loaded_is_said_with_every_call(published: Settings, log: Any) -> None:
-    async def main() -> None:
-        async with connected(log, "-c", PROGRAM.format(make=BROKEN), published.file) as client:
-            assert "the log of the server tells more" in await problem(client, "search", query="x")
-
-    asyncio.run(main())
+async def test_an_engine_that_cannot_be_loaded_is_said_with_every_call(published: Settings, log: Any) -> None:
+    async with connected(log, "-c", PROGRAM.format(make=BROKEN), published.file) as client:
+        assert "the log of the server tells more" in await problem(client, "search", query="x")
     log.seek(0)
     assert "the disk is on fire" in log.read()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", REVISIONS)
-def test_a_cancelled_call_frees_its_place(published: Settings, tmp_path: Path, mode: str, log: Any) -> None:
+async def test_a_cancelled_call_frees_its_place(published: Settings, tmp_path: Path, mode: str, log: Any) -> None:
     asked = tmp_path / "asked"
-
-    async def main() -> None:
-        async with connected(log, "-c", PROGRAM.format(make=HANGING), published.file, asked, mode=mode) as client:
-            with anyio.move_on_after(WITHIN_S) as call:
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(client.call_tool, "search", {"query": "hang"})
-                    while not asked.exists():
-                        await asyncio.sleep(0.02)
-                    call.cancel()
-            with anyio.fail_after(WITHIN_S / 2):  # less than the cancelled call would take
-                assert (await result(client, "search", query="pay"))["results"], "there is one place"
-
-    asyncio.run(main())
+    async with connected(log, "-c", PROGRAM.format(make=HANGING), published.file, asked, mode=mode) as client:
+        with anyio.move_on_after(WITHIN_S) as call:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(client.call_tool, "search", {"query": "hang"})
+                while not asked.exists():
+                    await asyncio.sleep(0.02)
+                call.cancel()
+        with anyio.fail_after(WITHIN_S / 2):  # less than the cancelled call would take
+            assert (await result(client, "search", query="pay"))["results"], "there is one place"
 
 
 @pytest.mark.slow

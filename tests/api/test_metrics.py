@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,22 +13,13 @@ import psutil
 import pytest
 import yaml
 from api_support import client_of
-from processes import Started
+from processes import SERVE, Started
 from prometheus_client.parser import text_string_to_metric_families
-from scripted_engine import ScriptedEngine
 from waiting import until
 
 from api.metrics import reason_kind
 from api.server.workers import HAS_WORKERS
 from nornweave.config import Settings
-
-SERVE = """
-import sys
-from pathlib import Path
-from api.server.serving import serve
-from nornweave.connect.connectors import load_settings
-sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, workers=2))
-"""
 
 MONITORING = Path(__file__).parents[2] / "docs" / "monitoring"
 
@@ -45,16 +35,8 @@ def value(found: dict[Sample, float], name: str, **labels: str) -> float:
     return found[name, frozenset(labels.items())]
 
 
-def drive(settings: Settings, test: Callable[[httpx.AsyncClient], Awaitable[None]], engine: object = None) -> None:
-    async def main() -> None:
-        async with client_of(settings, engine) as client:
-            await test(client)
-
-    asyncio.run(main())
-
-
-def test_requests_answers_and_the_state_of_the_index_are_there(published: Settings) -> None:
-    async def test(client: httpx.AsyncClient) -> None:
+async def test_requests_answers_and_the_state_of_the_index_are_there(published: Settings) -> None:
+    async with client_of(published, None) as client:
         for _ in range(2):
             answer = await client.post("/query", json={"query": "post_entry"})
             assert answer.status_code == 200
@@ -77,50 +59,28 @@ def test_requests_answers_and_the_state_of_the_index_are_there(published: Settin
         assert value(found, "nornweave_open_conflicts") == 0
         assert value(found, "nornweave_unreadable_state") == 0
 
-    drive(published, test)
 
-
-def test_what_cannot_be_read_is_counted_and_costs_the_rest_nothing(published: Settings) -> None:
-    history = published.data_dir / "evaluations" / "history.duckdb"
+async def test_what_cannot_be_read_is_counted_and_costs_the_rest_nothing(settings: Settings) -> None:
+    history = settings.data_dir / "evaluations" / "history.duckdb"
     history.parent.mkdir(exist_ok=True)
     history.write_bytes(b"no database")
-
-    async def test(client: httpx.AsyncClient) -> None:
+    async with client_of(settings, None) as client:
         found = samples((await client.get("/metrics")).text)
         assert value(found, "nornweave_unreadable_state") == 1
         assert value(found, "nornweave_open_conflicts") == 0
 
-    try:
-        drive(published, test)
-    finally:
-        history.unlink()
 
-
-def test_metrics_need_the_token_where_there_is_one(settings: Settings, engine: ScriptedEngine) -> None:
-    async def main() -> None:
-        token = "a-token-of-32-characters-or-more-x"
-        async with client_of(settings, engine, environment={"NORNWEAVE_SERVICE_TOKEN": token}) as client:
-            assert (await client.get("/metrics")).status_code == 401
-            allowed = await client.get("/metrics", headers={"authorization": f"Bearer {token}"})
-            assert allowed.status_code in {200, 503}
-
-    asyncio.run(main())
-
-
-def test_the_dashboard_and_the_alerts_name_metrics_that_there_are(published: Settings) -> None:
+async def test_the_dashboard_and_the_alerts_name_metrics_that_there_are(published: Settings) -> None:
     used = set(re.findall(r"nornweave_\w+", (MONITORING / "grafana-dashboard.json").read_text()))
     used |= set(re.findall(r"nornweave_\w+", (MONITORING / "alerts.yaml").read_text()))
     panels = json.loads((MONITORING / "grafana-dashboard.json").read_text())["panels"]
     assert len(panels) >= 10 and yaml.safe_load((MONITORING / "alerts.yaml").read_text())["groups"]
-
-    async def test(client: httpx.AsyncClient) -> None:
+    async with client_of(published, None) as client:
         await client.post("/query", json={"query": "post_entry"})
         text = (await client.get("/metrics")).text
         declared = {family.name for family in text_string_to_metric_families(text)}
         known = {name + suffix for name in declared for suffix in ("", "_total", "_sum", "_count", "_bucket")}
         assert used <= known, used - known
-
-    drive(published, test)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +98,7 @@ def test_reasons_are_of_few_kinds(reason: str, kind: str) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_WORKERS, reason="this system does not share ports between processes")
 def test_several_processes_are_added_up_also_after_one_of_them_died(published: Settings, started: Started) -> None:
-    server, url = started(SERVE, published.file)
+    server, url = started(SERVE, published.file, 2)
 
     def ask(_: int) -> int:
         return httpx.post(f"{url}/query", json={"query": "post_entry"}, timeout=60).status_code

@@ -11,8 +11,8 @@ from nornweave.core.types import Domain
 
 
 @pytest.fixture
-def document(ask: Ask) -> dict[str, Any]:
-    answer = ask("GET", "/openapi.json", app={"agent": Domain.CODE})
+def document(look: Ask) -> dict[str, Any]:
+    answer = look("GET", "/openapi.json", app={"agent": Domain.CODE})
     assert answer.status_code == 200
     found: dict[str, Any] = answer.json()
     return found
@@ -31,21 +31,6 @@ def test_every_route_is_described(document: dict[str, Any]) -> None:
     for operations in document["paths"].values():
         for operation in operations.values():
             assert operation["summary"] and operation["description"]
-
-
-def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
-    def references(node: Any) -> set[str]:
-        if isinstance(node, list):
-            return set().union(*map(references, node)) if node else set()
-        if isinstance(node, dict):
-            own = {node["$ref"]} if isinstance(node.get("$ref"), str) else set()
-            return own.union(*map(references, node.values()))
-        return set()
-
-    schemas = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
-    found = references(document)
-    assert found <= schemas
-    assert {f"#/components/schemas/{name}" for name in ("Problem", "FieldProblem", "RecallDocument")} <= found
 
 
 def test_errors_are_declared_as_problem_documents(document: dict[str, Any]) -> None:

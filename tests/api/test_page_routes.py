@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Iterator
 from html import unescape
-from typing import Any
 from urllib.parse import urlencode
 
 import httpx
 import pytest
 from api_support import CLIENT, Ask, client_of, conforms, is_problem, publish
 from fastapi import FastAPI
-from scripted_engine import ScriptedAgent, ScriptedEngine, ledger_entry, unpublish, write_ledger, write_status
+from scripted_engine import ScriptedAgent, ScriptedEngine, copied, ledger_entry, unpublish, write_ledger, write_status
+from shared_engine import sharing
 
 from api.app import create_app
 from nornweave.ask.views.answer import FusionResult
-from nornweave.ask.views.ledger import LedgerDocument
 from nornweave.config import Settings
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import Domain
@@ -32,9 +32,8 @@ def text_of(response: httpx.Response) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", response.text)))
 
 
-@pytest.fixture(autouse=True)
-def eventful(settings: Settings, engine: ScriptedEngine) -> None:
-    """A ledger with entries, a domain in which everything went wrong, and an answer that can be judged."""
+def happened(settings: Settings, engine: ScriptedEngine) -> None:
+    """Write a ledger with entries, a domain in which everything went wrong, and an answer that can be judged."""
     write_ledger(
         settings,
         ledger_entry("Retry limit", Domain.CODE, Domain.DOCUMENTATION),
@@ -46,14 +45,27 @@ def eventful(settings: Settings, engine: ScriptedEngine) -> None:
 
 
 @pytest.fixture
-def chunk(engine: ScriptedEngine) -> str:
-    """The id of a chunk of code."""
-    return engine.chunk_of(Domain.CODE, "ledger", "refund.py")
+def engine(engine: ScriptedEngine) -> ScriptedEngine:
+    happened(engine.settings, engine)
+    return engine
+
+
+@pytest.fixture(scope="module")
+def shared(published: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ScriptedEngine, Ask]]:
+    with sharing(copied(published, tmp_path_factory.mktemp("pages"))) as shared:
+        happened(shared[0].settings, shared[0])
+        yield shared
+
+
+@pytest.fixture
+def chunk(still_engine: ScriptedEngine) -> str:
+    """The id of a chunk of code, in every copy of the corpus."""
+    return still_engine.chunk_of(Domain.CODE, "ledger", "refund.py")
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_pages_ask_nobody_else_and_run_nothing_of_their_own(ask: Ask, chunk: str, path: str) -> None:
-    page = ask("GET", path.format(chunk=chunk), headers=BROWSER)
+def test_pages_ask_nobody_else_and_run_nothing_of_their_own(look: Ask, chunk: str, path: str) -> None:
+    page = look("GET", path.format(chunk=chunk), headers=BROWSER)
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy and "form-action 'self'" in policy and "unsafe" not in policy
@@ -65,59 +77,45 @@ def test_pages_ask_nobody_else_and_run_nothing_of_their_own(ask: Ask, chunk: str
     assert re.findall(r"<script(?![^>]* src=)|<style|\sstyle=|\son\w+=", page.text) == []
     assert len(re.findall(r"<h1\b", page.text)) == 1
     for part in re.findall(r'(?:src|href)="(/web/[^"]+)"', page.text):
-        answer = ask("GET", part)
+        answer = look("GET", part)
         assert answer.status_code == 200
         assert "immutable" in answer.headers["cache-control"]
 
 
-def test_the_own_bytes_of_a_page_are_few(ask: Ask) -> None:
-    page = ask("GET", "/", headers=BROWSER)
-    parts = [ask("GET", path) for path in re.findall(r'(?:src|href)="(/web/[^"]+)"', page.text)]
+def test_the_own_bytes_of_a_page_are_few(look: Ask) -> None:
+    page = look("GET", "/", headers=BROWSER)
+    parts = [look("GET", path) for path in re.findall(r'(?:src|href)="(/web/[^"]+)"', page.text)]
     assert len(parts) == 2
     assert sum(len(part.content) for part in (page, *parts)) < 120_000
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_every_page_has_its_data_as_json(ask: Ask, chunk: str, path: str) -> None:
+def test_every_page_has_its_data_as_json(look: Ask, chunk: str, path: str) -> None:
     path = path.format(chunk=chunk)
-    page = ask("GET", path, headers=BROWSER)
+    page = look("GET", path, headers=BROWSER)
     (address,) = set(re.findall(r'<link rel="alternate" type="application/json" href="([^"]+)">', page.text))
-    by_suffix = ask("GET", unescape(address))
+    by_suffix = look("GET", unescape(address))
     assert (by_suffix.status_code, by_suffix.headers["content-type"]) == (200, "application/json")
-    by_accept = ask("GET", path, headers={"accept": "application/json"})
+    by_accept = look("GET", path, headers={"accept": "application/json"})
     assert by_accept.headers["content-type"] == "application/json"
     assert by_accept.json().keys() == by_suffix.json().keys()
 
 
-def test_pages_are_no_operations(ask: Ask) -> None:
-    paths: dict[str, Any] = ask("GET", "/openapi.json").json()["paths"]
-    assert not {"/", "/.json", "/quality", "/status", "/login", "/logout"} & paths.keys()
-    assert not [path for path in paths if path.startswith(("/passages", "/web", "/conflicts/", "/conflicts."))]
-
-
-def test_the_ledger_stays_json_for_programs(ask: Ask) -> None:
-    for headers in ({}, {"accept": "*/*"}, {"accept": "application/json"}):
-        answer = ask("GET", "/conflicts", headers=headers)
-        conforms(LedgerDocument, answer.json())
-    is_problem(ask("GET", "/conflicts?limit=0"), 422)
-    is_problem(ask("POST", "/conflicts", headers=BROWSER), 405)
-
-
-def test_a_question_of_the_page_is_a_question_of_the_api(ask: Ask, engine: ScriptedEngine) -> None:
+def test_a_question_of_the_page_is_a_question_of_the_api(look: Ask, still_engine: ScriptedEngine) -> None:
     query = urlencode([("q", "pay now"), ("domain", "code"), ("code.language", "python"), ("top_k", "5")])
-    answer = ask("GET", f"/.json?{query}")
+    answer = look("GET", f"/.json?{query}")
     conforms(FusionResult, answer.json())
     filters = {"code": {"language": "python"}}
     body = {"query": "pay now", "domains": ["code"], "filters": filters, "top_k": 5, "explain": True}
-    ask("POST", "/query", json=body)
-    page, program = engine.questions
+    look("POST", "/query", json=body)
+    page, program = still_engine.questions
     names = ("text", "domains", "filters", "top_k", "explain", "expand", "rerank", "strategy")
     assert [getattr(page, name) for name in names] == [getattr(program, name) for name in names]
-    assert page.query_id and page.deadline
+    assert page.query_id and page.deadline and page.deadline.timeout_ms == 5000
 
 
-def test_a_question_is_answered_with_where_and_why(ask: Ask) -> None:
-    said = text_of(ask("GET", "/?q=refund", headers=BROWSER))
+def test_a_question_is_answered_with_where_and_why(look: Ask) -> None:
+    said = text_of(look("GET", "/?q=refund", headers=BROWSER))
     for words in ("refund.py", "lines 1–2", "meaning (dense)", "of 3 shown", "rank 1"):
         assert words in said, words
     assert "defrefund(payment):" in said.replace(" ", "")
@@ -153,32 +151,28 @@ def test_a_domain_that_was_not_searched_is_named_above(ask: Ask, code: ScriptedA
         ("q=" + "x" * 5000, "at most 4096"),
     ],
 )
-def test_what_cannot_be_asked_is_said_beside_the_question(ask: Ask, query: str, words: str) -> None:
-    page = ask("GET", f"/?{query}", headers=BROWSER)
+def test_what_cannot_be_asked_is_said_beside_the_question(look: Ask, query: str, words: str) -> None:
+    page = look("GET", f"/?{query}", headers=BROWSER)
     assert page.status_code == 422
     assert words in text_of(page)
     assert 'name="q"' in page.text
-    is_problem(ask("GET", f"/.json?{query}"), 422)
+    is_problem(look("GET", f"/.json?{query}"), 422)
 
 
 @pytest.mark.parametrize(
     ("address", "field"),
     [
-        ("/status?x=1", "x"),
-        ("/passages/x?lines=1", "lines"),
-        ("/conflicts?x=1", "x"),
-        ("/conflicts/Retry%20limit?limit=1", "limit"),
-        ("/quality?set=x", "set"),
-        ("/quality?domain=code&before=%00&after=b", "before"),
-        ("/quality?domain=poetry&before=a&after=b", "domain"),
+        ("/status?x=1", "x"), ("/passages/x?lines=1", "lines"), ("/conflicts?x=1", "x"),
+        ("/conflicts/Retry%20limit?limit=1", "limit"), ("/quality?set=x", "set"),
+        ("/quality?domain=code&before=%00&after=b", "before"), ("/quality?domain=poetry&before=a&after=b", "domain"),
     ],
-)
-def test_unknown_and_wrong_fields_are_named(ask: Ask, address: str, field: str) -> None:
-    page = ask("GET", address, headers=BROWSER)
+)  # fmt: skip
+def test_unknown_and_wrong_fields_are_named(look: Ask, address: str, field: str) -> None:
+    page = look("GET", address, headers=BROWSER)
     assert page.status_code == 422
     assert f"{field}: " in page.text or field in text_of(page)
     path, _, query = address.partition("?")
-    assert is_problem(ask("GET", f"{path}.json?{query}"), 422)["errors"][0]["field"] == field
+    assert is_problem(look("GET", f"{path}.json?{query}"), 422)["errors"][0]["field"] == field
 
 
 def test_what_is_broken_is_a_page_to_people_and_a_problem_to_programs(ask: Ask, engine: ScriptedEngine) -> None:
@@ -192,14 +186,13 @@ def test_what_is_broken_is_a_page_to_people_and_a_problem_to_programs(ask: Ask, 
 
 
 @pytest.mark.parametrize(
-    ("chunk_id", "words"),
-    [("nothing", "No such passage"), ("a%00b", "NUL"), ("<script>", "No such passage")],
+    ("chunk_id", "words"), [("nothing", "No such passage"), ("a%00b", "NUL"), ("<script>", "No such passage")]
 )
-def test_a_passage_that_is_gone_says_so(ask: Ask, chunk_id: str, words: str) -> None:
-    page = ask("GET", f"/passages/{chunk_id}", headers=BROWSER)
+def test_a_passage_that_is_gone_says_so(look: Ask, chunk_id: str, words: str) -> None:
+    page = look("GET", f"/passages/{chunk_id}", headers=BROWSER)
     assert page.status_code == 404
     assert words in text_of(page)
-    is_problem(ask("GET", f"/passages/{chunk_id}.json"), 404)
+    is_problem(look("GET", f"/passages/{chunk_id}.json"), 404)
 
 
 def test_a_passage_that_changed_leads_to_its_document(ask: Ask, settings: Settings, chunk: str) -> None:
@@ -220,29 +213,29 @@ async def got(app: FastAPI, path: str) -> httpx.Response:
         return await client.get(path, headers=BROWSER)
 
 
-def test_a_domain_that_is_not_served_shows_nothing(ask: Ask, chunk: str) -> None:
+def test_a_domain_that_is_not_served_shows_nothing(look: Ask, chunk: str) -> None:
     alone = {"agent": Domain.DOCUMENTATION}
-    assert ask("GET", f"/passages/{chunk}", app=alone, headers=BROWSER).status_code == 404
-    assert ask("GET", "/status.json", app=alone).json().keys() == {"documentation"}
-    said = text_of(ask("GET", "/", app=alone, headers=BROWSER))
+    assert look("GET", f"/passages/{chunk}", app=alone, headers=BROWSER).status_code == 404
+    assert look("GET", "/status.json", app=alone).json().keys() == {"documentation"}
+    said = text_of(look("GET", "/", app=alone, headers=BROWSER))
     assert "NornWeave documentation" in said
     assert " code " not in said
 
 
-def test_the_ledger_is_filtered_by_a_form_with_blank_fields(ask: Ask) -> None:
-    said = text_of(ask("GET", "/conflicts?entity=RETRY&domain=&settled=", headers=BROWSER))
+def test_the_ledger_is_filtered_by_a_form_with_blank_fields(look: Ask) -> None:
+    said = text_of(look("GET", "/conflicts?entity=RETRY&domain=&settled=", headers=BROWSER))
     assert "1 open · 1 settled" in said
     assert "Retry limit · timeout" in said and "webhook" not in said
-    page = ask("GET", "/conflicts?settled=maybe", headers=BROWSER)
+    page = look("GET", "/conflicts?settled=maybe", headers=BROWSER)
     assert page.status_code == 422
     assert "settled" in text_of(page)
 
 
-def test_an_entry_of_the_ledger_has_a_permalink(ask: Ask) -> None:
-    said = text_of(ask("GET", "/conflicts/Retry%20limit", headers=BROWSER))
+def test_an_entry_of_the_ledger_has_a_permalink(look: Ask) -> None:
+    said = text_of(look("GET", "/conflicts/Retry%20limit", headers=BROWSER))
     assert "probably holds" in said and "since 2026-01-19" in said and "newer" in said.lower()
-    assert ask("GET", "/conflicts/Retry%20limit.json").json()["entry_id"] == "Retry limit"
-    assert ask("GET", "/conflicts/none", headers=BROWSER).status_code == 404
+    assert look("GET", "/conflicts/Retry%20limit.json").json()["entry_id"] == "Retry limit"
+    assert look("GET", "/conflicts/none", headers=BROWSER).status_code == 404
 
 
 def test_the_status_says_what_needs_somebody_and_what_to_type(ask: Ask, settings: Settings) -> None:
@@ -271,9 +264,9 @@ def test_a_workspace_without_anything_says_how_to_begin(settings: Settings, ask:
     assert said.count("not searched : nothing is published yet") == 1, "one reason is said once"
 
 
-def test_quality_before_anything_was_measured(ask: Ask) -> None:
-    assert "Nothing was measured yet" in text_of(ask("GET", "/quality", headers=BROWSER))
-    page = ask("GET", "/quality?domain=code&before=gen-000001&after=gen-000002", headers=BROWSER)
+def test_quality_before_anything_was_measured(look: Ask) -> None:
+    assert "Nothing was measured yet" in text_of(look("GET", "/quality", headers=BROWSER))
+    page = look("GET", "/quality?domain=code&before=gen-000001&after=gen-000002", headers=BROWSER)
     assert page.status_code == 200
 
 
@@ -286,35 +279,7 @@ def test_a_judgment_is_stored_without_a_script(ask: Ask, engine: ScriptedEngine)
     assert (gone.status_code, "not remembered" in text_of(gone)) == (404, True)
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"sec-fetch-site": "same-origin"}, 303),
-        ({"sec-fetch-site": "cross-site"}, 403),
-        ({"sec-fetch-site": "same-site"}, 403),
-        ({"origin": "http://nornweave"}, 303),
-        ({"origin": "http://evil"}, 403),
-        ({"origin": "null"}, 403),
-        ({"content-type": "text/plain"}, 415),
-        ({}, 303),
-    ],
-)
-def test_another_site_cannot_make_a_browser_judge(
-    ask: Ask, engine: ScriptedEngine, headers: dict[str, str], status: int
-) -> None:
-    fields = urlencode({"query_id": "q1", "chunk_id": "chunk-0", "useful": "false"})
-    assert ask("POST", "/feedback/form", content=fields, headers={**FORM, **headers}).status_code == status
-    assert bool(engine.judged) is (status == 303)
-
-
-def test_a_form_is_small(ask: Ask) -> None:
-    assert ask("POST", "/feedback/form", content="x=" + "y" * 10_000, headers=FORM).status_code == 413
-    assert ask("POST", "/feedback/form", content="query_id=", headers=FORM).status_code == 422
-
-
-def test_many_questions_of_pages_wait_at_the_same_gate(ask: Ask, engine: ScriptedEngine) -> None:
-    """The page asks through the gate of ``/query``, with the deadline of the service."""
-    ask("GET", "/?q=pay", headers=BROWSER)
-    (question,) = engine.questions
-    assert question.deadline is not None
-    assert question.deadline.timeout_ms == 5000
+def test_a_form_is_small(look: Ask) -> None:
+    assert look("POST", "/feedback/form", content="x=" + "y" * 10_000, headers=FORM).status_code == 413
+    assert look("POST", "/feedback/form", content="query_id=", headers=FORM).status_code == 422
+    assert look("POST", "/feedback/form", content="x", headers={"content-type": "text/plain"}).status_code == 415

@@ -71,28 +71,20 @@ def test_an_agent_that_takes_no_requests_is_not_ready(ask: Ask, code: ScriptedAg
     assert state.value in document["domains"]["code"]["reason"]
 
 
-def test_without_a_single_agent_nothing_is_ready(settings: Settings) -> None:
+async def test_without_a_single_agent_nothing_is_ready(settings: Settings) -> None:
     engine = ScriptedEngine(settings)
     engine.path.agents = {}
-
-    async def main() -> None:
-        async with client_of(settings, engine) as client:
-            readiness(await client.get("/ready"), 503)
-            assert (await client.get("/agents")).json() == {"agents": []}
-            is_problem(await client.post("/agents/code/recall", json={"query_text": "x"}), 404)
-
-    asyncio.run(main())
+    async with client_of(settings, engine) as client:
+        readiness(await client.get("/ready"), 503)
+        assert (await client.get("/agents")).json() == {"agents": []}
+        is_problem(await client.post("/agents/code/recall", json={"query_text": "x"}), 404)
 
 
-def test_the_engine_starts_in_the_background_and_is_closed(settings: Settings) -> None:
+async def test_the_engine_starts_in_the_background_and_is_closed(settings: Settings) -> None:
     engine = ScriptedEngine(settings)
-
-    async def main() -> None:
-        async with client_of(settings, engine) as client:
-            assert readiness(await client.get("/ready"), 200)
-        assert {agent.state for agent in engine.agents.values()} == {AgentState.OFFLINE}
-
-    asyncio.run(main())
+    async with client_of(settings, engine) as client:
+        assert readiness(await client.get("/ready"), 200)
+    assert {agent.state for agent in engine.agents.values()} == {AgentState.OFFLINE}
 
 
 def test_an_agent_served_alone_answers_at_the_root_too(ask: Ask, code: ScriptedAgent) -> None:

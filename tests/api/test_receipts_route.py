@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-from access_workspace import CHIEF, SERVICE, STAFF, client_as, publish_access, run_with, write_access_workspace
+from access_workspace import CHIEF, SERVICE, STAFF, app_of, client_as, publish_access, write_access_workspace
 from api_support import is_problem
 from live_server import live
+from scripted_engine import copied
 
 from api.app import create_app
 from nornweave.cli.receipt import make_receipt
@@ -22,18 +22,25 @@ from nornweave.core.types import Domain
 KEYS = {"domain": "code", "source_id": "vault", "source_path": "keys.py"}
 
 
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    settings = write_access_workspace(tmp_path)
+@pytest.fixture(scope="module")
+def deleted(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """A workspace whose vault has lost a document."""
+    folder = tmp_path_factory.mktemp("deleted")
+    settings = write_access_workspace(folder)
     publish_access(settings)
-    (tmp_path / "vault" / "keys.py").unlink()
-    (tmp_path / "vault" / "other.py").write_text("OTHER_LIMIT = 9\n", encoding="utf-8")
+    (folder / "vault" / "keys.py").unlink()
+    (folder / "vault" / "other.py").write_text("OTHER_LIMIT = 9\n", encoding="utf-8")
     publish_access(settings)
     return settings
 
 
-def test_operators_get_receipts_and_nobody_else(settings: Settings) -> None:
-    async def test(app: Any) -> None:
+@pytest.fixture
+def settings(deleted: Settings, tmp_path: Path) -> Settings:
+    return copied(deleted, tmp_path)
+
+
+async def test_operators_get_receipts_and_nobody_else(settings: Settings) -> None:
+    async with app_of(settings) as app:
         async with client_as(app, STAFF) as client:
             is_problem(await client.post("/receipts", json=KEYS), 403)
             is_problem(await client.get(f"/receipts/{'0' * 24}"), 403)
@@ -50,25 +57,20 @@ def test_operators_get_receipts_and_nobody_else(settings: Settings) -> None:
             is_problem(await client.get(f"/receipts/{'0' * 24}"), 404)
             is_problem(await client.get("/receipts/..%2f..%2ftokens.yaml"), 404)
 
-    run_with(settings, test)
 
-
-def test_what_is_wrong_is_named(settings: Settings) -> None:
-    async def test(app: Any) -> None:
-        async with client_as(app, SERVICE) as client:
-            for body, field in (
-                ({**KEYS, "domain": "nowhere"}, "domain"),
-                ({**KEYS, "source_path": ""}, "source_path"),
-                ({**KEYS, "source_path": "a\0b"}, "source_path"),
-                ({**KEYS, "source": "vault"}, "source"),
-                ({"domain": "code", "source_path": "keys.py"}, "source_id"),
-            ):
-                problem = is_problem(await client.post("/receipts", json=body), 422)
-                assert field in str(problem["errors"]), problem
-            strange = {**KEYS, "source_id": "--purge", "source_path": "--config=/etc/passwd"}
-            assert (await client.post("/receipts", json=strange)).json()["source_path"] == "--config=/etc/passwd"
-
-    run_with(settings, test)
+async def test_what_is_wrong_is_named(settings: Settings) -> None:
+    async with app_of(settings) as app, client_as(app, SERVICE) as client:
+        for body, field in (
+            ({**KEYS, "domain": "nowhere"}, "domain"),
+            ({**KEYS, "source_path": ""}, "source_path"),
+            ({**KEYS, "source_path": "a\0b"}, "source_path"),
+            ({**KEYS, "source": "vault"}, "source"),
+            ({"domain": "code", "source_path": "keys.py"}, "source_id"),
+        ):
+            problem = is_problem(await client.post("/receipts", json=body), 422)
+            assert field in str(problem["errors"]), problem
+        strange = {**KEYS, "source_id": "--purge", "source_path": "--config=/etc/passwd"}
+        assert (await client.post("/receipts", json=strange)).json()["source_path"] == "--config=/etc/passwd"
 
 
 def test_a_replica_is_asked_for_its_own(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from typing import Any
@@ -12,7 +11,6 @@ import mcp_client
 import pytest
 from api_support import client_of, publish
 from command_line import nornweave
-from mcp import Client
 from test_real_engine import until_ready
 
 from nornweave.config import Settings
@@ -42,41 +40,38 @@ def declared(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return settings
 
 
-def test_over_http_and_on_the_page(declared: Settings) -> None:
+async def test_over_http_and_on_the_page(declared: Settings) -> None:
     async def paths(client: httpx.AsyncClient, filters: dict[str, Any]) -> set[str]:
         body = {"query": "queue drained", "filters": {"documentation": filters}, "timeout_ms": 60_000}
         answer = await client.post("/query", json=body)
         assert answer.status_code == 200, answer.text
         return {item["citation"]["source_path"] for item in answer.json()["items"]}
 
-    async def main() -> None:
-        async with client_of(declared, None) as client:
-            await until_ready(client)
-            assert await paths(client, {"severity": {"min": 2}}) == {"prod.md"}
-            assert await paths(client, {"environment": ["prod", "STAGING"], "severity": 1}) == {"stage.md"}
-            assert await paths(client, {"confidence": {"min": 0.5}}) == {"prod.md"}
-            wrong = await client.post("/query", json={"query": "x", "filters": {"documentation": {"severity": "3"}}})
-            assert wrong.status_code == 422
-            assert wrong.json()["errors"][0]["field"] == "filters.documentation.severity"
-            described = (await client.get("/agents/documentation/describe")).json()
-            severity = next(each for each in described["filters"] if each["key"] == "severity")
-            assert severity["values"] == [
-                {"value": 1, "documents": 1, "chunks": 1},
-                {"value": 3, "documents": 1, "chunks": 1},
-            ]
-            page = (await client.get("/", headers={"accept": "text/html"})).text
-            assert 'name="documentation.severity.min"' in page
-            assert re.search(r'name="documentation\.environment" value="prod"[^>]*> <bdi>prod</bdi>', page)
-            assert "error category" not in page, "no document states one"
-            query = "/.json?q=queue&documentation.severity.min=2&documentation.severity.max=3"
-            asked = (await client.get(query)).json()
-            assert {item["citation"]["source_path"] for item in asked["items"]} == {"prod.md"}
-
-    asyncio.run(main())
+    async with client_of(declared, None) as client:
+        await until_ready(client)
+        assert await paths(client, {"severity": {"min": 2}}) == {"prod.md"}
+        assert await paths(client, {"environment": ["prod", "STAGING"], "severity": 1}) == {"stage.md"}
+        assert await paths(client, {"confidence": {"min": 0.5}}) == {"prod.md"}
+        wrong = await client.post("/query", json={"query": "x", "filters": {"documentation": {"severity": "3"}}})
+        assert wrong.status_code == 422
+        assert wrong.json()["errors"][0]["field"] == "filters.documentation.severity"
+        described = (await client.get("/agents/documentation/describe")).json()
+        severity = next(each for each in described["filters"] if each["key"] == "severity")
+        assert severity["values"] == [
+            {"value": 1, "documents": 1, "chunks": 1},
+            {"value": 3, "documents": 1, "chunks": 1},
+        ]
+        page = (await client.get("/", headers={"accept": "text/html"})).text
+        assert 'name="documentation.severity.min"' in page
+        assert re.search(r'name="documentation\.environment" value="prod"[^>]*> <bdi>prod</bdi>', page)
+        assert "error category" not in page, "no document states one"
+        query = "/.json?q=queue&documentation.severity.min=2&documentation.severity.max=3"
+        asked = (await client.get(query)).json()
+        assert {item["citation"]["source_path"] for item in asked["items"]} == {"prod.md"}
 
 
-def test_to_agents(declared: Settings) -> None:
-    async def test(client: Client) -> None:
+async def test_to_agents(declared: Settings) -> None:
+    async with mcp_client.tools_of(declared) as client:
         await mcp_client.until_loaded(client)
         (documentation,) = (await mcp_client.result(client, "status"))["domains"]
         assert documentation["filters"]["severity"] == "integer, from 1 to 3"
@@ -88,8 +83,6 @@ def test_to_agents(declared: Settings) -> None:
         asked = {"documentation": {"severity": {"max": 2}}}
         results = (await mcp_client.result(client, "search", query="queue", filters=asked))["results"]
         assert {each["title"].split(" ")[0] for each in results} == {"Stage"}
-
-    mcp_client.drive(declared, test)
 
 
 def test_on_the_command_line(declared: Settings) -> None:

@@ -9,14 +9,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import forked
 import httpx
 import pytest
-from processes import START_S, STOP_S
+from processes import SERVE, START_S, STOP_S, Started
 
 from api.app import CLOSE_WITHIN_S
 from api.server.listening import default_port
@@ -27,16 +26,6 @@ from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 from nornweave.share.supervisor import STOP_WITHIN_S, PortInUseError
 
-# What the command does, without the command; agents in memory where a test needs slow ones.
-SERVE = """
-import sys
-from pathlib import Path
-from api.server.serving import serve
-from nornweave.connect.connectors import load_settings
-from nornweave.core.types import Domain
-agent = Domain(sys.argv[2]) if len(sys.argv) > 2 else None
-sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, agent=agent))
-"""
 EARLY = """
 import signal
 import uvicorn
@@ -131,10 +120,7 @@ def until_refused(url: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_says_where_answers_and_stops(
-    started: Callable[..., tuple[forked.Popen, str]],
-    published: Settings,
-    number: signal.Signals,
-    tmp_path: Path,
+    started: Started, published: Settings, number: signal.Signals, tmp_path: Path
 ) -> None:
     server, url = started(SERVE, published.file)
     assert url.startswith("http://127.0.0.1:")
@@ -153,9 +139,7 @@ def test_it_says_where_answers_and_stops(
 
 
 @pytest.mark.slow
-def test_log_lines_of_a_request_have_its_trace_id(
-    started: Callable[..., tuple[forked.Popen, str]], published: Settings, tmp_path: Path
-) -> None:
+def test_log_lines_of_a_request_have_its_trace_id(started: Started, published: Settings, tmp_path: Path) -> None:
     _, url = started(LOGGING, published.file)
     trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
     with httpx.Client(base_url=url, trust_env=False, timeout=START_S) as client:
@@ -180,22 +164,7 @@ def test_a_signal_before_the_server_runs_is_not_lost() -> None:
 
 
 @pytest.mark.slow
-def test_one_agent_alone(started: Callable[..., tuple[forked.Popen, str]], published: Settings) -> None:
-    _, url = started(SERVE, published.file, "documentation", NORNWEAVE_SERVICE_TOKEN="s3cret")
-    with httpx.Client(base_url=url, trust_env=False, timeout=START_S) as client:
-        assert client.get("/health").json() == {"status": "ok"}
-        assert client.post("/recall", json=RECALL).status_code == 401
-        client.headers["authorization"] = "Bearer s3cret"
-        assert client.post("/recall", json=RECALL).json()["agent_id"] == "docs-memory"
-        assert client.get("/agents", headers={"host": "search.company.example"}).status_code == 200
-        assert client.get("/health").json()["state"] == "READY"
-        assert [one["domain_id"] for one in client.get("/agents").json()["agents"]] == ["documentation"]
-
-
-@pytest.mark.slow
-def test_what_runs_when_it_is_stopped_is_answered(
-    started: Callable[..., tuple[forked.Popen, str]], published: Settings
-) -> None:
+def test_what_runs_when_it_is_stopped_is_answered(started: Started, published: Settings) -> None:
     server, url = started(SLOW, published.file, 1.0, 60)
     with httpx.Client(base_url=url, trust_env=False, timeout=START_S) as client, ThreadPoolExecutor() as threads:
         answer = threads.submit(client.post, "/agents/code/recall", json=RECALL)
@@ -207,9 +176,7 @@ def test_what_runs_when_it_is_stopped_is_answered(
 
 
 @pytest.mark.slow
-def test_what_does_not_end_is_abandoned(
-    started: Callable[..., tuple[forked.Popen, str]], published: Settings, tmp_path: Path
-) -> None:
+def test_what_does_not_end_is_abandoned(started: Started, published: Settings, tmp_path: Path) -> None:
     server, url = started(SLOW, published.file, 600.0, 1)
     with httpx.Client(base_url=url, trust_env=False, timeout=START_S) as client, ThreadPoolExecutor() as threads:
         answer = threads.submit(client.post, "/agents/code/recall", json=RECALL)
@@ -222,9 +189,7 @@ def test_what_does_not_end_is_abandoned(
 
 
 @pytest.mark.slow
-def test_a_signal_does_not_wait_for_what_is_being_loaded(
-    started: Callable[..., tuple[forked.Popen, str]], published: Settings, tmp_path: Path
-) -> None:
+def test_a_signal_does_not_wait_for_what_is_being_loaded(started: Started, published: Settings, tmp_path: Path) -> None:
     server, _ = started(LOADING, published.file)
     server.terminate()
     assert server.wait(STOP_S) == 0

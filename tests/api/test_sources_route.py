@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -35,8 +34,8 @@ def settings(tmp_path: Path) -> Settings:
     return load_settings(file)
 
 
-def test_a_source_is_added_synced_and_removed(settings: Settings) -> None:
-    async def test(client: httpx.AsyncClient) -> None:
+async def test_a_source_is_added_synced_and_removed(settings: Settings) -> None:
+    async with client_of(settings, None) as client:
         assert await states(client) == {"guide": "empty"}
         added = await client.post("/sources", json={**GUIDE, "id": "more", "path": "more", "access": ["staff"]})
         assert added.status_code == 201, added.text
@@ -49,11 +48,9 @@ def test_a_source_is_added_synced_and_removed(settings: Settings) -> None:
         is_problem(await client.delete("/sources/more"), 404)
         assert "# the guide" in settings.file.read_text(encoding="utf-8")
 
-    drive(settings, test)
 
-
-def test_a_source_is_added_and_removed_on_the_page_of_the_status(settings: Settings) -> None:
-    async def test(client: httpx.AsyncClient) -> None:
+async def test_a_source_is_added_and_removed_on_the_page_of_the_status(settings: Settings) -> None:
+    async with client_of(settings, None) as client:
         page = {"origin": str(client.base_url).rstrip("/"), "accept": "text/html"}
         form = {"id": "more", "domain": "documentation", "type": "files", "place": "more"}
         is_problem(await client.post("/status/sources", data=form, headers={"accept": "application/json"}), 403)
@@ -68,11 +65,9 @@ def test_a_source_is_added_and_removed_on_the_page_of_the_status(settings: Setti
         settings.file.write_text("sources: 3\n", encoding="utf-8")
         assert "nornweave.yaml is wrong" in (await client.get("/status", headers=page)).text
 
-    drive(settings, test)
 
-
-def test_what_cannot_be_added_is_said(settings: Settings) -> None:
-    async def test(client: httpx.AsyncClient) -> None:
+async def test_what_cannot_be_added_is_said(settings: Settings) -> None:
+    async with client_of(settings, None) as client:
         before = settings.file.read_text(encoding="utf-8")
         is_problem(await client.post("/sources", json=GUIDE), 409)
         for keys in (
@@ -88,8 +83,6 @@ def test_what_cannot_be_added_is_said(settings: Settings) -> None:
         is_problem(await client.post("/sources", json=GUIDE, headers={"origin": "https://evil.example"}), 403)
         assert settings.file.read_text(encoding="utf-8") == before
 
-    drive(settings, test)
-
 
 async def states(client: httpx.AsyncClient) -> dict[str, str]:
     answer = await client.get("/sources")
@@ -100,11 +93,3 @@ async def states(client: httpx.AsyncClient) -> dict[str, str]:
 
 def synced(file: Path) -> None:
     run(domain_parts(load_settings(file), Domain.DOCUMENTATION), SyncOptions(run_id="test", wait_s=0))
-
-
-def drive(settings: Settings, test: Any) -> None:
-    async def main() -> None:
-        async with client_of(settings, None) as client:
-            await test(client)
-
-    asyncio.run(main())

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
 import pytest
-from api_support import publish, write_corpus
+from api_support import publish
 from live_server import live
 from waiting import until
 
@@ -21,17 +20,7 @@ from nornweave.config import Settings
 from nornweave.core.types import Domain, present
 
 FORM = "/status/sync"
-DOCUMENTS = 40
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> Settings:
-    """Two domains, published; of the documentation so much that removing it is held."""
-    settings = write_corpus(tmp_path)
-    for number in range(DOCUMENTS):
-        (tmp_path / "docs" / f"page{number}.md").write_text(f"# Page {number}\n\nText {number}.\n", encoding="utf-8")
-    publish(settings)
-    return settings
+DOCUMENTS = 40  # so many that removing them is held
 
 
 def ask(url: str, *, origin: str | None = "", **fields: str) -> httpx.Response:
@@ -47,9 +36,12 @@ def finished(url: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_sync_publishes_and_what_is_held_goes_when_it_is_confirmed(corpus: Settings) -> None:
-    folder = corpus.file.parent
-    with live(create_app(corpus, environment={"NORNWEAVE_DAGSTER_URL": "http://127.0.0.1:3000"})) as url:
+def test_a_sync_publishes_and_what_is_held_goes_when_it_is_confirmed(settings: Settings) -> None:
+    folder = settings.file.parent
+    for number in range(DOCUMENTS):
+        (folder / "docs" / f"page{number}.md").write_text(f"# Page {number}\n\nText {number}.\n", encoding="utf-8")
+    publish(settings)
+    with live(create_app(settings, environment={"NORNWEAVE_DAGSTER_URL": "http://127.0.0.1:3000"})) as url:
         for number in range(DOCUMENTS):
             (folder / "docs" / f"page{number}.md").unlink()
         assert ask(url, domain="documentation").status_code == 303
@@ -69,11 +61,11 @@ def test_a_sync_publishes_and_what_is_held_goes_when_it_is_confirmed(corpus: Set
         finished(url)
         status = httpx.get(f"{url}/status.json", timeout=60).json()["documentation"]
         assert status["documents"] == 2 and status["held"] == []
-    assert (corpus.data_dir / "syncs" / "documentation.progress").exists()
+    assert (settings.data_dir / "syncs" / "documentation.progress").exists()
 
 
-def test_only_a_page_of_ours_can_ask_for_it(corpus: Settings) -> None:
-    with live(create_app(corpus, environment={})) as url:
+def test_only_a_page_of_ours_can_ask_for_it(settings: Settings) -> None:
+    with live(create_app(settings, environment={})) as url:
         assert ask(url, domain="code", origin=None).status_code == 403
         assert ask(url, domain="code", origin="http://evil.example").status_code == 403
         assert ask(url, domain="nonsense").status_code == 422
@@ -82,43 +74,43 @@ def test_only_a_page_of_ours_can_ask_for_it(corpus: Settings) -> None:
         )
         assert cross.status_code == 403
     token = "a-token-of-32-characters-or-more-x"
-    with live(create_app(corpus, environment={"NORNWEAVE_SERVICE_TOKEN": token})) as url:
+    with live(create_app(settings, environment={"NORNWEAVE_SERVICE_TOKEN": token})) as url:
         assert ask(url, domain="code").status_code in {401, 403}
-    assert not (corpus.data_dir / "syncs").exists(), "nothing was started"
+    assert not (settings.data_dir / "syncs").exists(), "nothing was started"
 
 
-def test_another_process_sees_it_with_its_progress(corpus: Settings) -> None:
-    folder = corpus.data_dir / "syncs"
+def test_another_process_sees_it_with_its_progress(settings: Settings) -> None:
+    folder = settings.data_dir / "syncs"
     folder.mkdir()
     made = {"pid": os.getpid(), "created": psutil.Process().create_time(), "since": present().isoformat()}
     (folder / "code.json").write_text(json.dumps(made))
     (folder / "code.progress").write_text(
         json.dumps({"step": "code embed", "done": 3, "total": 7, "pace": "3 of 7 chunks"})
     )
-    running = Syncs(corpus).running(Domain.CODE)
+    running = Syncs(settings).running(Domain.CODE)
     assert running is not None and (running.step, running.done, running.total) == ("code embed", 3, 7)
-    with live(create_app(corpus, environment={})) as url:
+    with live(create_app(settings, environment={})) as url:
         page = httpx.get(f"{url}/status", headers={"accept": "text/html"}, timeout=60).text
     assert "computing vectors, 3 of 7 chunks" in page and 'max="7"' in page
     told = {"step": "code list issues", "done": 300, "total": 0, "pace": "300 documents, 1.5 MiB, 40/s"}
     (folder / "code.progress").write_text(json.dumps(told))
-    with live(create_app(corpus, environment={})) as url:
+    with live(create_app(settings, environment={})) as url:
         page = httpx.get(f"{url}/status", headers={"accept": "text/html"}, timeout=60).text
     assert "reading issues, 300 documents, 1.5 MiB, 40/s." in page
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"pid": 1, "created": 0, "since": "x"}', '{"pid": "x"}'])
-def test_what_is_not_a_running_process_is_no_sync(corpus: Settings, content: str) -> None:
-    (corpus.data_dir / "syncs").mkdir()
-    (corpus.data_dir / "syncs" / "code.json").write_text(content)
-    assert Syncs(corpus).running(Domain.CODE) is None
+def test_what_is_not_a_running_process_is_no_sync(settings: Settings, content: str) -> None:
+    (settings.data_dir / "syncs").mkdir()
+    (settings.data_dir / "syncs" / "code.json").write_text(content)
+    assert Syncs(settings).running(Domain.CODE) is None
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("interrupts", [signal.default_int_handler, signal.SIG_IGN], ids=["terminal", "background"])
-def test_a_sync_ends_with_the_server_that_started_it(corpus: Settings, interrupts: Any) -> None:
+def test_a_sync_ends_with_the_server_that_started_it(settings: Settings, interrupts: Any) -> None:
     """Shells start background jobs of scripts with SIGINT ignored, which children inherit."""
-    syncs = Syncs(corpus)
+    syncs = Syncs(settings)
     before = signal.signal(signal.SIGINT, interrupts)
     try:
         assert syncs.start(Domain.CODE)

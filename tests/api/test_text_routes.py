@@ -14,25 +14,25 @@ from nornweave.config import Settings
 from nornweave.core.types import Domain
 
 
-def test_a_chunk_by_its_id(ask: Ask, engine: ScriptedEngine) -> None:
-    chunk_id = engine.chunk_of(Domain.CODE, "ledger", "refund.py")
-    answer = ask("GET", f"/chunks/{chunk_id}")
+def test_a_chunk_by_its_id(look: Ask, still_engine: ScriptedEngine) -> None:
+    chunk_id = still_engine.chunk_of(Domain.CODE, "ledger", "refund.py")
+    answer = look("GET", f"/chunks/{chunk_id}")
     assert answer.status_code == 200
     conforms(ChunkDocument, answer.json())
     assert answer.json()["content"] == "def refund(payment):\n    return payment.amount"
-    is_problem(ask("GET", f"/chunks/{chunk_id}%20"), 404)
+    is_problem(look("GET", f"/chunks/{chunk_id}%20"), 404)
 
 
 @pytest.mark.parametrize("chunk_id", ["nothing", "%F0%9F%99%82", "%ff", "x" * 5000, "' or 1=1 --"])
-def test_a_chunk_that_is_not_there(ask: Ask, chunk_id: str) -> None:
-    answer = ask("GET", f"/chunks/{chunk_id}")
+def test_a_chunk_that_is_not_there(look: Ask, chunk_id: str) -> None:
+    answer = look("GET", f"/chunks/{chunk_id}")
     is_problem(answer, 404)
     assert len(answer.content) < 1000
 
 
-def test_a_name_with_nul_is_not_there(ask: Ask) -> None:
-    is_problem(ask("GET", "/chunks/a%00b"), 404)
-    is_problem(ask("GET", "/documents/code/ledger/a%00b"), 404)
+def test_a_name_with_nul_is_not_there(look: Ask) -> None:
+    is_problem(look("GET", "/chunks/a%00b"), 404)
+    is_problem(look("GET", "/documents/code/ledger/a%00b"), 404)
 
 
 def test_a_generation_that_cannot_be_read(ask: Ask, code: ScriptedAgent) -> None:
@@ -40,10 +40,10 @@ def test_a_generation_that_cannot_be_read(ask: Ask, code: ScriptedAgent) -> None
     assert "shutting down" in is_problem(ask("GET", "/documents/code/ledger/refund.py"), 503)["detail"]
 
 
-def test_a_document_by_its_place(ask: Ask) -> None:
+def test_a_document_by_its_place(look: Ask) -> None:
     path = "größe #1/0.py"
     for spelt in (quote(path), quote(path, safe="")):
-        answer = ask("GET", f"/documents/code/ledger/{spelt}")
+        answer = look("GET", f"/documents/code/ledger/{spelt}")
         assert answer.status_code == 200, answer.text
         conforms(DocumentDocument, answer.json())
         assert (answer.json()["source_path"], answer.json()["text"]) == (path, "SIZE = 1\n")
@@ -52,12 +52,12 @@ def test_a_document_by_its_place(ask: Ask) -> None:
 @pytest.mark.parametrize(
     "path", ["%2e%2e/%2e%2e/etc/passwd", "..%2f..%2fetc%2fpasswd", "%2fetc%2fpasswd", "a//b", "a/", "../code/refund.py"]
 )
-def test_a_path_is_looked_up_and_never_opened(ask: Ask, path: str) -> None:
-    is_problem(ask("GET", f"/documents/code/ledger/{path}"), 404)
+def test_a_path_is_looked_up_and_never_opened(look: Ask, path: str) -> None:
+    is_problem(look("GET", f"/documents/code/ledger/{path}"), 404)
 
 
-def test_documents_of_a_domain_that_is_not_served(ask: Ask) -> None:
-    assert "served: code" in is_problem(ask("GET", "/documents/research/papers/a.pdf"), 404)["detail"]
+def test_documents_of_a_domain_that_is_not_served(look: Ask) -> None:
+    assert "served: code" in is_problem(look("GET", "/documents/research/papers/a.pdf"), 404)["detail"]
 
 
 @pytest.fixture
@@ -100,43 +100,34 @@ def test_the_ledger_and_parts_of_it(ask: Ask, query: str, found: tuple[list[str]
 @pytest.mark.parametrize(
     ("query", "field"),
     [
-        ("?limit=0", "limit"),
-        ("?limit=-1", "limit"),
-        ("?limit=1.0", "limit"),
-        ("?limit=1_0", "limit"),
-        ("?limit=", "limit"),
-        ("?limit=99999999999", "limit"),
-        ("?settled=yes", "settled"),
-        ("?settled=1", "settled"),
-        ("?domain=docs", "domain"),
-        ("?entity=", "entity"),
-        ("?entity=%00", "entity"),
-        ("?order=desc", "order"),
+        ("?limit=0", "limit"), ("?limit=-1", "limit"), ("?limit=1.0", "limit"), ("?limit=1_0", "limit"),
+        ("?limit=", "limit"), ("?limit=99999999999", "limit"), ("?settled=yes", "settled"), ("?settled=1", "settled"),
+        ("?domain=docs", "domain"), ("?entity=", "entity"), ("?entity=%00", "entity"), ("?order=desc", "order"),
     ],
-)
-def test_wrong_parameters_are_named(ask: Ask, query: str, field: str) -> None:
-    problem = is_problem(ask("GET", f"/conflicts{query}"), 422)
+)  # fmt: skip
+def test_wrong_parameters_are_named(look: Ask, query: str, field: str) -> None:
+    problem = is_problem(look("GET", f"/conflicts{query}"), 422)
     assert [one["field"] for one in problem["errors"]] == [field]
 
 
-def test_what_is_typed_is_completed(ask: Ask) -> None:
-    answer = ask("GET", "/complete?prefix=Ref")
+def test_what_is_typed_is_completed(look: Ask) -> None:
+    answer = look("GET", "/complete?prefix=Ref")
     assert answer.status_code == 200, answer.text
     conforms(CompletionsDocument, answer.json())
     found = {(each["text"], each["kind"], each["domain_id"]) for each in answer.json()["completions"]}
     assert ("refund.py", "path", "code") in found
-    assert ask("GET", "/complete?prefix=xyzzy").json() == {"completions": []}
+    assert look("GET", "/complete?prefix=xyzzy").json() == {"completions": []}
     for query, field in (
         ("", "prefix"),
         ("?prefix=%20", "prefix"),
         ("?prefix=a&limit=0", "limit"),
         ("?prefix=%00", "prefix"),
     ):
-        assert is_problem(ask("GET", f"/complete{query}"), 422)["errors"][0]["field"] == field
+        assert is_problem(look("GET", f"/complete{query}"), 422)["errors"][0]["field"] == field
 
 
-def test_lines_by_text_and_by_regex(ask: Ask) -> None:
-    answer = ask("GET", "/find?text=def%20refund")
+def test_lines_by_text_and_by_regex(look: Ask) -> None:
+    answer = look("GET", "/find?text=def%20refund")
     assert answer.status_code == 200, answer.text
     conforms(FindDocument, answer.json())
     (match,) = answer.json()["matches"]
@@ -144,28 +135,22 @@ def test_lines_by_text_and_by_regex(ask: Ask) -> None:
     same = (
         "/find?regex=DEF%20re..nd&case=false&domain=code&source=ledger&path_glob=refund.py&document=refund.py&limit=1"
     )
-    assert ask("GET", same).json() == answer.json()
-    assert ask("GET", "/find?text=DEF%20refund").json()["matches"] == []
-    assert ask("GET", "/find?regex=.&limit=1").json()["truncated"] is True
+    assert look("GET", same).json() == answer.json()
+    assert look("GET", "/find?text=DEF%20refund").json()["matches"] == []
+    assert look("GET", "/find?regex=.&limit=1").json()["truncated"] is True
     for address in ("/find?text=def%20refund", same, "/find?text=def%20refund&domain=&domain=code"):
-        page = ask("GET", address, headers={"accept": "text/html"})
+        page = look("GET", address, headers={"accept": "text/html"})
         assert page.status_code == 200 and "refund.py" in page.text and "1 line" in page.text
-    assert ask("GET", "/find?text=x&domain=nowhere", headers={"accept": "text/html"}).status_code == 422
+    assert look("GET", "/find?text=x&domain=nowhere", headers={"accept": "text/html"}).status_code == 422
 
 
 @pytest.mark.parametrize(
     ("query", "field"),
     [
-        ("", "text"),
-        ("text=a&regex=b", "regex"),
-        ("regex=(", "regex"),
-        ("text=a%0Ab", "text"),
-        ("text=a&domain=nothing", "domain"),
-        ("text=a&limit=0", "limit"),
-        ("text=a&case=perhaps", "case"),
-        ("text=a&path_glob=../x", "filters.code.path_glob"),
-        ("text=a&nothing=1", "nothing"),
+        ("", "text"), ("text=a&regex=b", "regex"), ("regex=(", "regex"), ("text=a%0Ab", "text"),
+        ("text=a&domain=nothing", "domain"), ("text=a&limit=0", "limit"), ("text=a&case=perhaps", "case"),
+        ("text=a&path_glob=../x", "filters.code.path_glob"), ("text=a&nothing=1", "nothing"),
     ],
-)
-def test_what_find_cannot_look_for_is_named(ask: Ask, query: str, field: str) -> None:
-    assert is_problem(ask("GET", f"/find?{query}"), 422)["errors"][0]["field"] == field
+)  # fmt: skip
+def test_what_find_cannot_look_for_is_named(look: Ask, query: str, field: str) -> None:
+    assert is_problem(look("GET", f"/find?{query}"), 422)["errors"][0]["field"] == field

@@ -42,17 +42,17 @@ def test_two_of_them_name_none() -> None:
     assert callers_trace_id({"headers": []}) is None
 
 
-def test_the_answer_has_the_callers_trace_id(ask: Ask, engine: ScriptedEngine) -> None:
-    answer = ask("POST", "/query", json={"query": "pay"}, headers={"traceparent": FULL}).json()
+def test_the_answer_has_the_callers_trace_id(look: Ask, still_engine: ScriptedEngine) -> None:
+    answer = look("POST", "/query", json={"query": "pay"}, headers={"traceparent": FULL}).json()
     assert answer["trace_id"] == TRACE
-    assert engine.questions[0].trace_id == TRACE
+    assert still_engine.questions[0].trace_id == TRACE
     body = {"original_text": "pay", "responses": []}
-    assert ask("POST", "/fuse", json=body, headers={"traceparent": FULL}).json()["trace_id"] == TRACE
+    assert look("POST", "/fuse", json=body, headers={"traceparent": FULL}).json()["trace_id"] == TRACE
 
 
-def test_otherwise_it_has_a_new_one_each_time(ask: Ask) -> None:
+def test_otherwise_it_has_a_new_one_each_time(look: Ask) -> None:
     headers = {"traceparent": f"ff-{TRACE}-{PARENT}-01"}
-    first, second = (ask("POST", "/query", json={"query": "pay"}, headers=headers).json() for _ in range(2))
+    first, second = (look("POST", "/query", json={"query": "pay"}, headers=headers).json() for _ in range(2))
     assert re.fullmatch("[0-9a-f]{32}", first["trace_id"])
     assert first["trace_id"] != second["trace_id"] != TRACE
     assert first["query_id"] != second["query_id"]

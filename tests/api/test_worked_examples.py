@@ -104,8 +104,8 @@ def test_its_answer_has_the_declared_shape(example: Worked) -> None:
         assert isinstance(example.answer, dict) and example.answer
 
 
-def test_every_operation_has_one_with_its_request_and_answer(ask: Ask) -> None:
-    document = ask("GET", "/openapi.json", app={"agent": Domain.CODE}).json()
+def test_every_operation_has_one_with_its_request_and_answer(look: Ask) -> None:
+    document = look("GET", "/openapi.json", app={"agent": Domain.CODE}).json()
     for path, operations in document["paths"].items():
         for operation in operations.values():
             kinds = [

@@ -17,6 +17,7 @@ import forked
 import httpx
 import psutil
 import pytest
+from processes import SERVE, START_S, STOP_S, running
 from waiting import until
 
 from api.server.serving import serve
@@ -25,15 +26,6 @@ from nornweave.ask.feedback.book import FeedbackBook
 from nornweave.ask.feedback.database import FeedbackFile
 from nornweave.config import Settings
 from nornweave.share.supervisor import PortInUseError
-
-SERVE = """
-import sys
-from pathlib import Path
-from api.server.serving import serve
-from nornweave.connect.connectors import load_settings
-sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, workers=2))
-"""
-START_S, STOP_S = 120.0, 90.0
 
 pytestmark = [
     pytest.mark.slow,
@@ -44,19 +36,12 @@ pytestmark = [
 @pytest.fixture
 def served(published: Settings, tmp_path: Path) -> Iterator[tuple[forked.Popen, str]]:
     """Serve with two processes; both are there when this returns."""
-    log = tmp_path / "log"
-    with log.open("wb") as writing:
-        variables = {name: value for name, value in os.environ.items() if name != "NORNWEAVE_SERVICE_TOKEN"}
-        command = [sys.executable, "-c", SERVE, str(published.file)]
-        server = forked.Popen(command, stderr=writing, env={**variables, "PYTHONPATH": os.pathsep.join(sys.path)})
-    until(lambda: log.read_text().startswith("http://"), log.read_text)
-    url = log.read_text().splitlines()[0]
-    until(lambda: both_accept(server, url), log.read_text)
-    yield server, url
-    with suppress(psutil.NoSuchProcess):
-        for process in [*psutil.Process(server.pid).children(), server]:
-            process.kill()
-    server.wait()
+    with running(tmp_path, SERVE, published.file, 2) as (server, url):
+        until(lambda: both_accept(server, url), (tmp_path / "log").read_text)
+        yield server, url
+        with suppress(psutil.NoSuchProcess):
+            for process in psutil.Process(server.pid).children():
+                process.kill()
 
 
 def both_accept(server: forked.Popen, url: str) -> bool:
