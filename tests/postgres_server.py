@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import itertools
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -61,3 +64,26 @@ def postgres_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresServer]
             yield server
         finally:
             server.stop()
+
+
+NUMBERS = itertools.count()
+
+
+@cache
+def shared_server() -> PostgresServer:
+    """Return a server that runs until this process ends, for tests that do not stop it: starting one takes seconds."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    with pytest.MonkeyPatch.context() as patch:
+        return stack.enter_context(postgres_server(patch))
+
+
+def new_database() -> str:
+    """Make an empty database in the shared server; return its address."""
+    server, name = shared_server(), f"test_{next(NUMBERS)}"
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+    address = server.url.replace("/postgres?", f"/{name}?")
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("create extension if not exists vector")
+    return address

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import shutil
+import tempfile
 from collections.abc import Collection, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +30,22 @@ from nornweave.share.standing import Published, Standing, read_standing, standin
 DOCUMENTATION = Domain.DOCUMENTATION
 
 
+@cache
+def _published() -> Path:
+    """Return a workspace whose documentation is published here, made once: every publisher begins with a copy."""
+    folder = Path(tempfile.mkdtemp(prefix="nornweave-published-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    publish(write_workspace(folder), DOCUMENTATION)
+    return folder
+
+
 class Publisher:
     """The documentation of a small workspace, published here, and copied when it is told to."""
 
     def __init__(self, folder: Path, publish_to: Mapping[str, Any]) -> None:
-        folder.mkdir()
-        write_workspace(folder)
+        shutil.copytree(_published(), folder)
         self.file = folder / "nornweave.yaml"
         self.configure(publish=dict(publish_to))
-        publish(self.settings, DOCUMENTATION)
 
     def configure(self, **keys: Any) -> None:
         """Set keys of the configuration; of sources only the documentation's stays."""

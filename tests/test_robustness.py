@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import resource
 import signal
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -19,7 +17,7 @@ import pytest
 from support import MemorySource, found_by_words, memory_parts, published_texts, sync
 
 from lab.campaigns.processes import CONTEXT
-from nornweave.core.errors import DomainBusyError, StoreError
+from nornweave.core.errors import StoreError
 from nornweave.core.text import analyzer
 
 # Enough that a sync of them takes longer than the longest delay before it is killed.
@@ -90,18 +88,6 @@ def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
 
     sync(memory_parts(tmp_path, corpus("omega")))
     assert len(found_by_words(parts, "omega")) == DOCUMENTS
-
-
-def test_a_second_writer_waits_or_is_told_who_writes(tmp_path: Path) -> None:
-    source = MemorySource()
-    source.write("a.txt", "alpha")
-    parts = memory_parts(tmp_path, source)
-    with parts.store.writer(purpose="sync"):
-        with pytest.raises(DomainBusyError, match=rf"sync by .*pid {os.getpid()} .*wait for it"):
-            sync(parts)
-        releases = threading.Timer(0.3, lambda: None)
-        releases.start()
-    assert sync(parts).added == 1
 
 
 def _read_until(folder: str, stop: multiprocessing.Event, failures: multiprocessing.Queue) -> None:  # type: ignore[valid-type]

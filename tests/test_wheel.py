@@ -19,6 +19,7 @@ from typing import Any
 import httpx
 import psutil
 import pytest
+from test_interrupts import ignore_signals
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("nornweave", "api", "evals", "orchestration")
@@ -152,16 +153,18 @@ def test_agents_get_their_tools_in_a_folder_with_the_same_names(installed: Path,
 
 @pytest.fixture
 def served(installed: Path, folder: Path) -> Iterator[tuple[str, str]]:
-    """Run ``nornweave up`` and return the addresses of the API and the Dagster UI."""
+    """Run ``nornweave up`` as a script does in the background; return the addresses of the API and the Dagster UI."""
     api, dagster = free_port(), free_port()
     command = [str(installed / "nornweave"), "up", "--dagster-port", str(dagster)]
     with (folder / "up.log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=folder, env=variables(FUSION_PORT=str(api)), stderr=log, stdout=log)
+        process = subprocess.Popen(
+            command, cwd=folder, env=variables(FUSION_PORT=str(api)), stderr=log, stdout=log, preexec_fn=ignore_signals
+        )
     try:
         yield f"http://127.0.0.1:{api}", f"http://127.0.0.1:{dagster}"
     finally:
         family = psutil.Process(process.pid).children(recursive=True)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         assert process.wait(START_S) == 0, (folder / "up.log").read_text()
         assert not psutil.wait_procs(family, 60)[1], "it leaves no process"
 

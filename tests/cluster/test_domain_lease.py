@@ -210,12 +210,6 @@ def test_a_writer_that_was_killed_holds_nobody_up_for_longer_than_its_lease(sync
     assert other.line() == "published gen-000001"
 
 
-def test_a_second_writer_is_told_who_holds_the_domain(sync):
-    assert sync("one").line() == "measuring"
-    assert "DomainBusyError: " in (told := sync("two", wait_s=0).line())
-    assert "is being written: sync (pid" in told
-
-
 def _state(database: str) -> object:
     with psycopg.connect(database) as connection:
         row = connection.execute("select state from nornweave_leases").fetchone()

@@ -138,14 +138,10 @@ SETTINGS: dict[str, Any] = {
     "domains": {"documentation": {"embedding": {"model": "hash:64"}, "evaluation": {"judgments": []}}},
     "publish": {"url": PUBLISHED},
     "workers": {
-        "objects": f"s3://{BUCKET}/workers",
-        "runs": "celery",
-        "leases": True,
-        "lease_s": 4,
-        "batch": BATCH,
+        "objects": f"s3://{BUCKET}/workers", "runs": "celery", "leases": True, "lease_s": 4, "batch": BATCH,
         "patience_s": 120,
     },
-}
+}  # fmt: skip
 
 
 @pytest.fixture

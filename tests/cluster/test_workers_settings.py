@@ -12,7 +12,6 @@ from nornweave.config import Settings
 from nornweave.config.workers import WorkersSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
-from nornweave.core.extras import optional
 from nornweave.core.types import Domain
 from nornweave.index.leases.domain_lease import lease_lock
 from nornweave.models.encoders.hashing import HashEncoder
@@ -62,12 +61,6 @@ def test_leases_need_postgresql(tmp_path, monkeypatch):
     workers = workers_of(settings_with(tmp_path, objects=f"file://{tmp_path}/objects", leases=True))
     with pytest.raises(ConfigError, match="needs PostgreSQL; set NORNWEAVE_DAGSTER_POSTGRES_URL"):
         lease_lock(workers, tmp_path, "sync", 0)
-
-
-def test_a_missing_package_names_what_to_install():
-    message = r"'celery', which is not installed: pip install 'nornweave-search\[workers\]'"
-    with pytest.raises(ConfigError, match=message), optional("workers", "workers"):
-        raise ImportError(name="celery")
 
 
 @pytest.mark.parametrize("password", ["a@b/c:d%e?f#g", "plain"])

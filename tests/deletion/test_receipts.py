@@ -20,7 +20,7 @@ import pytest
 from command_line import HASHED, nornweave
 from git_repository import Repository, write
 from git_server import serve_git
-from postgres_server import PostgresServer, postgres_server
+from postgres_server import shared_server
 from questions import query
 
 from lab.apis import confluence, slack
@@ -187,13 +187,8 @@ def confluence_site(folder: Path, stack: ExitStack) -> Planted:
     return Planted(workspace(folder, "documentation", keys), Domain.DOCUMENTATION, "origin", lambda: server.trash(page))
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as server:
-        yield server
-
-
-def postgresql(folder: Path, stack: ExitStack, postgres: PostgresServer) -> Planted:
+def postgresql(folder: Path, stack: ExitStack) -> Planted:
+    postgres = shared_server()
     stack.callback(close_idle)
     planted = files(folder, stack, storage={"url": postgres.url, "schema_prefix": "deletion"})
 
@@ -216,11 +211,10 @@ KINDS = {
 def planted(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Planted]:
     monkeypatch.setenv("SLACK_TOKEN", slack.TOKEN)
     monkeypatch.setenv("ATLASSIAN_TOKEN", confluence.TOKEN)
-    more = {"postgres": request.getfixturevalue("postgres")} if request.param == "postgresql" else {}
     with ExitStack() as stack:
         if request.param == "segments":
             stack.enter_context(small_segments(worn=1))
-        made = KINDS[request.param](tmp_path, stack, **more)
+        made = KINDS[request.param](tmp_path, stack)
         made.sync()
         yield made
 

@@ -23,7 +23,7 @@ import forked
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from postgres_server import PostgresServer, postgres_server
+from postgres_server import PostgresServer, postgres_server, shared_server
 from questions import question_of
 from shown_answers import document, item, remembered, stored
 from waiting import HANGS_S, SOON_S, until
@@ -56,9 +56,8 @@ class Clock:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as running:
-        yield running
-        close_idle()
+    yield shared_server()
+    close_idle()
 
 
 @pytest.fixture(params=["file", "postgresql"])
@@ -333,17 +332,6 @@ def test_no_more_waits_in_memory_than_it_may(tmp_path: Path, monkeypatch: pytest
     assert remembered(tmp_path) == ["before", *(f"q-{number}" for number in range(3, MOST_WAITING + 3))]
 
 
-def test_after_a_pause_a_query_tries_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feedback_book, "PAUSE_S", 0)
-    book = FeedbackBook(FeedbackFile(tmp_path))
-    book.shown(question_of("x"), document("q-0"))
-    holder = held(tmp_path)
-    book.shown(question_of("x"), document("q-1"))
-    holder.close()
-    book.shown(question_of("x"), document("q-2"))
-    assert remembered(tmp_path) == ["q-0", "q-1", "q-2"]
-
-
 FULL = """
 import logging, resource, sys
 from pathlib import Path
@@ -407,17 +395,6 @@ def test_a_damaged_file_stays_as_it_is(tmp_path: Path, caplog: pytest.LogCapture
         book.judged()
     assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 1
     assert (tmp_path / FILE).read_bytes() == content
-
-
-def test_a_place_that_is_no_folder_costs_queries_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "feedback").write_text("a file")
-    book = FeedbackBook(FeedbackFile(tmp_path / "feedback"))
-    book.shown(question_of("x"), document("q-1"))
-    book.shown(question_of("x"), document("q-2"))
-    with pytest.raises(StoreError) as raised:
-        book.add("q-1", "c-1", useful=True)
-    assert str(tmp_path) not in str(raised.value)
-    assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 1
 
 
 def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
@@ -515,15 +492,6 @@ def test_processes_write_at_once_and_what_was_stored_survives_the_death_of_one(
     assert set(said) <= set(kept)
     assert len(kept) <= len(said) + 1, "and what it was about to say"
     assert stored(tmp_path / "feedback" / FILE, "pragma integrity_check") == [("ok",)]
-
-
-def test_an_answer_that_is_remembered_takes_a_few_kilobytes(tmp_path: Path) -> None:
-    book = FeedbackBook(FeedbackFile(tmp_path))
-    for number in range(300):
-        shown = document(f"q-{number}", *(item(f"c-{rank}") for rank in range(10)))
-        book.shown(question_of("how long is the webhook timeout"), shown)
-    assert len(remembered(tmp_path)) == 300
-    assert sum(file.stat().st_size for file in tmp_path.glob(FILE)) < 300 * 8_000
 
 
 def test_what_one_machine_showed_is_judged_on_another(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:

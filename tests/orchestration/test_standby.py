@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
-from postgres_server import PostgresServer, postgres_server
+from postgres_server import new_database
 from waiting import HANGS_S, until
 from workspace_support import HASHED
 
@@ -24,12 +24,6 @@ from nornweave.index.leases.lease import DATABASE_VARIABLE
 from orchestration.standby import LEASE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
-
-@pytest.fixture
-def database() -> Iterator[PostgresServer]:
-    with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as server:
-        yield server
 
 
 class Dagster:
@@ -75,10 +69,11 @@ def dagster(folder: Path, database: str) -> Iterator[Dagster]:
         started.process.wait()
 
 
-def test_the_second_waits_and_takes_over_when_the_first_is_killed_or_paused(
-    tmp_path: Path, database: PostgresServer
+def test_the_second_waits_and_takes_over_when_the_first_is_killed_paused_or_stopped(
+    tmp_path: Path,
 ) -> None:
-    with dagster(tmp_path / "one", database.url) as one, dagster(tmp_path / "two", database.url) as two:
+    database = new_database()
+    with dagster(tmp_path / "one", database) as one, dagster(tmp_path / "two", database) as two:
         until(lambda: (one.works() and two.waits()) or (two.works() and one.waits()), within_s=HANGS_S, pace_s=0.5)
         first, second = (one, two) if one.works() else (two, one)
         assert not second.works()
@@ -88,7 +83,7 @@ def test_the_second_waits_and_takes_over_when_the_first_is_killed_or_paused(
         took_s = time.monotonic() - killed
         print(f"taken over {took_s:.1f} s after the kill")  # noqa: T201 - the figure of docs/figures.md
         assert took_s > LEASE_S / 2, "while the lease ran, nobody worked"
-        with dagster(tmp_path / "three", database.url) as third:
+        with dagster(tmp_path / "three", database) as third:
             until(third.waits, within_s=HANGS_S, pace_s=0.5)
             second.signal(signal.SIGSTOP)
             until(third.works, lambda: third.log.read_text(), within_s=HANGS_S, pace_s=0.5)
@@ -96,13 +91,8 @@ def test_the_second_waits_and_takes_over_when_the_first_is_killed_or_paused(
             assert second.process.wait(HANGS_S) == 1, "who comes back ends: another one works"
             assert re.search("another machine has taken over", second.log.read_text())
             assert third.works()
-
-
-def test_who_stops_hands_over_at_once(tmp_path: Path, database: PostgresServer) -> None:
-    with dagster(tmp_path / "one", database.url) as one:
-        until(one.works, lambda: one.log.read_text(), within_s=HANGS_S, pace_s=0.5)
-        with dagster(tmp_path / "two", database.url) as two:
-            until(two.waits, within_s=HANGS_S, pace_s=0.5)
-            one.signal(signal.SIGINT)
-            assert one.process.wait(HANGS_S) == 0
-            until(two.works, lambda: two.log.read_text(), within_s=HANGS_S, pace_s=0.5)
+            with dagster(tmp_path / "four", database) as fourth:
+                until(fourth.waits, within_s=HANGS_S, pace_s=0.5)
+                third.signal(signal.SIGINT)
+                assert third.process.wait(HANGS_S) == 0, "who stops hands over at once"
+                until(fourth.works, lambda: fourth.log.read_text(), within_s=HANGS_S, pace_s=0.5)

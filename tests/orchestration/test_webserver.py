@@ -158,11 +158,7 @@ def graphql(ui: str, query: str, variables: dict[str, object] | None = None) -> 
 
 def launch(**config: object) -> dict[str, object]:
     """Return the parameters of a run with a configuration."""
-    selector = {
-        "repositoryLocationName": "nornweave",
-        "repositoryName": "__repository__",
-        "jobName": "sync",
-    }
+    selector = {"repositoryLocationName": "nornweave", "repositoryName": "__repository__", "jobName": "sync"}
     options = {"resources": {"syncs": {"config": config}}}
     return {"params": {"selector": selector, "runConfigData": json.dumps(options), "mode": "default"}}
 

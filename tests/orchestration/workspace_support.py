@@ -15,10 +15,7 @@ CODE = {
     "ledger.py": 'def post(entry):\n    """Post an entry to the ledger."""\n    return entry\n',
     "refund.py": "def refund(payment):\n    return payment.amount\n",
 }
-DOCUMENTATION = {
-    "guide.md": "# Guide\n\nPayments settle in two days.\n",
-    "faq.md": "# FAQ\n\nRefunds take a week.\n",
-}
+DOCUMENTATION = {"guide.md": "# Guide\n\nPayments settle in two days.\n", "faq.md": "# FAQ\n\nRefunds take a week.\n"}
 
 
 class Configure(Protocol):

@@ -183,15 +183,6 @@ def test_a_reader_that_is_slower_than_the_grace_period_says_so_and_goes_on_with_
     assert not replica.problem
 
 
-def test_a_replica_without_the_store_starts_with_what_it_brought_before(
-    replica: Replica, publish_to: To, proxy: Proxy
-) -> None:
-    proxy.fault = lambda _: (503, [("Content-Length", "0")], b"")
-    again = Replica(replica.folder, publish_to)
-    assert again.look() == "gen-000001"
-    assert again.answers("rate limits")
-
-
 def test_a_replica_takes_over_plans_and_filters_and_is_told_to_start_again_for_settings(
     replica: Replica, publisher: Publisher, publish_to: To
 ) -> None:

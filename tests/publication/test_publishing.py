@@ -119,14 +119,6 @@ def test_an_upload_that_breaks_is_named_in_the_status_and_made_up_for_by_the_nex
     assert replica.look() == "gen-000002"
 
 
-def test_a_store_that_fails_does_not_fail_the_sync(publisher: Publisher, proxy: Proxy) -> None:
-    proxy.fault = lambda _: (503, [("Content-Length", "0")], b"")
-    problem = publish_after_sync(publisher.settings, DOCUMENTATION)
-    assert problem
-    assert "503" in problem
-    assert publisher.files.current() == "gen-000001"
-
-
 def test_without_a_store_nothing_is_copied_and_the_command_says_what_is_missing(publisher: Publisher) -> None:
     publisher.configure(publish=None)
     assert publish_after_sync(publisher.settings, DOCUMENTATION) is None

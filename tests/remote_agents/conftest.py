@@ -32,7 +32,7 @@ def foreign(tmp_path: Path) -> Iterator[Callable[..., ForeignServer]]:
         folder = tmp_path / f"foreign-{len(servers)}"
         folder.mkdir()
         (folder / "mode").write_text(mode)
-        command = [sys.executable, str(SERVER), str(folder)]
+        command = [sys.executable, "-S", str(SERVER), str(folder)]  # it needs no packages
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         server = ForeignServer(process, process.stdout.readline().strip(), folder)

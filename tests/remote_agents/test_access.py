@@ -13,6 +13,7 @@ from recall_workspace import configure, publish, write_workspace
 from remote_hub import ForeignServer, Hub
 
 from api.app import create_app
+from nornweave.config.access import AccessSettings
 from nornweave.core.access.tokens import line_of
 
 Start = Callable[..., ForeignServer]
@@ -34,30 +35,19 @@ def items(served: Hub, token: str) -> int:
     return len(served.query(token=token)["items"])
 
 
-def test_unless_an_entry_says_more_only_those_who_see_everything_are_shown_items(
-    foreign: Start, hub: Serve, tokens: dict[str, Any]
+@pytest.mark.parametrize(
+    ("entry", "shown"), [({}, [3, 0, 0]), ({"groups": ["staff"]}, [3, 3, 0]), ({"public": True}, [3, 3, 3])]
+)
+def test_items_are_shown_to_whom_the_entry_names_and_to_those_who_see_everything(
+    foreign: Start, hub: Serve, tokens: dict[str, Any], entry: dict[str, Any], shown: list[int]
 ) -> None:
     server = foreign()
-    served = hub(server.url, token=OPERATES, **tokens)
+    served = hub({"url": server.url, **entry}, token=OPERATES, **tokens)
     served.register(server.url)
-    assert [items(served, token) for token in (OPERATES, STAFF, GUEST)] == [3, 0, 0]
-    assert len(server.asked) == 1
-    headers = {"authorization": f"Bearer {STAFF}"}
-    assert [agent for agent in served.http.get("/agents", headers=headers).json()["agents"] if agent["remote"]] == []
-
-
-def test_items_for_a_group_are_shown_to_its_members(foreign: Start, hub: Serve, tokens: dict[str, Any]) -> None:
-    server = foreign()
-    served = hub({"url": server.url, "groups": ["staff"]}, token=OPERATES, **tokens)
-    served.register(server.url)
-    assert [items(served, token) for token in (OPERATES, STAFF, GUEST)] == [3, 3, 0]
-
-
-def test_public_items_are_shown_to_everybody(foreign: Start, hub: Serve, tokens: dict[str, Any]) -> None:
-    server = foreign()
-    served = hub({"url": server.url, "public": True}, token=OPERATES, **tokens)
-    served.register(server.url)
-    assert [items(served, token) for token in (OPERATES, STAFF, GUEST)] == [3, 3, 3]
+    assert [items(served, token) for token in (OPERATES, STAFF, GUEST)] == shown
+    assert len(server.asked) == sum(map(bool, shown)), "nobody else makes it asked"
+    listed = served.http.get("/agents", headers={"authorization": f"Bearer {STAFF}"}).json()["agents"]
+    assert any(agent["remote"] for agent in listed) is bool(shown[1])
 
 
 def test_an_agent_that_is_to_check_groups_and_does_not_say_so_shows_nothing(
@@ -98,7 +88,7 @@ def test_a_nornweave_agent_narrows_what_it_shows_to_the_groups_it_is_told(
     settings = configure(tmp_path / "shop").model_copy(update={"sources": tuple(restricted)})
     (tmp_path / "none.yaml").write_text("")
     access = {"tokens": tmp_path / "none.yaml", "oidc": None, "operators": ()}
-    settings = settings.model_copy(update={"access": type_of_access()(**access)})
+    settings = settings.model_copy(update={"access": AccessSettings(**access)})
     publish(settings)
     with live(create_app(settings, environment={"NORNWEAVE_SERVICE_TOKEN": "of-the-shop"})) as url:
         served = hub({"url": url, "token_env": "SHOP_TOKEN", "checks_groups": True}, token=OPERATES, **tokens)
@@ -116,10 +106,3 @@ def test_a_nornweave_agent_narrows_what_it_shows_to_the_groups_it_is_told(
     assert shown[OPERATES] == shown[STAFF] > 0
     assert refused["items"] == []
     assert direct.json()["items"] == []
-
-
-def type_of_access() -> Any:
-    """Return the class of ``access:``."""
-    from nornweave.config.access import AccessSettings
-
-    return AccessSettings

