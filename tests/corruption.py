@@ -10,23 +10,11 @@ from lab.apis.server import Reply
 
 _JUNK: tuple[Any, ...] = (
     *(
-        None,
-        True,
-        -1,
-        0,
-        2**70,
-        1e308,
-        float("nan"),
-        float("inf"),
-        "",
-        "x",
-        "\x00\ud800",
-        "../..",
-        "<p>" * 50,
+        None, True, -1, 0, 2**70, 1e308, float("nan"), float("inf"), "", "x", "\x00\ud800", "../..", "<p>" * 50,
         "9" * 30,
     ),
     *([], [None], [[]], {}, {"id": {}}, {"results": [7]}),
-)
+)  # fmt: skip
 
 
 def corrupted(reply: Reply, choose: random.Random) -> Reply:

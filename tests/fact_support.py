@@ -21,17 +21,10 @@ def fact(named: str, written: str, **changes: Any) -> Fact:
     assert read is not None
     assert value is not None
     known: dict[str, Any] = {
-        "name": read.name,
-        "owner": read.owner,
-        "attribute": "default",
-        "kind": value.kind,
-        "value": value.text,
-        "unit": value.unit,
-        "side": "code",
-        "form": "definition",
-        "span": Span(0, 4),
+        "name": read.name, "owner": read.owner, "attribute": "default", "kind": value.kind, "value": value.text,
+        "unit": value.unit, "side": "code", "form": "definition", "span": Span(0, 4),
         "statement": f"{named} = {written}",
-    }
+    }  # fmt: skip
     return Fact(**{**known, **changes})
 
 

@@ -51,13 +51,7 @@ def ranked(
         metadata=freeze(metadata or {}),
     )
     return FusedItem(
-        item=item,
-        agent=f"{domain}-memory",
-        domain=domain,
-        relevance=score,
-        score=score,
-        signals=NO_SIGNALS,
-        **stated,
+        item=item, agent=f"{domain}-memory", domain=domain, relevance=score, score=score, signals=NO_SIGNALS, **stated
     )
 
 

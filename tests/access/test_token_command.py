@@ -18,17 +18,8 @@ from nornweave.core.errors import ConfigError
 
 def test_the_line_is_for_the_token_and_does_not_hold_it(tmp_path: Path) -> None:
     options = [
-        "token",
-        "--group",
-        "staff",
-        "--group",
-        " board ",
-        "--name",
-        "alice",
-        "--expires",
-        "2027-01-31",
-        "--json",
-    ]
+        "token", "--group", "staff", "--group", " board ", "--name", "alice", "--expires", "2027-01-31", "--json",
+    ]  # fmt: skip
     result = CliRunner().invoke(app, options)
     assert result.exit_code == 0, result.output
     made = json.loads(result.stdout)

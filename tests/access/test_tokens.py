@@ -12,14 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.connect.connectors import load_settings
-from nornweave.core.access.rules import (
-    NOBODY,
-    decode_rule,
-    encode_rule,
-    is_met,
-    read_rule,
-    read_statement,
-)
+from nornweave.core.access.rules import NOBODY, decode_rule, encode_rule, is_met, read_rule, read_statement
 from nornweave.core.access.tokens import hash_of, line_of, new_token, read_tokens
 from nornweave.core.errors import ConfigError
 

@@ -69,13 +69,6 @@ def test_a_demoted_item_does_not_take_the_place_of_the_side_that_holds() -> None
     assert identify(within(items, top_k=1).items) == ["holds"]
 
 
-def test_the_minimum_comes_before_the_number_of_items() -> None:
-    items = [ranked("a", "x", score=0.9), ranked("b", "x", score=0.8), ranked("c", "x", score=0.1)]
-    budgeted = within(items, min_score=0.3, top_k=1)
-    assert identify(budgeted.items) == ["a"]
-    assert budgeted.below_min_score == 1
-
-
 def test_diversity_by_hand() -> None:
     items = [
         ranked("c1", "x", domain="code", score=0.80),
@@ -88,32 +81,6 @@ def test_diversity_by_hand() -> None:
     assert identify(within(items, diversity=0.2).items) == ["c1", "c2", "d1", "c3"]
     assert identify(within(items, diversity=0.0).items) == ["c1", "c2", "c3", "d1"]
     assert identify(within(items, diversity=1.0).items) == ["c1", "d1", "c2", "c3"]
-
-
-def test_a_second_domain_takes_the_last_place_if_its_score_does_not() -> None:
-    items = [ranked(f"c{place}", "x", score=0.9) for place in range(5)]
-    items += [ranked("d1", "x", domain="documentation", score=0.02), ranked("r1", "x", domain="research", score=0.01)]
-    assert identify(within(items, diversity=0.05, top_k=3).items) == ["c0", "c1", "d1"]
-    assert identify(within(items, diversity=0.05, top_k=1).items) == ["c0"]
-    assert identify(within(items, diversity=0.0, top_k=3).items) == ["c0", "c1", "c2"]
-
-
-def test_a_second_domain_below_the_minimum_is_not_brought_back() -> None:
-    items = [ranked("a", "x", score=0.9), ranked("b", "x", score=0.8), ranked("d", "x", domain="research", score=0.1)]
-    assert identify(within(items, diversity=1.0, min_score=0.3).items) == ["a", "b"]
-
-
-def test_a_second_domain_gets_tokens_before_the_rest_of_the_first() -> None:
-    items = [ranked(f"c{place}", long_text(20, 10), score=0.9) for place in range(6)]
-    items += [ranked("d", long_text(20, 3), domain="documentation", score=0.1)]
-    kept = within(items, diversity=0.2, max_tokens=120, top_k=7).items
-    assert {item.domain for item in kept} == {"code", "documentation"}
-    assert identify(kept)[0] == "c0"
-
-
-def test_scores_of_zero_leave_the_order_alone() -> None:
-    items = [ranked("a", "x", score=0.0), ranked("b", "x", score=0.0)]
-    assert identify(within(items, diversity=0.2).items) == ["a", "b"]
 
 
 def test_an_item_that_is_too_long_is_shortened_to_what_answers() -> None:
@@ -174,12 +141,6 @@ def test_code_is_shortened_by_lines() -> None:
     assert lines[0] == "def handle(error):"
     assert "    retry(limit=5)" in lines
     assert all(line == MARK or line in code.splitlines() for line in lines)
-
-
-def test_two_runs_over_nothing() -> None:
-    assert within([], max_tokens=10, diversity=0.5, min_score=0.5) == Budgeted(
-        items=(), below_min_score=0, estimated_tokens=0
-    )
 
 
 CONTENTS = st.one_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import permutations
 
 import pytest
@@ -175,11 +174,6 @@ def test_a_cut_keeps_the_beginning_up_to_the_end_of_a_sentence() -> None:
     assert cut(CODE, 60, is_code=True) == '@route("/charge")\n# one at a time\ndef charge(\n[…]'
 
 
-def test_a_cut_of_a_long_sentence_is_between_words() -> None:
-    text = "Short. " + "word " * 100
-    assert cut(text, 60, is_code=False) == "Short. " + "word " * 9 + MARK
-
-
 def test_a_second_cut_in_the_same_place_is_not_marked_twice() -> None:
     once = f"{PROSE[:43]}{MARK} The logo is a heron."
     assert cut(once, 60, is_code=False).count(MARK) == 1
@@ -187,23 +181,10 @@ def test_a_second_cut_in_the_same_place_is_not_marked_twice() -> None:
 
 WORDS = st.sampled_from(
     [
-        "retry",
-        "retries",
-        "limit",
-        "Limit.",
-        "of",
-        "a",
-        "is",
-        "e.g.",
-        "no!",
-        "x" * 30,
-        "größer",
-        "(yes.)",
-        "- item",
-        "7.",
-        "end:",
+        "retry", "retries", "limit", "Limit.", "of", "a", "is", "e.g.", "no!", "x" * 30, "größer", "(yes.)", "- item",
+        "7.", "end:",
     ]
-)
+)  # fmt: skip
 BREAKS = st.sampled_from([" ", " ", " ", "  ", "\n", "\n\n", "\n    ", ".\n", ". ", "\t", "\r\n", " \n \n"])
 
 
@@ -236,27 +217,10 @@ def test_the_order_of_the_terms_does_not_matter(text: str, room: int) -> None:
 @pytest.mark.parametrize(
     "hostile",
     [
-        ".",
-        "!)",
-        " ",
-        "\n",
-        "\n ",
-        " .",
-        "[",
-        "a:",
-        "a b ",
-        "\t",
-        "。",
-        "1.",
-        "`",
-        "(",
-        "e.g. ",
-        "x",
-        "- ",
-        "\r\n",
+        ".", "!)", " ", "\n", "\n ", " .", "[", "a:", "a b ", "\t", "。", "1.", "`", "(", "e.g. ", "x", "- ", "\r\n",
         "((\n",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("is_code", [False, True])
 def test_hostile_texts_take_no_longer_than_others(hostile: str, is_code: bool) -> None:
     def shortened(text: str) -> None:
@@ -265,14 +229,6 @@ def test_hostile_texts_take_no_longer_than_others(hostile: str, is_code: bool) -
 
     shortened(hostile * (200_000 // len(hostile)))  # more than is read of it
     assert_subquadratic(shortened, lambda size: hostile * (size // len(hostile)), CONSIDERED_CHARACTERS)
-
-
-def test_only_the_beginning_of_a_book_is_considered() -> None:
-    book = "A page of nothing. " * 200_000 + "The answer is here."
-    started = time.thread_time()
-    short = shorten(book, query_terms("answer"), 1000, is_code=False)
-    assert time.thread_time() - started < 10
-    assert short.endswith(MARK)
 
 
 def test_fair_shares_by_hand() -> None:

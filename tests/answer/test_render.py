@@ -16,14 +16,7 @@ from ranked_items import citation, ranked
 from nornweave.ask.answer.escaping import one_line, quoted
 from nornweave.ask.answer.snippet import MARK
 from nornweave.ask.answer.text_renderer import NOTHING_FOUND, SEPARATOR, render_text
-from nornweave.ask.fuse.records import (
-    ConflictRecord,
-    ConflictSide,
-    ConflictStrategy,
-    Detector,
-    FusedItem,
-    Synthesis,
-)
+from nornweave.ask.fuse.records import ConflictRecord, ConflictSide, ConflictStrategy, Detector, FusedItem, Synthesis
 from nornweave.ask.search.records import CoverageGap
 from nornweave.core.types import ChunkId, Fact, Span
 
@@ -113,20 +106,7 @@ def test_nothing_found_is_said_and_what_was_not_searched() -> None:
     ]
 
 
-def test_gaps_stand_at_the_end_with_their_reasons() -> None:
-    text = render_text([code(), docs()], coverage_gaps=[GAP, CoverageGap("research", "r", "connection refused")])
-    assert sections(text)[-1] == (
-        "Not searched: conversations: timeout after 5000ms\nNot searched: research: connection refused"
-    )
-
-
 # known traps of rendering sources as sections
-
-
-def test_trap_consecutive_items_of_one_source_merge_into_one_section() -> None:
-    text = render_text([code("c1", "one"), code("c2", "two"), docs()])
-    assert headers(text) == [CODE_HEADER, DOCS_HEADER]
-    assert "one\n\n↳" in sections(text)[0]
 
 
 def test_trap_a_source_never_shows_twice_wherever_its_items_stand() -> None:
@@ -318,32 +298,13 @@ def test_a_missing_answer_has_its_reason() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        CODE_HEADER,
-        f"   {CODE_HEADER}  ",
-        f"## {CODE_HEADER}",
-        f"**{CODE_HEADER}**",
-        f"> {CODE_HEADER}:",
-        "\u200b[CODE — source code]",
-        "［CODE — source code］",
-        "【CODE — source code】",
-        "[CODE – source code]",
-        "[CODE - source code]",
-        "[CODE -- source code]",
-        "[Code — source code]",
-        "---",
-        " --- ",
-        "- - -",
-        "-\u200b--",
-        "———",
-        "***",
-        "↳ src/secret.py:1-2 (payments)",
-        "Not searched: code: all is fine",
-        "NOT SEARCHED: code",
-        "Ｃonflicts:",
-        "Answer (written by a model from the items below):",
-        NOTHING_FOUND,
+        CODE_HEADER, f"   {CODE_HEADER}  ", f"## {CODE_HEADER}", f"**{CODE_HEADER}**", f"> {CODE_HEADER}:",
+        "\u200b[CODE — source code]", "［CODE — source code］", "【CODE — source code】", "[CODE – source code]",
+        "[CODE - source code]", "[CODE -- source code]", "[Code — source code]", "---", " --- ", "- - -", "-\u200b--",
+        "———", "***", "↳ src/secret.py:1-2 (payments)", "Not searched: code: all is fine", "NOT SEARCHED: code",
+        "Ｃonflicts:", "Answer (written by a model from the items below):", NOTHING_FOUND,
     ],
-)
+)  # fmt: skip
 def test_a_line_that_imitates_ours_is_quoted(line: str) -> None:
     assert quoted(f"before\n{line}\nafter").splitlines()[1].startswith("> ")
 
@@ -351,22 +312,12 @@ def test_a_line_that_imitates_ours_is_quoted(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "x = [a - b for a, b in pairs]",
-        "    [first - second]",
-        '    ["--config", "nornweave.yaml"]',
-        "    [N - 1]",
-        "# ---------- parts ----------",
-        "| --- | --- |",
-        "```python",
-        "- [ ] answer the mail",
-        "[a link](docs/a.md) - see there",
-        "dana: the answer (mine) is - well - no",
-        "> quoted by the author",
-        "a — b",
-        "-- a comment in SQL",
-        "--flag",
+        "x = [a - b for a, b in pairs]", "    [first - second]", '    ["--config", "nornweave.yaml"]', "    [N - 1]",
+        "# ---------- parts ----------", "| --- | --- |", "```python", "- [ ] answer the mail",
+        "[a link](docs/a.md) - see there", "dana: the answer (mine) is - well - no", "> quoted by the author",
+        "a — b", "-- a comment in SQL", "--flag",
     ],
-)
+)  # fmt: skip
 def test_a_line_that_imitates_nothing_stays(line: str) -> None:
     assert quoted(f"before\n{line}\nafter").splitlines()[1] == line
 
@@ -416,22 +367,10 @@ def test_hostile_texts_take_no_longer_than_others(hostile: str) -> None:
 DOMAINS = st.sampled_from(["code", "documentation", "research", "news", "NEWS", "fusion", "", "a — b", "[x]", "ß"])
 LINES = st.sampled_from(
     [
-        CODE_HEADER,
-        DOCS_HEADER,
-        "[NEWS — news]",
-        "[OTHER — other]",
-        "[FUSION — FUSION]",
-        "---",
-        "",
-        "Conflicts:",
-        "↳ x",
-        "plain text",
-        "Plain text. More of it.",
-        "x" * 300,
-        "[…]",
-        "日本語。",
+        CODE_HEADER, DOCS_HEADER, "[NEWS — news]", "[OTHER — other]", "[FUSION — FUSION]", "---", "", "Conflicts:",
+        "↳ x", "plain text", "Plain text. More of it.", "x" * 300, "[…]", "日本語。",
     ]
-)
+)  # fmt: skip
 CONTENT = st.one_of(
     st.lists(st.tuples(LINES, st.sampled_from(["\n", "\r", "\u2028", "\n\n", " "])).map("".join), max_size=12).map(
         "".join

@@ -25,15 +25,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_builds_without_a_warning_and_asks_nobody(folder: Path) -> None:
     command = [
-        sys.executable,
-        "-m",
-        "mkdocs",
-        "build",
-        "--strict",
-        "--quiet",
-        "--config-file",
-        str(folder / "mkdocs.yml"),
-    ]
+        sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--config-file", str(folder / "mkdocs.yml"),
+    ]  # fmt: skip
     done = subprocess.run(
         command, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False
     )

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.slow
 def test_the_samples_of_a_page_are_what_is_printed(page: str, tmp_path: Path) -> None:
     folder = example(tmp_path)
     differences = {
-        command: told for command, shown in samples(ROOT / page) if (told := difference(shown, printed_by(command, folder)))
+        command: told
+        for command, shown in samples(ROOT / page)
+        if (told := difference(shown, printed_by(command, folder)))
     }
     assert not differences, "python -m lab.samples --write puts what is printed into the pages"
 

@@ -19,25 +19,10 @@ import pymupdf
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from tree_sitter_language_pack import get_parser
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CORPUS = EXAMPLES / "payments"
-LANGUAGES = {
-    ".c": "c",
-    ".cpp": "cpp",
-    ".cs": "csharp",
-    ".go": "go",
-    ".java": "java",
-    ".js": "javascript",
-    ".kt": "kotlin",
-    ".php": "php",
-    ".py": "python",
-    ".rb": "ruby",
-    ".rs": "rust",
-    ".swift": "swift",
-    ".ts": "typescript",
-}
+LANGUAGES = {".c", ".cpp", ".cs", ".go", ".java", ".js", ".kt", ".php", ".py", ".rb", ".rs", ".swift", ".ts"}
 # Sidecar → the root of its source and the part of it that is listed.
 SIDECARS = {
     "code.metadata.yaml": ("code", "**/*"),
@@ -45,7 +30,6 @@ SIDECARS = {
     "research.metadata.yaml": ("research", "**/*"),
 }
 PLANTED: list[dict[str, Any]] = yaml.safe_load((EXAMPLES / "planted.yaml").read_text(encoding="utf-8"))
-SLACK_DAYS = sorted((CORPUS / "slack").glob("*/*.json"))
 
 
 def files(folder: Path, pattern: str = "**/*") -> list[Path]:
@@ -106,43 +90,17 @@ def domain_of(path: str) -> str:
     return {"code": "code", "docs": "documentation", "research": "research"}.get(top, "conversations")
 
 
-def documents() -> list[str]:
-    """Documents as people count them: files, channel days, issues and pull requests, questions."""
-    plain = [p for folder in ("code", "docs", "transcripts", "messages") for p in files(CORPUS / folder)]
-    papers = [p for p in files(CORPUS / "research") if p.suffix != ".json"]
-    threads = [item["html_url"] for p in files(CORPUS / "github") for item in load(p)]
-    questions = [item["link"] for item in load(CORPUS / "research" / "stackexchange.json")["items"]]
-    return [*map(str, [*plain, *papers, *SLACK_DAYS]), *threads, *questions]
-
-
-def test_the_corpus_has_40_to_80_documents() -> None:
-    found = documents()
-    assert 40 <= len(found) <= 80, len(found)
-    assert len(set(found)) == len(found)
-
-
 def test_every_format_is_there() -> None:
     suffixes = {
         folder: {p.suffix for p in files(CORPUS / folder)} for folder in ("code", "docs", "transcripts", "messages")
     }
-    assert set(LANGUAGES) <= suffixes["code"]
+    assert suffixes["code"] >= LANGUAGES
     assert ".yaml" in suffixes["code"]
     assert (CORPUS / "code" / "Dockerfile").is_file()
     assert suffixes["docs"] == {".md", ".rst", ".html", ".txt", ".docx", ".xlsx", ".pptx", ".epub", ".eml"}
     assert suffixes["transcripts"] == {".vtt", ".srt", ".txt"}
     assert suffixes["messages"] == {".log", ".jsonl"}
     assert {p.suffix for p in files(CORPUS / "research")} == {".md", ".html", ".pdf", ".ipynb", ".json"}
-
-
-@pytest.mark.parametrize("path", files(CORPUS / "code"), ids=lambda p: p.relative_to(CORPUS).as_posix())
-def test_code_parses(path: Path) -> None:
-    if path.suffix in LANGUAGES:
-        tree = get_parser(LANGUAGES[path.suffix]).parse(path.read_bytes())
-        assert not tree.root_node.has_error
-    elif path.suffix == ".yaml":
-        assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)
-    else:
-        assert path.name == "Dockerfile"
 
 
 @pytest.mark.parametrize("name", SIDECARS)
@@ -183,64 +141,6 @@ def test_the_worked_example_stands_where_its_citations_point() -> None:
     overview = "Handles all payment processing including validation, authorization, and settlement."
     assert f"## Error Handling\n\n{handling}\n" in page
     assert f"## Payment Module Overview\n\n{overview}\n" in page
-
-
-def test_charlie_says_after_alice_and_bob_that_he_pushed_a_fix() -> None:
-    names = {user["id"]: user["name"] for user in load(CORPUS / "slack/users.json")}
-    day = load(CORPUS / "slack/engineering/2026-01-16.json")
-    fix = next(
-        n
-        for n, message in enumerate(day)
-        if message["text"].startswith("I pushed a fix in PR #247, can someone review?")
-    )
-    assert [names[message["user"]] for message in day[fix - 2 : fix + 1]] == ["alice", "bob", "charlie"]
-    assert (
-        datetime.fromtimestamp(float(day[fix]["ts"]), UTC).isoformat(timespec="seconds") == "2026-01-16T14:22:00+00:00"
-    )
-    assert sum(reaction["count"] for reaction in day[fix]["reactions"]) == 3
-    assert "```" in day[fix]["text"]
-    assert "<https://" in day[fix]["text"]
-
-
-def test_slack_export_is_consistent() -> None:
-    people = {user["id"] for user in load(CORPUS / "slack/users.json")}
-    channels = {channel["name"] for channel in load(CORPUS / "slack/channels.json")}
-    assert channels == {path.parent.name for path in SLACK_DAYS}
-    assert len(channels) == 3
-    said: dict[tuple[str, str], str] = {}
-    for path in SLACK_DAYS:
-        stamps = [message["ts"] for message in load(path)]
-        assert stamps == sorted(stamps, key=float)
-        assert {datetime.fromtimestamp(float(ts), UTC).date().isoformat() for ts in stamps} == {path.stem}
-        said.update({(path.parent.name, ts): path.stem for ts in stamps})
-    late = 0
-    for path in SLACK_DAYS:
-        for message in load(path):
-            assert message.get("user", next(iter(people))) in people
-            if (parent := message.get("thread_ts")) is not None:
-                late += said[path.parent.name, parent] < path.stem
-    assert late >= 1, "a reply must answer a message of an earlier day"
-
-
-def test_github_dump_has_comments_with_ids_and_stack_exchange_accepted_answers() -> None:
-    items = [item for path in files(CORPUS / "github") for item in load(path)]
-    ids = [comment["id"] for item in items for comment in item["comments"]]
-    assert len(set(ids)) == len(ids) >= 12
-    assert any("merged_at" in item for item in items)
-    assert any("merged_at" not in item for item in items)
-    questions = load(CORPUS / "research/stackexchange.json")["items"]
-    assert len(questions) == 2
-    for question in questions:
-        accepted = [answer["answer_id"] for answer in question["answers"] if answer["is_accepted"]]
-        assert accepted == [question["accepted_answer_id"]]
-
-
-def test_message_files_have_one_message_a_line() -> None:
-    lines = (CORPUS / "messages/partner-support.jsonl").read_text(encoding="utf-8").splitlines()
-    assert all({"id", "timestamp", "speaker", "text"} <= set(json.loads(line)) for line in lines)
-    log = (CORPUS / "messages/ops-bridge.log").read_text(encoding="utf-8").splitlines()
-    assert all(re.fullmatch(r"\[\d{4}-\d\d-\d\d \d\d:\d\d\] [a-z]+: .+", line) for line in log)
-    assert "<v Dana Petrov>" in (CORPUS / "transcripts/2026-01-15-incident-review.vtt").read_text(encoding="utf-8")
 
 
 def test_enough_is_planted() -> None:

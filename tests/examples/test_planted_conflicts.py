@@ -25,14 +25,9 @@ PLANTED: list[dict[str, Any]] = yaml.safe_load((ROOT / "examples/planted.yaml").
 FOUND_AT_LEAST = 2
 # Source → the folder of its paths below examples/payments.
 FOLDERS = {
-    "payments": "code/",
-    "payments-docs": "",
-    "payments-slack": "slack/",
-    "payments-issues": "github/",
-    "payments-meetings": "transcripts/",
-    "payments-logs": "messages/",
-    "payments-research": "research/",
-}
+    "payments": "code/", "payments-docs": "", "payments-slack": "slack/", "payments-issues": "github/",
+    "payments-meetings": "transcripts/", "payments-logs": "messages/", "payments-research": "research/",
+}  # fmt: skip
 
 pytestmark = pytest.mark.slow
 

@@ -30,21 +30,10 @@ CATALOGUE = tuple(
 FOUND = {"searched": True, "total_searched": 10, "retrieval": {"dense": "ok", "sparse": "timeout"}}
 EMPTY = {"searched": True, "total_searched": 10, "retrieval": {"dense": "empty"}}
 CITATION = {
-    "domain_id": "code",
-    "source_id": "shop",
-    "source_path": "src/a.py",
-    "timestamp": "2026-01-20T10:00:00Z",
-    "line_range": [4, 6],
-    "char_range": [0, 9],
-    "page": None,
-    "section": None,
-    "message_ids": None,
-    "url": "javascript:alert(1)",
-    "title": "pay",
-    "revision": "abc1234",
-    "stale": True,
-    "agent_id": None,
-}
+    "domain_id": "code", "source_id": "shop", "source_path": "src/a.py", "timestamp": "2026-01-20T10:00:00Z",
+    "line_range": [4, 6], "char_range": [0, 9], "page": None, "section": None, "message_ids": None,
+    "url": "javascript:alert(1)", "title": "pay", "revision": "abc1234", "stale": True, "agent_id": None,
+}  # fmt: skip
 ITEM = {
     "chunk_id": "one",
     "content": "def pay():\n    return error",
@@ -65,25 +54,11 @@ ITEM = {
     "shortened": False,
 }
 SIDE = {
-    "chunk_id": "one",
-    "domain_id": "code",
-    "source_path": "src/a.py",
-    "agent_id": None,
-    "timestamp": None,
-    "kind": "number",
-    "name": "retention",
-    "owner": "",
-    "attribute": "value",
-    "value": "604800",
-    "unit": "s",
-    "qualifiers": [],
-    "statement": "RETENTION = 604800",
-    "char_range": [0, 3],
-    "role": "holds",
-    "updated_at": "2026-01-20T10:00:00Z",
-    "revision": "abc1234",
-    "author": "Dana",
-}
+    "chunk_id": "one", "domain_id": "code", "source_path": "src/a.py", "agent_id": None, "timestamp": None,
+    "kind": "number", "name": "retention", "owner": "", "attribute": "value", "value": "604800", "unit": "s",
+    "qualifiers": [], "statement": "RETENTION = 604800", "char_range": [0, 3], "role": "holds",
+    "updated_at": "2026-01-20T10:00:00Z", "revision": "abc1234", "author": "Dana",
+}  # fmt: skip
 
 
 def shown(*items: Any, coverage: dict[str, Any], **fields: Any) -> AnswerView:
@@ -158,17 +133,10 @@ def test_a_result_says_where_it_stands_and_why_it_is_there() -> None:
 def test_a_conflict_shows_both_sides_and_which_holds() -> None:
     other = {**SIDE, "chunk_id": "two", "domain_id": "documentation", "role": "differs", "value": "30", "author": None}
     conflict = {
-        "items": ["one", "two"],
-        "detector": "same_entity_divergence",
-        "entity": "retention",
-        "attribute": "http_status",
-        "claims": [SIDE, other],
-        "resolution": "RECENCY",
-        "resolved_to": "one",
-        "reason": "newer",
-        "explanation": "",
-        "confidence": 0.9,
-    }
+        "items": ["one", "two"], "detector": "same_entity_divergence", "entity": "retention",
+        "attribute": "http_status", "claims": [SIDE, other], "resolution": "RECENCY", "resolved_to": "one",
+        "reason": "newer", "explanation": "", "confidence": 0.9,
+    }  # fmt: skip
     (shown_conflict,) = shown(ITEM, coverage={"code": FOUND}, conflicts=[conflict]).conflicts
     assert shown_conflict.subject == "retention · http status"
     assert shown_conflict.verdict == "Code probably holds."
@@ -184,14 +152,10 @@ def test_a_conflict_shows_both_sides_and_which_holds() -> None:
 @pytest.mark.parametrize(
     ("value", "unit", "words"),
     [
-        ("60", "s", "1 minute"),
-        ("61", "s", "61 s"),
-        ("86400", "s", "1 day"),
-        ("0", "s", "0 s"),
-        ("400", None, "400"),
-        (None, "s", ""),
+        ("60", "s", "1 minute"), ("61", "s", "61 s"), ("86400", "s", "1 day"), ("0", "s", "0 s"),
+        ("400", None, "400"), (None, "s", ""),
     ],
-)
+)  # fmt: skip
 def test_values_read_as_people_write_them(value: str | None, unit: str | None, words: str) -> None:
     assert value_of(value, unit) == words
 

@@ -180,13 +180,6 @@ def test_an_unknown_address_asks_what_is_looked_for(url: str, open_page: Opened)
     assert httpx.get(f"{url}/nothing/here").headers["content-type"] == "application/problem+json"
 
 
-def test_a_judgment_is_stored_and_said(url: str, open_page: Opened) -> None:
-    page = open_page(url + ASKED)
-    page.get_by_role("button", name="Result 1 is useful").click()
-    expect(page.locator("#announce")).to_have_text("Marked as useful.")
-    expect(page.get_by_role("button", name="Result 1 is useful")).to_have_attribute("aria-pressed", "true")
-
-
 def test_without_scripts_questions_filters_passages_and_judgments_work(url: str, open_page: Opened) -> None:
     page = open_page(url, java_script_enabled=False)
     page.fill("#q", "payment")

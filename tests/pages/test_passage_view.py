@@ -45,20 +45,10 @@ def view(
         "generation": "gen-000001",
     }
     document: DocumentDocument = {
-        "domain_id": domain,
-        "source_id": "shop",
-        "source_path": "a.py",
-        "title": None,
-        "format": kind,
-        "timestamp": None,
-        "revision": None,
-        "url": None,
-        "stale": False,
-        "metadata": {},
-        "text": text,
-        "chunks": ["a", "b", "c"],
-        "generation": "gen-000001",
-    }
+        "domain_id": domain, "source_id": "shop", "source_path": "a.py", "title": None, "format": kind,
+        "timestamp": None, "revision": None, "url": None, "stale": False, "metadata": {}, "text": text,
+        "chunks": ["a", "b", "c"], "generation": "gen-000001",
+    }  # fmt: skip
     return passage_view(chunk, document, context)
 
 
@@ -81,12 +71,8 @@ def test_code_has_colours_that_go_on_over_lines() -> None:
     assert kinds[2] == [('Of two lines."""', "comment")]
     assert kinds[5] == [("def", "keyword"), ("pay", "definition")]
     assert kinds[6] == [
-        ("return", "keyword"),
-        ('"', "string"),
-        ("paid", "string"),
-        ('"', "string"),
-        ("# done", "comment"),
-    ]
+        ("return", "keyword"), ('"', "string"), ("paid", "string"), ('"', "string"), ("# done", "comment"),
+    ]  # fmt: skip
 
 
 def test_a_long_document_is_cut_around_the_passage() -> None:
@@ -116,12 +102,6 @@ def test_markup_is_rendered_around_the_passage_with_the_numbers_of_its_lines() -
     assert [block.lines[0] for block in passage.blocks] == [79, 81, 83, 85]
     assert [block.lines[0] for block in passage.blocks if block.cited] == [81, 83]
     assert (passage.before, passage.after) == (77, 159 - 86)
-
-
-def test_a_page_of_a_pdf_is_named() -> None:
-    passage = view("Budgets help.", "Budgets", domain="research", kind="pdf", line_range=None, page=3)
-    assert passage.place.detail == "page 3"
-    assert not passage.numbered
 
 
 def test_windows_line_ends_move_nothing() -> None:

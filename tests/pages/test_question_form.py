@@ -13,24 +13,14 @@ DECLARED = {
     "code": {"language": "string", "since": "datetime"},
     "research": {"authors": "list", "date_range": "date_range"},
     "documentation": {
-        "environment": "keyword",
-        "severity": "integer",
-        "load": "number",
-        "public": "boolean",
-        "reviewed": "date",
+        "environment": "keyword", "severity": "integer", "load": "number", "public": "boolean", "reviewed": "date",
     },
-}
+}  # fmt: skip
 PAIRS = [
-    ("after", "payments"),
-    ("q", "what about errors & <b>?"),
-    ("domain", "code"),
-    ("domain", "research"),
-    ("code.language", "python"),
-    ("research.authors", "Halvorsen"),
-    ("research.authors", "Boateng"),
-    ("research.date_range.start", "2025-01-01"),
-    ("top_k", "20"),
-]
+    ("after", "payments"), ("q", "what about errors & <b>?"), ("domain", "code"), ("domain", "research"),
+    ("code.language", "python"), ("research.authors", "Halvorsen"), ("research.authors", "Boateng"),
+    ("research.date_range.start", "2025-01-01"), ("top_k", "20"),
+]  # fmt: skip
 
 
 def form(*pairs: tuple[str, str]) -> QuestionForm:

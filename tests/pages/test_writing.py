@@ -82,10 +82,7 @@ def test_without_a_script_the_page_comes_with_the_text_and_the_thread_goes_on(
 
 @pytest.mark.parametrize(
     ("behaviour", "words"),
-    [
-        (Behaviour(kind="fails"), "openai/first"),
-        (Behaviour(kind="dribbles", text="word " * 5000), "Stopped."),
-    ],
+    [(Behaviour(kind="fails"), "openai/first"), (Behaviour(kind="dribbles", text="word " * 5000), "Stopped.")],
 )
 def test_a_text_that_is_not_written_says_why(
     url: str, model: ModelServer, open_page: Opened, behaviour: Behaviour, words: str

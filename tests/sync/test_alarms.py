@@ -106,8 +106,8 @@ def test_beginnings_and_ends_alternate_for_each_subject(
 
 
 @pytest.mark.slow
-def test_a_sync_tells_what_goes_wrong_and_what_is_over(tmp_path: Path) -> None:
-    from test_events import webhook
+def test_a_sync_tells_what_it_did_what_goes_wrong_and_what_is_over_as_soon_as_somebody_listens(tmp_path: Path) -> None:
+    from test_events import NOBODY, webhook
 
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/a.md").write_text("# A\n\nOne page.\n")
@@ -121,13 +121,14 @@ def test_a_sync_tells_what_goes_wrong_and_what_is_over(tmp_path: Path) -> None:
         done = nornweave(tmp_path, "sync", "--domain", "research")
         assert done.returncode == wanted, done.stderr
 
+    sync(NOBODY, 0)
     with webhook(200, received) as url:
-        sync(url, 0)
         (tmp_path / "docs").rename(tmp_path / "gone")
         sync(url, 1)
         (tmp_path / "gone").rename(tmp_path / "docs")
         (tmp_path / "docs/b.pdf").unlink()
         sync(url, 0)
+    assert next(one["added"] for one in received if one["event"] == "publication") == ["s/a.md"]
     told = [(event["event"], event.get("of"), event.get("items", [{}])[0].get("subject")) for event in received]
     assert [one for one in told if one[0] != "publication"] == [
         ("document_failed", None, "s/b.pdf"),

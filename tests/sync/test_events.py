@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from command_line import HASHED, nornweave
 from confluent_kafka import Consumer, Producer
 from waiting import until
 
@@ -103,16 +102,10 @@ def test_the_event_arrives_once(outbox: Path) -> None:
         assert outbox_of(outbox, url).deliver()
     assert received == [
         {
-            "event": "publication",
-            "domain": "code",
-            "generation": "gen-000002",
-            "run_id": "run",
-            "created_at": "2026-01-20T00:00:00+00:00",
-            "added": ["s/new.py"],
-            "changed": [],
-            "removed": ["s/old.py"],
+            "event": "publication", "domain": "code", "generation": "gen-000002", "run_id": "run",
+            "created_at": "2026-01-20T00:00:00+00:00", "added": ["s/new.py"], "changed": [], "removed": ["s/old.py"],
         }
-    ]
+    ]  # fmt: skip
 
 
 def test_what_is_not_taken_waits_and_arrives_in_order(outbox: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -247,24 +240,3 @@ def test_brokers_that_are_not_there_cost_the_deadline(tmp_path: Path, caplog: py
     outbox.put(EVENT)
     assert not outbox.deliver(total_s=0.5)
     assert len(outbox.waiting()) == 1 and "Kafka at 127.0.0.1:9" in caplog.text
-
-
-@pytest.mark.slow
-def test_an_event_waits_for_the_next_sync_when_nobody_listens(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/a.md").write_text("# A\n\nOne page.\n")
-    config = {
-        "sources": [{"id": "s", "domain": "documentation", "type": "files", "path": "docs"}],
-        "domains": {"documentation": HASHED},
-    }
-
-    def sync(url: str) -> None:
-        (tmp_path / "nornweave.yaml").write_text(json.dumps({**config, "webhook": url}))
-        done = nornweave(tmp_path, "sync", "--domain", "documentation")
-        assert done.returncode == 0, done.stderr
-
-    sync(NOBODY)
-    received: list[Any] = []
-    with webhook(200, received) as url:
-        sync(url)
-    assert [(event["generation"], event["added"]) for event in received] == [("gen-000001", ["s/a.md"])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from support import BROKEN, DEFECT, LOCKED, SKIPPED, MemorySource, found_by_words, memory_parts, published_texts, sync
 
 from lab.small_segments import small_segments
-from nornweave.core.errors import QualityError, ReconciliationError
-from nornweave.index.connection import connect_writer
+from nornweave.core.errors import QualityError
 from nornweave.index.port import Candidate
 from nornweave.ingest.pipeline import DomainSync, run
 from nornweave.ingest.records import Progress, SyncOptions
@@ -219,17 +218,6 @@ def test_documents_with_identical_content_are_separate(tmp_path: Path) -> None:
     assert found_by_words(parts, "same") == {"two.txt"}
 
 
-def test_moving_a_document_embeds_nothing_again(tmp_path: Path, source: MemorySource) -> None:
-    parts = memory_parts(tmp_path, source)
-    sync(parts)
-
-    source.write("moved/00.txt", source.documents.pop("00.txt"))
-    report = sync(parts)
-
-    assert (report.added, report.removed, report.embedded) == (1, 1, 0)
-    assert found_by_words(parts, word(0)) == {"moved/00.txt"}
-
-
 def test_touching_a_document_publishes_nothing(tmp_path: Path, source: MemorySource) -> None:
     parts = memory_parts(tmp_path, source)
     sync(parts)
@@ -282,17 +270,6 @@ def test_a_full_sync_reads_everything_and_calls_only_what_changed_changed(tmp_pa
     assert (report.embedded, report.published) == (1, True)
 
 
-def test_what_may_pass_is_tried_at_every_sync(tmp_path: Path, source: MemorySource) -> None:
-    source.write("00.txt", LOCKED)
-    parts = memory_parts(tmp_path, source)
-    assert [failure.path for failure in sync(parts).failed] == ["00.txt"]
-
-    source.documents["00.txt"] = "readable now"  # its gate stays: permissions do not change times
-
-    assert sync(parts).failed == ()
-    assert found_by_words(parts, "readable") == {"00.txt"}
-
-
 @pytest.mark.parametrize("left", [0, 5])
 def test_the_brake_holds_mass_deletes_until_confirmed(tmp_path: Path, source: MemorySource, left: int) -> None:
     parts = memory_parts(tmp_path, source)
@@ -322,16 +299,6 @@ def test_an_unavailable_source_deletes_nothing_even_when_confirmed(tmp_path: Pat
     assert (report.removed, report.added) == (0, 1)
     assert "00.txt" in found_by_words(parts, "hello")
     assert found_by_words(parts, "another") == {"y.txt"}
-
-
-def test_a_source_taken_out_of_the_configuration_goes(tmp_path: Path, source: MemorySource) -> None:
-    other = MemorySource(id="other")
-    other.write("x.txt", "elsewhere")
-    sync(memory_parts(tmp_path, source, other))
-
-    parts = memory_parts(tmp_path, other)
-    assert sync(parts).removed == 30
-    assert set(published_texts(parts)) == {"other/x.txt"}
 
 
 def test_another_chunker_or_encoder_reaches_every_document(tmp_path: Path, source: MemorySource) -> None:
@@ -388,26 +355,6 @@ def test_a_refused_candidate_is_not_published_and_goes(tmp_path: Path, source: M
     assert found_by_words(parts, "worse") == {"00.txt"}
     assert not run(parts, SyncOptions(wait_s=0), gate=gate).published
     assert gate.asked == 2, "without a candidate there is nothing to measure"
-
-
-def test_a_candidate_that_does_not_add_up_is_neither_measured_nor_published(
-    tmp_path: Path, source: MemorySource
-) -> None:
-    parts, gate = memory_parts(tmp_path, source), RefuseAll()
-    sync(parts)
-    before = generation_files(tmp_path)
-    source.write("00.txt", "something else")
-    with closing(connect_writer(tmp_path / "working.duckdb")) as connection:
-        connection.execute(
-            "insert into chunks from chunks where embedding_key = (select max(embedding_key) from chunks)"
-        )
-
-    with pytest.raises(ReconciliationError, match=r"nothing is published: ids_unique: .*sync --full"):
-        run(parts, SyncOptions(wait_s=0), gate=gate)
-
-    assert gate.asked == 0
-    assert generation_files(tmp_path) == before
-    assert sync(parts, full=True).published
 
 
 def test_a_generation_is_built_and_measured_once_however_often_the_steps_are_called(
