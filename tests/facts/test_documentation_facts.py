@@ -75,6 +75,12 @@ def test_underlined_headings_and_directives_of_rst() -> None:
     assert rows(text, format="rst") == [("queue depth", "default", "7", None), ("lane count", "default", "3", None)]
 
 
+def test_what_a_note_on_a_version_says_held_then_and_is_not_read() -> None:
+    text = "``lanes``\n~~~~~~~~~\n\n.. versionchanged:: 2\n   ``lanes`` is ``None`` by default.\n\nDefault: 7.\n"
+
+    assert rows(text, format="rst") == [("lanes", "default", "7", None)]
+
+
 def test_line_of_only_a_name_is_a_heading() -> None:
     text = "``poolGrace``\nHow many ms to wait.\n*Default: 2000 (2 seconds)*\n"
 

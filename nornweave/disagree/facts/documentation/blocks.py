@@ -58,6 +58,9 @@ _CODE_DIRECTIVES = frozenset(
     {"code-block", "code", "sourcecode", "literalinclude", "parsed-literal", "highlight", "prompt", "doctest"}
 )
 
+_NOTES_OF_VERSIONS = frozenset({"versionadded", "versionchanged", "versionremoved", "deprecated"})
+"""What stands below them held for a version, and is left out."""
+
 
 class _Lines:
     """The lines of a text: where each starts and ends, its words, and how far it is indented."""
@@ -225,6 +228,10 @@ class _Parser(_Lines):
         indent = self.indents[at]
         if name.rpartition(":")[2] in _CODE_DIRECTIVES:
             return self._indented_code(at + 1, indent)
+        if name in _NOTES_OF_VERSIONS:
+            while at + 1 < len(self.bodies) and (not self.bodies[at + 1] or self.indents[at + 1] > indent):
+                at += 1
+            return at + 1
         body = self.starts[at] + self.columns[at] + match.end()
         return self._add("directive", at, at, body=body, info=name)
 
