@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from waiting import until_async
 
 from api.app import create_app
+from nornweave.ask.search.question import Question
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.ingest.pipeline import run
@@ -71,6 +72,12 @@ async def client_of(settings: Settings, engine: Any, **options: Any) -> AsyncIte
 Ask = Callable[..., httpx.Response]
 
 
+def as_asked(asked: Question, text: str, **options: Any) -> Question:
+    """Return the question that was meant, with what the request was given when it arrived."""
+    arrival = {name: getattr(asked, name) for name in ("now", "query_id", "trace_id", "deadline", "viewer")}
+    return Question(text=text, **{**arrival, **options})
+
+
 def conforms(kind: type, document: object) -> None:
     """Check a document against its declaration: nothing missing, nothing of another type, nothing besides."""
     declared = TypeAdapter(kind)
@@ -88,11 +95,16 @@ def is_problem(response: httpx.Response, status: int) -> dict[str, Any]:
     return document
 
 
-def routes_of(routes: Iterable[Any], prefix: str = "") -> Iterator[str]:
-    """Yield method and path of every route, those of included routers too."""
+def declared_routes(routes: Iterable[Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every route with its path, those of included routers too."""
     for route in routes:
         if hasattr(route, "original_router"):
-            yield from routes_of(route.original_router.routes, prefix + route.include_context.prefix)
+            yield from declared_routes(route.original_router.routes, prefix + route.include_context.prefix)
         else:
-            for method in sorted(route.methods - {"HEAD"}):
-                yield f"{method} {re.sub('^/web/.*', '/web/{file}', prefix + route.path)}"
+            yield re.sub("^/web/.*", "/web/{file}", prefix + route.path), route
+
+
+def routes_of(routes: Iterable[Any]) -> Iterator[str]:
+    """Yield method and path of every route."""
+    for path, route in declared_routes(routes):
+        yield from (f"{method} {path}" for method in sorted(route.methods - {"HEAD"}))

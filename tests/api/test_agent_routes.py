@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from api_support import Ask, conforms, is_problem
+from api_support import Ask, as_asked, conforms, is_problem
 from scripted_engine import ScriptedAgent
 
 from api.schemas import RegistryDocument
-from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import AgentState
 from nornweave.ask.views.items import RecallDocument
 from nornweave.core.access.viewer import ANYONE
@@ -26,16 +25,7 @@ def test_only_the_text_is_required(look: Ask, still_code: ScriptedAgent) -> None
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/json"
     (asked,) = still_code.asked
-    assert asked == Question(
-        text="pay",
-        now=asked.now,
-        query_id=asked.query_id,
-        trace_id=asked.trace_id,
-        viewer=ANYONE,
-        domains=(Domain.CODE,),
-        filters={Domain.CODE: {}},
-        deadline=asked.deadline,
-    )
+    assert asked == as_asked(asked, "pay", viewer=ANYONE, domains=(Domain.CODE,), filters={Domain.CODE: {}})
     assert asked.deadline is not None and asked.deadline.timeout_ms == 5000
 
 
@@ -46,20 +36,11 @@ def test_everything_that_is_asked_reaches_the_agent(look: Ask, still_code: Scrip
     }  # fmt: skip
     assert look("POST", RECALL, json=body).status_code == 200
     (asked,) = still_code.asked
-    assert asked == Question(
-        text="zählt 🙂\ttabs",
-        now=asked.now,
-        query_id=asked.query_id,
-        trace_id=asked.trace_id,
-        viewer=ANYONE,
-        domains=(Domain.CODE,),
-        top_k=1,
-        filters={Domain.CODE: {"language": "python"}},
-        expand="on",
-        rerank="off",
-        deadline=None,
-        explain=True,
-    )
+    filters = {Domain.CODE: {"language": "python"}}
+    assert asked == as_asked(
+        asked, "zählt 🙂\ttabs", domains=(Domain.CODE,), top_k=1, filters=filters, expand="on", rerank="off",
+        deadline=None, explain=True,
+    )  # fmt: skip
 
 
 def test_the_answer_has_the_shape_of_the_contract(look: Ask, still_code: ScriptedAgent) -> None:

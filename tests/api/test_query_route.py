@@ -9,11 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
-from api_support import Ask, client_of, conforms, is_problem
+from api_support import Ask, as_asked, client_of, conforms, is_problem
 from scripted_engine import ScriptedAgent, ScriptedEngine, unpublish
 from waiting import GENEROUS_MS, HANGS_S, SOON_S, until_async
 
-from nornweave.ask.search.question import ConflictStrategy, Question
+from nornweave.ask.search.question import ConflictStrategy
 from nornweave.ask.search.records import AgentState
 from nornweave.ask.views.answer import FusionResult
 from nornweave.config import Settings
@@ -23,12 +23,6 @@ from nornweave.core.types import Domain
 DEFECT = KeyError("secret detail of the implementation")
 # What is asked, with which field, and the gate that lets so many at once in.
 GATES = [("/query", "query", "questions"), ("/agents/code/recall", "query_text", "admission")]
-
-
-def as_asked(asked: Question, text: str, **options: Any) -> Question:
-    """Return the question that was meant, with what the request was given when it arrived."""
-    arrival = {name: getattr(asked, name) for name in ("now", "query_id", "trace_id", "deadline", "viewer")}
-    return Question(text=text, **{**arrival, **options})
 
 
 def test_only_the_question_is_required(look: Ask, still_engine: ScriptedEngine) -> None:

@@ -6,102 +6,47 @@ import re
 from typing import Any
 
 import pytest
-from api_support import Ask, conforms
-from pydantic import BaseModel
+from api_support import Ask, conforms, declared_routes
 
-from api.chat_documents import CompletionDocument, ModelsDocument
-from api.deletion import ReceiptBody, ReceiptDocument
+from api.app import create_app
 from api.errors import Problem
 from api.openapi import Worked, worked_examples
-from api.requests.chat import ChatBody
-from api.requests.fuse import FuseBody
-from api.requests.ingest import IngestBody, IngestDocument
-from api.requests.query import QueryBody, WhyBody
-from api.requests.registration import HeartbeatBody, LeaseDocument, RegistrationBody, RemovedDocument
-from api.routes.feedback import FeedbackBody
-from api.schemas import LivenessDocument, ReadinessDocument, RecallBody, RegistryDocument
 from lab.record_examples import shortened, with_ids
-from nornweave.ask.feedback.book import FeedbackDocument
-from nornweave.ask.views.answer import FusionResult
-from nornweave.ask.views.changes import ChangesDocument
-from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
-from nornweave.ask.views.items import RecallDocument
-from nornweave.ask.views.ledger import LedgerDocument
-from nornweave.ask.views.texts import (
-    ChunkDocument,
-    CompletionsDocument,
-    DocumentDocument,
-    DocumentsDocument,
-    FindDocument,
-    WithdrawnDocument,
-)
-from nornweave.ask.views.why import WhyDocument
+from nornweave.config import Settings
 from nornweave.core.types import Domain
 
-BODIES: dict[str, type[BaseModel]] = {
-    "/query": QueryBody,
-    "/fuse": FuseBody,
-    "/feedback": FeedbackBody,
-    "/v1/chat/completions": ChatBody,
-    "/recall": RecallBody,
-    "/agents/{domain}/recall": RecallBody,
-    "/agents/{domain}/ingest": IngestBody,
-    "/ingest": IngestBody,
-    "/agents/register": RegistrationBody,
-    "/agents/{agent_id}/heartbeat": HeartbeatBody,
-    "/receipts": ReceiptBody,
-    "/why": WhyBody,
-}
-ANSWERS: dict[str, Any] = {
-    "/query": FusionResult,
-    "/fuse": FusionResult,
-    "/feedback": FeedbackDocument,
-    "/v1/models": ModelsDocument,
-    "/v1/chat/completions": CompletionDocument,
-    "/recall": RecallDocument,
-    "/agents/{domain}/recall": RecallDocument,
-    "/agents/{domain}/ingest": IngestDocument,
-    "/ingest": IngestDocument,
-    "/agents/{domain}/documents": DocumentsDocument,
-    "/agents/{domain}/documents/{source_path}": WithdrawnDocument,
-    "/agents": RegistryDocument,
-    "/agents/register": LeaseDocument,
-    "/agents/{agent_id}/heartbeat": LeaseDocument,
-    "/agents/{agent_id}": RemovedDocument,
-    "/chunks/{chunk_id}": ChunkDocument,
-    "/documents/{domain}/{source_id}/{path}": DocumentDocument,
-    "/receipts": ReceiptDocument,
-    "/why": WhyDocument,
-    "/receipts/{receipt_id}": ReceiptDocument,
-    "/generations/{a}/diff/{b}": ChangesDocument,
-    "/find": FindDocument,
-    "/complete": CompletionsDocument,
-    "/conflicts": LedgerDocument,
-    "/evaluations": EvaluationsDocument,
-    "/evaluations/compare": ComparisonDocument,
-    "/health": LivenessDocument,
-    "/ready": ReadinessDocument,
-}
 by_name = pytest.mark.parametrize("example", worked_examples(), ids=lambda example: example.name)
 
 
+@pytest.fixture(scope="module")
+def routes(published: Settings) -> dict[tuple[str, str], Any]:
+    """Routes with what they declare, by method and path."""
+    app = create_app(published, agent=Domain.CODE, environment={})
+    found = {}
+    for path, route in declared_routes(app.router.routes):
+        if getattr(route, "response_model", None):
+            found.update(
+                dict.fromkeys(((method.lower(), path.replace(":path}", "}")) for method in route.methods), route)
+            )
+    return found
+
+
 @by_name
-def test_its_body_is_one_that_is_taken(example: Worked) -> None:
+def test_its_body_is_one_that_is_taken(routes: dict[tuple[str, str], Any], example: Worked) -> None:
     # The keys of a source are known to its connector alone.
     if example.body is not None and example.status < 400 and example.path != "/sources":
-        BODIES[example.path].model_validate(example.body)
+        (body,) = routes[example.method, example.path].dependant.body_params
+        body.field_info.annotation.model_validate(example.body)
 
 
 @by_name
-def test_its_answer_has_the_declared_shape(example: Worked) -> None:
+def test_its_answer_has_the_declared_shape(routes: dict[tuple[str, str], Any], example: Worked) -> None:
     if example.status >= 400:
         conforms(Problem, example.answer)
     elif example.media_type == "text/plain":
         assert isinstance(example.answer, str) and example.answer
-    elif example.path in ANSWERS:
-        conforms(ANSWERS[example.path], example.answer)
     else:
-        assert isinstance(example.answer, dict) and example.answer
+        conforms(routes[example.method, example.path].response_model, example.answer)
 
 
 def test_every_operation_has_one_with_its_request_and_answer(look: Ask) -> None:
