@@ -150,7 +150,7 @@ def test_a_failing_model_is_asked_once_and_its_fallback_answers(
     assert f"synthesis by openai/second, because of openai/first: {reason}" in caplog.text
 
 
-def test_both_failing_gives_both_reasons(server: ModelServer) -> None:
+def test_both_failing_gives_both_reasons(server: ModelServer, caplog: pytest.LogCaptureFixture) -> None:
     server.behaviours |= {
         "first": Behaviour(kind="fails", status=500, message="on fire"),
         "second": Behaviour(kind="fails", status=429, message="too many"),
@@ -160,6 +160,7 @@ def test_both_failing_gives_both_reasons(server: ModelServer) -> None:
     assert written.reason == (
         "openai/first: InternalServerError 500: on fire; openai/second: RateLimitError 429: too many"
     )
+    assert written.reason in caplog.text
 
 
 LATE: list[Behaviour] = [

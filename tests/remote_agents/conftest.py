@@ -71,3 +71,16 @@ def hub(tmp_path: Path) -> Iterator[Callable[..., Hub]]:
             return served
 
         yield start
+
+
+@pytest.fixture
+def joined(foreign: Callable[..., ForeignServer], hub: Callable[..., Hub]) -> Callable[..., tuple[Hub, ForeignServer]]:
+    """Serve a hub which a server of others has joined; ``entry`` are keys of its entry in the allow-list."""
+
+    def start(mode: str = "answer", entry: dict[str, Any] | None = None, **more: Any) -> tuple[Hub, ForeignServer]:
+        server = foreign(mode)
+        served = hub({"url": server.url, **(entry or {})}, **more)
+        served.register(server.url)
+        return served, server
+
+    return start

@@ -18,6 +18,7 @@ from nornweave.core.access.tokens import line_of
 
 Start = Callable[..., ForeignServer]
 Serve = Callable[..., Hub]
+Join = Callable[..., tuple[Hub, ForeignServer]]
 OPERATES = "operates-the-service"
 STAFF, GUEST = "nw_staff", "nw_guest"
 
@@ -39,11 +40,9 @@ def items(served: Hub, token: str) -> int:
     ("entry", "shown"), [({}, [3, 0, 0]), ({"groups": ["staff"]}, [3, 3, 0]), ({"public": True}, [3, 3, 3])]
 )
 def test_items_are_shown_to_whom_the_entry_names_and_to_those_who_see_everything(
-    foreign: Start, hub: Serve, tokens: dict[str, Any], entry: dict[str, Any], shown: list[int]
+    joined: Join, tokens: dict[str, Any], entry: dict[str, Any], shown: list[int]
 ) -> None:
-    server = foreign()
-    served = hub({"url": server.url, **entry}, token=OPERATES, **tokens)
-    served.register(server.url)
+    served, server = joined(entry=entry, token=OPERATES, **tokens)
     assert [items(served, token) for token in (OPERATES, STAFF, GUEST)] == shown
     assert len(server.asked) == sum(map(bool, shown)), "nobody else makes it asked"
     listed = served.http.get("/agents", headers={"authorization": f"Bearer {STAFF}"}).json()["agents"]
@@ -51,11 +50,9 @@ def test_items_are_shown_to_whom_the_entry_names_and_to_those_who_see_everything
 
 
 def test_an_agent_that_is_to_check_groups_and_does_not_say_so_shows_nothing(
-    foreign: Start, hub: Serve, tokens: dict[str, Any]
+    joined: Join, tokens: dict[str, Any]
 ) -> None:
-    server = foreign()
-    served = hub({"url": server.url, "checks_groups": True}, token=OPERATES, **tokens)
-    served.register(server.url)
+    served, server = joined(entry={"checks_groups": True}, token=OPERATES, **tokens)
     assert items(served, STAFF) == 0
     assert server.asked[0]["headers"]["nornweave-viewer-groups"] == "staff"
     server.answers("heed")

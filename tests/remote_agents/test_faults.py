@@ -11,6 +11,7 @@ from waiting import GENEROUS_MS, SOON_S, until
 
 Start = Callable[..., ForeignServer]
 Serve = Callable[..., Hub]
+Join = Callable[..., tuple[Hub, ForeignServer]]
 ASKED = {"domains": ["documentation"]}
 
 
@@ -35,22 +36,16 @@ def reason_of(served: Hub, **more: object) -> str:
         ("status 401", "did not accept this server's token (401)"),
     ],
 )
-def test_an_answer_that_is_none_is_a_gap(foreign: Start, hub: Serve, mode: str, reason: str) -> None:
-    server = foreign(mode)
-    served = hub(server.url)
-    served.register(server.url)
+def test_an_answer_that_is_none_is_a_gap(joined: Join, mode: str, reason: str) -> None:
+    served, server = joined(mode)
     assert reason in reason_of(served)
     server.answers("answer")
     assert len(served.query(**ASKED)["items"]) == 3
 
 
 @pytest.mark.parametrize("mode", ["hang", "drip"])
-def test_an_agent_that_does_not_end_costs_a_question_its_deadline_and_no_more(
-    foreign: Start, hub: Serve, mode: str
-) -> None:
-    server = foreign(mode)
-    served = hub(server.url)
-    served.register(server.url)
+def test_an_agent_that_does_not_end_costs_a_question_its_deadline_and_no_more(joined: Join, mode: str) -> None:
+    served, _ = joined(mode)
     started = time.monotonic()
     assert reason_of(served, timeout_ms=300) == "timeout after 300ms"
     assert time.monotonic() - started < SOON_S
@@ -65,10 +60,8 @@ def test_a_redirect_is_not_followed(foreign: Start, hub: Serve) -> None:
     assert other.asked == []
 
 
-def test_of_many_items_as_many_as_were_wanted_count(foreign: Start, hub: Serve) -> None:
-    server = foreign("many")
-    served = hub(server.url)
-    served.register(server.url)
+def test_of_many_items_as_many_as_were_wanted_count(joined: Join) -> None:
+    served, _ = joined("many")
     assert served.query(**ASKED)["stats"]["total_items"] == 15
 
 
@@ -86,11 +79,9 @@ def test_of_many_items_as_many_as_were_wanted_count(foreign: Start, hub: Serve) 
     ],
 )
 def test_a_citation_is_of_the_registered_domain_and_leads_where_it_may_or_nowhere(
-    foreign: Start, hub: Serve, link: str, shown: bool
+    joined: Join, link: str, shown: bool
 ) -> None:
-    server = foreign(f"link {link}")
-    served = hub({"url": server.url, "links": ["https://vault.example.org/shelf"]})
-    served.register(server.url)
+    served, server = joined(f"link {link}", entry={"links": ["https://vault.example.org/shelf"]})
     (item,) = served.query(**ASKED)["items"]
     assert item["citation"]["url"] == (link if shown else None)
     assert item["citation"]["domain_id"] == "documentation"
@@ -99,10 +90,8 @@ def test_a_citation_is_of_the_registered_domain_and_leads_where_it_may_or_nowher
     assert item["citation"]["url"] == f"{server.url}/own"
 
 
-def test_after_three_failures_an_agent_is_left_alone_and_it_comes_back_by_itself(foreign: Start, hub: Serve) -> None:
-    server = foreign("status 500")
-    served = hub(server.url)
-    served.register(server.url)
+def test_after_three_failures_an_agent_is_left_alone_and_it_comes_back_by_itself(joined: Join) -> None:
+    served, server = joined("status 500")
     for _ in range(3):
         assert "status 500" in reason_of(served)
     assert served.listed()[server.url]["breaker"] == "open"
@@ -155,10 +144,8 @@ def test_one_agent_that_hangs_costs_the_others_nothing(foreign: Start, hub: Serv
     ]
 
 
-def test_a_filter_that_an_agent_does_not_take_is_not_lost(foreign: Start, hub: Serve) -> None:
-    server = foreign()
-    served = hub(server.url)
-    served.register(server.url)
+def test_a_filter_that_an_agent_does_not_take_is_not_lost(joined: Join) -> None:
+    served, server = joined()
     filters = {"documentation": {"format": "markdown"}}
     assert reason_of(served, filters=filters) == "does not take the filter 'format', so it was not asked"
     assert server.asked == []
@@ -169,13 +156,19 @@ def test_a_filter_that_an_agent_does_not_take_is_not_lost(foreign: Start, hub: S
     assert 0 < asked["timeout_ms"] < 5_000
 
 
-def test_a_quick_agent_that_hangs_is_not_waited_for_as_long_as_a_slow_one(foreign: Start, hub: Serve) -> None:
-    server = foreign()
-    served = hub(server.url, agents={"wait_s": 60})
-    served.register(server.url)
+def test_a_quick_agent_that_hangs_is_not_waited_for_as_long_as_a_slow_one(joined: Join) -> None:
+    served, server = joined(agents={"wait_s": 60})
     for _ in range(16):
         assert served.query(**ASKED, timeout_ms=60_000)["items"]
     server.answers("slow 4")
     reason = reason_of(served, timeout_ms=60_000)
     assert reason.startswith("no answer in time: it was given ")
     assert float(reason.split()[-2]) < SOON_S
+    assert served.listed()[server.url]["p95_ms"] is not None, "known after sixteen answers"
+
+
+def test_an_agent_that_is_always_late_is_soon_left_alone(joined: Join) -> None:
+    served, _ = joined("slow 6", agents={"wait_s": 1.1})
+    for _ in range(3):
+        assert reason_of(served, timeout_ms=60_000) == "no answer in time: it was given 1.1 s"
+    assert "is left alone for" in reason_of(served, timeout_ms=60_000)

@@ -22,3 +22,7 @@ def test_a_question_is_answered_by_an_agent_that_joined(foreign: Start, hub: Ser
     assert answer["coverage"]["documentation"]["agent_id"] == "vault"
     assert server.asked[0]["body"] == {"query_text": "where are invoices archived", "top_k": 15, "filters": {}}
     assert server.asked[0]["headers"]["traceparent"].split("-")[1] == answer["trace_id"]
+    server.kill()
+    gone = served.query(domains=["documentation"])
+    assert gone["items"] == []
+    assert gone["coverage"]["documentation"] == {"searched": False, "reason": "cannot be reached (ConnectError)"}

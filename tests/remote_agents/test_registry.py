@@ -17,6 +17,7 @@ from nornweave.core.types import Domain
 
 Start = Callable[..., ForeignServer]
 Serve = Callable[..., Hub]
+Join = Callable[..., tuple[Hub, ForeignServer]]
 URL = "http://10.0.0.5:8082"
 
 
@@ -164,20 +165,16 @@ def test_an_entry_that_was_taken_out_ends_a_registration(foreign: Start, hub: Se
     assert hub("https://*.example.org").listed() == {}
 
 
-def test_an_agent_that_drains_is_not_asked(foreign: Start, hub: Serve) -> None:
-    server = foreign()
-    served = hub(server.url)
-    served.register(server.url)
+def test_an_agent_that_drains_is_not_asked(joined: Join) -> None:
+    served, server = joined()
     assert served.http.post("/agents/vault/heartbeat", json={"state": "DRAINING"}).status_code == 200
     answer = served.query(domains=["documentation"])
     assert "is DRAINING" in answer["coverage_gaps"][0]["reason"]
     assert server.asked == []
 
 
-def test_a_silent_agent_is_a_gap_that_says_so(foreign: Start, hub: Serve) -> None:
-    server = foreign()
-    served = hub(server.url, agents={"lease_s": 1})
-    served.register(server.url)
+def test_a_silent_agent_is_a_gap_that_says_so(joined: Join) -> None:
+    served, server = joined(agents={"lease_s": 1})
     until(lambda: served.listed()[server.url]["lease_expired"])
     assert served.listed()[server.url]["state"] == "STOPPED"
     answer = served.query(domains=["documentation"])
@@ -211,11 +208,9 @@ def test_a_token_that_is_not_set_is_an_error_at_the_start(hub: Serve) -> None:
         hub({"url": "https://vault.example.org", "token_env": "VAULT_TOKEN"})
 
 
-def test_an_agent_is_shown_the_token_of_its_entry(foreign: Start, hub: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_is_shown_the_token_of_its_entry(joined: Join, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VAULT_TOKEN", "opens-the-vault")
-    server = foreign()
-    served = hub({"url": server.url, "token_env": "VAULT_TOKEN"})
-    served.register(server.url)
+    served, server = joined(entry={"token_env": "VAULT_TOKEN"})
     served.query()
     assert server.asked[0]["headers"]["authorization"] == "Bearer opens-the-vault"
     assert server.asked[0]["headers"]["nornweave-viewer-groups"] == ""
