@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from fusion_support import day, item, response
@@ -128,17 +127,3 @@ def test_the_json_of_the_example() -> None:
     assert document["stats"]["final_items"] == 5
     assert document["duplicates_removed"] == 0
     assert set(document["stage_latency_ms"]) >= {"collect", "normalize", "deduplicate", "conflicts", "rank"}
-
-
-def test_dropping_losers_is_selectable() -> None:
-    settings = FusionSettings(conflict_loser_policy="drop")
-    answered = answer_from(QUESTION, RECALLED, settings)
-    assert [one.chunk_id for one in answered.items] == ["c-001", "c-002", "c-003", "d-002"]
-    assert answered.conflicts[0].items == ("c-001", "d-001"), "the record stays"
-
-
-def test_flagging_demotes_nobody() -> None:
-    answered = answer_from(replace(QUESTION, strategy=ConflictStrategy.FLAG), RECALLED, SETTINGS)
-    (conflict,) = answered.conflicts
-    assert conflict.resolved_to is None
-    assert not any(one.demoted for one in answered.items)

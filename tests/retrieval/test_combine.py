@@ -129,16 +129,6 @@ def test_merge_by_hand() -> None:
     assert identical(merge(first, [], 0.8), first)
 
 
-def test_merge_keeps_the_parts_of_sources_that_only_one_wording_had() -> None:
-    first = convex_combination(numbers_of([1]), [leg("dense", [1], {1: 0.5})], {"dense": 1.0})
-    variant = convex_combination(numbers_of([2]), [leg("sparse", [2], {2: 0.5})], {"sparse": 1.0})
-    merged = merge(first, [variant], 1.0)
-    assert {name: part.tolist() for name, part in merged.contributions.items()} == {
-        "dense": [0.5, 0.0],
-        "sparse": [0.0, 0.5],
-    }
-
-
 # Scores from a few values reach ties; most of them are no exact binary fractions.
 SCORES = st.sampled_from([0.0, 0.1, 0.2, 1 / 3, 0.5, 0.7, 0.9, 1.0])
 NAMES = ("dense", "fulltext", "sparse", "structured")

@@ -191,23 +191,6 @@ def test_nothing_is_said_of_the_others_that_was_not_said_before(
     assert [number for number in left if number in kept] == shared  # in the order that they had
 
 
-@settings(max_examples=25)
-@given(data=st.data())
-def test_its_own_words_find_it_no_more(animals: Index, data: st.DataObject) -> None:
-    path = data.draw(st.sampled_from(["a", "b", "c"]))
-    words = TEXTS[path].split()
-    first = data.draw(st.integers(0, len(words) - 1))
-    hidden = " ".join(words[first : data.draw(st.integers(first + 1, len(words)))])
-    view = without(animals, path, place(animals, path, hidden), ENCODER)
-    own = sorted(TEXTS).index(path)
-    before, after = answers(animals, hidden, ENCODER), answers(view, hidden, ENCODER)
-    assert after[2][own] <= before[2][own]
-    assert after[3][own] <= before[3][own]
-    left = analyzer.analyze(" ".join([path, *words[:first], *words[first + len(hidden.split()) :]]))
-    if not set(read_query(hidden).terms) & set(left):
-        assert after[1][own] == 0 < before[1][own]
-
-
 def test_a_chunk_of_which_nothing_is_left_is_found_by_nothing(animals: Index) -> None:
     view = without(animals, "d", Span(0, 3), ENCODER)
     assert 3 in found(animals, "cat", ENCODER)
@@ -266,23 +249,6 @@ def test_a_quoted_phrase_is_looked_for_in_what_is_left(animals: Index) -> None:
     assert list(view.holding(["big", "tree"])) == []
     assert list(animals.holding(["big", "tree"])) == [0]
     assert view.contents(numbers(view))[0] == "cat cat dog, under the "
-
-
-def test_a_docstring_finds_its_function_no_better_when_it_is_hidden(corpus: dict[Domain, Index]) -> None:
-    generation, encoder = corpus[Domain.CODE], HashEncoder(dimensions=64)
-    for path, docstring in (
-        ("src/payments/handlers.py", "Return the HTTP status that a failed payment answers with."),
-        ("src/payments/ledger.py", "Post an entry to the ledger of an account."),
-        ("src/payments/ledger.py", "Add up what a day brought."),
-    ):
-        holding = [chunk for chunk in generation.chunks(numbers(generation)).values() if docstring in chunk.content]
-        assert len(holding) == 1
-        view = without(generation, path, place(generation, path, docstring), encoder)
-        before, after = (list(found(one, docstring, encoder)) for one in (generation, view))
-        own = holding[0].chunk_no
-        assert before.index(own) <= after.index(own)
-        assert found(view, docstring, encoder)[own] < found(generation, docstring, encoder)[own]
-        assert docstring not in view.chunks(np.array([own], np.int32))[own].content
 
 
 def test_a_hidden_heading_is_hidden_in_titles_and_heading_paths_too(corpus: dict[Domain, Index]) -> None:

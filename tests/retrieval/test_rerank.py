@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,43 +80,43 @@ def test_the_code_formula(settings: Mapping[Domain, RerankingSettings]) -> None:
     assert [one.model_score for one in ranked] == [0.65, 0.6, 0.7]
 
 
-def test_the_documentation_formula(settings: Mapping[Domain, RerankingSettings]) -> None:
-    ranked = rerank(
-        [
-            candidate("old", 0.5, section="Guides > Refunds", age=400),
-            candidate("new", 0.5, section="Guides > Payments", age=45),
-        ],
-        query="how are refunds made",
-        settings=settings[Domain.DOCUMENTATION],
-        now=NOW,
-        model_scores=[0.8, 0.8],
-    )
-    # .8 · .7 + .10 · .2 · · · .8 · .7 + (.05 · 45/90) · .1
-    assert finals(ranked) == pytest.approx({"old": 0.58, "new": 0.5625})
-
-
-def test_the_conversations_formula(settings: Mapping[Domain, RerankingSettings]) -> None:
-    ranked = rerank(
-        [candidate("today", 0.5, age=0, reaction_count=10), candidate("month", 0.5, age=30, reaction_count=0)],
-        query="anything",
-        settings=settings[Domain.CONVERSATIONS],
-        now=NOW,
-        model_scores=[0.4, 0.5],
-    )
-    # .4 · .65 + .15 · .25 + .05 · .10 · · · .5 · .65 + .15/e · .25
-    assert finals(ranked) == pytest.approx({"today": 0.3025, "month": 0.325 + 0.0375 / math.e})
-
-
-def test_the_research_formula(settings: Mapping[Domain, RerankingSettings]) -> None:
-    ranked = rerank(
-        [candidate("cited", 0.5, age=3_000, citation_count=999), candidate("accepted", 0.5, age=18, is_accepted=True)],
-        query="anything",
-        settings=settings[Domain.RESEARCH],
-        now=NOW,
-        model_scores=[0.9, 0.9],
-    )
-    # .9 · .70 + (.02 · 3) · .20 · · · .9 · .70 + .05 · .20 + (.05 · 72/90) · .10
-    assert finals(ranked) == pytest.approx({"cited": 0.642, "accepted": 0.644})
+@pytest.mark.parametrize(
+    ("domain", "found", "model_score", "expected"),
+    [
+        # .8 · .7 + .10 · .2 · · · .8 · .7 + (.05 · 45/90) · .1
+        (
+            Domain.DOCUMENTATION,
+            {"old": {"section": "Guides > Refunds", "age": 400}, "new": {"section": "Guides > Payments", "age": 45}},
+            0.8,
+            {"old": 0.58, "new": 0.5625},
+        ),
+        # .4 · .65 + .15 · .25 + .05 · .10 · · · .4 · .65 + .15/e · .25
+        (
+            Domain.CONVERSATIONS,
+            {"today": {"age": 0, "reaction_count": 10}, "month": {"age": 30, "reaction_count": 0}},
+            0.4,
+            {"today": 0.3025, "month": 0.26 + 0.0375 / math.e},
+        ),
+        # .9 · .70 + (.02 · 3) · .20 · · · .9 · .70 + .05 · .20 + (.05 · 72/90) · .10
+        (
+            Domain.RESEARCH,
+            {"cited": {"age": 3_000, "citation_count": 999}, "accepted": {"age": 18, "is_accepted": True}},
+            0.9,
+            {"cited": 0.642, "accepted": 0.644},
+        ),
+    ],
+)
+def test_the_formulas_of_other_domains(
+    settings: Mapping[Domain, RerankingSettings],
+    domain: Domain,
+    found: Mapping[str, Mapping[str, Any]],
+    model_score: float,
+    expected: Mapping[str, float],
+) -> None:
+    candidates = [candidate(name, 0.5, **facts) for name, facts in found.items()]
+    scores = [model_score] * len(candidates)
+    ranked = rerank(candidates, query="how are refunds made", settings=settings[domain], now=NOW, model_scores=scores)
+    assert finals(ranked) == pytest.approx(expected)
 
 
 def test_the_general_formula_is_clamped() -> None:
@@ -168,22 +169,6 @@ def test_switched_off_with_a_model_its_score_alone_decides(settings: Mapping[Dom
         heuristics=False,
     )
     assert [(one.item.chunk_id, one.final_score, one.score) for one in ranked] == [("b", 0.5, 0.9), ("a", 0.25, 0.1)]
-
-
-def test_a_domain_keeps_its_standing_among_the_others(settings: Mapping[Domain, RerankingSettings]) -> None:
-    """Fresh and much applauded messages that fit badly stay behind the documentation that fits well."""
-    messages = [candidate(f"m{n}", 0.30 + n / 100, age=n, reaction_count=50) for n in range(5)]
-    sections = [candidate(f"s{n}", 0.33 + n / 100, section="Other", age=900) for n in range(5)]
-    ranked = {
-        Domain.CONVERSATIONS: rerank(messages, query="q", settings=settings[Domain.CONVERSATIONS], now=NOW),
-        Domain.DOCUMENTATION: rerank(sections, query="q", settings=settings[Domain.DOCUMENTATION], now=NOW),
-    }
-    merged = sorted((one.score, domain.value) for domain, items in ranked.items() for one in items)
-    before = sorted(
-        [(one.score, "conversations") for one in messages] + [(one.score, "documentation") for one in sections]
-    )
-    assert [domain for _, domain in merged] == [domain for _, domain in before]
-    assert [score for score, _ in merged] == pytest.approx([score for score, _ in before], abs=1e-6)
 
 
 def test_equal_places_are_told_apart_by_the_order(settings: Mapping[Domain, RerankingSettings]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -258,45 +258,6 @@ def test_the_share_of_word_pairs_by_hand(animals: Index) -> None:
 
 def structured(text: str, generation: Index, within: Any = None) -> RetrieverFinding:
     return search_structured(read_query(text), generation, 10, within)
-
-
-@pytest.mark.parametrize(
-    ("domain", "query", "found"),
-    [
-        (Domain.CODE, "what does handle_payment_error return?", ["handle_payment_error"]),
-        (Domain.CODE, "CheckoutForm", ["CheckoutForm"]),
-        (Domain.CODE, "who calls close_day()", ["close_day"]),
-        (Domain.CODE, "where is payments/ledger.py tested", [None, "post_entry", "close_day"]),
-        (Domain.CODE, "look at checkout.ts", ["CheckoutForm"]),
-        (Domain.DOCUMENTATION, "how do I raise the rate limits?", ["Rate limits"]),
-        (Domain.DOCUMENTATION, "Größe der Warteschlange", ["Größe der Warteschlange"]),
-        (Domain.DOCUMENTATION, "what is in operations/runbook.md", ["Drain a queue", "Größe der Warteschlange"]),
-        (Domain.RESEARCH, "what did Kwame Boateng publish", ["Idempotency keys in the wild"]),
-        (Domain.RESEARCH, "PSD2", ["Abstract", "Results"]),
-        (Domain.RESEARCH, "papers of 14 September 2025", ["Abstract", "Results"]),
-        (Domain.RESEARCH, "published in 2025-04", ["Idempotency keys in the wild"]),
-    ],
-)
-def test_names_are_found(domains: dict[Domain, Index], domain: Domain, query: str, found: Sequence[str | None]) -> None:
-    """A symbol, the tail of a path, a heading, a person, a tag, a date."""
-    generation = domains[domain]
-    hits = structured(query, generation).hits
-    chunks = generation.chunks(hits.numbers)
-    titles = [chunks[number].metadata.get("class_name", chunks[number].title) for number in hits.numbers.tolist()]
-    if domain is Domain.RESEARCH:
-        titles = [str(chunks[number].section).rpartition(" > ")[2] for number in hits.numbers.tolist()]
-    if domain is Domain.CODE:
-        known = [chunks[number].metadata for number in hits.numbers.tolist()]
-        titles = [one.get("function_name", one.get("class_name")) for one in known]
-    assert titles == found
-
-
-@pytest.mark.parametrize(
-    ("query", "messages"),
-    [("what did Grace decide", 1), ("anything from #ops", 2), ("on 2026-03-02", 1), ("january 2026", 1)],
-)
-def test_people_channels_and_dates_of_conversations(domains: dict[Domain, Index], query: str, messages: int) -> None:
-    assert len(structured(query, domains[Domain.CONVERSATIONS]).hits) == messages
 
 
 def test_rarity_by_hand(domains: dict[Domain, Index]) -> None:

@@ -82,23 +82,6 @@ def test_a_rename_keeps_the_path_and_reaches_the_pages_below(wiki: ConfluenceSer
     assert source.documents()[f"ENG/{below}"].metadata["ancestors"] == ("Space ENG", "Guides")
 
 
-def test_what_is_gone_moved_or_hidden_is_found_by_the_next_pass(wiki: ConfluenceServer, tmp_path: Path) -> None:
-    engineering, operations = wiki.space("ENG"), wiki.space("OPS")
-    top = wiki.write(engineering, "Top")
-    middle = wiki.write(engineering, "Middle", parent=top)
-    wiki.write(engineering, "Bottom", parent=middle)
-    away, hidden = wiki.write(engineering, "Away"), wiki.write(engineering, "Hidden")
-    source = confluence_source(wiki, tmp_path)
-    source.said()
-    wiki.trash(middle)
-    wiki.move(away, None, space=operations)
-    del wiki.contents[hidden]
-    wiki.requests.clear()
-    assert source.said() == confluence_said(wiki)
-    with_bodies = [request.query.get("id") for request in wiki.requests if "body-format" in request.query]
-    assert with_bodies == [str(away)]
-
-
 def test_a_cursor_that_the_site_forgot_begins_the_pass_again(wiki: ConfluenceServer, tmp_path: Path) -> None:
     space = wiki.space("ENG")
     for number in range(6):

@@ -12,8 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from nornweave.connect.files.connector import FILES, FilesSettings
 from nornweave.connect.files.source import FilesSource
@@ -451,23 +449,6 @@ def test_a_git_lfs_pointer_is_not_the_file(tmp_path: Path) -> None:
     raw = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
     with pytest.raises(DocumentSkipped, match="git lfs pull"):
         docs(tmp_path).parse(Entry(path="a.md", gate=""), raw)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    raw=st.binary(max_size=200), suffix=st.sampled_from([".md", ".rst", ".txt", ".html", ".pdf", ".json", ".py", ""])
-)
-@pytest.mark.filterwarnings("default")
-def test_bytes_of_any_kind_are_a_document_or_a_document_error(raw: bytes, suffix: str) -> None:
-    for domain in Domain:
-        source = FilesSource(ID, domain, Path("/nowhere"))
-        try:
-            document = source.parse(Entry(path=f"a{suffix}", gate=""), raw)
-        except DocumentError as error:
-            assert str(error)
-        else:
-            assert document.text.strip()
-            assert document.content_hash == digest(raw)
 
 
 def test_dates_come_from_the_sidecar_then_the_document_then_the_file(tmp_path: Path) -> None:

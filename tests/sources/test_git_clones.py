@@ -14,11 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.campaigns.cloning import published_pages
 from lab.campaigns.upstream import Upstream
-from lab.campaigns.workspace import NO_MODELS
-from nornweave.config import Settings
-from nornweave.connect.connectors import load_settings, open_source
+from nornweave.connect.connectors import open_source
 from nornweave.connect.git import clone as clones
 from nornweave.connect.git import open_clone
 from nornweave.connect.git.clone import remove_unused
@@ -27,9 +24,6 @@ from nornweave.connect.git.open_clone import remove_leftovers
 from nornweave.connect.git.remote import RemoteGitSource
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
 from nornweave.core.types import Domain
-from nornweave.ingest.pipeline import run
-from nornweave.ingest.records import SyncOptions
-from nornweave.ingest.wiring import domain_parts
 from tests.git_server import serve_git
 from tests.waiting import until
 
@@ -61,30 +55,6 @@ def repository_of(tmp_path: Path) -> Path:
 
 
 # Histories ------------------------------------------------------------------------------------------------------------
-
-
-def configured(folder: Path, url: str) -> Settings:
-    sources = f'[{{"id": "pages", "domain": "documentation", "type": "git", "url": "{url}"}}]'
-    embedding = str(NO_MODELS).replace("'", '"').replace("None", "null")
-    (folder / "nornweave.yaml").write_text(
-        f'{{"data_dir": "{folder}/var", "sources": {sources}, "domains": {{"documentation": {embedding}}}}}'
-    )
-    return load_settings(folder / "nornweave.yaml", {})
-
-
-@pytest.mark.parametrize("has_filter", [True, False])
-def test_after_each_sync_the_index_says_what_the_tip_says(tmp_path: Path, has_filter: bool) -> None:
-    chance = random.Random(SEED + has_filter)
-    upstream = Upstream(tmp_path / "pages.git", chance, has_filter=has_filter)
-    settings = configured(tmp_path, upstream.url)
-    parts = domain_parts(settings, Domain.DOCUMENTATION)
-    for _ in range(6):
-        steps = [upstream.change() for _ in range(chance.randint(1, 3))]
-        report = run(parts, SyncOptions(confirm_deletes=True, run_id="test", wait_s=0))
-        assert dict(report.unavailable) == {}
-        said = {path: " ".join(text.split()) for path, text in upstream.documents().items()}
-        assert published_pages(settings) == said, steps
-    assert report.unchanged > 0
 
 
 # Together -------------------------------------------------------------------------------------------------------------
