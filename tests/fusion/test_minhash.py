@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -79,10 +77,7 @@ def test_some_texts_are_taken_in_any_order() -> None:
 
 
 def test_hashes_are_the_same_in_every_process() -> None:
-    imports = "from nornweave.ask.fuse.deduplication.minhash import *"
-    code = f"{imports}; print(signatures(shingle(['one two three four'])).tolist())"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == str(signatures(shingle(["one two three four"])).tolist())
+    assert signatures(shingle(["one two three four"]))[0, :3].tolist() == [1721046392, 3045065194, 808910606]
 
 
 def test_equal_places_of_signatures_estimate_the_jaccard_similarity() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -54,21 +52,9 @@ def test_texts_that_share_words_are_similar() -> None:
 
 
 def test_the_same_text_has_the_same_vector_in_every_process() -> None:
-    script = (
-        "from nornweave.models.encoders.hashing import HashEncoder\n"
-        "print(HashEncoder(8).encode_query('refund é').tolist())"
-    )
-    runs = {
-        subprocess.run(
-            [sys.executable, "-c", script],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[2])},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert runs == {f"{HashEncoder(8).encode_query('refund é').tolist()}\n"}
+    """The hash of Python differs between processes: what is written down here does not."""
+    expected = [-0.191663, -0.191663, -0.191663, 0.0, -0.638877, -0.191663, 0.191663, -0.638877]
+    assert HashEncoder(8).encode_query("refund é").tolist() == pytest.approx(expected, abs=1e-6)
 
 
 def test_loads_by_name(tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 import yaml
 
@@ -69,7 +69,7 @@ def test_nesting_does_not_end_the_process() -> None:
     script = "from nornweave.read.plain_yaml import load_plain_yaml as load\n" + (
         "import yaml\ntry: load('[' * 1_000_000)\nexcept yaml.YAMLError as error: print(error.problem)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = forked.run([sys.executable, "-c", script], text=True, check=True)
     assert done.stdout == "lists and mappings are nested deeper than 50\n"
 
 

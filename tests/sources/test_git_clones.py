@@ -6,12 +6,12 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import forked
 import pytest
 
 from lab.campaigns.upstream import Upstream
@@ -89,7 +89,7 @@ def test_git_that_outlives_a_killed_sync_holds_the_clone_until_it_ends(tmp_path:
             f"source(Path({str(tmp_path)!r}), {url!r}).list()"
         )
         environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-        sync = subprocess.Popen([sys.executable, "-c", script], env=environment)
+        sync = forked.Popen([sys.executable, "-c", script], env=environment)
         until(lambda: any(request.endswith(" fetch") for request in server.requests))
         sync.send_signal(signal.SIGKILL)
         sync.wait()

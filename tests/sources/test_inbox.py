@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
+import forked
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -305,7 +306,7 @@ while True:
 
 def test_a_writer_that_is_killed_leaves_a_whole_document_and_keeps_nobody_waiting(tmp_path: Path) -> None:
     for _ in range(3):
-        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        writer = forked.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
         assert writer.stdout is not None
         assert writer.stdout.readline()
         time.sleep(0.02)

@@ -573,10 +573,10 @@ def test_a_site_that_drips_holds_a_sync_for_its_minutes_and_keeps_what_was_read(
     site: SiteServer, tmp_path: Path
 ) -> None:
     site.put("/guide/a.html")
-    source = Source(site, tmp_path, max_minutes=2 / 60)
+    source = Source(site, tmp_path, max_minutes=1 / 60)
     source.list()
     site.put("/guide/b.html")
-    site.before = lambda request: time.sleep(1.5 if "guide/" in request.path else 0)
+    site.before = lambda request: time.sleep(0.7 if "guide/" in request.path else 0)
     for name in "cdefghij":
         site.put(f"/guide/{name}.html")
     began = time.monotonic()
