@@ -5,38 +5,56 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import signal
 import sys
+from functools import partial
 
+from nornweave.core.interrupts import end_silently, heed_signals
+
+end_silently()  # before anything large is imported
+# ruff: noqa: E402
 from api.access.service_token import service_token
+from nornweave.config import Settings
 from nornweave.core.errors import NornWeaveError
 from nornweave.core.extras import optional
 from nornweave.core.files.full_disk import disk_full_said, not_writable
-from nornweave.core.interrupts import heed_signals
 from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment
 from orchestration.instance import open_instance, write_instance
 from orchestration.standby import alone
 
 
+def _open_once(settings: Settings) -> None:
+    """Make the tables before several processes need them, and end runs that were abandoned."""
+    with disk_full_said(settings.data_dir), open_instance(settings):
+        pass
+
+
 def main() -> int:
     """Serve the Dagster UI with its daemon until a signal comes."""
     heed_signals()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     parser = argparse.ArgumentParser(prog="python -m orchestration", description=main.__doc__)
     parser.add_argument("--port", type=int, default=3000)
     port = parser.parse_args().port
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     try:
         with optional("ui", "the Dagster UI"):
+            from orchestration.processes import DagsterProcesses
             from orchestration.webserver import run_webserver
         settings = settings_from_environment()
         with disk_full_said(settings.data_dir):
             home = write_instance(settings)
-        with alone(os.environ) as is_over:
-            with disk_full_said(settings.data_dir), open_instance(settings):
-                pass  # makes its tables before several processes need them, and ends what was abandoned
-            os.environ |= {"DAGSTER_HOME": str(home), CONFIG_VARIABLE: str(settings.file)}
-            # The code server says why definitions cannot be loaded, once; without this the web server repeats it.
-            os.environ["DAGSTER_IS_DEV_CLI"] = "1"
-            return run_webserver(home / "workspace.yaml", port, service_token(os.environ), is_over)
+        os.environ |= {"DAGSTER_HOME": str(home), CONFIG_VARIABLE: str(settings.file)}
+        # The code server says why definitions cannot be loaded, once; without this the web server repeats it.
+        os.environ["DAGSTER_IS_DEV_CLI"] = "1"
+        processes = DagsterProcesses(home / "workspace.yaml")
+        try:
+            with alone(os.environ, partial(_open_once, settings), processes.start) as is_over:
+                if settings_from_environment() != settings:  # they changed while this one waited
+                    processes.stop()
+                return run_webserver(processes, port, service_token(os.environ), is_over)
+        finally:
+            processes.stop()
     except NornWeaveError as error:
         sys.exit(str(error))
     except OSError as error:

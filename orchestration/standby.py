@@ -5,19 +5,27 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from nornweave.core.errors import DomainBusyError, StoreError
 from nornweave.index.leases.lease import DATABASE_VARIABLE, Lease, plain_address
 
 LEASE_S = 10.0
 POLL_S = 1.0
+HAS_TABLES = {"has_tables": True}
 
 
 @contextmanager
-def alone(environment: Mapping[str, str]) -> Iterator[threading.Event]:
+def alone(
+    environment: Mapping[str, str], open_database: Callable[[], None], prepare: Callable[[], None]
+) -> Iterator[threading.Event]:
     """Wait until no other Dagster uses the database; on one machine's files there is no other.
+
+    Args:
+        environment: may name the database.
+        open_database: makes its tables; called before anything is yielded.
+        prepare: called once while another Dagster works: what can be done before that has ended.
 
     Yields:
         What is set once another Dagster has taken over, because this one was paused or cut off: it has to end.
@@ -27,18 +35,21 @@ def alone(environment: Mapping[str, str]) -> Iterator[threading.Event]:
     """
     address = environment.get(DATABASE_VARIABLE)
     if not address:
+        open_database()
         yield threading.Event()
         return
     lease = Lease(plain_address(address), "dagster", purpose="dagster", seconds=LEASE_S)
-    _take(lease)
+    _take(lease, prepare)
     try:
+        open_database()
+        lease.commit(HAS_TABLES)
         yield lease.lost
     finally:
         lease.release()
 
 
-def _take(lease: Lease) -> None:
-    is_reached = False
+def _take(lease: Lease, prepare: Callable[[], None]) -> None:
+    is_reached = is_prepared = False
     while True:
         try:
             lease.take(0)
@@ -51,4 +62,14 @@ def _take(lease: Lease) -> None:
                 raise
         else:
             return
+        if is_reached and not is_prepared and _has_tables(lease):
+            prepare()
+            is_prepared = True
         time.sleep(POLL_S)
+
+
+def _has_tables(lease: Lease) -> bool:
+    """Tell whether the database has its tables: two processes that make them are in each other's way."""
+    with suppress(StoreError):
+        return bool(lease.state())
+    return False

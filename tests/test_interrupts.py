@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import suppress
@@ -73,6 +74,11 @@ def config(tmp_path: Path) -> str:
     return str(file)
 
 
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return str(probe.getsockname()[1])
+
+
 @pytest.mark.slow
 def test_a_server_in_the_background_ends_on_sigterm_with_all_its_processes(config: str) -> None:
     """``test_wheel`` ends ``nornweave up`` so."""
@@ -91,6 +97,41 @@ def test_a_server_in_the_background_ends_on_sigterm_with_all_its_processes(confi
             with suppress(psutil.NoSuchProcess):
                 each.kill()
     assert process.returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        ("nornweave.core.interrupts", "typer"),  # the command is imported
+        ("Dagster UI: starting", "dagster._core.events"),  # Dagster is
+        ("orchestration.webserver", "dagster._core.events"),  # a process that Dagster started imports it
+    ],
+)
+def test_a_signal_while_it_starts_ends_everything_silently(
+    moment: tuple[str, ...], number: signal.Signals, config: str
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nornweave.cli", "--config", config, "up", "--dagster-port", free_port()],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "FUSION_PORT": free_port(), "PYTHONPROFILEIMPORTTIME": "1"},
+    )
+    everything = [psutil.Process(process.pid)]
+    with process:
+        try:
+            for sign in moment:  # what is imported is named on stderr
+                assert any(line.split("|")[-1].strip() == sign for line in process.stderr or ()), sign
+            everything += everything[0].children(recursive=True)
+            process.send_signal(number)
+            assert process.stderr and "Traceback" not in process.stderr.read()
+            assert process.wait(60) in {0, -number}
+            assert psutil.wait_procs(everything[1:], 10)[1] == []
+        finally:
+            for each in everything:
+                with suppress(psutil.NoSuchProcess):
+                    each.kill()
 
 
 @pytest.mark.slow

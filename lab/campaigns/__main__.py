@@ -40,6 +40,7 @@ def main(
     only: Annotated[str, typer.Option(help=f"Names with commas between them: {', '.join(CAMPAIGNS)}.")] = "",
     runs: Annotated[int | None, typer.Option(help="How often; in full unless given.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="Decides what the documents say, and when and where harm is done.")] = 1,
+    storage: Annotated[str, typer.Option(help="For kill: the PostgreSQL server that stores the documents.")] = "",
 ) -> None:
     """Run campaigns and print a table; exit 1 when something happened that must not."""
     names = [name.strip() for name in only.split(",") if name.strip()] or list(CAMPAIGNS)
@@ -50,7 +51,7 @@ def main(
         campaign, usual = CAMPAIGNS[name]
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix=f"nornweave-{name}-") as folder:
-            tallies.append(campaign(Order(Path(folder), seed, runs or usual)))
+            tallies.append(campaign(Order(Path(folder), seed, runs or usual, storage)))
         typer.echo(f"{name}: {time.monotonic() - started:.0f} s", err=True)
     typer.echo(as_markdown(tallies))
     sys.exit(1 if any(tally.trouble for tally in tallies) else 0)

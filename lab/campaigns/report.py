@@ -31,11 +31,15 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a campaign is asked to do: ``runs`` times, decided by ``seed``, in a folder of its own."""
+    """What a campaign is asked to do: ``runs`` times, decided by ``seed``, in a folder of its own.
+
+    ``storage`` is the address of a PostgreSQL server that stores documents; only ``kill`` asks for it.
+    """
 
     folder: Path
     seed: int
     runs: int
+    storage: str = ""
 
 
 def as_markdown(tallies: Sequence[Tally]) -> str:

@@ -16,10 +16,10 @@ import numpy as np
 
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
-from nornweave.core.types import Domain
+from nornweave.core.types import Domain, GenerationId
 from nornweave.index.index import Index
 from nornweave.index.ledger_file import load_ledger, published
-from nornweave.index.wiring import domain_folder, file_store_of
+from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.run_status import read_status
@@ -28,7 +28,8 @@ from nornweave.ingest.wiring import domain_parts
 DIMENSIONS = 16
 NO_MODELS = {"embedding": {"model": f"hash:{DIMENSIONS}", "dimensions": DIMENSIONS}, "reranking": {"model": None}}
 VERSIONS = 5
-PAGES, MODULES = 24, 8
+# Pages from ``CHANGING`` on never change: a segment that has them stays when a sync writes the others.
+PAGES, CHANGING, MODULES = 64, 24, 8
 WORDS = ("anchor", "basalt", "cobalt", "dynamo", "ember", "fjord", "garnet", "harbor", "indigo", "juniper", "krypton")
 State = Mapping[str, str]
 """``domain/source/path`` → digest of everything that the published generation holds of the document."""
@@ -42,11 +43,13 @@ class Workspace:
         folder: of ``nornweave.yaml`` and the sources.
         data_dir: where NornWeave writes.
         seed: decides what the documents say.
+        storage: the PostgreSQL server that stores them; files below ``data_dir`` without.
     """
 
     folder: Path
     data_dir: Path
     seed: int
+    storage: str = ""
 
     @property
     def config(self) -> Path:
@@ -65,6 +68,8 @@ class Workspace:
         for name in ("docs", "code"):
             (self.folder / name).mkdir(exist_ok=True)
         configured = {"data_dir": str(self.data_dir), "sources": sources, "domains": domains}
+        if self.storage:
+            configured["storage"] = {"url": self.storage, "schema_prefix": f"campaign_{self.seed}"}
         self.config.write_text(json.dumps(configured), encoding="utf-8")
         return load_settings(self.config, {})
 
@@ -89,7 +94,7 @@ class Workspace:
 
     def _documents(self, version: int) -> Iterator[tuple[str, str]]:
         for number in range(PAGES):
-            changed_in = version if number % VERSIONS == version else 0
+            changed_in = version if number < CHANGING and number % VERSIONS == version else 0
             if number == 5 + version:  # a page that is not there in this version
                 continue
             name = f"moved-{version}" if number == 1 else f"{number:02}"
@@ -136,11 +141,15 @@ def published_state(settings: Settings) -> State:
     """Read everything that is published."""
     state: dict[str, str] = {}
     for domain in settings.served_domains:
-        store = file_store_of(settings, domain)
-        if current := store.current():
-            with store.files.open(current) as generation:
-                state.update(_documents_of(domain, generation))
+        if current := store_of(settings, domain).current():
+            state.update(state_of(settings, domain, current))
     return state
+
+
+def state_of(settings: Settings, domain: Domain, generation: GenerationId) -> State:
+    """Read everything that a generation has."""
+    with store_of(settings, domain).files.open(generation) as opened:
+        return _documents_of(domain, opened)
 
 
 def between(settings: Settings, allowed: Sequence[State]) -> list[str]:
@@ -191,7 +200,7 @@ def disorder(settings: Settings) -> list[str]:
         recorded = read_status(domain_folder(settings, domain)).get("latest", {})
         if recorded.get("generation") != current.get(domain.value):
             trouble.append(f"{domain.value}: the status names {recorded.get('generation')}")
-        store = file_store_of(settings, domain, dimensions=DIMENSIONS)
+        store = store_of(settings, domain, dimensions=DIMENSIONS)
         with store.writer(wait_s=10, purpose="campaign") as writer:
             counts = writer.counts()
             stored = {f"{domain.value}/{'/'.join(key)}" for key in writer.manifest()}

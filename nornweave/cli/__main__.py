@@ -1,5 +1,15 @@
-"""``python -m nornweave.cli``: the command line where its script is not installed."""
+"""``nornweave``, and ``python -m nornweave.cli`` where its script is not installed."""
 
-from nornweave.cli.main import main
+from nornweave.core.interrupts import end_silently
 
-main()
+
+def main() -> None:
+    """Run the command line; Ctrl-C ends it silently while it is imported."""
+    end_silently()
+    from nornweave.cli.main import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

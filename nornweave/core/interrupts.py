@@ -1,4 +1,4 @@
-"""Signals that end a program, where whoever started it ignores them."""
+"""Signals that end a program, where whoever started it ignores them, and while it starts."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ def heed_signals() -> None:
     1.13 gives SIGTERM the handler of SIGINT, and uvicorn raises a signal again that it has handled: both would be
     ignored too, in this process and in those that it starts.
     """
-    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
-        if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, handler)
+    if signal.getsignal(signal.SIGINT) in {signal.SIG_IGN, signal.SIG_DFL}:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def end_silently() -> None:
+    """Let SIGINT end a process that is still importing what it needs; Python would print where it was."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)

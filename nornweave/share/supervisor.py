@@ -172,8 +172,9 @@ def _in_child(supervisor: int) -> None:
 def _stop(running: Mapping[Child, subprocess.Popen[bytes]], say: Say) -> None:
     """Ask first, then end: what a sync has stored is safe at any point, so that nothing is lost by ending it."""
     for process in running.values():
-        # To the whole group at once, as a terminal does on Ctrl-C: Dagster's processes then stop side by side.
-        _signal_group(process.pid, signal.SIGINT)
+        # To the whole group at once: Dagster's processes then stop side by side. Not SIGINT, as a terminal does on
+        # Ctrl-C: a process that still imports what it needs would print where it was.
+        _signal_group(process.pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_WITHIN_S
     for child, process in running.items():
         try:

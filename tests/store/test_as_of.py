@@ -119,6 +119,24 @@ def paths(served: ServedGeneration, viewer: Viewer, generation: GenerationId) ->
         return sorted(index.paths())
 
 
+def test_a_move_that_a_killed_process_did_not_note_is_noted_by_the_next(store: DuckDBStore) -> None:
+    store.rollback(TWO)
+    history = store.files.folder / moves.NAME
+    history.write_text("".join(history.read_text().splitlines(keepends=True)[:-1]))
+    between = datetime.now(UTC)
+    store.rollback(ONE)
+    assert [move.generation for move in store.files.moves()] == [ONE, TWO, THREE, TWO, ONE]
+    assert then(between, store.files.moves(), store.generations()).generation == TWO
+
+
+def test_a_generation_that_a_killed_process_completed_was_never_published(store: DuckDBStore) -> None:
+    history = store.files.folder / moves.NAME
+    history.write_text("".join(history.read_text().splitlines(keepends=True)[:-1]))
+    (store.files.folder / "CURRENT").write_text(f"{TWO}\n")
+    assert [move.generation for move in store.files.moves()] == [ONE, TWO]
+    assert then(datetime.now(UTC), store.files.moves(), store.generations()).generation == TWO
+
+
 def test_who_may_see_what_goes_by_what_is_stated_today(store: DuckDBStore) -> None:
     served = ServedGeneration(store.files)
     served.refresh()

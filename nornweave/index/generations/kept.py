@@ -7,6 +7,7 @@ generation that readers open. One of an earlier version is a single file, ``gen-
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -165,13 +166,24 @@ class KeptGenerations:
             StoreError: the pointer cannot be read.
         """
         moves, current = read_moves(self.folder), self.current()
-        unknown = set(self.all()) - {move.generation for move in moves}
+        # Those of an earlier version, which noted nothing. A later one was completed by a process that was killed then.
+        first = min((number_of(move.generation) for move in moves), default=math.inf)
+        unknown = [name for name in self.all() if number_of(name) < first]
         moves += [Move(built_at, name, built_at) for name in unknown for built_at in (self._written_at(name),)]
         moves.sort()
-        if current and moves and moves[-1].generation != current:  # killed between the pointer and the note
-            at = datetime.fromtimestamp(self.published_at() or time.time(), UTC)
-            moves.append(Move(at, current, self._built_at(current, moves)))
+        if current and moves and moves[-1].generation != current:
+            moves.append(self._move_to(current, moves))
         return moves
+
+    def _unnoted(self) -> Move | None:
+        """Return the last move of the pointer if the process that made it was killed before it was noted."""
+        moves, current = read_moves(self.folder), self.current()
+        is_noted = not moves or current in {None, moves[-1].generation}
+        return None if is_noted or current is None else self._move_to(current, moves)
+
+    def _move_to(self, current: GenerationId, moves: Sequence[Move]) -> Move:
+        at = datetime.fromtimestamp(self.published_at() or time.time(), UTC)
+        return Move(at, current, self._built_at(current, moves))
 
     def _built_at(self, generation: GenerationId, moves: Sequence[Move]) -> datetime:
         """Return when a generation was built, as a move to it says; it is not opened for that."""

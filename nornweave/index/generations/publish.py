@@ -83,6 +83,9 @@ class GenerationFiles(KeptGenerations):
         if not NAME.fullmatch(generation) or not self.path(generation).is_file():
             available = ", ".join(self.all()) or "none"
             raise NoGenerationError(f"{self.folder}: no generation {generation!r}; there are: {available}")
+        with suppress(StoreError):  # a damaged pointer says nothing
+            if unnoted := self._unnoted():
+                note_move(self.folder, unnoted)
         write_whole(self._pointer, f"{generation}\n")
         built_at = built_at or self._built_at(generation, read_moves(self.folder))
         note_move(self.folder, Move(at or datetime.now(UTC), generation, built_at))

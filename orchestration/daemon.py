@@ -1,0 +1,36 @@
+"""``python -m orchestration.daemon …``: Dagster's daemon, once it is told to begin and while its starter lives.
+
+It begins with the first byte of its standard input, and ends at once with its end: another Dagster may take over then.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+
+from nornweave.core.interrupts import end_silently, heed_signals
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run Dagster's daemon with its arguments until a signal comes."""
+    end_silently()
+    from dagster._daemon.cli import main as run
+
+    if os.read(0, 1):
+        threading.Thread(target=_end_with_starter, name="starter", daemon=True).start()
+        heed_signals()
+        sys.argv = ["dagster-daemon", *arguments]
+        run()
+
+
+def _end_with_starter() -> None:
+    while os.read(0, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
