@@ -143,44 +143,36 @@ async def forever() -> Message:
     raise AssertionError
 
 
-def test_a_bounded_number_of_large_bodies_is_received_and_waits() -> None:
+async def test_a_bounded_number_of_large_bodies_is_received_and_waits() -> None:
     async def app(scope: Scope, receive: object, send: object) -> None:
         raise AssertionError("nobody has sent a body")
 
-    async def main() -> list[Message]:
-        guarded, sent = LargeBodies(app, BodyProcess([])), []
+    guarded, sent = LargeBodies(app, BodyProcess([])), []
 
-        async def send(message: Message) -> None:
-            sent.append(message)
+    async def send(message: Message) -> None:
+        sent.append(message)
 
-        most = RECEIVED_AT_ONCE + WAITING_TO_BE_RECEIVED
-        waiting = [asyncio.create_task(guarded(SCOPE, forever, send)) for _ in range(most)]
-        await asyncio.sleep(0)
-        assert sent == []
-        await guarded(SCOPE, forever, send)
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
-        return sent
-
-    sent = asyncio.run(main())
+    most = RECEIVED_AT_ONCE + WAITING_TO_BE_RECEIVED
+    waiting = [asyncio.create_task(guarded(SCOPE, forever, send)) for _ in range(most)]
+    await asyncio.sleep(0)
+    assert sent == []
+    await guarded(SCOPE, forever, send)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
     assert sent[0]["status"] == 503
     assert "wait already" in json.loads(sent[1]["body"])["detail"]
 
 
-def test_a_body_that_does_not_arrive_is_given_up() -> None:
+async def test_a_body_that_does_not_arrive_is_given_up() -> None:
     async def app(scope: Scope, receive: object, send: object) -> None:
         raise AssertionError("nobody has sent a body")
 
-    async def main() -> list[Message]:
-        sent: list[Message] = []
+    sent: list[Message] = []
 
-        async def send(message: Message) -> None:
-            sent.append(message)
+    async def send(message: Message) -> None:
+        sent.append(message)
 
-        await BodyLimit(LargeBodies(app, BodyProcess([])), within_s=0.05)(SCOPE, forever, send)
-        return sent
-
-    sent = asyncio.run(main())
+    await BodyLimit(LargeBodies(app, BodyProcess([])), within_s=0.05)(SCOPE, forever, send)
     assert sent[0]["status"] == 408
     assert (b"connection", b"close") in sent[0]["headers"]

@@ -38,36 +38,29 @@ async def test_no_more_run_at_once_than_have_their_turn() -> None:
     assert most == 3
 
 
-def test_by_default_as_many_run_as_there_are_cpus() -> None:
-    async def main() -> int:
-        return Admission().running
-
-    assert asyncio.run(main()) == cpu_count()
+async def test_by_default_as_many_run_as_there_are_cpus() -> None:
+    assert Admission().running == cpu_count()
 
 
-def test_too_many_that_wait_are_told_to_come_back(
+async def test_too_many_that_wait_are_told_to_come_back(
     settings: Settings, engine: ScriptedEngine, code: ScriptedAgent
 ) -> None:
     code.released, code.seconds = threading.Event(), HANGS_S
     beyond = 10
-
-    async def main() -> list[int]:
-        async with client_of(settings, engine) as client:
-            serving = client.app.state.serving  # type: ignore[attr-defined]
-            most = serving.admission.running + serving.admission.waiting
-            body = {"query_text": "x", "timeout_ms": 60_000}
-            asked = [asyncio.create_task(client.post(RECALL, json=body)) for _ in range(most + beyond)]
-            await until_async(lambda: sum(one.done() for one in asked) == beyond)
-            code.released.set()
-            answers = await asyncio.gather(*asked)
-            for answer in answers:
-                if answer.status_code != 200:
-                    assert is_problem(answer, 503)["type"].endswith(":busy")
-                    assert answer.headers["retry-after"] == "1"
-            assert (await client.get("/health")).status_code == 200
-            return [answer.status_code for answer in answers]
-
-    statuses = asyncio.run(main())
+    async with client_of(settings, engine) as client:
+        serving = client.app.state.serving  # type: ignore[attr-defined]
+        most = serving.admission.running + serving.admission.waiting
+        body = {"query_text": "x", "timeout_ms": 60_000}
+        asked = [asyncio.create_task(client.post(RECALL, json=body)) for _ in range(most + beyond)]
+        await until_async(lambda: sum(one.done() for one in asked) == beyond)
+        code.released.set()
+        answers = await asyncio.gather(*asked)
+        for answer in answers:
+            if answer.status_code != 200:
+                assert is_problem(answer, 503)["type"].endswith(":busy")
+                assert answer.headers["retry-after"] == "1"
+        assert (await client.get("/health")).status_code == 200
+        statuses = [answer.status_code for answer in answers]
     assert statuses.count(503) == beyond
 
 
@@ -114,20 +107,16 @@ def test_only_documents_and_answers_may_be_large() -> None:
     assert body_limit("/query") == MAX_BODY_BYTES
 
 
-def test_whatever_runs_is_counted(settings: Settings, engine: ScriptedEngine) -> None:
-    async def main() -> list[int]:
-        async with client_of(settings, engine) as client:
-            serving = client.app.state.serving  # type: ignore[attr-defined]
-            release, counted = threading.Event(), []
-            gates = (serving.admission, serving.questions, serving.fusions, serving.writing, serving.lookups)
-            tasks = [asyncio.create_task(gate.run(release.wait)) for gate in gates]
-            await until_async(lambda: serving.in_threads == len(gates))
-            counted.append(serving.in_threads)
-            release.set()
-            await asyncio.gather(*tasks)
-            return [*counted, serving.in_threads]
-
-    assert asyncio.run(main()) == [5, 0]
+async def test_whatever_runs_is_counted(settings: Settings, engine: ScriptedEngine) -> None:
+    async with client_of(settings, engine) as client:
+        serving = client.app.state.serving  # type: ignore[attr-defined]
+        release = threading.Event()
+        gates = (serving.admission, serving.questions, serving.fusions, serving.writing, serving.lookups)
+        tasks = [asyncio.create_task(gate.run(release.wait)) for gate in gates]
+        await until_async(lambda: serving.in_threads == len(gates))
+        release.set()
+        await asyncio.gather(*tasks)
+        assert serving.in_threads == 0
 
 
 async def test_cancelled_work_that_still_runs_is_bounded() -> None:

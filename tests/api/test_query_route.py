@@ -7,7 +7,6 @@ import threading
 import time
 from typing import Any
 
-import httpx
 import pytest
 from api_support import Ask, as_asked, client_of, conforms, is_problem
 from scripted_engine import ScriptedAgent, ScriptedEngine, unpublish
@@ -90,18 +89,13 @@ def test_null_is_the_default_where_it_is_allowed(look: Ask, still_engine: Script
 
 
 @pytest.mark.parametrize("body", [{"query": "pay"}, {"query": "pay", "timeout_ms": None}])
-def test_a_question_without_a_timeout_has_the_configured_one(
+async def test_a_question_without_a_timeout_has_the_configured_one(
     settings: Settings, engine: ScriptedEngine, code: ScriptedAgent, body: dict[str, Any]
 ) -> None:
     code.seconds = 0.5
     fusion = settings.fusion.model_copy(update={"fusion_timeout_seconds": 0.2})
-
-    async def main() -> dict[str, Any]:
-        async with client_of(settings.model_copy(update={"fusion": fusion}), engine) as client:
-            answer: dict[str, Any] = (await client.post("/query", json=body)).json()
-            return answer
-
-    answer = asyncio.run(main())
+    async with client_of(settings.model_copy(update={"fusion": fusion}), engine) as client:
+        answer: dict[str, Any] = (await client.post("/query", json=body)).json()
     assert [gap["reason"] for gap in answer["coverage_gaps"]] == ["timeout after 200ms"]
     assert {item["citation"]["domain_id"] for item in answer["items"]} == {"documentation"}
 
@@ -126,14 +120,10 @@ def test_filters_are_named_as_in_the_body(look: Ask) -> None:
     assert problem["errors"][0]["field"] == "filters.code"
 
 
-def test_nobody_published_anything_is_an_answer_with_gaps(settings: Settings) -> None:
+async def test_nobody_published_anything_is_an_answer_with_gaps(settings: Settings) -> None:
     unpublish(settings, Domain.CODE, Domain.DOCUMENTATION)
-
-    async def main() -> dict[str, Any]:
-        async with client_of(settings, ScriptedEngine(settings)) as client:
-            return dict((await client.post("/query", json={"query": "pay"})).json())
-
-    answer = asyncio.run(main())
+    async with client_of(settings, ScriptedEngine(settings)) as client:
+        answer = dict((await client.post("/query", json={"query": "pay"})).json())
     conforms(FusionResult, answer)
     assert answer["items"] == []
     assert [(gap["domain_id"], "nornweave sync" in gap["reason"]) for gap in answer["coverage_gaps"]] == [
@@ -166,22 +156,18 @@ def test_an_engine_that_is_closed_is_a_503(ask: Ask, engine: ScriptedEngine) -> 
     assert "shutting down" in is_problem(ask("POST", "/query", json={"query": "pay"}), 503)["detail"]
 
 
-def test_a_domain_that_hangs_does_not_hold_the_answer(
+async def test_a_domain_that_hangs_does_not_hold_the_answer(
     settings: Settings, engine: ScriptedEngine, documentation: ScriptedAgent
 ) -> None:
     documentation.released, documentation.seconds = threading.Event(), HANGS_S
-
-    async def main() -> dict[str, Any]:
-        async with client_of(settings, engine) as client:
-            started = time.monotonic()
-            try:
-                answer = await client.post("/query", json={"query": "pay", "timeout_ms": GENEROUS_MS})
-            finally:
-                documentation.released.set()
-            assert time.monotonic() - started < SOON_S
-            return dict(answer.json())
-
-    document = asyncio.run(main())
+    async with client_of(settings, engine) as client:
+        started = time.monotonic()
+        try:
+            answer = await client.post("/query", json={"query": "pay", "timeout_ms": GENEROUS_MS})
+        finally:
+            documentation.released.set()
+        assert time.monotonic() - started < SOON_S
+        document = dict(answer.json())
     assert {item["citation"]["domain_id"] for item in document["items"]} == {"code"}
     (gap,) = document["coverage_gaps"]
     assert gap["domain_id"] == "documentation"
@@ -227,22 +213,19 @@ async def test_waiting_for_a_turn_counts_towards_the_deadline(
 
 
 @pytest.mark.parametrize(("path", "field", "gate"), GATES)
-def test_who_asks_while_it_starts_gets_an_answer_when_it_has(
+async def test_who_asks_while_it_starts_gets_an_answer_when_it_has(
     settings: Settings, engine: ScriptedEngine, path: str, field: str, gate: str
 ) -> None:
     for domain in engine.agents:
         engine.agent(domain).state = AgentState.STARTING
-
-    async def main() -> httpx.Response:
-        async with client_of(settings, engine) as client:
-            asked = asyncio.create_task(client.post(path, json={field: "pay", "timeout_ms": 60_000}))
-            await asyncio.sleep(0.1)
-            assert not asked.done()
-            for domain in engine.agents:
-                engine.agent(domain).state = AgentState.READY
-            return await asked
-
-    assert asyncio.run(main()).json()["items"]
+    async with client_of(settings, engine) as client:
+        asked = asyncio.create_task(client.post(path, json={field: "pay", "timeout_ms": 60_000}))
+        await asyncio.sleep(0.1)
+        assert not asked.done()
+        for domain in engine.agents:
+            engine.agent(domain).state = AgentState.READY
+        answer = await asked
+    assert answer.json()["items"]
 
 
 def test_only_those_that_are_asked_are_waited_for(

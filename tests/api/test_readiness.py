@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
-import httpx
 import pytest
 from api_support import Ask, client_of, is_problem
 from pydantic import TypeAdapter
@@ -47,14 +45,10 @@ def test_ready_once_every_domain_answers(ask: Ask, code: ScriptedAgent, state: A
     }  # fmt: skip
 
 
-def test_a_domain_without_a_generation_is_named_with_the_reason(settings: Settings) -> None:
+async def test_a_domain_without_a_generation_is_named_with_the_reason(settings: Settings) -> None:
     unpublish(settings, Domain.CODE)
-
-    async def main() -> httpx.Response:
-        async with client_of(settings, ScriptedEngine(settings)) as client:
-            return await client.get("/ready")
-
-    answer = asyncio.run(main())
+    async with client_of(settings, ScriptedEngine(settings)) as client:
+        answer = await client.get("/ready")
     document = readiness(answer, 503)
     assert not document["ready"]
     assert not document["domains"]["code"]["ready"]

@@ -5,13 +5,9 @@ A website and an API stand for all: what each feed promises is tested in ``tests
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
-from urllib.parse import urljoin
 
 import dagster as dg
 import pytest
@@ -34,86 +30,44 @@ from orchestration.definitions import build_definitions
 from orchestration.instance import open_instance
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """An API and what happens to it.
-
-    Attributes:
-        start: returns the server, with one document that speaks of zebracorns.
-        add: adds one that speaks of yellowtails; returns what ``delete`` takes.
-        source: its keys in ``nornweave.yaml``, given the server's address.
-        url: of the first document.
-    """
-
-    start: Callable[[], Any]
-    add: Callable[[Any], Any]
-    delete: Callable[[Any, Any], None]
-    source: Callable[[str], Mapping[str, object]]
-    url: str
-
-
-def github() -> GithubServer:
-    server = GithubServer(needs_token=True)
-    server.comment(server.open("Zebracorns", "Do zebracorns return 418?"), "They do.")
-    return server
-
-
-CASES = {
-    "web": Case(
-        start=site.small,
-        add=lambda server: server.put("/guide/fish.html", "Yellowtails swim in shoals."),
-        delete=lambda server, path: server.delete(path),
-        source=lambda url: {"domain": "documentation", "type": "web", "url": f"{url}/guide/"},
-        url="/guide/",
-    ),
-    "github": Case(
-        start=github,
-        add=lambda server: server.open("Yellowtails", "Yellowtails swim in shoals."),
-        delete=lambda server, number: server.delete(number),
-        source=lambda url: {
-            "domain": "conversations",
-            "type": "github",
-            "repository": REPOSITORY,
-            "api_url": url,
-            "token_env": "API_TOKEN",
-        },
-        url=f"https://github.com/{REPOSITORY}/issues/1",
-    ),
-}
-
-
 @pytest.mark.slow
 def test_apis_are_followed_hour_by_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API_TOKEN", TOKEN)
-    servers = {name: case.start() for name, case in CASES.items()}
-    with ExitStack() as serve:
-        for server in servers.values():
-            serve.enter_context(serving(server))
-        settings = configure(tmp_path, {name: CASES[name].source(server.url) for name, server in servers.items()})
+    web, forge = site.small(), GithubServer(needs_token=True)
+    forge.comment(forge.open("Zebracorns", "Do zebracorns return 418?"), "They do.")
+    with serving(web), serving(forge):
+        issues = {"type": "github", "repository": REPOSITORY, "api_url": forge.url, "token_env": "API_TOKEN"}
+        settings = configure(
+            tmp_path,
+            {"id": "web", "domain": "documentation", "type": "web", "url": f"{web.url}/guide/"},
+            {"id": "github", "domain": "conversations", **issues},
+        )
         hours = Hours(settings)
         assert hours.next() == {}
-        urls = {urljoin(server.url, CASES[name].url) for name, server in servers.items()}
+        urls = {f"{web.url}/guide/", f"https://github.com/{REPOSITORY}/issues/1"}
         assert found(settings, "zebracorns") == urls
-        added = {name: CASES[name].add(server) for name, server in servers.items()}
+        fish = web.put("/guide/fish.html", "Yellowtails swim in shoals.")
+        issue = forge.open("Yellowtails", "Yellowtails swim in shoals.")
         assert hours.next() == {}
-        assert len(found(settings, "yellowtails")) == len(CASES)
-        assert documents(settings) == 2 * len(CASES)
+        assert len(found(settings, "yellowtails")) == 2
+        assert documents(settings) == 4
 
-        for server in servers.values():
+        for server in (web, forge):
             down(server)
         problems = hours.next()
-        assert problems.keys() == CASES.keys()
+        assert problems.keys() == {"web", "github"}
         for problem in problems.values():
             assert "status 503" in problem
             assert TOKEN not in problem
-        assert (documents(settings), found(settings, "zebracorns")) == (2 * len(CASES), urls)
+        assert (documents(settings), found(settings, "zebracorns")) == (4, urls)
 
-        for name, server in servers.items():
+        for server in (web, forge):
             server.before = lambda _: None
             server.faults.clear()
-            CASES[name].delete(server, added[name])
+        web.delete(fish)
+        forge.delete(issue)
         assert hours.next() == {}
-        assert documents(settings) == len(CASES)
+        assert documents(settings) == 2
         assert found(settings, "yellowtails") <= urls
 
 
@@ -147,15 +101,10 @@ class Hours:
         return {source: problem for each in said for source, problem in each["unavailable"].items()}
 
 
-def configure(folder: Path, sources: Mapping[str, Mapping[str, object]]) -> Settings:
-    listed = [{"id": name, **source} for name, source in sources.items()]
-    config = {
-        "data_dir": "var",
-        "sources": listed,
-        "domains": dict.fromkeys({str(each["domain"]) for each in listed}, HASHED),
-    }
+def configure(folder: Path, *sources: Mapping[str, object]) -> Settings:
+    domains = dict.fromkeys({str(each["domain"]) for each in sources}, HASHED)
     file = folder / "nornweave.yaml"
-    file.write_text(yaml.safe_dump(config), encoding="utf-8")
+    file.write_text(yaml.safe_dump({"data_dir": "var", "sources": list(sources), "domains": domains}), encoding="utf-8")
     return load_settings(file, {})
 
 
