@@ -83,6 +83,22 @@ def test_diversity_by_hand() -> None:
     assert identify(within(items, diversity=1.0).items) == ["c1", "d1", "c2", "c3"]
 
 
+def test_a_second_domain_takes_the_last_place_if_its_score_does_not() -> None:
+    items = [ranked(f"c{place}", "x", score=0.9) for place in range(5)]
+    items += [ranked("d1", "x", domain="documentation", score=0.02), ranked("r1", "x", domain="research", score=0.01)]
+    assert identify(within(items, diversity=0.05, top_k=3).items) == ["c0", "c1", "d1"]
+    assert identify(within(items, diversity=0.05, top_k=1).items) == ["c0"]
+    assert identify(within(items, diversity=0.0, top_k=3).items) == ["c0", "c1", "c2"]
+
+
+def test_a_second_domain_gets_tokens_before_the_rest_of_the_first() -> None:
+    items = [ranked(f"c{place}", long_text(20, 10), score=0.9) for place in range(6)]
+    items += [ranked("d", long_text(20, 3), domain="documentation", score=0.1)]
+    kept = within(items, diversity=0.2, max_tokens=120, top_k=7).items
+    assert {item.domain for item in kept} == {"code", "documentation"}
+    assert identify(kept)[0] == "c0"
+
+
 def test_an_item_that_is_too_long_is_shortened_to_what_answers() -> None:
     budgeted = within([ranked("a", long_text(40, 30))], max_tokens=60)
     (item,) = budgeted.items

@@ -174,6 +174,11 @@ def test_a_cut_keeps_the_beginning_up_to_the_end_of_a_sentence() -> None:
     assert cut(CODE, 60, is_code=True) == '@route("/charge")\n# one at a time\ndef charge(\n[…]'
 
 
+def test_a_cut_of_a_long_sentence_is_between_words() -> None:
+    text = "Short. " + "word " * 100
+    assert cut(text, 60, is_code=False) == "Short. " + "word " * 9 + MARK
+
+
 def test_a_second_cut_in_the_same_place_is_not_marked_twice() -> None:
     once = f"{PROSE[:43]}{MARK} The logo is a heron."
     assert cut(once, 60, is_code=False).count(MARK) == 1
@@ -229,6 +234,11 @@ def test_hostile_texts_take_no_longer_than_others(hostile: str, is_code: bool) -
 
     shortened(hostile * (200_000 // len(hostile)))  # more than is read of it
     assert_subquadratic(shortened, lambda size: hostile * (size // len(hostile)), CONSIDERED_CHARACTERS)
+
+
+def test_only_the_beginning_of_a_book_is_considered() -> None:
+    book = "A page of nothing. " * 10_000 + "The answer is here."
+    assert shorten(book, query_terms("answer"), 1000, is_code=False).endswith(MARK)
 
 
 def test_fair_shares_by_hand() -> None:

@@ -220,6 +220,15 @@ def test_the_guide_names_every_tool_argument_and_limit() -> None:
         assert said in guide
 
 
+async def test_domains_and_filters_are_those_of_a_query(published: Settings) -> None:
+    async with tools_of(published) as client:
+        filters = {"code": {"path_glob": "refund.py"}}
+        found = await result(client, "search", query="payment", domains=["code"], filters=filters)
+        assert [one["title"] for one in found["results"]] == ["refund (refund.py:1-2)"]
+        answered = await result(client, "answer", query="refund", domains=["documentation"], filters=None)
+        assert {source["title"].partition(" ")[0] for source in answered["sources"]} <= {"FAQ", "Guide"}
+
+
 async def test_a_tool_that_does_not_exist_is_an_error_of_the_protocol(published: Settings) -> None:
     async with tools_of(published) as client:
         with pytest.raises(MCPError, match="no tool 'delete'; there are: search, fetch"):

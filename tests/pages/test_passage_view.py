@@ -104,6 +104,12 @@ def test_markup_is_rendered_around_the_passage_with_the_numbers_of_its_lines() -
     assert (passage.before, passage.after) == (77, 159 - 86)
 
 
+def test_a_page_of_a_pdf_is_named() -> None:
+    passage = view("Budgets help.", "Budgets", domain="research", kind="pdf", line_range=None, page=3)
+    assert passage.place.detail == "page 3"
+    assert not passage.numbered
+
+
 def test_windows_line_ends_move_nothing() -> None:
     passage = view("a = 1\r\nb = '2'\r\nc = 3\r\n", "b = '2'", context=99)
     assert [line.number for line in passage.lines if line.cited] == [2]
