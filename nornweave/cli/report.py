@@ -249,7 +249,7 @@ def print_ledger(console: Terminal, document: LedgerDocument, *, settled: bool =
         console.print(Text(f"  {entry['attribute'].replace('_', ' ')}  ({since}, {entry['confidence']:.2f})"))
         for side in entry["sides"]:
             lines = ":{}-{}".format(*side["line_range"]) if side["line_range"] else ""
-            place = f"{side['domain_id']}  {side['source_id']}/{side['source_path']}{lines}"
+            place = f"{side['domain_id']}  {side['source_path']}{lines}  ({side['source_id']})"
             console.print(Text(f"    {_value(side)}  {place}", style="cyan"))
             console.print(Text(f"      {side['statement']}", style="dim"), no_wrap=True, overflow="ellipsis")
         console.print(Text(f"    {entry['reason']}", style="dim"))
@@ -301,13 +301,15 @@ def _part(item: Mapping[str, Any], source: str) -> str:
 
 
 def _where(citation: Mapping[str, Any]) -> str:
-    place = f"{citation['domain_id']}  {citation['source_id']}/{citation['source_path']}"
+    """Name a place by the path that filters and ``why`` take."""
+    place = f"{citation['domain_id']}  {citation['source_path']}"
     if citation["line_range"]:
         place += ":{}-{}".format(*citation["line_range"])
     if citation["page"]:
         place += f" p. {citation['page']}"
     if citation["message_ids"]:
         place += f"#{citation['message_ids'][0]}"
+    place += f"  ({citation['source_id']})"
     return f"{place}  {citation['title']}" if citation["title"] else place
 
 
