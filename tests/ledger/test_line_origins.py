@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -185,9 +185,3 @@ def test_a_damaged_ledger_costs_an_answer_only_the_authors(tmp_path: Path, repos
     (settings.data_dir / "ledger" / "conflicts.json").write_text("{")
     assert lines.origins() == {}
     assert {side["author"] for side in conflict_of(settings)["claims"]} == {None}
-
-
-def test_dates_are_in_utc(tmp_path: Path, repository: Repository) -> None:
-    settings = synced(workspace(tmp_path, repository.root))
-    dates = {line.origin.written_at for line in refresh_ledger(settings).lines}
-    assert dates == {datetime(2024, 2, 1, 12, tzinfo=UTC), datetime(2024, 3, 1, 12, tzinfo=UTC)}

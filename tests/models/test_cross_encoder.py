@@ -240,12 +240,11 @@ assert time.monotonic() - start < 10 and not {'torch', 'transformers'} & set(sys
 """
 
 
-@pytest.mark.parametrize("network", ["offline", "unreachable", "silent"])
+@pytest.mark.parametrize("network", ["offline", "silent"])
 def test_a_model_that_is_nowhere_is_unavailable_soon(network: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, answers nothing
         environment = {
             "offline": {"HF_HUB_OFFLINE": "1"},
-            "unreachable": {"HF_ENDPOINT": "http://127.0.0.1:9"},
             "silent": {"HF_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}", "NO_PROXY": "127.0.0.1"},
         }[network]
         done = _run(NOWHERE, NAME, str(tmp_path), HF_HOME=str(tmp_path), **environment)

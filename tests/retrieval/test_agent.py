@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from questions import question_of
 from recall_workspace import agent_of, change_generation, configure, current_file, opened, publish, write_workspace
-from waiting import GENEROUS_MS, HANGS_S, SOON_S
+from waiting import GENEROUS_MS, HANGS_S
 
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.question import Question
@@ -443,20 +442,6 @@ def test_a_damaged_generation_falls_back_and_says_so(copied: Settings, pool: Thr
 
 
 # Deadlines
-
-
-def test_an_encoder_that_hangs_costs_dense_retrieval_only(
-    workspace: Settings, pool: ThreadPoolExecutor, held: Held
-) -> None:
-    with agent_of(workspace, Domain.CODE, pool, encoder=held) as agent:
-        started = time.monotonic()
-        response = agent.recall(asked("payment error", timeout_ms=GENEROUS_MS))
-        held.go.set()
-        assert time.monotonic() - started < SOON_S
-        assert response.retrieval["dense"] == "timeout"
-        assert response.retrieval["sparse"] == "ok"
-        assert response.items
-        assert any(notice.startswith("dense:") and "deadline" in notice for notice in response.notices)
 
 
 def test_queries_that_wait_for_an_encoder_hold_up_nothing_else(workspace: Settings, held: Held) -> None:

@@ -296,20 +296,6 @@ def test_a_domain_that_hangs_costs_the_next_questions_nothing(agents: Agents, qu
     assert places(result)[0] == ("documentation", "api.md")
 
 
-def test_a_domain_that_gives_nothing_by_the_deadline_is_a_gap(agents: Agents, held: Held) -> None:
-    """One thread for two domains: the second is never asked."""
-    domains = agents.of(Domain.CODE, Domain.DOCUMENTATION, code=held)
-    with ThreadPoolExecutor(1) as one_by_one:
-        blocker = one_by_one.submit(held.go.wait, HANGS_S)
-        result = answer(question_of("payment", timeout_ms=50), domains, one_pool(one_by_one))
-        held.go.set()
-        blocker.result(30)
-    assert result["items"] == []
-    assert [gap["domain_id"] for gap in result["coverage_gaps"]] == ["code", "documentation"]
-    assert {gap["reason"] for gap in result["coverage_gaps"]} == {"timeout after 50ms"}
-    assert result["coverage"]["code"] == {"searched": False, "reason": "timeout after 50ms"}
-
-
 def test_a_broken_encoder_is_named_per_domain(agents: Agents, questions: Lanes) -> None:
     result = answer(question_of("payment error"), agents.of(code=Broken(64)), questions)
     assert result["coverage"]["code"]["retrieval"]["dense"] == "failed"
