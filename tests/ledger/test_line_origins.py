@@ -36,15 +36,29 @@ PAGE = """# Settings of deliveries
 QUESTION = question_of("delivery timeout seconds", domains=(Domain.CODE, Domain.DOCUMENTATION))
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    """The code's file is the newest, but its line is older than the page's."""
-    made = Repository(tmp_path / "parcels")
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish a repository: the code's file is the newest, but its line is older than the page's."""
+    folder = tmp_path_factory.mktemp("template")
+    made = Repository(folder / "parcels")
     made.commit({"src/deliver.py": CODE.format(vans=1), "docs/settings.md": PAGE.format(timeout=20)},
                 "2024-02-01T12:00:00Z")  # fmt: skip
     made.commit({"docs/settings.md": PAGE.format(timeout=30)}, "2024-03-01T12:00:00Z", "Bo <bo@example.com>")
     made.commit({"src/deliver.py": CODE.format(vans=2)}, "2024-05-01T12:00:00Z", "Cy <cy@example.com>")
-    return made
+    (folder / "published").mkdir()
+    synced(workspace(folder / "published", made.root))
+    return folder
+
+
+@pytest.fixture
+def repository(template: Path, tmp_path: Path) -> Repository:
+    return Repository(Path(shutil.copytree(template / "parcels", tmp_path / "parcels")))
+
+
+@pytest.fixture
+def settings(template: Path, repository: Repository, tmp_path: Path) -> Settings:
+    """Return the copy of what was published, of the copy of its repository."""
+    return workspace(Path(shutil.copytree(template / "published", tmp_path / "published")), repository.root)
 
 
 def workspace(folder: Path, root: Path, kind: str = "git", **more: str) -> Settings:
@@ -79,8 +93,10 @@ OF_LINES = [("20", "Ann", "2024-02-01T12:00:00Z"), ("30", "Bo", "2024-03-01T12:0
 
 
 @pytest.mark.parametrize("kind", ["git", "files"])
-def test_the_ledger_dates_lines_and_not_files(tmp_path: Path, repository: Repository, kind: str) -> None:
-    settings = synced(workspace(tmp_path, repository.root, kind))
+def test_the_ledger_dates_lines_and_not_files(
+    tmp_path: Path, repository: Repository, settings: Settings, kind: str
+) -> None:
+    settings = synced(workspace(tmp_path, repository.root, kind)) if kind == "files" else settings
     assert sides(settings) == OF_LINES
     (entry,) = refresh_ledger(settings).open
     assert "but the other side is newer (2024-03-01 against 2024-02-01)" in entry.reason
@@ -89,8 +105,7 @@ def test_the_ledger_dates_lines_and_not_files(tmp_path: Path, repository: Reposi
     assert load_ledger(settings) == refresh_ledger(settings)
 
 
-def test_a_domain_that_cannot_be_read_costs_the_others_nothing(tmp_path: Path, repository: Repository) -> None:
-    settings = synced(workspace(tmp_path, repository.root))
+def test_a_domain_that_cannot_be_read_costs_the_others_nothing(settings: Settings) -> None:
     store = store_of(settings, Domain.DOCUMENTATION)
     generation = store.current()
     assert generation is not None
@@ -147,8 +162,9 @@ def test_folders_outside_of_repositories_keep_the_dates_of_their_files(tmp_path:
     assert [side[:2] for side in sides(synced(workspace(tmp_path, root, "files")))] == [("20", None), ("30", None)]
 
 
-def test_what_is_known_of_a_version_is_not_asked_again(tmp_path: Path, repository: Repository) -> None:
-    settings = synced(workspace(tmp_path, repository.root))
+def test_what_is_known_of_a_version_is_not_asked_again(
+    tmp_path: Path, repository: Repository, settings: Settings
+) -> None:
     first = refresh_ledger(settings)
     shutil.move(repository.root / ".git", tmp_path / "away")
     ledger_file = settings.data_dir / "ledger" / "conflicts.json"
@@ -164,8 +180,7 @@ def conflict_of(settings: Settings) -> dict[str, Any]:
     return dict(conflict)
 
 
-def test_an_answer_names_authors_and_compares_lines(tmp_path: Path, repository: Repository) -> None:
-    settings = synced(workspace(tmp_path, repository.root))
+def test_an_answer_names_authors_and_compares_lines(settings: Settings) -> None:
     before = conflict_of(settings)
     assert {side["author"] for side in before["claims"]} == {None}
     assert "newer: 2024-05-01 against 2024-03-01" in before["reason"], "of the files, as long as there is no ledger"
@@ -176,8 +191,7 @@ def test_an_answer_names_authors_and_compares_lines(tmp_path: Path, repository: 
     assert "newer: 2024-03-01 against 2024-02-01" in conflict["reason"]
 
 
-def test_a_damaged_ledger_costs_an_answer_only_the_authors(tmp_path: Path, repository: Repository) -> None:
-    settings = synced(workspace(tmp_path, repository.root))
+def test_a_damaged_ledger_costs_an_answer_only_the_authors(settings: Settings) -> None:
     refresh_ledger(settings)
     lines = LineBook(settings)
     assert {origin.author for origin in lines.origins().values()} == {"Ann", "Bo"}
