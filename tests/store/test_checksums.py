@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shutil
 from pathlib import Path
 
 import pytest
@@ -23,16 +23,29 @@ from nornweave.ingest.records import DomainParts
 
 @pytest.fixture
 def source() -> MemorySource:
-    return MemorySource()
+    return written()
+
+
+def written() -> MemorySource:
+    source = MemorySource()
+    for text in ("alpha", "beta"):
+        source.write("a.txt", text)
+    return source
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish two generations."""
+    folder, source = tmp_path_factory.mktemp("template"), MemorySource()
+    for text in ("alpha", "beta"):
+        source.write("a.txt", text)
+        sync(memory_parts(folder, source))
+    return folder
 
 
 @pytest.fixture
-def parts(tmp_path: Path, source: MemorySource) -> Iterator[DomainParts]:
-    parts = memory_parts(tmp_path, source)
-    for text in ("alpha", "beta"):
-        source.write("a.txt", text)
-        sync(parts)
-    return parts
+def parts(template: Path, tmp_path: Path, source: MemorySource) -> DomainParts:
+    return memory_parts(Path(shutil.copytree(template, tmp_path / "domain")), source)
 
 
 def published(parts: DomainParts) -> Path:

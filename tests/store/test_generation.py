@@ -2,45 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 from support import MemorySource, memory_parts, sync
 
-from nornweave.config import Bm25Settings, FieldWeights, StorageSettings
-from nornweave.index.corpus import DuckDBStore
+from nornweave.config import Bm25Settings, FieldWeights
 from nornweave.index.index import Index
 from nornweave.index.searching.inverted import FrequentTerms
 from nornweave.ingest.records import DomainParts
 
 
-def small_corpus(folder: Path, storage: StorageSettings | None = None) -> DomainParts:
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> DomainParts:
     source = MemorySource()
     for name, text in {"a": "cat cat dog", "b": "dog bird", "c": "bird bird bird fish"}.items():
         source.write(name, text)
-    parts = memory_parts(folder, source)
-    if storage:
-        store = DuckDBStore(folder, storage, dimensions=parts.encoder.dimensions)
-        parts = DomainParts(
-            domain=parts.domain, sources=parts.sources, chunker=parts.chunker, encoder=parts.encoder, store=store
-        )
+    parts = memory_parts(tmp_path_factory.mktemp("corpus"), source)
     sync(parts)
     return parts
 
 
-def opened(parts: DomainParts) -> Index:
-    return parts.store.files.open(parts.store.current())
+@pytest.fixture
+def generation(parts: DomainParts) -> Iterator[Index]:
+    with parts.store.files.open(parts.store.current()) as opened:
+        yield opened
 
 
-def test_bm25_is_the_formula(tmp_path: Path) -> None:
+def test_bm25_is_the_formula(generation: Index) -> None:
     """Documents hold 4, 3 and 5 terms, their paths (``a``, ``b``, ``c``) included; "cat" stands twice in one."""
-    with opened(small_corpus(tmp_path)) as generation:
-        frequencies = generation.document_frequencies(["cat", "dog", "absent"])
-        scores = generation.sparse({"cat": 1.5, "absent": 9.0})
-        both = generation.sparse({"cat": 1.0, "dog": 1.0})
+    frequencies = generation.document_frequencies(["cat", "dog", "absent"])
+    scores = generation.sparse({"cat": 1.5, "absent": 9.0})
+    both = generation.sparse({"cat": 1.0, "dog": 1.0})
     assert frequencies == {"cat": 1, "dog": 2, "absent": 0}
     twice = 2 * 2.2 / (2 + 1.2 * (1 - 0.75 + 0.75 * 4 / 4))
     np.testing.assert_allclose(scores, [1.5 * twice, 0, 0], rtol=1e-6)
@@ -50,14 +46,13 @@ def test_bm25_is_the_formula(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("document_share", [0.0, 0.1])
 def test_frequent_terms_count_as_rare_ones_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, document_share: float
+    generation: Index, monkeypatch: pytest.MonkeyPatch, document_share: float
 ) -> None:
     weights = {"cat": 1.5, "dog": 0.7, "bird": 0.3, "fish": 2.0, "absent": 1.0}
     scores = []
-    with opened(small_corpus(tmp_path)) as generation:
-        for share in (0.0, 0.5, 1.0):  # all terms are frequent, some, none
-            monkeypatch.setattr("nornweave.index.searching.inverted.FREQUENT_SHARE", share)
-            scores += [generation.sparse(weights, document_share) for _ in range(2)]
+    for share in (0.0, 0.5, 1.0):  # all terms are frequent, some, none
+        monkeypatch.setattr("nornweave.index.searching.inverted.FREQUENT_SHARE", share)
+        scores += [generation.sparse(weights, document_share) for _ in range(2)]
     for one in scores[1:]:
         np.testing.assert_allclose(one, scores[0], rtol=1e-6)
 
@@ -75,29 +70,27 @@ def test_what_frequent_terms_count_for_is_kept_within_bounds() -> None:
     assert made == [0, 1, 2, 3, 4, 1]
 
 
-def test_fields_are_weighed_before_they_saturate(tmp_path: Path) -> None:
+def test_fields_are_weighed_before_they_saturate(generation: Index) -> None:
     """Contents hold 3, 2 and 4 terms, paths one each."""
-    with opened(small_corpus(tmp_path)) as generation:
-        thrice = generation.sparse({"a": 1.0, "cat": 1.0}, bm25=Bm25Settings(fields=FieldWeights(path=3)))
-        without = generation.sparse({"a": 1.0, "cat": 1.0}, bm25=Bm25Settings(fields=FieldWeights(path=0)))
+    thrice = generation.sparse({"a": 1.0, "cat": 1.0}, bm25=Bm25Settings(fields=FieldWeights(path=3)))
+    without = generation.sparse({"a": 1.0, "cat": 1.0}, bm25=Bm25Settings(fields=FieldWeights(path=0)))
     half = 1.2 * (1 - 0.75 + 0.75 * (3 + 3) / (3 + 3))
     np.testing.assert_allclose(thrice, [3 * 2.2 / (3 + half) + 2 * 2.2 / (2 + half), 0, 0], rtol=1e-6)
     half = 1.2 * (1 - 0.75 + 0.75 * 3 / 3)
     np.testing.assert_allclose(without, [2 * 2.2 / (2 + half), 0, 0], rtol=1e-6)
 
 
-def test_saturation_and_length_normalisation_are_the_plans(tmp_path: Path) -> None:
+def test_saturation_and_length_normalisation_are_the_plans(generation: Index) -> None:
     """Chunk 0 holds "cat" twice in 3 terms; chunks hold 3 terms on average."""
-    with opened(small_corpus(tmp_path)) as generation:
-        found = generation.sparse({"cat": 1.0}, bm25=Bm25Settings(k1=2, b=0, fields=FieldWeights(path=0)))
-        usual = generation.sparse({"cat": 1.0}, bm25=Bm25Settings(fields=FieldWeights(path=0)))
+    found = generation.sparse({"cat": 1.0}, bm25=Bm25Settings(k1=2, b=0, fields=FieldWeights(path=0)))
+    usual = generation.sparse({"cat": 1.0}, bm25=Bm25Settings(fields=FieldWeights(path=0)))
     assert found[0] == pytest.approx(2 * (2 + 1) / (2 + 2))
     assert usual[0] == pytest.approx(2 * (1.2 + 1) / (2 + 1.2))
 
 
-def test_weights_of_fields_that_were_forgotten_are_made_again(tmp_path: Path) -> None:
+def test_weights_of_fields_that_were_forgotten_are_made_again(generation: Index) -> None:
     weighed = [Bm25Settings(fields=FieldWeights(path=tenths / 10)) for tenths in range(20)]
-    with opened(small_corpus(tmp_path)) as generation, ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(4) as pool:
 
         def answered() -> list[list[float]]:
             return [found.tolist() for found in pool.map(lambda one: generation.sparse({"a": 1.0}, 0, one), weighed)]
@@ -109,9 +102,8 @@ def test_weights_of_fields_that_were_forgotten_are_made_again(tmp_path: Path) ->
     assert first[10][0] == pytest.approx(2.2 / (1 + 1.2))
 
 
-def test_a_citation_points_at_the_text(tmp_path: Path) -> None:
-    with opened(small_corpus(tmp_path)) as generation:
-        chunk = generation.chunks(generation.holding(["fish"])).popitem()[1]
+def test_a_citation_points_at_the_text(generation: Index) -> None:
+    chunk = generation.chunks(generation.holding(["fish"])).popitem()[1]
     assert (chunk.path, chunk.content, chunk.char_range, chunk.line_range) == (
         "c",
         "bird bird bird fish",
