@@ -13,6 +13,7 @@ from nornweave.index.generations.checksums import checksum_of
 from nornweave.index.generations.kept import segment_build_path
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.manifest import Manifest, SegmentFile, named
+from nornweave.index.searching.arrays import arrays_file
 from nornweave.index.searching.generation_file import DataFile, lengths_in, read_rows
 from nornweave.index.writing import merging
 
@@ -41,6 +42,7 @@ def publish_copy(files: GenerationFiles, built: Path) -> GenerationId:
     generation = files.next()
     copy = segment_build_path(files.folder, named(generation, 0))
     shutil.copyfile(built, copy)
+    shutil.copyfile(arrays_file(built), arrays_file(copy))
     lengths = lengths_in(DataFile(copy))
     ((documents,),) = read_rows(DataFile(copy), "select count(*) from documents")
     segment = SegmentFile(

@@ -7,7 +7,7 @@ whatever the index does. Everything after that is what a sync does.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,9 +34,13 @@ def print_segments(work: Path, documents: int) -> None:
     if not store.current():
         _change(store, range(documents), random, 0)
         console.print(f"{documents * CHUNKS:,} chunks: {_published(store, 'first')}")
-    open_at = time.perf_counter()
+    open_at, cpu = time.perf_counter(), time.process_time()
     with store.files.open(store.current() or "") as index:  # type: ignore[arg-type]
-        console.print(f"{index.size:,} chunks open in {time.perf_counter() - open_at:.1f} s")
+        took, cpu = time.perf_counter() - open_at, time.process_time() - cpu
+        console.print(f"{index.size:,} chunks open in {took:.1f} s, processor {cpu:.2f} s")
+        sizes = {"working.duckdb": (work / "working.duckdb").stat().st_size} | _sizes(_files(store))
+        each = ", ".join(f"{kind} {size / index.size:,.0f}" for kind, size in sizes.items())
+        console.print(f"bytes a chunk: {each}")
     for round_ in range(3):
         _change(store, _some(random, documents, AT_ONCE), random, round_ + 1)
         console.print(f"{AT_ONCE} changed documents: {_published(store, f'round {round_}')}")
@@ -48,11 +52,10 @@ def print_segments(work: Path, documents: int) -> None:
         after = _files(store)
         written += sum(size for file, size in after.items() if file not in before)
         most = max(most, len(store.data_files(store.current() or "")))  # type: ignore[arg-type]
-    files = store.data_files(store.current() or "")  # type: ignore[arg-type]
-    sizes = [file.path.stat().st_size for file in files]
+    current = store.current() or ""
     console.print(
-        f"after {DAYS} days of {A_DAY} changed documents: {len(files)} segments (most: {most}) "
-        f"of {sum(sizes):,} bytes, {written:,} bytes written"
+        f"after {DAYS} days of {A_DAY} changed documents: {len(store.data_files(current))} segments (most: {most}) "  # type: ignore[arg-type]
+        f"of {store.files.size_bytes(current):,} bytes, {written:,} bytes written"  # type: ignore[arg-type]
     )
 
 
@@ -95,7 +98,12 @@ def _published(store: DuckDBStore, run_id: str) -> str:
 
 
 def _files(store: DuckDBStore) -> dict[Path, int]:
-    return {file: file.stat().st_size for file in store.files.folder.glob("gen-*.duckdb")}
+    return {file: file.stat().st_size for file in store.files.folder.glob("gen-*.duckdb*")}
+
+
+def _sizes(files: Mapping[Path, int]) -> dict[str, int]:
+    """Return how large files are, by what their names end with."""
+    return {kind: sum(size for file, size in files.items() if file.suffix == kind) for kind in (".duckdb", ".arrays")}
 
 
 def _change(store: DuckDBStore, numbers: Sequence[int], random: np.random.Generator, version: int) -> None:

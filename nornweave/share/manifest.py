@@ -14,7 +14,6 @@ from nornweave.core.errors import PublicationError, SignatureError
 from nornweave.core.signatures import Signer, check_signed, own_keys
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.object_store import PART_BYTES, ObjectStore
-from nornweave.index.searching.arrays import SUFFIX as ARRAYS_SUFFIX
 
 FORMAT = 1
 
@@ -69,11 +68,6 @@ class FileEntry(ManifestDocument):
     def name_in(self, generation: GenerationId) -> str:
         """Return its name in the folder of the generations."""
         return self.suffix if is_segment(self.suffix) else f"{generation}{self.suffix}"
-
-    @property
-    def is_derived(self) -> bool:
-        """Tell whether it is made of another file: a reader that has its own needs no other."""
-        return self.suffix.endswith(ARRAYS_SUFFIX)
 
     def has_all_parts(self) -> bool:
         """Tell whether the parts add up to the size."""

@@ -25,7 +25,6 @@ from nornweave.index.generations.kept import number_of
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.object_store import PART_BYTES, ObjectStore
 from nornweave.index.searching.arrays import SUFFIX as ARRAYS_SUFFIX
-from nornweave.index.searching.arrays import arrays_file
 from nornweave.index.searching.generation_file import statistics_of
 from nornweave.share.garbage import collect_garbage
 from nornweave.share.manifest import (
@@ -148,10 +147,9 @@ class Upload:
     ) -> PublishedManifest:
         """Copy the files and say what they are."""
         served = {file.suffix: file for file in replaced.files} if replaced and not self.full else {}
-        self._make_arrays(generation)
+        if not all(part.is_file() for part in self.files.parts(generation)):
+            raise PublicationError(f"{self.files.folder}: a file of {generation} is gone; sync, then publish again")
         paths = dict(generation_files(self.files, generation))
-        if not paths:
-            raise PublicationError(f"{self.files.folder}: {generation} is gone; publish again")
         return PublishedManifest(
             domain=self.domain,
             number=max(number_of(generation), pointer.number + 1 if pointer else 1),
@@ -163,12 +161,6 @@ class Upload:
             publisher=self.publisher,
             published_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         )
-
-    def _make_arrays(self, generation: GenerationId) -> None:
-        """Make what is mapped, unless the evaluation of the candidate did: once here, instead of at each replica."""
-        if not all(arrays_file(file.path).exists() for file in self.files.data_files(generation)):
-            with self.files.open(generation):
-                pass
 
     def _entry(self, suffix: str, path: Path, served: dict[str, FileEntry]) -> FileEntry:
         """Copy a file unless what is served has it; a segment that it has is known by its checksum and is not read."""
@@ -269,7 +261,7 @@ def generation_files(files: GenerationFiles, generation: GenerationId) -> Iterat
     share, by its whole name.
     """
     for part in files.parts(generation):
-        for path in (part, checksum_file(part), arrays_file(part)):
+        for path in (part, checksum_file(part)):
             if path.is_file():
                 own = path.name.startswith(f"{generation}.")
                 yield (path.name.removeprefix(generation) if own else path.name), path

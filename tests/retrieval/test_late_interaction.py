@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,9 +22,7 @@ from nornweave.config import PlanSettings, StorageSettings
 from nornweave.core.text.analyzer import query_terms
 from nornweave.core.types import Domain
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.generations.checksums import checksum_file
 from nornweave.index.index import Index
-from nornweave.index.searching.generation import open_generation
 from nornweave.index.searching.token_vectors import CHANCE
 from nornweave.ingest.records import DomainParts
 from nornweave.models.encoders.hashing import WORD, HashEncoder
@@ -180,18 +177,6 @@ def test_what_has_no_tokens_answers_as_before(tmp_path: Path, pool: ThreadPoolEx
     assert LATE not in late.contributions
     np.testing.assert_array_equal(late.numbers, plain.numbers)
     np.testing.assert_array_equal(late.scores, plain.scores)
-
-
-def test_a_generation_from_before_is_read(tmp_path: Path) -> None:
-    parts = parts_with_tokens(tmp_path, written(TEXTS), TokenHash(), tokens=False)
-    sync(parts)
-    file = parts.store.files.data_files(parts.store.current())[0].path
-    with duckdb.connect(file) as connection:
-        connection.execute("alter table vectors drop column tokens")
-    checksum_file(file).unlink()
-    with open_generation(file) as generation:
-        matches = generation.token_matches(np.ones((2, TOKEN_DIMENSIONS), np.int8), np.array([0, 2], np.int32))
-    np.testing.assert_array_equal(matches, np.zeros((2, 2)))
 
 
 def test_texts_keep_their_tokens_and_are_encoded_once(tmp_path: Path) -> None:

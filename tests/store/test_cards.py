@@ -6,7 +6,6 @@ import random
 import subprocess
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -14,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.index.searching.arrays import open_arrays
+from nornweave.index.searching.arrays import open_arrays, writing_arrays
 from nornweave.index.searching.cards import Cards, write_cards
 
 
@@ -26,8 +25,10 @@ def connection_with(cards: Sequence[tuple[int, str]]) -> duckdb.DuckDBPyConnecti
     return connection
 
 
-def cards_of(connection: duckdb.DuckDBPyConnection, folder: Path) -> Cards:
-    return Cards(open_arrays(folder / "gen-000001.duckdb", "one", partial(write_cards, connection)))
+def cards_of(connection: duckdb.DuckDBPyConnection, folder: Path, count: int) -> Cards:
+    with writing_arrays(folder / "gen-000001.duckdb", "one") as writer:
+        write_cards(connection, writer, count)
+    return Cards(open_arrays(folder / "gen-000001.duckdb", "one"))
 
 
 @given(
@@ -42,7 +43,7 @@ def test_every_card_comes_back(
 ) -> None:
     written = list(enumerate(texts))
     chance.shuffle(written)
-    cards = cards_of(connection_with(written), tmp_path_factory.mktemp("cards"))
+    cards = cards_of(connection_with(written), tmp_path_factory.mktemp("cards"), len(texts))
     assert cards.read(range(len(texts))) == {number: text.encode() for number, text in enumerate(texts)}
 
 
@@ -51,7 +52,7 @@ def test_more_cards_than_one_batch(tmp_path: Path) -> None:
     connection.execute(
         "create table cards as select i::integer as chunk_no, repeat('ä', i % 7) || i as card from range(20000) t(i)"
     )
-    cards = cards_of(connection, tmp_path)
+    cards = cards_of(connection, tmp_path, 20_000)
     chosen = [0, 8191, 8192, 16383, 16384, 19999]
     assert cards.read(chosen) == {number: f"{'ä' * (number % 7)}{number}".encode() for number in chosen}
 
@@ -62,7 +63,7 @@ import threading
 import time
 from pathlib import Path
 import duckdb
-from nornweave.index.searching.arrays import open_arrays
+from nornweave.index.searching.arrays import writing_arrays
 from nornweave.index.searching.cards import write_cards
 from nornweave.index.connection import connect_reader
 
@@ -82,7 +83,8 @@ with duckdb.connect(file) as connection:
 connection = connect_reader(file)
 held_at_times = [held()]
 threading.Thread(target=watch, daemon=True).start()
-open_arrays(file, "one", lambda arrays: write_cards(connection, arrays))
+with writing_arrays(file, "one") as arrays:
+    write_cards(connection, arrays, 200_000)
 print(max(held_at_times) - held_at_times[0])
 """
 

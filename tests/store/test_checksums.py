@@ -134,4 +134,5 @@ def test_checksums_go_with_their_generations(parts: DomainParts, source: MemoryS
         sync(parts)
     generations = {file.name for file in published(parts).parent.iterdir()} - {"CURRENT", "HISTORY"}
     kept = {f"gen-{number:06d}{ending}" for number in (5, 6, 7) for ending in (".json", "-000.duckdb")}
-    assert generations == kept | {f"{name}.crc32" for name in kept}
+    arrays = {f"{name}.arrays" for name in kept if name.endswith(".duckdb")}
+    assert generations == kept | {f"{name}.crc32" for name in kept} | arrays

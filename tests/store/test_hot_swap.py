@@ -22,6 +22,7 @@ from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.generations.serving import FIRST_RETRY_S, LONGEST_RETRY_S, ServedGeneration
+from nornweave.index.searching.arrays import arrays_file
 
 PUBLICATIONS = 30
 READERS = 3
@@ -43,7 +44,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
         name = parts.store.current()
         assert name is not None
         kept.append(folder / f"{word}.duckdb")
-        shutil.copy(parts.store.files.data_files(name)[0].path, kept[-1])
+        segment = parts.store.files.data_files(name)[0].path
+        shutil.copy(segment, kept[-1])
+        shutil.copy(arrays_file(segment), arrays_file(kept[-1]))
     return tuple(kept)
 
 
@@ -393,7 +396,9 @@ def test_generations_are_counted_as_numbers(
     files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
 ) -> None:
     """The millionth generation has a longer name, which sorts before that of its predecessor as text."""
-    shutil.copy(built[0], files.path(GenerationId("gen-999999")))
+    older = files.path(GenerationId("gen-999999"))
+    shutil.copy(built[0], older)
+    shutil.copy(arrays_file(built[0]), arrays_file(older))
     files.point_at(GenerationId("gen-999999"))
     damage(files, publish(files, built[1]))
     assert files.current() == "gen-1000000"

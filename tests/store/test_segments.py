@@ -12,6 +12,7 @@ from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -26,9 +27,11 @@ from nornweave.core.errors import StoreError
 from nornweave.core.text.analyzer import pair_key
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.fact_pairs import read_fact_pairs
+from nornweave.index.generations.checksums import checksum_file
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
 from nornweave.index.passages import read_passages
+from nornweave.index.searching.arrays import arrays_file, open_arrays, writing_arrays
 from nornweave.index.searching.generation_file import statistics_of
 from nornweave.index.writing.merging import LARGEST, SMALLEST, Held, joining
 from nornweave.ingest.records import DomainParts
@@ -285,13 +288,11 @@ def test_files_that_no_manifest_names_are_removed(tmp_path: Path, corpus: dict[s
     files = parts.store.files
     named = {file for generation in files.all() for file in files.parts(generation)}
     assert len(files.all()) == 3
-    assert {file for file in files.folder.iterdir() if file.suffix in {".duckdb", ".json"}} == named
-    published_texts(parts)
-    assert {file.with_suffix("") for file in files.folder.glob("*.arrays")} <= named
+    assert {file for file in files.folder.iterdir() if file.suffix in {".duckdb", ".json", ".arrays"}} == named
 
 
 @pytest.mark.usefixtures("tiered")
-@pytest.mark.parametrize("victim", ["manifest", "segment"])
+@pytest.mark.parametrize("victim", ["manifest", "segment", "arrays", "no arrays"])
 def test_a_damaged_part_leaves_the_generation_before_serving_and_is_built_again(
     tmp_path: Path, corpus: dict[str, str], victim: str
 ) -> None:
@@ -301,8 +302,12 @@ def test_a_damaged_part_leaves_the_generation_before_serving_and_is_built_again(
     source.write("00.md", "another text")
     second = sync(parts).generation
     files = parts.store.files
-    damaged = files.path(second) if victim == "manifest" else files.data_files(second)[-1].path
-    damaged.write_bytes(b"no database" * 1000)
+    segment = files.data_files(second)[-1].path
+    damaged = {"manifest": files.path(second), "segment": segment}.get(victim, arrays_file(segment))
+    if victim == "no arrays":
+        damaged.unlink()
+    else:
+        damaged.write_bytes(b"no database" * 1000)
     served = ServedGeneration(files)
     with served.use(OPERATOR) as index:
         assert index.document_count == 20
@@ -324,6 +329,9 @@ def test_a_file_of_another_generation_is_not_taken_for_a_segment(tmp_path: Path,
     for file in (first, second):
         file.with_name(f"{file.name}.crc32").unlink()
     second.write_bytes(first.read_bytes())
+    with pytest.raises(StoreError, match="is of another segment"):
+        parts.store.files.open(generation)
+    arrays_file(second).write_bytes(arrays_file(first).read_bytes())
     with pytest.raises(StoreError, match="is not the file that"):
         parts.store.files.open(generation)
 
@@ -365,7 +373,8 @@ def test_what_was_published_before_there_were_segments_answers_until_the_next_sy
     generation = sync(parts).generation
     files = parts.store.files
     (file,) = files.data_files(generation)
-    file.path.rename(files.folder / f"{generation}.duckdb")
+    file.path.rename(older := files.folder / f"{generation}.duckdb")
+    arrays_file(file.path).rename(arrays_file(older))
     files.path(generation).unlink()
     assert len(published_texts(parts)) == 20
     with parts.store.writer() as writer:
@@ -375,6 +384,30 @@ def test_what_was_published_before_there_were_segments_answers_until_the_next_sy
     assert (report.published, report.embedded, report.added) == (True, 0, 0)
     assert len(published_texts(parts)) == 20
     assert files.all() == (generation, report.generation)
+
+
+def test_what_was_published_before_arrays_were_answers_with_those_that_a_reader_made(
+    tmp_path: Path, corpus: dict[str, str]
+) -> None:
+    parts = memory_parts(tmp_path, filled("s", corpus))
+    generation = sync(parts).generation
+    (segment,) = (file.path for file in parts.store.files.data_files(generation))
+    with duckdb.connect(segment) as connection:
+        meta = dict(connection.execute("select key, value from meta").fetchall())
+        connection.execute("update meta set value = '8' where key = 'generation_schema'")
+        connection.execute("delete from meta where key = 'arrays'")
+    checksum_file(segment).unlink()
+    arrays = {name: array.copy() for name, array in open_arrays(segment, meta["arrays"]).items()}
+    with writing_arrays(segment, f"{generation} {meta['built_at']} {segment.stat().st_size}") as writer:
+        for name, array in arrays.items():
+            writer.add(name, array)
+    assert len(published_texts(parts)) == 20
+    arrays_file(segment).unlink()
+    with pytest.raises(StoreError, match=r"\.arrays: is missing; roll back, or sync again"):
+        published_texts(parts)
+    report = sync(parts)
+    assert (report.published, report.embedded) == (True, 0)
+    assert len(published_texts(parts)) == 20
 
 
 def test_a_manifest_of_shards_is_one_of_segments(tmp_path: Path, corpus: dict[str, str]) -> None:
@@ -435,9 +468,11 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> DomainParts:
     [
         ("writing.working_rows:_insert", 1, 0),  # inside the transaction of a batch
         ("writing.writer:DuckDBWriter.add_vectors", 0, 0),
+        ("writing.build:write_cards", 0, 0),  # arrays that nothing ends
         ("writing.writer:checksum_of", 0, 0),
         ("generations.publish:_complete", 0, 0),
         ("generations.publish:_complete", 1, 0),
+        ("generations.publish:Path.rename", 1, 0),  # arrays have their name, the segment has not
         ("generations.publish:GenerationFiles.point_at", 0, 0),
         ("writing.writer:DuckDBWriter._record_publication", 0, 1),
         ("writing.working_tables:WorkingTables._record", 0, 1),  # inside the transaction
@@ -465,4 +500,4 @@ def test_a_killed_sync_leaves_one_of_two_generations_and_the_next_what_a_first_s
         assert_same(one, several, WORDS[:4], 5)
     files = parts[1].store.files
     named = {file for generation in files.all() for file in files.parts(generation)}
-    assert {file for file in files.folder.iterdir() if file.suffix in {".duckdb", ".json"}} == named
+    assert {file for file in files.folder.iterdir() if file.suffix in {".duckdb", ".json", ".arrays"}} == named

@@ -33,7 +33,8 @@ from nornweave.index.postgresql.generations import PostgresGenerations
 from nornweave.index.postgresql.pool import REFUSED_S, close_idle
 from nornweave.index.postgresql.server import Server
 from nornweave.index.postgresql.store import PostgresStore
-from nornweave.index.searching.generation_file import read_rows
+from nornweave.index.searching.arrays import open_arrays
+from nornweave.index.searching.generation_file import facts_of, read_rows
 from nornweave.ingest.records import DomainParts
 
 KINDS = ("duckdb", "postgresql")
@@ -290,10 +291,15 @@ def test_both_stores_build_the_same_file(make: Make) -> None:
         publish_into(store, WRITTEN)
         files.append(store.data_files(store.current())[0])
     names = [name for (name,) in read_rows(files[0], "select table_name from duckdb_tables() order by 1")]
-    assert {"documents", "chunks", "vectors", "postings", "facets", "facet_values", "fact_keys", "cards"} <= {*names}
+    assert {"documents", "chunks", "terms", "postings", "lengths", "facets", "facet_values", "fact_keys"} <= {*names}
     for name in set(names) - {"publications", "meta"}:
         one, other = (read_rows(file, f"select * from {name} order by all") for file in files)
         assert one == other, name
+    arrays = [open_arrays(file.path, facts_of(file.path)["arrays"]) for file in files]
+    assert {"vectors", "cards.text", "pairs.chunks", "names.chunks"} <= arrays[0].keys()
+    assert arrays[0].keys() == arrays[1].keys()
+    for name in arrays[0]:
+        np.testing.assert_array_equal(arrays[0][name], arrays[1][name], name)
 
 
 def test_the_ledger_reads_the_same_facts(make: Make) -> None:
@@ -416,11 +422,16 @@ def test_another_machine_fetches_a_copy_once(make: Make, tmp_path: Path) -> None
     copy.write_bytes(copy.read_bytes()[:-100])
     with elsewhere.open(store.current()) as there:
         assert there.document_count == len(WRITTEN)
-    store.server.rows("update g000001_file set content = substr(content, 2) where part = 0 returning part")
     copy.unlink()
-    with pytest.raises(StoreError, match="is damaged"):
-        elsewhere.open(store.current())
-    assert not list((tmp_path / "copies").glob("*.duckdb"))
+    for statement, problem in (
+        ("update g000001_file set content = substr(content, 2) where part = 1 returning part", "is damaged"),
+        ("delete from g000001_file where part = 1 returning part", "an earlier version stored gen-000001; run"),
+        ("update g000001_file set content = substr(content, 2) where part = 0 returning part", "is damaged"),
+    ):
+        assert store.server.rows(statement)
+        with pytest.raises(StoreError, match=problem):
+            elsewhere.open(store.current())
+        assert not list((tmp_path / "copies").glob("*.duckdb"))
 
 
 def test_processes_of_a_machine_fetch_a_copy_once_and_what_a_killed_one_left_goes(make: Make, tmp_path: Path) -> None:
@@ -431,7 +442,7 @@ def test_processes_of_a_machine_fetch_a_copy_once_and_what_a_killed_one_left_goe
         machines = [PostgresGenerations(store.server, tmp_path) for _ in range(4)]
         files = set(executor.map(lambda one: one.local_file(store.current()), machines))
     assert len(files) == 1
-    assert sorted(file.suffix for file in (tmp_path / "copies").iterdir()) == [".crc32", ".duckdb"]
+    assert sorted(file.suffix for file in (tmp_path / "copies").iterdir()) == [".arrays", ".crc32", ".duckdb"]
 
 
 def test_a_generation_of_an_earlier_version_is_built_again(make: Make) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 
 from nornweave.config import StorageSettings
 from nornweave.index.connection import attach, connect_memory, connect_reader, load_vss
-from nornweave.index.searching.arrays import open_arrays
+from nornweave.index.searching.arrays import open_arrays, writing_arrays
 from nornweave.index.searching.vectors import VectorIndex, VectorMatrix, load_hnsw, load_matrix, write_vectors
 from nornweave.index.writing.build import index_vectors
 
@@ -64,8 +63,9 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexes]:
     write_file(file, vectors, StorageSettings())
     connection = connect_reader(file)
     load_vss(connection)
-    make = partial(write_vectors, connection, count=COUNT, dimensions=DIMENSIONS)
-    arrays = open_arrays(file, "vectors", make)
+    with writing_arrays(file, "vectors") as writer:
+        write_vectors(connection, writer, COUNT, DIMENSIONS)
+    arrays = open_arrays(file, "vectors")
     hnsw = load_hnsw(connection, arrays, search_width=StorageSettings().hnsw_ef_search)
     yield Indexes(vectors, load_matrix(arrays), hnsw)
     connection.close()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import threading
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
@@ -64,11 +65,20 @@ def check(file: Path) -> None:
         return
     except OSError as error:
         raise StoreError(f"{checksum_file(file)}: cannot be read: {error}") from error
+    compare_once(file, lambda: _compare(file, stored))
+
+
+def compare_once(file: Path, damage_of: Callable[[], str | None]) -> None:
+    """Look for damage to a file once per process, as long as its size and times stay.
+
+    Raises:
+        StoreError: it is damaged, or cannot be read.
+    """
     try:
         identity = _identity(file)
         if identity not in _compared:
             with _lock:  # several threads open several files: the disk is read by one at a time
-                _compared[identity] = _compare(file, stored)
+                _compared[identity] = damage_of()
     except OSError as error:
         raise StoreError(f"{file}: cannot be read: {error}") from error
     if damage := _compared[identity]:

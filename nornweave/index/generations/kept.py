@@ -22,6 +22,7 @@ from nornweave.index.generations.moves import Move, read_moves
 from nornweave.index.index import Index
 from nornweave.index.manifest import Manifest, read_manifest
 from nornweave.index.searching.access_today import AccessToday, access_today
+from nornweave.index.searching.arrays import arrays_file, check_arrays
 from nornweave.index.searching.generation import open_generation
 from nornweave.index.searching.generation_file import DataFile, facts_of
 from nornweave.index.searching.segments import open_segments
@@ -113,7 +114,8 @@ class KeptGenerations:
         Raises:
             StoreError: its manifest cannot be read.
         """
-        return tuple(dict.fromkeys((self.path(generation), *(file.path for file in self.data_files(generation)))))
+        files = (each for file in self.data_files(generation) for each in (file.path, arrays_file(file.path)))
+        return tuple(dict.fromkeys((self.path(generation), *files)))
 
     def size_bytes(self, generation: GenerationId) -> int:
         """Return the size of a generation; what is missing has none."""
@@ -158,6 +160,8 @@ class KeptGenerations:
             if not file.is_file():
                 raise StoreError(f"{file}: is missing; roll back, or sync again")
             check(file)
+        for segment in self.data_files(generation):
+            check_arrays(segment.path)
 
     def moves(self) -> list[Move]:
         """Return when each generation was published, oldest first; the time of its build where nothing else says it.

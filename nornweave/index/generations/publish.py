@@ -125,7 +125,7 @@ class GenerationFiles(KeptGenerations):
         remove_arrays(self.folder)
 
     def remove_candidate(self, candidate: GenerationId) -> None:
-        """Remove what was built and not published, and what was derived from it to measure it."""
+        """Remove what was built and not published."""
         for file in self.folder.glob(f".build-{candidate.removeprefix('gen-')}*"):
             file.unlink(missing_ok=True)
 
@@ -141,14 +141,15 @@ def _complete(built: Path, file: Path, checksum: str | None = None) -> None:
         raise StoreError(f"{built}: still has a write-ahead log; it must be checkpointed and closed first")
     sync_path(built)
     write_checksum(built, file, checksum)
-    with suppress(FileNotFoundError):  # whoever measured the candidate made them
-        arrays_file(built).rename(arrays_file(file))
+    if (arrays := arrays_file(built)).exists():  # a manifest has none
+        sync_path(arrays)
+        arrays.rename(arrays_file(file))
     built.rename(file)
 
 
 def _remove(file: Path) -> None:
-    file.unlink(missing_ok=True)
-    checksum_file(file).unlink(missing_ok=True)
+    for each in (file, checksum_file(file), arrays_file(file)):
+        each.unlink(missing_ok=True)
 
 
 def _unnamed_segments(files: GenerationFiles) -> list[Path]:

@@ -27,7 +27,7 @@ from nornweave.index.object_store import ObjectStore
 log = logging.getLogger(__name__)
 
 FILES = "files"
-_LOCAL = (".lock", ".wal", ".tmp", ".arrays")
+_LOCAL = (".lock", ".wal", ".tmp")
 _READERS = "generations/"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,11 +23,12 @@ from nornweave.index.connection import Connection as FileConnection
 from nornweave.index.connection import connect_reader, explain
 from nornweave.index.generations.checksums import checksum_of
 from nornweave.index.generations.kept import number_of
-from nornweave.index.port import Candidate, Publication
+from nornweave.index.port import Candidate, Publication, Vectors
 from nornweave.index.postgresql.copies import LocalCopies
 from nornweave.index.postgresql.nearest import prepare
 from nornweave.index.postgresql.pool import Connection
 from nornweave.index.postgresql.schema import copy_rows, grant_generation, prefix_of, statement_text
+from nornweave.index.searching.arrays import arrays_file, open_arrays
 from nornweave.index.writing.build import Layout, build_generation
 from nornweave.index.writing.rows import CHUNK_SCHEMA, DOCUMENT_SCHEMA, NOT_STORED_SCHEMA
 from nornweave.index.writing.working_file import open_working_file
@@ -102,7 +103,7 @@ def upload(
         with connection.transaction():
             for statement in _statements("generation", g=prefix):
                 connection.execute(statement)
-            _copy_file(connection, f"{prefix}file", file)
+            _copy_files(connection, f"{prefix}file", (file, arrays_file(file)))
             rules: dict[int, str] = {}  # document → its rule
             copy_rows(connection, f"{prefix}documents", _document_rows(reader, meta["access"], rules))
             copy_rows(connection, f"{prefix}chunks", ([*row, rules[row[1]]] for row in _rows(reader, _CHUNK)))
@@ -110,7 +111,7 @@ def upload(
                 connection.execute(statement)
             if index == "hnsw":
                 tables.append("vectors")
-                _index_vectors(connection, f"{prefix}vectors", reader, int(meta["dimensions"]), settings)
+                _index_vectors(connection, f"{prefix}vectors", open_arrays(file, meta["arrays"])["vectors"], settings)
             grant_generation(connection, prefix, tables)
             connection.execute(
                 "insert into generations (number, complete, meta) values (%s, false, %s)",
@@ -162,23 +163,24 @@ def _quoted(name: str) -> str:
     return f'"{name}"'
 
 
-def _copy_file(connection: Connection, table: str, file: Path) -> None:
-    with file.open("rb") as stream:
-        for number, part in enumerate(iter(lambda: stream.read(PART_BYTES), b"")):
-            connection.execute(f"insert into {table} values (%b, %b)", [number, part])
+def _copy_files(connection: Connection, table: str, files: Sequence[Path]) -> None:
+    """Store files one after the other; a part is of one file alone."""
+    number = 0
+    for file in files:
+        with file.open("rb") as stream:
+            while part := stream.read(PART_BYTES):
+                connection.execute(f"insert into {table} values (%b, %b)", [number, part])
+                number += 1
 
 
-def _index_vectors(
-    connection: Connection, table: str, reader: FileConnection, dimensions: int, settings: StorageSettings
-) -> None:
+def _index_vectors(connection: Connection, table: str, vectors: Vectors, settings: StorageSettings) -> None:
     prepare(connection)
+    dimensions = vectors.shape[1]
     connection.execute(f"create table {table} (chunk_no integer primary key, vector vector({dimensions:d}) not null)")
     with connection.cursor() as cursor, cursor.copy(f"copy {table} from stdin with (format binary)") as copied:
         copied.set_types(["int4", "vector"])
-        for batch in reader.execute("select chunk_no, vector from vectors").to_arrow_reader(_BATCH_ROWS):
-            vectors = batch.column("vector").flatten().to_numpy().reshape(-1, dimensions)
-            for number, vector in zip(batch.column("chunk_no").to_pylist(), vectors, strict=True):
-                copied.write_row((number, Vector(vector)))
+        for number, vector in enumerate(vectors):
+            copied.write_row((number, Vector(vector)))
     width = max(settings.hnsw_ef_construction, 2 * settings.hnsw_m)  # pgvector takes no less
     connection.execute("set local maintenance_work_mem = '512MB'")
     connection.execute(

@@ -1,15 +1,19 @@
 """Keep copies of generation files on this machine: what is searched is a local file, wherever it is stored.
 
-PostgreSQL has each file in parts. The first process of a machine that needs a generation fetches it; the others open
-the same copy. A copy is named after the content, ``copies/gen-000007-1a2b3c4d.duckdb``, so that a schema that was
-dropped and filled again is never taken for the one before.
+PostgreSQL has each file in parts, and then its arrays. The first process of a machine that needs a generation fetches
+it; the others open the same copy. A copy is named after the content, ``copies/gen-000007-1a2b3c4d.duckdb``, so that a
+schema that was dropped and filled again is never taken for the one before.
 """
 
 from __future__ import annotations
 
+import fcntl
 import logging
+import os
 import shutil
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,11 +24,14 @@ from nornweave.index.generations.checksums import check, checksum_file, checksum
 from nornweave.index.generations.kept import number_of
 from nornweave.index.postgresql.schema import prefix_of
 from nornweave.index.postgresql.server import Server
-from nornweave.index.searching.arrays import alone, arrays_file, remove_arrays
+from nornweave.index.searching.arrays import arrays_file, check_arrays, remove_arrays
 
 log = logging.getLogger(__name__)
 
 _ARRIVING = ".copy-"
+# While another process brings a copy.
+_WAIT_S = 900.0
+_PAUSE_S = 0.05
 
 
 class LocalCopies:
@@ -49,7 +56,7 @@ class LocalCopies:
             return file
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            with alone(self._folder, file.is_file):
+            with _alone(self._folder, file.is_file):
                 if not _is_sound(file):
                     self._fetch(file, generation, checksum)
         except OSError as error:
@@ -63,24 +70,29 @@ class LocalCopies:
             arriving = Path(place) / file.name
             table = f"{prefix_of(generation)}file"
             ((count,),) = self._server.rows(f"select count(*) from {table}")
-            with arriving.open("wb") as stream:
+            with arriving.open("wb") as stream, arrays_file(arriving).open("wb") as arrays:
                 for part in range(count):
                     ((content,),) = self._server.rows(f"select content from {table} where part = %s", [part])
-                    stream.write(content)
+                    (stream if stream.tell() < int(checksum.split()[0]) else arrays).write(content)
             if checksum_of(arriving) != checksum:
                 raise StoreError(f"{self._server.name}: {generation} is damaged; roll back, or sync again with --full")
+            if not arrays_file(arriving).stat().st_size:
+                raise StoreError(f"{self._server.name}: an earlier version stored {generation}; run `nornweave sync`")
+            check_arrays(arriving)
             self.add(arriving, generation, checksum)
 
     def add(self, built: Path, generation: GenerationId, checksum: str) -> None:
-        """Move a file to its place among the copies.
+        """Move a file and its arrays to their place among the copies.
 
         Raises:
             OSError: it cannot be moved.
         """
         file = self.path(generation, checksum)
         self._folder.mkdir(parents=True, exist_ok=True)
-        sync_path(built)
+        for each in (built, arrays_file(built)):
+            sync_path(each)
         write_checksum(built, file, checksum)
+        arrays_file(built).replace(arrays_file(file))
         built.replace(file)
 
     def remove(self, generation: GenerationId) -> None:
@@ -104,6 +116,7 @@ def _is_sound(file: Path) -> bool:
         return False
     try:
         check(file)
+        check_arrays(file)
     except StoreError as error:
         log.warning("%s; it is copied again", error)
         file.unlink(missing_ok=True)
@@ -114,3 +127,28 @@ def _is_sound(file: Path) -> bool:
 def _remove(file: Path) -> None:
     for each in (file, checksum_file(file), arrays_file(file)):
         each.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(folder: Path, is_there: Callable[[], bool]) -> Iterator[None]:
+    """Keep other processes from making the same file; wait for one that does.
+
+    The lock is on the folder: it leaves no file behind and ends with the process.
+
+    Raises:
+        OSError: the folder cannot be locked, or another process takes too long.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    deadline = time.monotonic() + _WAIT_S
+    try:
+        while not is_there():
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE_S)
+        yield
+    finally:
+        os.close(descriptor)

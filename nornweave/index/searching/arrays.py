@@ -1,7 +1,8 @@
-"""Keep the arrays that queries search in a file beside the generation, which every process maps.
+"""Keep the arrays that queries search in a file beside the segment, which every process maps.
 
-``gen-000007.duckdb.arrays`` is made from ``gen-000007.duckdb`` by the first process that opens it, and can always be
-made again. It holds arrays one after the other, then what is where, as JSON, then the size and CRC-32 of that JSON:
+``gen-000007-000.duckdb.arrays`` is built and published with ``gen-000007-000.duckdb`` and holds what that does not:
+vectors, word pairs, names, what is shown of chunks; and the BM25 tables as queries read them. It has arrays one after
+the other, then what is where, as JSON, then the size and CRC-32 of that JSON:
 
     array, array, …, {"of": …, "arrays": {name: [type, shape, offset]}, "crc32": of the arrays}, size, CRC-32
 
@@ -10,24 +11,21 @@ Workers share its pages, so a worker more costs the memory of its queries.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import logging
 import mmap
 import os
 import struct
-import tempfile
-import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-log = logging.getLogger(__name__)
+from nornweave.core.errors import StoreError
+from nornweave.index.generations.checksums import compare_once
 
 SUFFIX = ".arrays"
 FORMAT = "3"
@@ -39,11 +37,6 @@ _BUFFER = 1 << 20
 # Of these a query reads a few rows here and there. Without being told, the kernel reads 128 kB around each row: from a
 # cold disk that is 50 MB a query.
 _SCATTERED = frozenset({"vectors", "tokens", "cards.text"})
-# While another process makes the file; one that takes longer is not waited for, and memory is used.
-_WAIT_S = 900.0
-_PAUSE_S = 0.05
-# What a killed process left is removed by a later one.
-_ABANDONED_S = 3600.0
 
 
 class ArrayWriter:
@@ -62,139 +55,128 @@ class ArrayWriter:
         """
         kind = np.dtype(dtype)
         size = kind.itemsize * int(np.prod(shape))
-        self._described[name] = (kind.str, shape, self._end)
+        start = self._described_at(name, kind, shape, size)
         if not size:
             return np.zeros(shape, kind)
-        os.posix_fallocate(self._descriptor, self._end, size)
-        page = self._end // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
-        mapped = mmap.mmap(self._descriptor, self._end - page + size, offset=page)
-        array = np.frombuffer(mapped, kind, int(np.prod(shape)), self._end - page).reshape(shape)
-        self._end = -(-(self._end + size) // _ALIGNED) * _ALIGNED
-        return array
+        os.posix_fallocate(self._descriptor, start, size)
+        page = start // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+        mapped = mmap.mmap(self._descriptor, start - page + size, offset=page)
+        return np.frombuffer(mapped, kind, int(np.prod(shape)), start - page).reshape(shape)
 
     def add(self, name: str, array: NDArray[Any]) -> None:
         """Write a whole array."""
         self.reserve(name, array.dtype, array.shape)[...] = array
 
+    def extend(self, name: str, dtype: Any, parts: Iterable[NDArray[Any]]) -> None:
+        """Write an array of one dimension whose parts come one after the other.
+
+        Raises:
+            OSError: the disk is full.
+        """
+        size = 0
+        with os.fdopen(os.dup(self._descriptor), "wb") as stream:
+            stream.seek(self._end)
+            for part in parts:
+                size += stream.write(np.ascontiguousarray(part, dtype).view(np.uint8).data)
+        self._described_at(name, np.dtype(dtype), (size // np.dtype(dtype).itemsize,), size)
+
+    def _described_at(self, name: str, kind: np.dtype[Any], shape: tuple[int, ...], size: int) -> int:
+        """Note that an array is the next one; return where it starts."""
+        start, self._end = self._end, -(-(self._end + size) // _ALIGNED) * _ALIGNED
+        self._described[name] = (kind.str, shape, start)
+        return start
+
     def finish(self, of: str) -> None:
         """Write what is where; without it the file is not read."""
         os.ftruncate(self._descriptor, self._end)
-        described = {"of": of, "arrays": self._described, "crc32": _crc32(self._descriptor, self._end)}
+        described = {"of": f"{FORMAT} {of}", "arrays": self._described, "crc32": _crc32(self._descriptor, self._end)}
         text = json.dumps(described).encode()
         os.lseek(self._descriptor, self._end, os.SEEK_SET)
         with os.fdopen(os.dup(self._descriptor), "wb") as stream:
             stream.write(text + _END.pack(len(text), zlib.crc32(text)))
 
 
-Make: TypeAlias = Callable[[ArrayWriter], None]
+def arrays_file(segment: Path) -> Path:
+    """Return where the arrays of a segment lie."""
+    return segment.with_name(f"{segment.name}{SUFFIX}")
 
 
-def arrays_file(generation: Path) -> Path:
-    """Return where the arrays of a generation lie."""
-    return generation.with_name(f"{generation.name}{SUFFIX}")
-
-
-def open_arrays(generation: Path, of: str, make: Make) -> Arrays:
-    """Return the arrays of a generation, mapped from the file beside it; the file is made if it is not there.
-
-    Where the folder cannot be written, or the disk is full, they are made in the memory of this process.
+@contextmanager
+def writing_arrays(segment: Path, of: str) -> Iterator[ArrayWriter]:
+    """Write the arrays of a segment, in the place of what is there; a file that is left unfinished is not read.
 
     Args:
-        generation: its file.
-        of: which generation it is; arrays of another one are not used.
-        make: writes them.
+        segment: its file.
+        of: which segment it is.
+
+    Raises:
+        OSError: the disk is full.
     """
-    file = arrays_file(generation)
-    of = f"{FORMAT} {of}"
+    arrays_file(segment).unlink(missing_ok=True)
+    descriptor = os.open(arrays_file(segment), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        arrays = _mapped(file, of)
-        if arrays is None:
-            with alone(file.parent, lambda: _is_of(file, of)):
-                arrays = _mapped(file, of) or _made(file, of, make)
-    except OSError as error:
-        log.info("%s cannot be used (%s): the arrays of this generation are kept in memory", file, error)
-        return _in_memory(of, make)
-    return arrays
+        writer = ArrayWriter(descriptor)
+        yield writer
+        writer.finish(of)
+    finally:
+        os.close(descriptor)
+
+
+def open_arrays(segment: Path, of: str) -> Arrays:
+    """Return the arrays of a segment, mapped.
+
+    Args:
+        segment: its file.
+        of: which segment it is.
+
+    Raises:
+        StoreError: they are missing, damaged, or of another segment.
+    """
+    check_arrays(segment)
+    with _reading(arrays_file(segment)) as descriptor:
+        found = _described(descriptor)
+        if found is None or found[0]["of"] != f"{FORMAT} {of}":
+            raise StoreError(f"{arrays_file(segment)}: is of another segment; roll back, or sync again with --full")
+        return _mapped(descriptor, *found)
+
+
+def check_arrays(segment: Path) -> None:
+    """Compare the arrays of a segment with their checksum, once per process.
+
+    Raises:
+        StoreError: they are missing or damaged.
+    """
+    file = arrays_file(segment)
+    if not file.is_file():
+        raise StoreError(f"{file}: is missing; roll back, or sync again")
+    compare_once(file, lambda: _damage(file))
 
 
 def remove_arrays(folder: Path) -> None:
-    """Remove arrays whose generation is gone, and what killed processes left."""
-    for file in folder.glob(f"*{SUFFIX}"):
-        if not file.with_suffix("").exists():
-            file.unlink(missing_ok=True)
-    for left in folder.glob(f".*{SUFFIX}.*"):
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _ABANDONED_S:
-                left.unlink()
+    """Remove arrays whose segment is gone, and what killed processes of earlier versions left."""
+    alone = (file for file in folder.glob(f"*{SUFFIX}") if not file.with_suffix("").exists())
+    for file in (*alone, *folder.glob(f".*{SUFFIX}.*")):
+        file.unlink(missing_ok=True)
 
 
-def _made(file: Path, of: str, make: Make) -> Arrays:
-    """Write the file aside and rename it: whoever opens it finds all of it or nothing."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+def _damage(file: Path) -> str | None:
+    with _reading(file) as descriptor:
+        found = _described(descriptor)
+        if found is None:
+            return "it does not say what it holds"
+        return None if found[0]["crc32"] == _crc32(descriptor, found[1]) else "its checksum is another one"
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[int]:
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        _write(descriptor, of, make)
-        os.replace(name, file)  # noqa: PTH105 - the name is text
-        arrays = _read(descriptor, of)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        yield descriptor
     finally:
         os.close(descriptor)
-    if arrays is None:
-        raise OSError(f"{file}: is not what was written")
-    return arrays
 
 
-def _in_memory(of: str, make: Make) -> Arrays:
-    descriptor = os.memfd_create("arrays")
-    try:
-        _write(descriptor, of, make)
-        arrays = _read(descriptor, of)
-    finally:
-        os.close(descriptor)
-    if arrays is None:
-        raise OSError("arrays in memory are not what was written")
-    return arrays
-
-
-def _write(descriptor: int, of: str, make: Make) -> None:
-    writer = ArrayWriter(descriptor)
-    make(writer)
-    writer.finish(of)
-
-
-def _mapped(file: Path, of: str) -> Arrays | None:
-    """Return the arrays of a file; ``None`` if there is none, or it is damaged or of another generation."""
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return None
-    try:
-        arrays = _read(descriptor, of)
-    finally:
-        os.close(descriptor)
-    if arrays is None:
-        log.warning("%s: is damaged or of another generation; it is made again", file)
-    return arrays
-
-
-def _is_of(file: Path, of: str) -> bool:
-    """Tell whether a complete file of this generation is there, without reading it."""
-    try:
-        with file.open("rb") as stream:
-            described = _described(stream.fileno())
-    except OSError:
-        return False
-    return described is not None and described[0]["of"] == of
-
-
-def _read(descriptor: int, of: str) -> Arrays | None:
-    found = _described(descriptor)
-    if found is None:
-        return None
-    described, end = found
-    if described["of"] != of or described["crc32"] != _crc32(descriptor, end):
-        return None
+def _mapped(descriptor: int, described: Mapping[str, Any], end: int) -> Arrays:
     if not end:
         return {name: np.zeros(shape, kind) for name, (kind, shape, _) in described["arrays"].items()}
     mapped = mmap.mmap(descriptor, end, prot=mmap.PROT_READ)
@@ -227,28 +209,3 @@ def _crc32(descriptor: int, end: int) -> int:
     for offset in range(0, end, _BUFFER):
         checksum = zlib.crc32(os.pread(descriptor, min(_BUFFER, end - offset), offset), checksum)
     return checksum
-
-
-@contextmanager
-def alone(folder: Path, is_there: Callable[[], bool]) -> Iterator[None]:
-    """Keep other processes from making the same file; wait for one that does.
-
-    The lock is on the folder: it leaves no file behind and ends with the process.
-
-    Raises:
-        OSError: the folder cannot be locked, or another process takes too long.
-    """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    deadline = time.monotonic() + _WAIT_S
-    try:
-        while not is_there():
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(_PAUSE_S)
-        yield
-    finally:
-        os.close(descriptor)

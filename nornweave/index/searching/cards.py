@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from nornweave.index.connection import Connection
 from nornweave.index.searching.arrays import Arrays, ArrayWriter
+from nornweave.index.searching.inverted import texts_of
 
-_BATCH_ROWS = 8192
+# Chunks that are written at a time: some 20 MB with everything that is shown of them.
+_SLICE = 8_192
 
 
 class Cards:
@@ -31,30 +31,22 @@ class Cards:
         return {number: self._text[self._starts[number] : self._starts[number + 1]].tobytes() for number in numbers}
 
 
-def write_cards(connection: Connection, arrays: ArrayWriter) -> None:
-    """Write the cards one after the other, by chunk number.
+def write_cards(connection: Connection, arrays: ArrayWriter, count: int) -> None:
+    """Write the cards of the table ``cards`` one after the other, by chunk number.
 
     Raises:
         OSError: the disk is full.
     """
-    sizes = connection.execute("select chunk_no, strlen(card)::integer as size from cards").fetchnumpy()
-    starts = np.zeros(len(sizes["size"]) + 1, np.int64)
-    starts[sizes["chunk_no"] + 1] = sizes["size"]
-    starts = np.cumsum(starts)
-    arrays.add("cards.starts", starts)
-    text = arrays.reserve("cards.text", np.uint8, (int(starts[-1]),))
-    # Whatever order they come in: sorting would hold them all in memory, which readers may not.
-    for batch in connection.execute("select chunk_no, card from cards").to_arrow_reader(_BATCH_ROWS):
-        numbers, (written, ends) = batch.column("chunk_no").to_numpy(), _texts(batch.column("card"))
-        if len(numbers) and np.all(numbers[1:] == numbers[:-1] + 1):
-            text[starts[numbers[0]] : starts[numbers[-1] + 1]] = written[ends[0] : ends[-1]]
-            continue
-        for place, number in enumerate(numbers):
-            text[starts[number] : starts[number + 1]] = written[ends[place] : ends[place + 1]]
+    sizes = [np.zeros(1, np.int64)]
 
+    def texts() -> Iterator[NDArray[np.uint8]]:
+        # Making all of them at once would hold them in memory.
+        for first in range(0, count, _SLICE):
+            query = "select card from cards where chunk_no between ? and ? order by chunk_no"
+            cards = connection.execute(query, [first, first + _SLICE - 1]).to_arrow_table()
+            written, ends = texts_of(cards, "card")
+            sizes.append(np.diff(ends))
+            yield written
 
-def _texts(column: pa.StringArray) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """Return the bytes of all texts of a column, and where each starts and the last one ends (Arrow's layout)."""
-    _, ends, written = column.buffers()
-    ends = np.frombuffer(ends, np.int32)[column.offset : column.offset + len(column) + 1]
-    return np.frombuffer(written, np.uint8) if ends[-1] else np.zeros(0, np.uint8), ends
+    arrays.extend("cards.text", np.uint8, texts())
+    arrays.add("cards.starts", np.cumsum(np.concatenate(sizes)))

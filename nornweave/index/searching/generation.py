@@ -1,7 +1,7 @@
 """Open the files of a generation, and one that is a generation of its own as an ``Index``.
 
-What a query touches is mapped from a file beside the generation, which workers share: vectors, BM25 postings, word
-pairs, names and what is shown of chunks. Texts stay in the generation.
+What a query touches is mapped from a file beside the segment, which workers share: vectors, BM25 postings, word pairs,
+names and what is shown of chunks. Texts, filters and whatever else is read in SQL are in the segment.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from nornweave.core.access.rules import Statement
@@ -21,17 +20,17 @@ from nornweave.index.connection import lift_memory_limit, load_vss
 from nornweave.index.index import Index
 from nornweave.index.port import Mask
 from nornweave.index.searching.access_today import AccessToday
-from nornweave.index.searching.arrays import Arrays, ArrayWriter, open_arrays
-from nornweave.index.searching.cards import Cards, write_cards
+from nornweave.index.searching.arrays import Arrays, open_arrays
+from nornweave.index.searching.cards import Cards
 from nornweave.index.searching.conditions import Condition
 from nornweave.index.searching.counting import FileCounts
 from nornweave.index.searching.generation_file import GenerationFile
-from nornweave.index.searching.inverted import Lengths, load_names, load_pairs, write_names, write_pairs
+from nornweave.index.searching.inverted import Lengths, load_names, load_pairs
 from nornweave.index.searching.reading import FileTexts
 from nornweave.index.searching.search import FileSearch, Mapped
-from nornweave.index.searching.terms import TermLists, write_terms
-from nornweave.index.searching.token_vectors import TokenVectors, write_token_vectors
-from nornweave.index.searching.vectors import HnswVectors, Nearest, VectorIndex, load_hnsw, load_matrix, write_vectors
+from nornweave.index.searching.terms import TermLists
+from nornweave.index.searching.token_vectors import TokenVectors
+from nornweave.index.searching.vectors import HnswVectors, Nearest, VectorIndex, load_hnsw, load_matrix
 from nornweave.index.searching.visibility import NO_STATEMENTS, Visibilities, Visible
 
 log = logging.getLogger(__name__)
@@ -174,7 +173,7 @@ def _opened(stack: ExitStack, path: Path, nearest: Nearest | None = None) -> tup
     file = GenerationFile(path)
     stack.callback(file.close)
     with file.opening():
-        arrays = open_arrays(path, file.identity, partial(_write_arrays, file))
+        arrays = open_arrays(path, file.identity)
         vectors = HnswVectors(nearest, load_matrix(arrays)) if nearest else _vectors(file, arrays)
         keys, names = load_names(arrays)
         mapped = Mapped(
@@ -205,12 +204,3 @@ def _vectors(file: GenerationFile, arrays: Arrays) -> VectorIndex:
     # The index has to be in memory, some 4 kB a chunk.
     lift_memory_limit(file.connection)
     return load_hnsw(file.connection, arrays, search_width=int(file.meta["hnsw_ef_search"]))
-
-
-def _write_arrays(file: GenerationFile, arrays: ArrayWriter) -> None:
-    write_vectors(file.connection, arrays, file.size, int(file.meta["dimensions"]))
-    write_token_vectors(file.connection, arrays, file.size)
-    write_terms(file.connection, arrays)
-    write_pairs(file.connection, arrays)
-    write_names(file.connection, arrays)
-    write_cards(file.connection, arrays)

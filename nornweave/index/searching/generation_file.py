@@ -18,6 +18,9 @@ from nornweave.index.port import Numbers
 from nornweave.index.searching.inverted import NO_LENGTHS, Lengths
 from nornweave.index.writing.build import GENERATION_SCHEMA
 
+# An earlier version made the arrays of a file when it first opened it; since then they are built with it.
+_READABLE = ("8", GENERATION_SCHEMA)
+
 # At least one row if the generation has the document.
 TEXTS_OF = """
 select coalesce(content, '')
@@ -57,7 +60,7 @@ class GenerationFile:
 
     def _read(self) -> None:
         self.meta: Mapping[str, str] = dict(self.connection.execute("select key, value from meta").fetchall())
-        if self.meta.get("generation_schema") != GENERATION_SCHEMA:
+        if self.meta.get("generation_schema") not in _READABLE:
             raise StoreError(
                 f"{self.path}: has schema {self.meta.get('generation_schema')!r}, this version reads "
                 f"{GENERATION_SCHEMA!r}; run `nornweave sync`"
@@ -75,8 +78,9 @@ class GenerationFile:
 
     @property
     def identity(self) -> str:
-        """Tell this generation from another of the same name, as a candidate that is built again."""
-        return f"{self.meta['generation']} {self.meta['built_at']} {self.path.stat().st_size}"
+        """Tell the arrays of this file from those of another one of its name, as a candidate that is built again."""
+        by_size = f"{self.meta['generation']} {self.meta['built_at']} {self.path.stat().st_size}"
+        return self.meta.get("arrays", by_size)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -6,7 +6,7 @@ import math
 import threading
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import add, mul
@@ -199,36 +199,40 @@ class FrequentTerms:
 
 
 def write_names(connection: Connection, arrays: ArrayWriter) -> None:
-    """Write the lookup keys: ``field:value`` → chunks.
+    """Write the lookup keys of the table ``named``: ``field:value`` → chunks.
 
     Raises:
         OSError: the disk is full.
     """
-    names = read_sorted(connection, "select name_id, name, chunk_count from names", "name_id")
-    write_texts(arrays, "names", strings_of(names, "name"))
-    starts = offsets_of(column_of(names, "chunk_count"))
-    arrays.add("names.starts", starts)
-    chunks = arrays.reserve("names.chunks", np.int32, (int(starts[-1]),))
-    for start, rows in in_order(connection, "select name_id, chunk_no from chunk_names", "name_id"):
-        chunks[start : start + len(rows["chunk_no"])] = rows["chunk_no"]
+    counted = "select name, count(*) as chunk_count from named group by name order by name"
+    names = connection.execute(counted).to_arrow_table()
+    write_texts(arrays, "names", names, "name")
+    arrays.add("names.starts", offsets_of(column_of(names, "chunk_count")))
+    rows = batches(connection, "select chunk_no from named order by name, chunk_no")
+    arrays.extend("names.chunks", np.int32, (row["chunk_no"] for row in rows))
 
 
 def write_pairs(connection: Connection, arrays: ArrayWriter) -> None:
-    """Write the word pairs: key of the pair → chunks.
+    """Write the word pairs of the table ``pairs``: key of the pair → chunks.
 
     Raises:
         OSError: the disk is full.
     """
-    count = connection.execute("select count(*) from pairs").fetchall()[0][0]
-    chunks = arrays.reserve("pairs.chunks", np.int32, (count,))
-    keys, starts, last = [np.zeros(0, np.uint32)], [np.zeros(0, np.int64)], None
-    for start, rows in in_order(connection, "select pair, chunk_no from pairs", "pair"):
-        pairs = rows["pair"]
-        chunks[start : start + len(pairs)] = rows["chunk_no"]
-        first = np.flatnonzero(np.r_[last is None or pairs[0] != last, pairs[1:] != pairs[:-1]])
-        keys.append(pairs[first])
-        starts.append(first + start)
-        last = pairs[-1]
+    keys, starts = [np.zeros(0, np.uint32)], [np.zeros(0, np.int64)]
+    count = 0
+
+    def chunks() -> Iterator[Numbers]:
+        nonlocal count
+        last = None
+        for rows in batches(connection, "select pair, chunk_no from pairs order by pair, chunk_no"):
+            pairs = rows["pair"]
+            first = np.flatnonzero(np.r_[last is None or pairs[0] != last, pairs[1:] != pairs[:-1]])
+            keys.append(pairs[first])
+            starts.append(first + count)
+            last, count = pairs[-1], count + len(pairs)
+            yield rows["chunk_no"]
+
+    arrays.extend("pairs.chunks", np.int32, chunks())
     arrays.add("pairs.keys", np.concatenate(keys))
     arrays.add("pairs.starts", np.append(np.concatenate(starts), count).astype(np.int64))
 
@@ -244,57 +248,28 @@ def load_pairs(arrays: Arrays) -> InvertedLists[int]:
     return InvertedLists(NumberKeys(arrays["pairs.keys"]), arrays["pairs.starts"], arrays["pairs.chunks"])
 
 
-def in_order(
-    connection: Connection, query: str, key: str, parameters: Sequence[float] = ()
-) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
-    """Read a table that was written in the order of ``key``, then chunk, in batches; sort only what came otherwise.
-
-    Sorting ten million rows in DuckDB takes more memory than serving them, and reading them at once takes as much.
-    """
-    start, last = 0, (-1, -1)
+def batches(
+    connection: Connection, query: str, parameters: Sequence[float] = ()
+) -> Iterator[Mapping[str, NDArray[Any]]]:
+    """Yield the rows of a query in its order, many at a time; none is empty."""
     for batch in connection.execute(query, list(parameters)).to_arrow_reader(_BATCH_ROWS):
-        columns = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
-        if not len(columns[key]):
-            continue
-        if not _is_ascending(columns[key], columns["chunk_no"], last):
-            break
-        yield start, columns
-        start += len(columns[key])
-        last = int(columns[key][-1]), int(columns["chunk_no"][-1])
-    else:
-        return
-    yield 0, _sorted(connection, query, key, parameters)
+        if batch.num_rows:
+            yield {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
 
 
-def read_sorted(connection: Connection, query: str, key: str) -> pa.Table:
-    """Read a table that was written in the order of ``key``; sort only what came otherwise.
-
-    Sorting the terms of a million chunks takes DuckDB more memory than a reader has.
-    """
-    table = connection.execute(query).to_arrow_table()
-    keys = column_of(table, key)
-    return table if bool(np.all(keys[1:] > keys[:-1])) else table.sort_by(key)
-
-
-def _is_ascending(keys: NDArray[Any], chunks: NDArray[Any], last: tuple[int, int]) -> bool:
-    same = keys[1:] == keys[:-1]
-    after = bool(np.all((keys[1:] > keys[:-1]) | (same & (chunks[1:] > chunks[:-1]))))
-    return after and (int(keys[0]), int(chunks[0])) > last
-
-
-def _sorted(connection: Connection, query: str, key: str, parameters: Sequence[float]) -> dict[str, NDArray[Any]]:
-    table = connection.execute(query, list(parameters)).to_arrow_table()
-    columns = {name: column_of(table, name) for name in table.column_names}
-    order = np.lexsort((columns["chunk_no"], columns[key]))
-    return {name: column[order] for name, column in columns.items()}
-
-
-def write_texts(arrays: ArrayWriter, name: str, texts: pa.LargeStringArray) -> None:
+def write_texts(arrays: ArrayWriter, name: str, table: pa.Table, column: str) -> None:
     """Write texts one after the other, and where each starts and the last one ends."""
+    written, ends = texts_of(table, column)
+    arrays.add(f"{name}.text_starts", ends)
+    arrays.add(f"{name}.text", written)
+
+
+def texts_of(table: pa.Table, column: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the bytes of all texts of a column, and where each starts and the last one ends (Arrow's layout)."""
+    texts = table.column(column).combine_chunks().cast(pa.large_string())
     _, starts, content = texts.buffers()
-    ends = np.frombuffer(starts, np.int64)[texts.offset : texts.offset + len(texts) + 1] if len(texts) else np.zeros(1)
-    arrays.add(f"{name}.text_starts", (ends - ends[0]).astype(np.int64))
-    arrays.add(f"{name}.text", np.frombuffer(content or b"", np.uint8)[int(ends[0]) : int(ends[-1])])
+    ends = np.frombuffer(starts, np.int64)[texts.offset :][: len(texts) + 1] if len(texts) else np.zeros(1, np.int64)
+    return np.frombuffer(content or b"", np.uint8)[ends[0] : ends[-1]], ends - ends[0]
 
 
 def text_keys(arrays: Arrays, name: str) -> TextKeys:
@@ -311,8 +286,3 @@ def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 def column_of(table: pa.Table, column: str) -> NDArray[Any]:
     """Return a column as an array."""
     return table.column(column).combine_chunks().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-
-
-def strings_of(table: pa.Table, column: str) -> pa.LargeStringArray:
-    """Return a column as texts."""
-    return table.column(column).combine_chunks().cast(pa.large_string())

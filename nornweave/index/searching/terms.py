@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -21,12 +21,10 @@ from nornweave.index.searching.inverted import (
     FREQUENT_SHARE,
     InvertedLists,
     Lengths,
+    batches,
     column_of,
-    in_order,
     lengths_of,
     offsets_of,
-    read_sorted,
-    strings_of,
     text_keys,
     write_texts,
 )
@@ -126,7 +124,7 @@ class TermLists:
         with self._lock:
             found = self._frequencies.get(fields)
             if found is None:
-                found = np.concatenate([part["frequency"] for _, part in _postings(connection(), fields)] or [_NONE])
+                found = np.concatenate([part["frequency"] for part in _postings(connection(), fields)] or [_NONE])
                 recent = [*self._frequencies][1 - _REMEMBERED_SETTINGS :]
                 self._frequencies = {known: self._frequencies[known] for known in recent} | {fields: found}
         return found
@@ -138,24 +136,23 @@ def write_terms(connection: Connection, arrays: ArrayWriter) -> None:
     Raises:
         OSError: the disk is full.
     """
-    terms = read_sorted(connection, "select term_id, term, document_frequency from terms", "term_id")
-    write_texts(arrays, "terms", strings_of(terms, "term"))
+    terms = connection.execute("select term, document_frequency from terms").to_arrow_table()
+    write_texts(arrays, "terms", terms, "term")
     starts = offsets_of(column_of(terms, "document_frequency"))
     arrays.add("terms.starts", starts)
-    columns = ", ".join(f"in_{field}" for field in FIELDS)
-    read = read_sorted(connection, f"select chunk_no, {columns} from lengths", "chunk_no")
-    lengths = np.column_stack([column_of(read, f"in_{field}") for field in FIELDS]).astype(np.int32)
-    arrays.add("lengths", lengths)
+    fields = [f"in_{field}" for field in FIELDS]
+    lengths = connection.execute(f"select {', '.join(fields)} from lengths").to_arrow_table()
+    arrays.add("lengths", np.column_stack([column_of(lengths, field) for field in fields]).astype(np.int32))
     chunks = arrays.reserve("terms.chunks", np.int32, (int(starts[-1]),))
     frequencies = arrays.reserve("terms.frequencies", np.float32, chunks.shape)
-    for start, postings in _postings(connection, DEFAULT_BM25.fields):
-        numbers = postings["chunk_no"]
-        chunks[start : start + len(numbers)] = numbers
-        frequencies[start : start + len(numbers)] = postings["frequency"]
+    start = 0
+    for postings in _postings(connection, DEFAULT_BM25.fields):
+        end = start + len(postings["chunk_no"])
+        chunks[start:end], frequencies[start:end] = postings["chunk_no"], postings["frequency"]
+        start = end
 
 
-def _postings(connection: Connection, fields: FieldWeights) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
-    """Yield where each batch of postings starts, and how often terms stand in chunks, their fields weighted."""
+def _postings(connection: Connection, fields: FieldWeights) -> Iterator[Mapping[str, NDArray[Any]]]:
+    """Yield how often terms stand in chunks, their fields weighted; they were written by term, then chunk."""
     weighed = " + ".join(f"in_{field} * ?::double" for field in FIELDS)
-    query = f"select term_id, chunk_no, ({weighed})::float as frequency from postings"
-    return in_order(connection, query, "term_id", fields.values)
+    return batches(connection, f"select chunk_no, ({weighed})::float as frequency from postings", fields.values)

@@ -47,13 +47,11 @@ class TokenVectors:
 
 
 def write_token_vectors(connection: Connection, arrays: ArrayWriter, count: int) -> None:
-    """Write the token vectors of a generation, if it has any.
+    """Write the token vectors of the table ``vectors``, if there are any.
 
     Raises:
         OSError: the disk is full.
     """
-    if not connection.execute("select 1 from duckdb_columns() where column_name = 'tokens'").fetchone():
-        return  # built before there were token vectors
     held = connection.execute(
         "select chunk_no, octet_length(tokens) as bytes from vectors where tokens is not null"
     ).fetchnumpy()

@@ -140,7 +140,7 @@ def nearest_statement(dimensions: int) -> str:
 
 
 def write_vectors(connection: Connection, arrays: ArrayWriter, count: int, dimensions: int) -> None:
-    """Write the vectors in full, and one byte a component with the scale of each.
+    """Write the vectors of the table ``vectors`` in full, and one byte a component with the scale of each.
 
     Raises:
         OSError: the disk is full.

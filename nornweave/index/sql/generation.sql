@@ -33,12 +33,9 @@ select
 from chunks c
 join numbered n on n.place = c.rowid;
 
--- What is shown of a chunk, in one column: the first reader copies it into the mapped file (`cards.py`), for
--- reading ten chunks out of the tables above decompresses a block of every column for each of them. Filled a slice at a
--- time, because joining all of it at once would hold it in memory.
-create table generation.cards (chunk_no integer, card varchar using compression uncompressed);
-
-insert into generation.cards
+-- What is shown of a chunk, in one text: reading ten chunks out of the tables above decompresses a block of every column
+-- for each of them. This view and those below are written into the arrays beside the file, and are not in it.
+create or replace temp view cards as
 select
   c.chunk_no,
   to_json({
@@ -61,9 +58,7 @@ select
     facts: c.facts::json
   })::varchar as card
 from generation.chunks c
-join generation.documents d using (document_no)
-where c.chunk_no between $first and $last
-order by c.chunk_no;
+join generation.documents d using (document_no);
 
 -- What the ledger joins facts by; `position` counts the facts of a chunk, from 0.
 create table generation.fact_keys as
@@ -81,7 +76,7 @@ from chunks c
 join numbered n on n.place = c.rowid
 join embeddings e using (embedding_key);
 
-create table generation.vectors as
+create or replace temp view vectors as
 select n.chunk_no, e.vector, e.tokens
 from embeddings e
 join embedded n on n.place = e.rowid;
@@ -124,30 +119,18 @@ from chunks c
 join numbered n on n.place = c.rowid
 order by n.chunk_no;
 
-create table generation.pairs as
+create or replace temp view pairs as
 select pair, n.chunk_no
 from (select rowid as place, unnest(pairs) as pair from chunks where rowid in (select place from numbered))
-join numbered n using (place)
-order by pair, n.chunk_no;
+join numbered n using (place);
 
-create or replace temp table named as
+create or replace temp view named as
 select key as name, n.chunk_no
 from (select rowid as place, unnest(keys) as key from chunks where rowid in (select place from numbered))
 join numbered n using (place);
 
-create table generation.names as
-select
-  (row_number() over (order by name) - 1)::integer as name_id,
-  name,
-  count(*)::integer as chunk_count
-from named
-group by name
-order by name;
-
-create table generation.chunk_names as
-select name_id, chunk_no
-from named
-join generation.names using (name)
-order by name_id, chunk_no;
+create or replace temp view terms as from generation.terms;
+create or replace temp view postings as from generation.postings;
+create or replace temp view lengths as from generation.lengths;
 
 create table generation.meta (key varchar, value varchar);

@@ -1,8 +1,9 @@
-"""Build a file of a generation from the working file: numbered chunks, vectors, BM25 tables, the ``vss`` index."""
+"""Build a segment from the working file: numbered chunks, BM25 tables, the ``vss`` index, and the arrays beside it."""
 
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,16 +23,20 @@ from nornweave.index.connection import (
     statement_file,
 )
 from nornweave.index.port import Candidate, GenerationCounts, Publication
+from nornweave.index.searching.arrays import ArrayWriter, arrays_file, writing_arrays
+from nornweave.index.searching.cards import write_cards
+from nornweave.index.searching.inverted import write_names, write_pairs
+from nornweave.index.searching.terms import write_terms
+from nornweave.index.searching.token_vectors import write_token_vectors
+from nornweave.index.searching.vectors import write_vectors
 from nornweave.index.writing.declared import NO_DECLARED_FILTERS, DeclaredFilters, fill_declared
 from nornweave.index.writing.rows import publication_row
 
 log = logging.getLogger(__name__)
 
-GENERATION_SCHEMA = "8"
+GENERATION_SCHEMA = "9"
 # DuckDB reads a column 2,048 rows at a time, which is more than a writer may hold where documents are megabytes long.
 LARGE_MEMORY = "4GB"
-# Chunks that are sorted at a time: some 20 MB with everything that is shown of them.
-_SLICE = 8_192
 # Chunks of a file with small blocks, which vss 1.5.5 does not know how to fill.
 _SMALL = 4_096
 
@@ -104,12 +109,13 @@ def _build(
     chunks = _integer(connection, "select count(*) from chunks where document_id in (select document_id from picked)")
     attach(connection, file, "generation", is_small=chunks <= _SMALL and layout.settings.vector_index != "hnsw")
     try:
-        _run(connection, statement_file("generation"))
+        connection.execute(statement_file("generation"))
         fill_declared(connection, layout.declared)
-        _run(connection, statement_file("declared") + statement_file("facets"))
+        connection.execute(statement_file("declared") + statement_file("facets"))
         # An HNSW index costs 94 % of the build and 4 kB of memory a chunk in each process, for a few milliseconds.
         vector_index: Literal["exact", "hnsw"] = "hnsw" if layout.settings.vector_index == "hnsw" else "exact"
         if vector_index == "hnsw":
+            connection.execute("create table generation.vectors as select chunk_no, vector from vectors")
             index_vectors(connection, layout.settings)
         counts = _count(connection)
         described = {
@@ -117,8 +123,11 @@ def _build(
             "generation": publication.generation,
             "built_at": publication.created_at.isoformat(),
             "built_with": vector_index,
+            "arrays": secrets.token_hex(8),
         }
         connection.executemany("insert into generation.meta values (?, ?)", list(described.items()))
+        with writing_arrays(file, described["arrays"]) as arrays:
+            _write_arrays(connection, arrays, counts.chunks, layout.dimensions)
         connection.execute("checkpoint generation")
     finally:
         connection.execute("detach generation")
@@ -129,7 +138,7 @@ def _build(
         generation=publication.generation,
         counts=counts,
         vector_index=vector_index,
-        size_bytes=file.stat().st_size,
+        size_bytes=file.stat().st_size + arrays_file(file).stat().st_size,
         publication=publication,
         facts=facts,
     )
@@ -143,16 +152,18 @@ def insert_publication(connection: Connection, table: str, publication: Publicat
     connection.unregister("publication_row")
 
 
-def _run(connection: Connection, statements: str) -> None:
-    for statement in connection.extract_statements(statements):
-        needed = statement.named_parameters
-        for values in _slices(connection) if "first" in needed else [{}]:
-            connection.execute(statement, {name: values[name] for name in needed})
-
-
-def _slices(connection: Connection) -> list[dict[str, float]]:
-    count = _integer(connection, "select count(*) from generation.chunks")
-    return [{"first": first, "last": first + _SLICE - 1} for first in range(0, count, _SLICE)]
+def _write_arrays(connection: Connection, arrays: ArrayWriter, count: int, dimensions: int) -> None:
+    """Write what queries search: of the views that ``generation.sql`` leaves, and in the order of its BM25 tables."""
+    connection.execute("set preserve_insertion_order = true")
+    try:
+        write_vectors(connection, arrays, count, dimensions)
+        write_token_vectors(connection, arrays, count)
+        write_terms(connection, arrays)
+        write_pairs(connection, arrays)
+        write_names(connection, arrays)
+        write_cards(connection, arrays, count)
+    finally:
+        connection.execute("set preserve_insertion_order = false")
 
 
 def index_vectors(connection: Connection, settings: StorageSettings) -> None:
@@ -171,7 +182,7 @@ def _count(connection: Connection) -> GenerationCounts:
     return GenerationCounts(
         documents=_integer(connection, "select count(*) from generation.documents"),
         chunks=_integer(connection, "select count(*) from generation.chunks"),
-        vectors=_integer(connection, "select count(*) from generation.vectors"),
+        vectors=_integer(connection, "select count(*) from embedded"),
         indexed_chunks=_integer(
             connection,
             "select (select count(distinct chunk_no) from generation.postings)"
@@ -181,17 +192,18 @@ def _count(connection: Connection) -> GenerationCounts:
             connection,
             """
             select
-              (select count(*) from generation.vectors anti join generation.chunks using (chunk_no))
+              (select count(*) from embedded anti join generation.chunks using (chunk_no))
               + (select count(*) from generation.postings anti join generation.chunks using (chunk_no))
               + (select count(*) from generation.chunks anti join generation.documents using (document_no))
-              + (select count(*) from generation.cards where rowid <> chunk_no)
             """,
         ),
     )
 
 
 def _drop_temporary_tables(connection: Connection) -> None:
-    for table in ("picked", "numbered_documents", "numbered", "embedded", "occurrences", "named", "declared_said",
+    for view in ("cards", "vectors", "pairs", "named", "terms", "postings", "lengths"):
+        connection.execute(f"drop view if exists temp.{view}")
+    for table in ("picked", "numbered_documents", "numbered", "embedded", "occurrences", "declared_said",
                   "declared_values"):  # fmt: skip
         connection.execute(f"drop table if exists temp.{table}")
 

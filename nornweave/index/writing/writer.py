@@ -26,6 +26,7 @@ from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.manifest import Manifest, SegmentFile, read_manifest
 from nornweave.index.outcomes import write_outcomes
 from nornweave.index.port import Candidate, Publication
+from nornweave.index.searching.arrays import check_arrays
 from nornweave.index.searching.generation_file import TEXTS_OF, DataFile, lengths_in, read_rows
 from nornweave.index.writing.build import Layout, build_generation, insert_publication
 from nornweave.index.writing.segment_plan import plan
@@ -117,7 +118,7 @@ class DuckDBWriter(DuckDBTables):
             generation=generation,
             counts=manifest.counts,
             vector_index="hnsw" if self._layout.settings.vector_index == "hnsw" else "exact",
-            size_bytes=sum(segment.size for segment in manifest.segments),
+            size_bytes=self._files.of_candidate(generation).size_bytes(generation),
             publication=publication,
             facts=self._facts(facts),
         )
@@ -135,6 +136,7 @@ class DuckDBWriter(DuckDBTables):
         file = self._files.folder / segment.name
         try:
             check(file)
+            check_arrays(file)
         except StoreError as error:
             logger.warning("a segment is built again: %s", error)
             return False

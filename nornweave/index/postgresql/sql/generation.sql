@@ -1,5 +1,5 @@
 -- The tables of one generation; `{g}` is its prefix. They are filled once, in the transaction that creates them.
--- `file` is the generation as readers open it, in parts: it is compressed already. `documents` and `chunks` are for
+-- `file` is the generation as readers open it, in parts, and then its arrays: it is compressed already. `documents` and `chunks` are for
 -- people with SQL, and say where a chunk stood that is not served any more; `rule` says who may see a row.
 create table {g}file (part integer primary key, content bytea not null);
 
