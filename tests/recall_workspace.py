@@ -201,7 +201,7 @@ def agent_of(
         configured,
         ServedGeneration(store_of(settings, domain).files),
         load_encoder=lambda: QueryMemo(encoder or encoder_of(settings, configured)),
-        reranker=RerankerSlot(None, cache_dir=settings.data_dir / "models"),
+        reranker=RerankerSlot(None),
         executor=executor,
     )
     try:

@@ -105,7 +105,7 @@ class Indexes:
             self._settings,
             ServedGeneration(store.files, access=SOURCES),
             load_encoder=lambda: QueryMemo(HashEncoder(dimensions=16)),
-            reranker=RerankerSlot(None, cache_dir=self._folder / "models"),
+            reranker=RerankerSlot(None),
             executor=self._executor,
         )
 

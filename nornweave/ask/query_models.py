@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from nornweave.config import DomainSettings, EmbeddingSettings, RerankingSettings, Settings
-from nornweave.index.wiring import encoder_of, model_cache
+from nornweave.index.wiring import encoder_of
 from nornweave.models.encoders.openvino import OpenVinoEncoder
 from nornweave.models.encoders.queries import BatchedQueries, EncoderLoad, QueryMemo
 from nornweave.models.rerankers import RerankerSlot
@@ -37,7 +37,7 @@ class QueryModels:
         """Return the slot of a cross-encoder."""
         model, device = configured.model, configured.device
         if (model, device) not in self._rerankers:
-            self._rerankers[model, device] = RerankerSlot(model, device=device, cache_dir=model_cache(self._settings))
+            self._rerankers[model, device] = RerankerSlot(model, device=device)
         return self._rerankers[model, device]
 
     def encoder_load(self) -> EncoderLoad:

@@ -1,4 +1,4 @@
-"""Convert a model for OpenVINO in a subprocess, once; keep the result in a folder and load it from there.
+"""Convert an embedding model for OpenVINO in a subprocess, once; keep the result in a folder.
 
 ::
 
@@ -19,27 +19,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
-from typing import TypeVar
 
+from nornweave.core.errors import EncoderError
 from nornweave.core.types import digest
-from nornweave.models.folders import ENCODER, ModelFolder, ModelKind
+from nornweave.models.folders import ModelFolder
 from nornweave.models.int8 import recipe_version
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
-CONVERTER = "2"
+CONVERTER = "3"
 """Part of the key: raise it when a conversion comes out differently."""
+CONVERT = "nornweave.models.encoders.convert"
+"""The program that converts."""
 DEADLINE = 900.0
 """Seconds for one conversion; 15 for a model of 90 MB on two cores."""
-CONVERTING_PACKAGES = ("openvino", "sentence-transformers", "transformers")
-"""What a conversion depends on; all but the first may be missing (the extra ``torch``)."""
 UNFINISHED = ".converting-"
 MODEL, INT8_MODEL, TOKENIZER, MANIFEST = "model.xml", "int8.xml", "tokenizer.json", "manifest.json"
 
@@ -110,52 +108,19 @@ def machine_cache(fallback: Path) -> Path:
     return folder if os.access(folder, os.W_OK | os.X_OK) else fallback
 
 
-def load_fastest(
-    kind: ModelKind,
-    model: ModelFolder,
-    cache_dir: Path,
-    device: str,
-    *,
-    run_converted: Callable[[Path, ConversionManifest], T],
-    run_with_torch: Callable[[], T],
-) -> T:
-    """Load a model converted if it runs so on this CPU, else with sentence-transformers.
-
-    Args:
-        run_converted: loads the converted model from its folder and tries it.
-
-    Raises:
-        NornWeaveError: ``kind.error``: ``cache_dir`` cannot be written, or ``run_with_torch`` fails.
-    """
-    if device == "cpu":
-        try:
-            folder, manifest = converted(model, cache_dir, kind=kind)
-            try:
-                return run_converted(folder, manifest)
-            except kind.error as error:
-                # It may be damaged, or converted on another CPU: sentence-transformers can still run the original.
-                raise FastPathRefusedError(str(error)) from error
-        except FastPathRefusedError as error:
-            log.warning("%s %s runs on sentence-transformers, slower: %s", kind.noun, model.name, error)
-    return run_with_torch()
-
-
-def converted(
-    model: ModelFolder, cache_dir: Path, *, kind: ModelKind = ENCODER, deadline: float = DEADLINE
-) -> tuple[Path, ConversionManifest]:
+def converted(model: ModelFolder, cache_dir: Path, *, deadline: float = DEADLINE) -> tuple[Path, ConversionManifest]:
     """Return the folder of the converted model, converting it first if need be.
 
     Raises:
         FastPathRefusedError: it cannot be converted, or came out different. Lasting reasons are remembered.
-        NornWeaveError: ``kind.error``: ``cache_dir`` cannot be written.
+        EncoderError: ``cache_dir`` cannot be written.
     """
-    packages = (_version(package) for package in CONVERTING_PACKAGES)
-    key = digest(model.digest, kind.converter, CONVERTER, recipe_version(), *packages)
+    key = digest(model.digest, CONVERTER, recipe_version(), version("openvino"))
     folder = cache_dir / f"{re.sub(r'[^A-Za-z0-9]+', '-', model.name).strip('-')[:60]}-{key[:16]}"
     try:
-        manifest = ConversionManifest.read(folder) or _convert(model, folder, kind.converter, deadline)
+        manifest = ConversionManifest.read(folder) or _convert(model, folder, deadline)
     except OSError as error:
-        raise kind.error(
+        raise EncoderError(
             f"the converted model {model.name!r} cannot be kept in {str(cache_dir)!r} ({error}); "
             "make the folder writable, or set data_dir to one that is"
         ) from error
@@ -164,17 +129,10 @@ def converted(
     return folder, manifest
 
 
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
-
-
-def _convert(model: ModelFolder, folder: Path, converter: str, deadline: float) -> ConversionManifest:
+def _convert(model: ModelFolder, folder: Path, deadline: float) -> ConversionManifest:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _turn(folder):
-        return ConversionManifest.read(folder) or _convert_now(model, folder, converter, deadline)
+        return ConversionManifest.read(folder) or _convert_now(model, folder, deadline)
 
 
 @contextmanager
@@ -189,12 +147,12 @@ def _turn(folder: Path) -> Iterator[None]:
             lock.unlink(missing_ok=True)
 
 
-def _convert_now(model: ModelFolder, folder: Path, converter: str, deadline: float) -> ConversionManifest:
+def _convert_now(model: ModelFolder, folder: Path, deadline: float) -> ConversionManifest:
     _sweep(folder.parent)
     log.info("converting model %s for OpenVINO, once", model.name)
     building = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
     try:
-        _run_converter(converter, model.path, building, deadline)
+        _run_converter(model.path, building, deadline)
         manifest = ConversionManifest.read(building)
         if manifest is None:
             raise FastPathRefusedError("the converter left no whole model behind")
@@ -204,14 +162,12 @@ def _convert_now(model: ModelFolder, folder: Path, converter: str, deadline: flo
     return manifest
 
 
-def _run_converter(converter: str, source: Path, target: Path, deadline: float) -> None:
+def _run_converter(source: Path, target: Path, deadline: float) -> None:
     package_root = str(Path(__file__).parents[2])
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(filter(None, (package_root, os.environ.get("PYTHONPATH")))),
-        "HF_HUB_OFFLINE": "1",
-        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     }
-    command = [sys.executable, "-P", "-m", converter, str(source.resolve()), str(target)]
+    command = [sys.executable, "-P", "-m", CONVERT, str(source.resolve()), str(target)]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, timeout=deadline, check=False)
     except subprocess.TimeoutExpired as error:

@@ -142,7 +142,6 @@ class ModelKind:
         noun: what errors call it.
         class_name: of sentence-transformers.
         error: raised when it is not found, does not load, or fails.
-        converter: the module that converts it, run as ``python -m``.
         hub_timeout: seconds until a hub that does not answer counts as out of reach.
         expected: what a name or folder should be.
         advice: what to do when the hub does not give it.
@@ -152,7 +151,6 @@ class ModelKind:
     noun: str
     class_name: str
     error: type[NornWeaveError]
-    converter: str
     hub_timeout: float
     expected: str
     advice: str
@@ -283,7 +281,6 @@ ENCODER = ModelKind(
     noun="embedding model",
     class_name="SentenceTransformer",
     error=EncoderError,
-    converter="nornweave.models.encoders.convert",
     hub_timeout=10.0,
     expected=f"one with a sentence-transformers model, or a name such as {MINILM!r}",
     advice=f"check the name, copy the model into a folder and name that, or use {MINILM!r}, which is bundled",
@@ -293,7 +290,6 @@ CROSS_ENCODER = ModelKind(
     noun="cross-encoder",
     class_name="CrossEncoder",
     error=RerankerError,
-    converter="nornweave.models.rerankers.convert",
     hub_timeout=5.0,
     expected="one with a saved CrossEncoder, or a name such as 'cross-encoder/ms-marco-MiniLM-L6-v2'; "
     "set reranking.model to it, or to null",

@@ -19,7 +19,6 @@ import pytest
 
 from nornweave.core.errors import RerankerError
 from nornweave.models.batches import BATCH_TOKENS
-from nornweave.models.conversion import converted
 from nornweave.models.folders import CROSS_ENCODER, locate
 from nornweave.models.rerankers import RerankerSlot, Scores, load_reranker
 from nornweave.models.rerankers.port import Batches
@@ -87,14 +86,6 @@ def tiny(build: Build) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cache(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the tiny model lies converted."""
-    folder = tmp_path_factory.mktemp("cache")
-    load_reranker(str(tiny), cache_dir=folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def original(tiny: Path) -> Scores:
     """What sentence-transformers itself says, activated by a sigmoid; one pair at a time, so without padding."""
     from sentence_transformers import CrossEncoder
@@ -106,54 +97,32 @@ def original(tiny: Path) -> Scores:
     return scores
 
 
-def test_a_model_by_folder_gives_the_scores_of_sentence_transformers(tiny: Path, cache: Path, original: Scores) -> None:
+def test_a_model_by_folder_gives_the_scores_of_sentence_transformers(tiny: Path, original: Scores) -> None:
     for batch_size in (1, 2, 32):
-        reranker = load_reranker(str(tiny), cache_dir=cache, batch_size=batch_size)
-        assert type(reranker).__name__ == "OpenVinoReranker"
+        reranker = load_reranker(str(tiny), batch_size=batch_size)
         scores = reranker.score(QUERY, TEXTS)
         assert scores.dtype == np.float32
-        assert scores.shape == (len(TEXTS),)
-        assert scores == pytest.approx(original, abs=0.01)
-        assert reranker.score(QUERY, TEXTS[::-1]) == pytest.approx(scores[::-1], abs=0.01)
+        assert scores == pytest.approx(original, abs=1e-4)
+        assert reranker.score(QUERY, TEXTS[::-1]) == pytest.approx(scores[::-1], abs=1e-4)
     assert reranker.name == "tiny"
     assert reranker.version.startswith("tiny@")
     assert reranker.score(QUERY, []).shape == (0,)
     assert reranker.score("", ["\ud800 \x00 🧾"]).shape == (1,)
-    assert [path.name.split("-")[0] for path in cache.iterdir()] == ["tiny"]
 
 
 @pytest.mark.parametrize("activation", ["Sigmoid", "Identity"])
-def test_torch_gives_them_exactly_whatever_activation_was_saved(
-    build: Build, original: Scores, activation: str
-) -> None:
-    from nornweave.models.torch_models import CrossEncoderReranker
-
-    reranker = CrossEncoderReranker(locate(str(build("exact", activation=activation)), CROSS_ENCODER), batch_size=2)
+def test_scores_are_the_same_whatever_activation_was_saved(build: Build, original: Scores, activation: str) -> None:
+    reranker = load_reranker(str(build("exact", activation=activation)), batch_size=2)
     assert reranker.score(QUERY, TEXTS) == pytest.approx(original, abs=1e-4)
-    assert reranker.score(QUERY, []).shape == (0,)
 
 
-def test_several_threads_get_the_scores_of_one(tiny: Path, cache: Path) -> None:
-    reranker = load_reranker(str(tiny), cache_dir=cache)
+def test_several_threads_get_the_scores_of_one(tiny: Path) -> None:
+    reranker = load_reranker(str(tiny))
     alone = [reranker.score(QUERY, TEXTS[at:]) for at in range(4)]
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda at: reranker.score(QUERY, TEXTS[at:]), list(range(4)) * 4))
     for at, scores in enumerate(together):
         assert np.array_equal(scores, alone[at % 4])
-
-
-def test_a_converted_model_that_does_not_run_is_stood_in_for(
-    tiny: Path, cache: Path, original: Scores, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    copied = tmp_path / "cache"
-    shutil.copytree(cache, copied)
-    target, manifest = converted(locate(str(tiny), CROSS_ENCODER), copied, kind=CROSS_ENCODER)
-    (target / "model.xml").write_text("<net/>", encoding="utf-8")
-    manifest.write(target)  # with checksums that fit: this CPU's OpenVINO cannot read what another one's wrote
-    reranker = load_reranker(str(tiny), cache_dir=copied)
-    assert type(reranker).__name__ == "CrossEncoderReranker"
-    assert "remove that folder" in caplog.text
-    assert reranker.score(QUERY, TEXTS) == pytest.approx(original, abs=1e-4)
 
 
 def test_a_model_that_gives_no_number_is_an_error(build: Build) -> None:
@@ -164,8 +133,8 @@ def test_a_model_that_gives_no_number_is_an_error(build: Build) -> None:
         reranker.score("refund", ["void"])
 
 
-def test_the_deadline_is_looked_at_before_each_batch(tiny: Path, cache: Path) -> None:
-    reranker = load_reranker(str(tiny), cache_dir=cache)
+def test_the_deadline_is_looked_at_before_each_batch(tiny: Path) -> None:
+    reranker = load_reranker(str(tiny))
     with pytest.raises(RerankerError, match=r"out of time after 0 of 7 texts"):
         reranker.score(QUERY, TEXTS, deadline=time.monotonic())
     assert len(reranker.score(QUERY, TEXTS, deadline=time.monotonic() + 60)) == len(TEXTS)
@@ -197,19 +166,7 @@ def test_batches_are_of_like_length_and_bounded() -> None:
     ]
 
 
-def test_a_process_that_serves_does_not_load_torch(tiny: Path, cache: Path) -> None:
-    script = (
-        "import sys; from pathlib import Path\n"
-        "from nornweave.models.rerankers import RerankerSlot\n"
-        "slot = RerankerSlot(sys.argv[1], cache_dir=Path(sys.argv[2]))\n"
-        "print(slot.wait(60).score('the refund', ['void', 'refund']).shape, slot.state)\n"
-        "assert not {'torch', 'transformers', 'sentence_transformers', 'huggingface_hub'} & set(sys.modules)\n"
-    )
-    done = _run(script, str(tiny), str(cache))
-    assert (done.returncode, done.stdout) == (0, "(2,) ready\n"), done.stderr
-
-
-def test_a_model_in_the_local_cache_is_found_by_name_without_a_network(tiny: Path, cache: Path, tmp_path: Path) -> None:
+def test_a_model_in_the_local_cache_is_found_by_name_without_a_network(tiny: Path, tmp_path: Path) -> None:
     repository = tmp_path / "hub" / f"models--{NAME.replace('/', '--')}"
     revision = "0" * 40
     shutil.copytree(tiny, repository / "snapshots" / revision)
@@ -232,7 +189,7 @@ import huggingface_hub
 from nornweave.models.rerankers import RerankerSlot, loading
 loading.CROSS_ENCODER = replace(loading.CROSS_ENCODER, hub_timeout=0.5)
 start = time.monotonic()
-slot = RerankerSlot(sys.argv[1], cache_dir=Path(sys.argv[2]))
+slot = RerankerSlot(sys.argv[1])
 slot.start()
 assert slot.wait(60) is None
 print(slot.state)
@@ -247,7 +204,7 @@ def test_a_model_that_is_nowhere_is_unavailable_soon(network: str, tmp_path: Pat
             "offline": {"HF_HUB_OFFLINE": "1"},
             "silent": {"HF_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}", "NO_PROXY": "127.0.0.1"},
         }[network]
-        done = _run(NOWHERE, NAME, str(tmp_path), HF_HOME=str(tmp_path), **environment)
+        done = _run(NOWHERE, NAME, HF_HOME=str(tmp_path), **environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"unavailable: cross-encoder '{NAME}' is neither a folder nor in the local")
     assert "set reranking.model to" in done.stdout
@@ -266,9 +223,9 @@ def _run(script: str, *arguments: str, **environment: str) -> subprocess.Complet
 
 
 @pytest.mark.parametrize("model", ["", " ", "./no/such/folder", "~/nothing", "/nowhere/at/all", "a/b/c"])
-def test_a_folder_that_is_not_there_is_an_error(model: str, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_an_error(model: str) -> None:
     with pytest.raises(RerankerError, match="is not a folder"):
-        load_reranker(model, cache_dir=tmp_path)
+        load_reranker(model)
 
 
 @pytest.mark.parametrize(
@@ -293,15 +250,14 @@ def test_a_folder_that_holds_no_cross_encoder_is_an_error(
         if content is not None:
             (folder / name).write_text(content, encoding="utf-8")
     with pytest.raises(RerankerError, match=message) as caught:
-        load_reranker(str(folder), cache_dir=tmp_path / "cache")
+        load_reranker(str(folder))
     assert "'damaged'" in str(caught.value)
-    assert not (tmp_path / "cache").exists()
 
 
-def test_a_model_of_several_labels_is_an_error(build: Build, tmp_path: Path) -> None:
+def test_a_model_of_several_labels_is_an_error(build: Build) -> None:
     for labels in (2, 3):
         with pytest.raises(RerankerError, match=f"gives {labels} scores to a pair; expected one"):
-            load_reranker(str(build("several", labels=labels, activation="Identity")), cache_dir=tmp_path)
+            load_reranker(str(build("several", labels=labels, activation="Identity")))
 
 
 def test_weights_that_are_none_are_an_error(tiny: Path, tmp_path: Path) -> None:
@@ -314,32 +270,26 @@ def test_weights_that_are_none_are_an_error(tiny: Path, tmp_path: Path) -> None:
         CrossEncoderReranker(locate(str(folder), CROSS_ENCODER))
 
 
-def test_cuda_without_a_gpu_says_what_to_do(tiny: Path, tmp_path: Path) -> None:
+def test_cuda_without_a_gpu_says_what_to_do(tiny: Path) -> None:
     import torch
 
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     with pytest.raises(RerankerError, match=r"set embedding.device \(EMBEDDING_DEVICE\) to 'cpu'"):
-        load_reranker(str(tiny), device="cuda", cache_dir=tmp_path)
+        load_reranker(str(tiny), device="cuda")
 
 
-def test_a_cache_that_cannot_be_written_is_an_error(tiny: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    with pytest.raises(RerankerError, match="cannot be kept in"):
-        load_reranker(str(tiny), cache_dir=tmp_path / "file")
-
-
-def test_a_slot_without_a_model_is_off(tmp_path: Path) -> None:
-    slot = RerankerSlot(None, cache_dir=tmp_path)
+def test_a_slot_without_a_model_is_off() -> None:
+    slot = RerankerSlot(None)
     slot.start()
     assert slot.wait(1) is None
     assert (slot.reranker, str(slot.state)) == (None, "off")
 
 
 def test_a_slot_loads_once_and_in_the_background(
-    tiny: Path, cache: Path, original: Scores, caplog: pytest.LogCaptureFixture
+    tiny: Path, original: Scores, caplog: pytest.LogCaptureFixture
 ) -> None:
-    slot = RerankerSlot(str(tiny), cache_dir=cache)
+    slot = RerankerSlot(str(tiny))
     assert str(slot.state) == "off"
     with caplog.at_level(logging.INFO, logger="nornweave"), ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: slot.wait(60), range(8)))
@@ -347,11 +297,11 @@ def test_a_slot_loads_once_and_in_the_background(
     assert slot.reranker is not None
     assert {id(reranker) for reranker in found} == {id(slot.reranker)}
     assert [record.message for record in caplog.records if "is ready" in record.message] == [caplog.messages[-1]]
-    assert slot.reranker.score(QUERY, TEXTS) == pytest.approx(original, abs=0.01)
+    assert slot.reranker.score(QUERY, TEXTS) == pytest.approx(original, abs=1e-4)
 
 
-def test_a_slot_whose_model_is_missing_says_so_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    slot = RerankerSlot("./missing", cache_dir=tmp_path)
+def test_a_slot_whose_model_is_missing_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    slot = RerankerSlot("./missing")
     for _ in range(3):
         assert slot.wait(60) is None
     assert slot.state.status == "unavailable"

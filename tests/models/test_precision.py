@@ -136,9 +136,9 @@ from pathlib import Path
 from nornweave.models.rerankers.loading import load_reranker
 from nornweave.models.encoders import load_encoder
 from nornweave.core.errors import EncoderError, RerankerError
-for load in (load_encoder, load_reranker):
+for load in (lambda model: load_encoder(model, cache_dir=Path(sys.argv[2])), load_reranker):
     try:
-        load(sys.argv[1], cache_dir=Path(sys.argv[2]))
+        load(sys.argv[1])
     except (EncoderError, RerankerError) as error:
         print(error)
 """

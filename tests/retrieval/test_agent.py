@@ -161,7 +161,7 @@ def test_an_encoder_that_cannot_be_loaded_is_a_problem_and_no_error(
         workspace.domains[Domain.CODE],
         ServedGeneration(store_of(workspace, Domain.CODE).files),
         load_encoder=load,
-        reranker=RerankerSlot(None, cache_dir=workspace.data_dir),
+        reranker=RerankerSlot(None),
         executor=pool,
     )
     agent.start()

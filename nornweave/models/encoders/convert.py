@@ -1,12 +1,13 @@
-"""Convert a sentence-transformers model for OpenVINO: ``python -m nornweave.models.encoders.convert MODEL TARGET``.
+"""Convert BERT with mean pooling for OpenVINO: ``python -m nornweave.models.encoders.convert MODEL TARGET``.
 
-BERT with mean pooling, the default model among them, is built from its weights, also in int8 where there is a recipe.
-Other kinds need torch, which no process but this one has to load. The converter checks its own work: a model whose
-converted form does not give the vectors of the original is refused, and the refusal is recorded.
+The default model is one of these. It is built from its weights, also in int8 where there is a recipe. The converter
+checks its own work: a model that does not give the same vectors when it is compiled for this CPU is refused, and the
+refusal is recorded.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,15 @@ import numpy as np
 
 from nornweave.core.errors import EncoderError
 from nornweave.models.conversion import INT8_MODEL, MODEL, TOKENIZER, ConversionManifest, FastPathRefusedError
-from nornweave.models.encoders.bert import TOKENIZER_FILE, WEIGHTS_FILE, BertFolder, bert_graph, read_bert
+from nornweave.models.encoders.bert import TOKENIZER_FILE, WEIGHTS_FILE, bert_graph, read_bert
 from nornweave.models.encoders.openvino import OpenVinoEncoder
 from nornweave.models.encoders.port import Vectors
 from nornweave.models.encoders.tokenizer import rust_tokenizer
-from nornweave.models.folders import ENCODER
 from nornweave.models.int8 import recipe_for
-from nornweave.models.runtimes import import_openvino, lacks_torch
-from nornweave.models.torch_export import CONVERSION_ERRORS, conversion_failed, export, fast_tokenizer, record
-from nornweave.models.torch_models import load_with_torch
+from nornweave.models.runtimes import import_openvino
 
+# What OpenVINO raises for weights that do not make the graph.
+CONVERSION_ERRORS = (RuntimeError, ValueError, TypeError, KeyError, AttributeError, NotImplementedError, IndexError)
 AGREEMENT = 0.999
 """Lowest cosine accepted of a converted model; bfloat16 reaches .99998."""
 SENTENCE = (
@@ -35,24 +35,23 @@ PROBE_WORDS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 120, 144, 180, 233, 300, 377, 
 
 
 def convert(source: Path, target: Path) -> ConversionManifest:
-    """Convert the model, compare it with the original, and describe the result.
+    """Convert the model, compare it with what float32 gives, and describe the result.
 
     Raises:
-        FastPathRefusedError: the model is of a kind that is not converted, at least without torch, or its vectors came
-            out different.
+        FastPathRefusedError: the model is of another kind, its weights are broken, or its vectors came out different.
     """
     bert = read_bert(source)
-    return _convert_bert(bert, target) if bert else _convert_with_torch(source, target)
-
-
-def _convert_bert(bert: BertFolder, target: Path) -> ConversionManifest:
+    if bert is None:
+        raise FastPathRefusedError("the model is not BERT with mean pooling")
     from safetensors import SafetensorError
     from tokenizers import Tokenizer
 
     try:
         graph = bert_graph(bert)
     except (*CONVERSION_ERRORS, OSError, SafetensorError) as error:
-        raise conversion_failed(error) from error
+        raise FastPathRefusedError(
+            f"conversion failed: {type(error).__name__}: {str(error).splitlines()[:1]}"
+        ) from error
     openvino = import_openvino()
     openvino.save_model(graph, target / MODEL, compress_to_fp16=False)
     tokenizer = Tokenizer.from_file(str(bert.path / TOKENIZER_FILE))
@@ -78,39 +77,6 @@ def _float32_vectors(graph: Any, tokenizer: str, max_length: int) -> Vectors:
     return np.concatenate([compiled([ids, np.ones_like(ids)])[0] for ids in rows])
 
 
-def _convert_with_torch(source: Path, target: Path) -> ConversionManifest:
-    if reason := lacks_torch():
-        raise FastPathRefusedError(reason)
-    import torch
-
-    model = load_with_torch(ENCODER, source, name=source.name, device="cpu")
-    backend = fast_tokenizer(model)
-    max_length = _max_length(model)
-
-    def normalised(features: Any) -> Any:
-        """Run the whole pipeline: transformer, pooling, and what the model has after them."""
-        return torch.nn.functional.normalize(model(features)["sentence_embedding"], p=2.0, dim=1)
-
-    export(model, normalised, target)
-    manifest = ConversionManifest(
-        dimensions=int(model.encode(["probe"], show_progress_bar=False).shape[1]),
-        max_length=max_length,
-        special_tokens=backend.num_special_tokens_to_add(False),
-        pad_id=int(model.tokenizer.pad_token_id),
-    )
-    # One text a batch: the padding of the original must not enter the comparison.
-    wanted = model.encode(probes(), batch_size=1, normalize_embeddings=True, show_progress_bar=False)
-    return _verified(wanted, target, manifest)
-
-
-def _max_length(model: Any) -> int:
-    limits = (model.max_seq_length, getattr(model[0].config, "max_position_embeddings", None))
-    known = [int(limit) for limit in limits if limit is not None and 0 < limit < 1_000_000]
-    if not known:
-        raise FastPathRefusedError("the model does not say how long a text may be")
-    return known[0]
-
-
 def _verified(wanted: Vectors, target: Path, manifest: ConversionManifest) -> ConversionManifest:
     """Compare with the vectors that the probes should have."""
     texts = probes()
@@ -134,5 +100,15 @@ def probes() -> list[str]:
     return ["", "\n\t ", *(" ".join(words[count % 17 : count % 17 + count]) for count in PROBE_WORDS)]
 
 
+def main() -> None:
+    """Convert the first folder of the command line into the second, or write there why that is refused."""
+    source, target = map(Path, sys.argv[1:3])
+    try:
+        manifest = convert(source, target)
+    except FastPathRefusedError as error:
+        manifest = ConversionManifest(refused=str(error))
+    manifest.write(target)
+
+
 if __name__ == "__main__":
-    record(convert)
+    main()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from nornweave.core.errors import EncoderError
-from nornweave.models.conversion import ConversionManifest, load_fastest
+from nornweave.models.conversion import FastPathRefusedError, converted
+from nornweave.models.encoders.bert import read_bert
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.port import INT8, Encoder
 from nornweave.models.encoders.precision import Precision, Speeds, Wanted, speeds_of
-from nornweave.models.folders import ENCODER, ModelFolder, locate
+from nornweave.models.folders import ModelFolder, locate
 from nornweave.models.int8 import recipe_version
+
+log = logging.getLogger(__name__)
 
 HASH = "hash:"
 LITELLM = ("litellm:", "litellm/")
@@ -77,23 +81,33 @@ def _check(encoder: Encoder, model: str, dimensions: int | None, precision: Want
 
 
 def _local_encoder(folder: ModelFolder, device: str, batch_size: int, cache_dir: Path, choose: Choose) -> Encoder:
-    def run_converted(bundle: Path, manifest: ConversionManifest) -> Encoder:
-        from nornweave.models.encoders.openvino import OpenVinoEncoder
+    """Load BERT with mean pooling converted, if it runs so on this CPU; everything else with sentence-transformers."""
+    if device == "cpu" and read_bert(folder.path) is not None:
+        try:
+            return _converted(folder, batch_size, cache_dir, choose)
+        except FastPathRefusedError as error:
+            log.warning("embedding model %s runs on sentence-transformers, slower: %s", folder.name, error)
+    from nornweave.models.torch_models import SentenceTransformerEncoder
 
-        def opened(precision: Precision, batch_size: int = PROBE_BATCH) -> Encoder:
-            version = _version(folder, precision)
-            return OpenVinoEncoder(bundle, manifest, version=version, batch_size=batch_size, precision=precision)
+    return SentenceTransformerEncoder(folder, device=device, batch_size=batch_size)
 
+
+def _converted(folder: ModelFolder, batch_size: int, cache_dir: Path, choose: Choose) -> Encoder:
+    from nornweave.models.encoders.openvino import OpenVinoEncoder
+
+    bundle, manifest = converted(folder, cache_dir)
+
+    def opened(precision: Precision, batch_size: int = PROBE_BATCH) -> Encoder:
+        version = _version(folder, precision)
+        return OpenVinoEncoder(bundle, manifest, version=version, batch_size=batch_size, precision=precision)
+
+    try:
         encoder = opened(choose(folder, speeds_of(opened, bundle, has_int8=manifest.has_int8)), batch_size)
         encoder.encode_query("probe")
-        return encoder
-
-    def run_with_torch() -> Encoder:
-        from nornweave.models.torch_models import SentenceTransformerEncoder
-
-        return SentenceTransformerEncoder(folder, device=device, batch_size=batch_size)
-
-    return load_fastest(ENCODER, folder, cache_dir, device, run_converted=run_converted, run_with_torch=run_with_torch)
+    except EncoderError as error:
+        # It may be damaged, or converted on another CPU: sentence-transformers can still run the original.
+        raise FastPathRefusedError(str(error)) from error
+    return encoder
 
 
 def _hosted_encoder(

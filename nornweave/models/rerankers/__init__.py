@@ -1,9 +1,7 @@
 """Query and text → relevance, read together: the ``Reranker`` port and what implements it.
 
-A sentence-transformers ``CrossEncoder`` by name or folder. On a CPU it runs on OpenVINO, converted once by a
-subprocess, so that the serving process does not load torch; where that does not give the same scores it runs on
-sentence-transformers. No weights come with the package: without any, ``RerankerSlot`` says so, and the combined order
-stands.
+A sentence-transformers ``CrossEncoder`` by name or folder, which runs with torch. No weights come with the package:
+without any, ``RerankerSlot`` says so, and the combined order stands.
 """
 
 from nornweave.models.rerankers.loading import RerankerSlot, SlotState, load_reranker

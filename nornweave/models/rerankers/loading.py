@@ -6,12 +6,10 @@ import logging
 import time
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Literal
 
 from nornweave.core.errors import RerankerError
-from nornweave.models.conversion import ConversionManifest, load_fastest
 from nornweave.models.folders import CROSS_ENCODER, locate
 from nornweave.models.rerankers.port import Reranker
 
@@ -20,38 +18,21 @@ log = logging.getLogger(__name__)
 Status = Literal["off", "loading", "ready", "unavailable"]
 
 
-def load_reranker(
-    model: str, *, device: Literal["cpu", "cuda"] = "cpu", batch_size: int = 32, cache_dir: Path
-) -> Reranker:
-    """Load a cross-encoder and try it on one pair.
+def load_reranker(model: str, *, device: Literal["cpu", "cuda"] = "cpu", batch_size: int = 32) -> Reranker:
+    """Load a cross-encoder and try it on one pair; it runs with torch.
 
     Args:
         model: a sentence-transformers ``CrossEncoder`` by folder, or by name on the Hugging Face hub. The hub is asked
             only for what is not on this machine, and counts as out of reach after five seconds.
         batch_size: pairs at once, at most.
-        cache_dir: where converted models are kept; read by every process, written once per model.
 
     Raises:
         RerankerError: the model cannot be found or loaded, or does not give one score to a pair.
     """
     folder = locate(model, CROSS_ENCODER)
+    from nornweave.models.torch_models import CrossEncoderReranker
 
-    def run_converted(bundle: Path, manifest: ConversionManifest) -> Reranker:
-        from nornweave.models.rerankers.openvino import OpenVinoReranker
-
-        return _tried(OpenVinoReranker(bundle, manifest, model=folder, batch_size=batch_size))
-
-    def run_with_torch() -> Reranker:
-        from nornweave.models.torch_models import CrossEncoderReranker
-
-        return _tried(CrossEncoderReranker(folder, device=device, batch_size=batch_size))
-
-    return load_fastest(
-        CROSS_ENCODER, folder, cache_dir, device, run_converted=run_converted, run_with_torch=run_with_torch
-    )
-
-
-def _tried(reranker: Reranker) -> Reranker:
+    reranker = CrossEncoderReranker(folder, device=device, batch_size=batch_size)
     reranker.score("probe", ["probe"])
     return reranker
 
@@ -82,12 +63,10 @@ class RerankerSlot:
     when it is not to be had, ``reranker`` is ``None`` and the combined order stands.
     """
 
-    def __init__(
-        self, model: str | None, *, cache_dir: Path, device: Literal["cpu", "cuda"] = "cpu", batch_size: int = 32
-    ) -> None:
+    def __init__(self, model: str | None, *, device: Literal["cpu", "cuda"] = "cpu", batch_size: int = 32) -> None:
         """Load nothing yet; for the arguments see ``load_reranker``, except that ``model`` may be ``None``."""
         self._model = model
-        self._load_model = partial(load_reranker, cache_dir=cache_dir, device=device, batch_size=batch_size)
+        self._load_model = partial(load_reranker, device=device, batch_size=batch_size)
         self._lock = Lock()
         self._ended: Event | None = None
         self._state = OFF
