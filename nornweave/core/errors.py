@@ -11,7 +11,6 @@
     │   └── TransientDocumentError   may pass by itself (permission, I/O, rate limit): tried again at every sync
     ├── EncoderError           a model cannot be loaded or answers with the wrong shape
     ├── StoreError             the working file or a generation cannot be read or written
-    │   ├── DatabaseBusyError  others write to a database, or it is slow: it passes by itself
     │   ├── DiskFullError      no space is left; the message says on which disk and what to do
     │   ├── DomainBusyError    another process is writing this domain
     │   ├── LeaseLostError     another machine has taken over this domain
@@ -69,10 +68,6 @@ class EncoderError(NornWeaveError):
 
 class StoreError(NornWeaveError):
     """The working file or a generation cannot be read or written."""
-
-
-class DatabaseBusyError(StoreError):
-    """A database that others write to, or that is slow, took longer than it may."""
 
 
 class DiskFullError(StoreError):

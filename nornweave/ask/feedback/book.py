@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -30,7 +31,7 @@ from nornweave.ask.feedback.records import (
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.answer import FusionResult
 from nornweave.config import Settings
-from nornweave.core.errors import DatabaseBusyError, StoreError
+from nornweave.core.errors import StoreError
 from nornweave.index.wiring import workspace_server
 
 log = logging.getLogger(__name__)
@@ -42,14 +43,13 @@ REMEMBERED_DAYS = 30
 REMEMBERED_ANSWERS = 100_000
 # An answer takes about 4 kB. What takes this much more (filters of thousands of values) is not remembered.
 MAX_ANSWER_CHARACTERS = 256_000
-# What a query waits for another process's write, which usually takes less than a millisecond. When it takes longer the
-# answer waits in memory and a later query tries again, the next one only when a second has passed.
+# What a query waits until its answer is written, which usually takes less than a millisecond. When it takes longer the
+# answer waits in memory, and the queries of the next second do not wait at all.
 PATIENCE_S, PAUSE_S = 0.025, 1.0
 MOST_WAITING = 256
 # Feedback waits longer: somebody is told whether it is stored.
 FEEDBACK_PATIENCE_S = 5.0
-# Looked after this often, for at most so long at a time.
-TIDY_EVERY_S, TIDY_WITHIN_S = 60.0, 0.5
+TIDY_EVERY_S = 60.0
 # Comes after every date.
 _ALWAYS = "~"
 
@@ -84,17 +84,18 @@ class FeedbackBook:
         self._database = database
         self._keep_queries = keep_queries
         self._now = now
-        self._writing = threading.Lock()
-        self._queueing = threading.Lock()
+        self._lock = threading.Lock()
         self._waiting: list[StoredAnswer] = []
+        self._thread: ThreadPoolExecutor | None = None
+        self._writing: Future[None] | None = None
         self._not_before = self._tidy_at = 0.0
-        self._is_late = self._in_trouble = False
+        self._in_trouble = False
 
     def shown(self, question: Question, document: FusionResult) -> None:
         """Remember an answer, so that its items can be judged.
 
         Never raises and hardly waits: an answer that cannot be written now (another process writes, the disk is full)
-        waits in memory, with at most ``MOST_WAITING`` others; the log says so once, when that is not over at once.
+        waits in memory, with at most ``MOST_WAITING`` others beside those that are being written; the log says so once.
         """
         if not self._keep_queries:
             return
@@ -102,9 +103,14 @@ class FeedbackBook:
         if sum(map(len, row.values())) > MAX_ANSWER_CHARACTERS:
             log.info("answer %s is too large to be remembered", document["query_id"])
             return
-        self._put((), (row,))
-        if time.monotonic() >= self._not_before:
-            self._write_waiting()
+        with self._lock:
+            self._waiting = [*self._waiting, row][-MOST_WAITING:]
+        writing = self._start()
+        if writing and time.monotonic() >= self._not_before:
+            try:
+                writing.result(PATIENCE_S)
+            except (StoreError, TimeoutError):
+                self._not_before = time.monotonic() + PAUSE_S
 
     def add(self, query_id: str, chunk_id: str, useful: bool, *, asker: str = "") -> FeedbackDocument | None:
         """Store what a user says of one item of one answer; the last word counts. On disk when this returns.
@@ -116,21 +122,12 @@ class FeedbackBook:
             QueryError: the answer did not show the chunk.
             StoreError: it cannot be stored now.
         """
-        with self._writing:  # an answer that is being written is there when this goes on
-            if not (self._waiting or self._database.exists()):
-                return None
+        if not (self._is_pending() or self._database.exists()):
+            return None
         at = written(self._now())
         with self._explained("feedback cannot be stored"):
-            with self._writing:
-                self._hand_over(FEEDBACK_PATIENCE_S)
-            is_known, previous = self._database.judge(
-                query_id,
-                chunk_id,
-                useful=useful,
-                at=at,
-                asker=asker_of(asker),
-                patience_s=FEEDBACK_PATIENCE_S,
-            )
+            self._written(FEEDBACK_PATIENCE_S)
+            is_known, previous = self._database.judge(query_id, chunk_id, useful=useful, at=at, asker=asker_of(asker))
         if not is_known:
             return None
         return {"query_id": query_id, "chunk_id": chunk_id, "useful": useful, "at": at, "previous": previous}
@@ -144,7 +141,7 @@ class FeedbackBook:
         if not self._database.exists():
             return ()
         with self._explained("feedback cannot be read"):
-            rows = self._database.votes(patience_s=FEEDBACK_PATIENCE_S)
+            rows = self._database.votes()
         try:
             return judged_answers(rows)
         except (ValueError, KeyError, TypeError) as error:
@@ -157,61 +154,69 @@ class FeedbackBook:
         Forgotten are answers that were not judged: after ``REMEMBERED_DAYS``, when ``REMEMBERED_ANSWERS`` came after
         them, and all of them when queries are not to be kept.
         """
-        if time.monotonic() < self._tidy_at or not (self._waiting or self._database.exists()):
+        if time.monotonic() < self._tidy_at or not (self._is_pending() or self._database.exists()):
             return
         self._tidy_at = time.monotonic() + TIDY_EVERY_S
-        if self._waiting:
-            self._write_waiting()
+        oldest = written(self._now() - timedelta(days=REMEMBERED_DAYS)) if self._keep_queries else _ALWAYS
         try:
-            self._forget()
+            self._written(FEEDBACK_PATIENCE_S)
+            self._database.forget(before=oldest, most=REMEMBERED_ANSWERS)
+        except TimeoutError:
+            pass  # the thread goes on writing, and says what goes wrong
         except StoreError as error:
             self._say_once(error)
 
     def close(self) -> None:
         """Write pending answers and close the database; a later answer opens it again."""
-        if self._waiting:
-            self._write_waiting()
-        with self._writing:
-            self._database.close()
+        with suppress(StoreError, TimeoutError):
+            self._written(FEEDBACK_PATIENCE_S)
+        with self._lock:
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.shutdown(wait=False)
+        self._database.close()
 
-    def _forget(self) -> None:
-        oldest = written(self._now() - timedelta(days=REMEMBERED_DAYS)) if self._keep_queries else _ALWAYS
-        if not self._database.forget(
-            before=oldest, most=REMEMBERED_ANSWERS, within_s=TIDY_WITHIN_S, patience_s=PATIENCE_S
-        ):
-            self._tidy_at = 0.0
+    def _is_pending(self) -> bool:
+        with self._lock:
+            return bool(self._waiting) or self._writing is not None
 
-    def _write_waiting(self) -> None:
-        """Write what waits, or say once why not."""
-        if not self._writing.acquire(timeout=PATIENCE_S):
-            self._not_before = time.monotonic() + PAUSE_S
-            return
+    def _written(self, patience_s: float) -> None:
+        """Have the one thread that writes write what waits, and wait for that.
+
+        Raises:
+            StoreError: it cannot be written; it goes on waiting.
+            TimeoutError: that takes longer; the thread goes on with it.
+        """
+        if writing := self._start():
+            writing.result(patience_s)
+
+    def _start(self) -> Future[None] | None:
+        """Let the thread write what waits, if anything does."""
+        with self._lock:
+            if self._writing is None and self._waiting:
+                self._thread = self._thread or ThreadPoolExecutor(1, "nornweave-feedback")
+                self._writing = self._thread.submit(self._write)
+            return self._writing
+
+    def _write(self) -> None:
+        rows: list[StoredAnswer] = []
         try:
-            self._hand_over(PATIENCE_S)
-            self._in_trouble = self._is_late = False
-        except StoreError as error:
-            self._not_before = time.monotonic() + PAUSE_S
-            # Two processes that write at the same moment are no trouble; a file that is locked a second later is.
-            if self._is_late or not isinstance(error, DatabaseBusyError):
-                self._say_once(error)
-            self._is_late = True
-        finally:
-            self._writing.release()
-
-    def _hand_over(self, patience_s: float) -> None:
-        """Write what waits, when it is this thread's turn; what cannot be written goes on waiting."""
-        with self._queueing:
-            rows, self._waiting = self._waiting, []
-        try:
-            if rows:
-                self._database.remember(rows, patience_s=patience_s)
-        except StoreError:
-            self._put(rows, ())
+            while rows := self._taken():
+                self._database.remember(rows)
+            self._in_trouble = False
+        except Exception as error:
+            self._say_once(error)
+            with self._lock:
+                self._waiting, self._writing = [*rows, *self._waiting][-MOST_WAITING:], None
             raise
 
-    def _put(self, before: Sequence[StoredAnswer], after: Sequence[StoredAnswer]) -> None:
-        with self._queueing:
-            self._waiting = [*before, *self._waiting, *after][-MOST_WAITING:]
+    def _taken(self) -> list[StoredAnswer]:
+        """Take what waits; when that is nothing, the thread has ended its work."""
+        with self._lock:
+            rows, self._waiting = self._waiting, []
+            if not rows:
+                self._writing = None
+        return rows
 
     def _say_once(self, error: Exception) -> None:
         if not self._in_trouble:
@@ -223,6 +228,8 @@ class FeedbackBook:
         """Say what did not happen, to somebody who is told when that fails."""
         try:
             yield
+        except TimeoutError as error:
+            raise StoreError(f"{otherwise} now: the database is slow or locked; try again later") from error
         except StoreError as error:
             log.error("%s: %s: %s", self._database.name, otherwise, error)
             raise StoreError(f"{otherwise} now: {error}; try again later") from error

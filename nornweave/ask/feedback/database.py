@@ -7,26 +7,23 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from nornweave.ask.feedback.port import check_shown
 from nornweave.ask.feedback.records import StoredAnswer
-from nornweave.core.errors import DatabaseBusyError, StoreError
+from nornweave.core.errors import StoreError
 
 FILE = "feedback.sqlite"
 
-# Deleted in one transaction, about 2 ms; what others have to write comes between two.
-BATCH, BETWEEN_S = 200, 0.01
-# Of whoever looks through everything: others write a few milliseconds at a time.
-PATIENCE_S = 10.0
+# Deleted in one transaction, some 20 ms; what others have to write comes between two.
+BATCH = 2_000
+# How long to wait for others, who write a few milliseconds at a time.
+BUSY_S = 5.0
 _VERSION = 2
-_RETRY_S = 0.005
-# Pages that are written before SQLite moves them from its log into the file, which takes long enough to be felt: 40 MB,
-# so that `FeedbackBook.tidy` does it and no query.
+# Pages that are written before SQLite moves them from its log into the file: 40 MB, so that ``forget`` does it.
 _LOG_PAGES = 10_000
 
 _TABLES = (
@@ -105,20 +102,17 @@ class FeedbackFile:
         """Tell whether there is a file."""
         return self._file.exists()
 
-    def remember(self, answers: Sequence[StoredAnswer], *, patience_s: float) -> None:
+    def remember(self, answers: Sequence[StoredAnswer]) -> None:
         """Write answers, all or none; one that is there already stays as it is."""
         with _translated():
-            connection = self._remembering = self._remembering or _open(self._file, patience_s)
-            connection.execute(f"pragma busy_timeout = {patience_s * 1000:.0f}")
+            connection = self._remembering = self._remembering or _open(self._file)
             with _transaction(connection):
                 connection.executemany(_REMEMBER, answers)
 
-    def judge(
-        self, query_id: str, chunk_id: str, *, useful: bool, at: str, asker: str, patience_s: float
-    ) -> tuple[bool, bool | None]:
+    def judge(self, query_id: str, chunk_id: str, *, useful: bool, at: str, asker: str) -> tuple[bool, bool | None]:
         """Write what is said of an item of an answer."""
         names = {"query_id": query_id, "chunk_id": chunk_id}
-        with self._opened(patience_s, synchronous=True) as connection, _transaction(connection):
+        with self._opened(synchronous=True) as connection, _transaction(connection):
             found = connection.execute(_ITEMS, {"query_id": query_id, "asker": asker}).fetchone()
             if found is None:
                 return False, None
@@ -128,32 +122,31 @@ class FeedbackFile:
             connection.execute(_KEEP, names)
         return True, None if before is None else bool(before["useful"])
 
-    def votes(self, *, patience_s: float) -> list[Mapping[str, Any]]:
+    def votes(self) -> list[Mapping[str, Any]]:
         """Return everything that was said, each with its answer: in the order of the answers, then by chunk."""
-        with self._opened(patience_s) as connection:
+        with self._opened() as connection:
             return [dict(row) for row in connection.execute(JUDGED)]
 
-    def forget(self, *, before: str, most: int, within_s: float, patience_s: float) -> bool:
-        """Delete what was not judged and is old, or one of too many; tell whether that was everything."""
-        with self._opened(patience_s) as connection:
-            limits = {"before": before, "most": most, "batch": BATCH}
-            is_done = delete_in_batches(
-                lambda statement: connection.execute(statement, limits).rowcount, (_FORGET_OLD, _FORGET_MANY), within_s
-            )
+    def forget(self, *, before: str, most: int) -> None:
+        """Delete what was not judged and is old, or one of too many."""
+        limits = {"before": before, "most": most, "batch": BATCH}
+        with self._opened() as connection:
+            for statement in (_FORGET_OLD, _FORGET_MANY):
+                while connection.execute(statement, limits).rowcount == BATCH:
+                    pass
             # Here, so that hardly a query has to.
             connection.execute("pragma wal_checkpoint(passive)").fetchall()
-        return is_done
 
     def answers(self) -> list[tuple[str, str, str]]:
         """Return every answer that is remembered: its query id, and its question and items as JSON."""
         if not self.exists():
             return []
-        with self._opened(PATIENCE_S) as connection:
+        with self._opened() as connection:
             return [tuple(row) for row in connection.execute("select query_id, text, items from shown")]
 
     def remove(self, query_ids: Sequence[str]) -> None:
         """Forget answers with what was said of them; their bytes are overwritten."""
-        with self._opened(PATIENCE_S, synchronous=True) as connection:
+        with self._opened(synchronous=True) as connection:
             with _transaction(connection):
                 for table in ("feedback", "shown"):
                     statement = f"delete from {table} where query_id = ?"  # noqa: S608 - of two constants
@@ -167,8 +160,8 @@ class FeedbackFile:
             self._remembering = None
 
     @contextmanager
-    def _opened(self, patience_s: float, *, synchronous: bool = False) -> Iterator[sqlite3.Connection]:
-        with _translated(), closing(_open(self._file, patience_s, synchronous=synchronous)) as connection:
+    def _opened(self, *, synchronous: bool = False) -> Iterator[sqlite3.Connection]:
+        with _translated(), closing(_open(self._file, synchronous=synchronous)) as connection:
             yield connection
 
 
@@ -177,18 +170,16 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        is_busy = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
-        raise (DatabaseBusyError if is_busy else StoreError)(str(error)) from error
+        raise StoreError(str(error)) from error
     except OSError as error:  # without the path
         raise StoreError(str(error.strerror)) from error
 
 
-def _open(file: Path, patience_s: float, *, synchronous: bool = False) -> sqlite3.Connection:
+def _open(file: Path, *, synchronous: bool = False) -> sqlite3.Connection:
     """Open the file, making it where there is none.
 
     Args:
         file: in a folder that is made as well.
-        patience_s: how long to wait for other writers, here and later.
         synchronous: what is committed survives a crash of the machine; otherwise one of the process.
 
     Raises:
@@ -197,64 +188,36 @@ def _open(file: Path, patience_s: float, *, synchronous: bool = False) -> sqlite
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     # Transactions are begun by hand; who shares a connection between threads sees to it that they take turns.
-    connection = sqlite3.connect(file, timeout=patience_s, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(file, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     try:
         connection.row_factory = sqlite3.Row
         connection.execute(f"pragma synchronous = {'full' if synchronous else 'normal'}")
         connection.execute(f"pragma wal_autocheckpoint = {_LOG_PAGES}")
         connection.execute("pragma secure_delete = on")  # what is forgotten is overwritten
-        _make_or_check(connection, file, patience_s)
+        with suppress(sqlite3.OperationalError):  # while another process writes the next one that opens it does this
+            connection.execute("pragma journal_mode = wal").fetchone()
+        _make_or_check(connection, file)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def delete_in_batches(delete: Callable[[str], int], statements: Sequence[str], within_s: float) -> bool:
-    """Run statements that delete at most ``BATCH`` rows until none is left; tell whether the time was enough."""
-    deadline = time.monotonic() + within_s
-    for statement in statements:
-        while delete(statement) == BATCH:
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(BETWEEN_S)
-    return True
-
-
-def _make_or_check(connection: sqlite3.Connection, file: Path, patience_s: float) -> None:
+def _make_or_check(connection: sqlite3.Connection, file: Path) -> None:
     version = connection.execute("pragma user_version").fetchone()[0]
     if version == 0:
-        _make(connection, patience_s)
-    elif version == 1:
-        _add_asker(connection)
+        _make(connection)
     elif version != _VERSION:
         found = f"is of version {version}, this program writes version {_VERSION}"
         raise StoreError(f"{file.name} {found}; use the program that wrote it, or move the file away")
 
 
-def _make(connection: sqlite3.Connection, patience_s: float) -> None:
+def _make(connection: sqlite3.Connection) -> None:
     """Make the tables; another process may do so at the same time."""
-    deadline = time.monotonic() + patience_s
-    while True:
-        try:
-            connection.execute("pragma journal_mode = wal").fetchone()
-            break
-        except sqlite3.OperationalError:  # whoever does the same at the same time is not waited for (SQLite 3.40)
-            if time.monotonic() >= deadline:
-                raise
-            time.sleep(_RETRY_S)
     with _transaction(connection):
         for table in _TABLES:
             connection.execute(table)
         connection.execute(f"pragma user_version = {_VERSION}")
-
-
-def _add_asker(connection: sqlite3.Connection) -> None:
-    """Bring a file of version 1 up to date; another process may do so at the same time."""
-    with _transaction(connection):
-        if connection.execute("pragma user_version").fetchone()[0] == 1:
-            connection.execute("alter table shown add column asker text not null default ''")
-            connection.execute(f"pragma user_version = {_VERSION}")
 
 
 @contextmanager

@@ -12,10 +12,9 @@ from nornweave.core.errors import QueryError
 class FeedbackDatabase(Protocol):
     """Answers that were shown, and what was said of them.
 
-    ``remember`` is called by one thread at a time, everything else by any.
+    ``remember`` is called by one thread at a time, everything else by any. A method waits some seconds for others.
 
     Raises:
-        DatabaseBusyError: from every method, when it takes longer than it may; it passes by itself.
         StoreError: from every method, when it cannot be done; the reason, without a path of this machine.
     """
 
@@ -25,12 +24,10 @@ class FeedbackDatabase(Protocol):
     def exists(self) -> bool:
         """Tell whether anything may have been written; asks nobody who is far away."""
 
-    def remember(self, answers: Sequence[StoredAnswer], *, patience_s: float) -> None:
+    def remember(self, answers: Sequence[StoredAnswer]) -> None:
         """Write answers, all or none; one that is there already stays as it is."""
 
-    def judge(
-        self, query_id: str, chunk_id: str, *, useful: bool, at: str, asker: str, patience_s: float
-    ) -> tuple[bool, bool | None]:
+    def judge(self, query_id: str, chunk_id: str, *, useful: bool, at: str, asker: str) -> tuple[bool, bool | None]:
         """Write what is said of an item of an answer; it survives a crash of the machine.
 
         Returns:
@@ -40,15 +37,11 @@ class FeedbackDatabase(Protocol):
             QueryError: the answer did not show the chunk.
         """
 
-    def votes(self, *, patience_s: float) -> list[Mapping[str, Any]]:
+    def votes(self) -> list[Mapping[str, Any]]:
         """Return everything that was said, each with its answer: in the order of the answers, then by chunk."""
 
-    def forget(self, *, before: str, most: int, within_s: float, patience_s: float) -> bool:
-        """Delete what was not judged and was shown before a moment, or before the last ``most`` answers.
-
-        Returns:
-            Whether that was everything; after ``within_s`` the rest is left for the next time.
-        """
+    def forget(self, *, before: str, most: int) -> None:
+        """Delete what was not judged and was shown before a moment, or before the last ``most`` answers."""
 
     def answers(self) -> list[tuple[str, str, str]]:
         """Return every answer that is remembered: its query id, and its question and items as JSON."""

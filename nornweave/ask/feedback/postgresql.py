@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nornweave.ask.feedback.database import BATCH, JUDGED, delete_in_batches
+from nornweave.ask.feedback.database import BATCH, JUDGED
 from nornweave.ask.feedback.port import check_shown
 from nornweave.ask.feedback.records import StoredAnswer
-from nornweave.core.errors import DatabaseBusyError
 from nornweave.index.postgresql.pool import Connection
 from nornweave.index.postgresql.schema import compact, prepare_workspace, writing
 from nornweave.index.postgresql.server import Server
@@ -49,25 +45,18 @@ returning number
 
 
 class FeedbackTables:
-    """Feedback in the workspace's schema; implements ``FeedbackDatabase``.
-
-    A server can be slow or away for seconds. Answers are written by a thread, and left to it when it takes longer than
-    a query may wait: what is written twice is there once. Everything else has the deadlines of the server's readers.
-    """
+    """Feedback in the workspace's schema; implements ``FeedbackDatabase``."""
 
     def __init__(self, server: Server) -> None:
         """Store the parameters; nothing is opened."""
         self._server = server
         self.name = server.name
-        self._lock = threading.Lock()
-        self._thread: ThreadPoolExecutor | None = None
-        self._working: Future[Any] | None = None
 
     def exists(self) -> bool:
         """Tell that there may be something."""
         return True
 
-    def remember(self, answers: Sequence[StoredAnswer], *, patience_s: float) -> None:
+    def remember(self, answers: Sequence[StoredAnswer]) -> None:
         """Write answers, all or none; one that is there already stays as it is."""
 
         def work(connection: Connection) -> None:
@@ -76,13 +65,10 @@ class FeedbackTables:
                 connection.execute("set local synchronous_commit = off")
                 connection.cursor().executemany(_REMEMBER, answers)
 
-        self._within(patience_s, lambda: self._server.read(work))
+        self._server.read(work)
 
-    def judge(
-        self, query_id: str, chunk_id: str, *, useful: bool, at: str, asker: str, patience_s: float
-    ) -> tuple[bool, bool | None]:
+    def judge(self, query_id: str, chunk_id: str, *, useful: bool, at: str, asker: str) -> tuple[bool, bool | None]:
         """Write what is said of an item of an answer."""
-        del patience_s
         if not query_id.isprintable():  # such as PostgreSQL cannot hold in a text
             return False, None
 
@@ -100,21 +86,17 @@ class FeedbackTables:
         unknown: tuple[bool, bool | None] = (False, None)
         return self._server.read_if_there(work, unknown)
 
-    def votes(self, *, patience_s: float) -> list[Mapping[str, Any]]:
+    def votes(self) -> list[Mapping[str, Any]]:
         """Return everything that was said, each with its answer: in the order of the answers, then by chunk."""
-        del patience_s
         names = ("query_id", "at", "text", "filters", "domains", "items", "chunk_id", "useful")
         return [dict(zip(names, row, strict=True)) for row in self._server.rows_if_there(JUDGED)]
 
-    def forget(self, *, before: str, most: int, within_s: float, patience_s: float) -> bool:
-        """Delete what was not judged and is old, or one of too many; tell whether that was everything."""
-        del patience_s
+    def forget(self, *, before: str, most: int) -> None:
+        """Delete what was not judged and is old, or one of too many."""
         limits = {"before": before, "most": most, "batch": BATCH}
-
-        def delete(statement: str) -> int:
-            return len(self._server.rows_if_there(statement, limits))
-
-        return delete_in_batches(delete, (_FORGET_OLD, _FORGET_MANY), within_s)
+        for statement in (_FORGET_OLD, _FORGET_MANY):
+            while len(self._server.rows_if_there(statement, limits)) == BATCH:
+                pass
 
     def answers(self) -> list[tuple[str, str, str]]:
         """Return every answer that is remembered: its query id, and its question and items as JSON."""
@@ -131,30 +113,4 @@ class FeedbackTables:
             compact(connection, ("feedback", "shown"))
 
     def close(self) -> None:
-        """Let the thread go when it has done what it was left with."""
-        with self._lock:
-            thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.shutdown(wait=False)
-
-    def _within(self, patience_s: float, work: Callable[[], None]) -> None:
-        """Do it in the thread, when that is done with what came before.
-
-        Raises:
-            DatabaseBusyError: it is not done yet; if it has begun, the thread goes on with it.
-            StoreError: it cannot be done.
-        """
-        deadline = time.monotonic() + patience_s
-        is_ours = False
-        while not is_ours:
-            with self._lock:
-                is_ours = self._working is None or self._working.done()
-                if is_ours:
-                    self._thread = self._thread or ThreadPoolExecutor(1, "nornweave-feedback")
-                    self._working = self._thread.submit(work)
-                assert self._working
-                working = self._working
-            wait([working], max(deadline - time.monotonic(), 0))
-            if not working.done():
-                raise DatabaseBusyError(f"{self.name} has taken longer than {patience_s:g} s")
-        working.result()
+        """Keep nothing open: connections are of the pool."""
