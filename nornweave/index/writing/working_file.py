@@ -27,35 +27,8 @@ logger = logging.getLogger(__name__)
 # Changes when the tables do; a working file of a schema that no migration leads from is rebuilt from the sources.
 SCHEMA = "9"
 # Schema → what makes it the next one. Vectors are worth keeping: encoding is nine tenths of a first sync.
+# From schema 7 on, which is that of November 23rd, 2026.
 MIGRATIONS = {
-    "2": ("3", "alter table chunks add column claims varchar"),
-    # Until its document is read again, what a chunk holds counts as content, wherever it stands.
-    "3": (
-        "4",
-        """
-        alter table chunks rename column frequencies to in_content;
-        alter table chunks add column in_path usmallint[];
-        alter table chunks add column in_title usmallint[];
-        alter table chunks add column in_section usmallint[];
-        update chunks set
-          in_path = list_transform(terms, lambda term: 0),
-          in_title = list_transform(terms, lambda term: 0),
-          in_section = list_transform(terms, lambda term: 0);
-        """,
-    ),
-    # Every document is read again, because the version of the facts is part of what a document went through.
-    "4": (
-        "5",
-        """
-        alter table chunks drop column claims;
-        alter table chunks add column facts varchar;
-        alter table chunks add column
-          fact_keys struct(key varchar, position usmallint, side varchar, attribute varchar)[];
-        """,
-    ),
-    "5": ("6", "alter table not_stored add column content_hash varchar"),
-    # Files and what was handed in are read again, because the version of their parsers changes with it.
-    "6": ("7", "alter table documents add column access varchar"),
     "7": ("8", "alter table embeddings add column tokens blob"),
     # No document has a segment yet: the next sync writes all of them.
     "8": ("9", "alter table published add column segment varchar"),
