@@ -69,7 +69,7 @@ async def test_a_refused_or_failed_recall_gives_its_place_back() -> None:
     with pytest.raises(ZeroDivisionError):
         await admission.run(lambda: 1 / 0)
     release = threading.Event()
-    task = asyncio.create_task(admission.run(release.wait))
+    task = asyncio.create_task(admission.run(lambda: release.wait(HANGS_S)))
     await until_async(lambda: admission.admitted)
     with pytest.raises(ProblemError, match="wait already"):
         await admission.run(lambda: None)
@@ -112,7 +112,7 @@ async def test_whatever_runs_is_counted(settings: Settings, engine: ScriptedEngi
         serving = client.app.state.serving  # type: ignore[attr-defined]
         release = threading.Event()
         gates = (serving.admission, serving.questions, serving.fusions, serving.writing, serving.lookups)
-        tasks = [asyncio.create_task(gate.run(release.wait)) for gate in gates]
+        tasks = [asyncio.create_task(gate.run(lambda: release.wait(HANGS_S))) for gate in gates]
         await until_async(lambda: serving.in_threads == len(gates))
         release.set()
         await asyncio.gather(*tasks)

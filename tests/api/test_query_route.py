@@ -198,7 +198,7 @@ async def test_waiting_for_a_turn_counts_towards_the_deadline(
     async with client_of(settings, engine) as client:
         taken = getattr(client.app.state.serving, gate)  # type: ignore[attr-defined]
         release = threading.Event()
-        tasks = [asyncio.create_task(taken.run(release.wait)) for _ in range(taken.running)]
+        tasks = [asyncio.create_task(taken.run(lambda: release.wait(HANGS_S))) for _ in range(taken.running)]
         await until_async(lambda: taken.in_threads == taken.running)
         problem = is_problem(await client.post(path, json={field: "late", "timeout_ms": 30}), 503)
         assert problem["type"].endswith(":busy") and "timeout_ms" in problem["detail"]
