@@ -1,8 +1,8 @@
 """One serving process: the app and its HTTP server on a listening socket, until SIGINT or SIGTERM.
 
-``python -m api.server.process CONFIG HOST DESCRIPTOR [AGENT]`` is one of several, started by ``workers.py``. It
-accepts from the socket that it inherits, writes to its standard output once it serves, and ends when its standard
-input ends.
+``python -m api.server.process CONFIG HOST DESCRIPTOR WHEN [AGENT]`` is one of several, started by ``workers.py``. It
+accepts from the socket that it inherits, at once or when it has loaded everything, writes to its standard output that
+it serves and that it has loaded everything, and ends when its standard input ends.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -28,13 +30,16 @@ from api.app import create_app
 from api.server.connections import KEEP_ALIVE_S, MAX_HEADER_BYTES, Connection, end_overdue
 from api.server.large_bodies import BodyProcess
 from api.server.listening import accept_evenly
+from api.server.workers import AFTER_LOADING, LOADED
 from api.tracing import log_trace_ids
+from nornweave.ask.search.records import AgentState
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 
 # Together below the 8 s after which `nornweave up` ends a child that does not stop by itself.
 DRAIN_WITHIN_S = 5
+POLL_S = 0.05
 # At the end, for the first request on a connection that was just accepted.
 FIRST_REQUEST_S = 0.5
 
@@ -47,6 +52,8 @@ def serve_on(
     *,
     environment: Mapping[str, str],
     announce: Callable[[], None],
+    loaded: Callable[[], None] = lambda: None,
+    after_loading: bool = False,
 ) -> int:
     """Serve on a socket until SIGINT or SIGTERM, then finish the requests in flight, for at most a few seconds.
 
@@ -57,6 +64,8 @@ def serve_on(
         agent: serve this domain alone, also at the root.
         environment: holds the token.
         announce: called once connections are accepted.
+        loaded: called once they are, and every domain is loaded or has said why it cannot be.
+        after_loading: accept no connection before, because other processes do.
 
     Returns:
         The exit code: 0 after a signal, 1 when a request did not end in time.
@@ -70,26 +79,54 @@ def serve_on(
     # `log_trace_ids` configures logging. Nothing is written to stdout.
     config = uvicorn.Config(app, log_config=None, lifespan="on", ws="none", server_header=False, proxy_headers=False)
     config.timeout_graceful_shutdown = DRAIN_WITHIN_S
-    server = Server(config, announce)
+    server = Server(config, announce, Loading(partial(_is_loaded, app), loaded, after_loading))
     with signals_end(server):
         server.run(sockets=[listener])
     return _exit_code(app)
 
 
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """What a process loads while it serves, or before.
+
+    Attributes:
+        is_over: tells whether nothing is being loaded any more.
+        then: called at its end.
+        comes_first: no connection is accepted before it is over.
+    """
+
+    is_over: Callable[[], bool] = lambda: True
+    then: Callable[[], None] = lambda: None
+    comes_first: bool = False
+
+
 class Server(uvicorn.Server):
     """uvicorn's server with the limits of ``connections.py``; other processes may accept from its sockets as well."""
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None], loading: Loading | None = None) -> None:
         config.http, config.timeout_keep_alive = Connection, KEEP_ALIVE_S
         config.h11_max_incomplete_event_size = MAX_HEADER_BYTES
         super().__init__(config)
         self._announce = announce
+        self._loading = loading or Loading()
         self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to accept."""
+        """Start to accept, at once or when everything is loaded."""
         await super().startup([])
-        for listener in sockets or []:
+        if not self._loading.comes_first:
+            self._accept(sockets or [])
+        self._accepting.append(asyncio.create_task(self._load(sockets or [])))
+
+    async def _load(self, sockets: Sequence[socket.socket]) -> None:
+        while not self._loading.is_over():
+            await asyncio.sleep(POLL_S)
+        if self._loading.comes_first:
+            self._accept(sockets)
+        self._loading.then()
+
+    def _accept(self, sockets: Sequence[socket.socket]) -> None:
+        for listener in sockets:
             listener.setblocking(False)
             accepting = accept_evenly(listener, self._protocol, lambda: len(self.server_state.connections))
             self._accepting.append(asyncio.create_task(accepting))
@@ -138,6 +175,10 @@ def signals_end(server: uvicorn.Server) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def _is_loaded(app: FastAPI) -> bool:
+    return all(agent.state is not AgentState.STARTING for agent in app.state.serving.engine.agents.values())
+
+
 def _exit_code(app: FastAPI) -> int:
     """Return 0, unless something still runs that cannot be ended: then end the process here."""
     if app.state.serving.in_threads:
@@ -154,14 +195,17 @@ def _exit_code(app: FastAPI) -> int:
 def main(arguments: Sequence[str]) -> int:
     """Serve as one of several processes."""
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
-    config, host, descriptor, *agent = arguments
+    config, host, descriptor, when, *agent = arguments
     return serve_on(
         socket.socket(fileno=int(descriptor)),
         load_settings(Path(config)),
         host,
         Domain(agent[0]) if agent else None,
         environment=os.environ,
-        announce=lambda: print("serving", flush=True),  # noqa: T201 - to the process that started this one
+        # To the process that started this one.
+        announce=lambda: print("serving", flush=True),  # noqa: T201
+        loaded=lambda: print(LOADED, flush=True),  # noqa: T201
+        after_loading=when == AFTER_LOADING,
     )
 
 

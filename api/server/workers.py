@@ -2,6 +2,9 @@
 
 All of them accept from one socket, which each inherits (``process.py``). The process that starts them serves nothing:
 it replaces those that die. The socket stays open meanwhile, so that connections that wait to be accepted are not lost.
+
+The first process accepts at once, so that somebody says that all is being loaded. The others are started when it has
+loaded everything, and accept when they have: ``/ready`` never says no after it has said yes.
 """
 
 from __future__ import annotations
@@ -40,8 +43,13 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """Names the folder through which processes add their metrics up; prometheus_client reads it when it is imported."""
 
+# When a process accepts connections, and what it says once it has loaded everything.
+AT_ONCE, AFTER_LOADING = "at-once", "after-loading"
+LOADED = "loaded"
+
 Worker: TypeAlias = "subprocess.Popen[bytes]"
-Start = Callable[[], Worker]
+Start = Callable[[bool], Worker]
+"""Starts a process; tells it whether others serve meanwhile."""
 
 
 def usual_workers(settings: Settings) -> int:
@@ -64,13 +72,18 @@ def _published_bytes(settings: Settings, domain: Domain) -> int:
 def starting(config: Path, host: str, listener: socket.socket, agent: Domain | None, metrics: Path) -> Start:
     """Return a function that starts a process serving on ``listener``, with its metrics in a shared folder."""
     shared = listener.fileno()
-    arguments = [str(config), host, str(shared), *([agent.value] if agent else [])]
-    command = [sys.executable, "-m", "api.server.process", *arguments]
+    command = [sys.executable, "-m", "api.server.process", str(config), host, str(shared)]
+    alone = [agent.value] if agent else []
     # glibc gives each thread an arena of its own, which keeps what it once used: 60 MB a process under eight clients.
     environment = {"MALLOC_ARENA_MAX": "2", **os.environ, METRICS_FOLDER: str(metrics)}
-    return lambda: subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[shared], env=environment
-    )
+
+    def start(others_serve: bool) -> Worker:
+        return subprocess.Popen(
+            [*command, AFTER_LOADING if others_serve else AT_ONCE, *alone],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[shared], env=environment,
+        )  # fmt: skip
+
+    return start
 
 
 def supervise(
@@ -97,12 +110,14 @@ def supervise(
         The exit code: 1 when a process failed while it ended or before any of them served, otherwise 0.
     """
     places = [WorkerPlace(start) for _ in range(count)]
-    is_serving = False
+    is_serving = is_loaded = False
     try:
         while not received:
-            for place in places:
-                place.fill()
-            if _any_says_it_serves([place.process for place in places if place.process]) and not is_serving:
+            for place in places if is_loaded else places[:1]:
+                place.fill(is_loaded and any(other.process for other in places if other is not place))
+            said = _said([place.process for place in places if place.process])
+            is_loaded = is_loaded or LOADED.encode() in said
+            if said and not is_serving:
                 is_serving = True
                 announce()
             ended = [place for place in places if not received and place.process and place.process.poll() is not None]
@@ -137,11 +152,11 @@ class WorkerPlace:
     _not_before: float = 0.0
     _pause_s: float = 0.0
 
-    def fill(self) -> None:
+    def fill(self, others_serve: bool) -> None:
         """Start a process if none has the place and its time has come."""
         if self.process is None and self.now() >= self._not_before:
             try:
-                self.process, self._started_at = self.start(), self.now()
+                self.process, self._started_at = self.start(others_serve), self.now()
             except OSError as error:  # no memory, no descriptors
                 log.error("no serving process can be started: %s", error)
                 self._wait_longer()
@@ -165,11 +180,11 @@ class WorkerPlace:
     def renew(self, received: Sequence[int], forget: Callable[[int], None]) -> None:
         """Give the place to a new process as soon as that serves; keep the old one if it does not."""
         try:
-            successor = self.start()
+            successor = self.start(True)
         except OSError as error:
             log.error("no serving process can be started to take over new settings: %s", error)
             return
-        while not _any_says_it_serves([successor]):
+        while not _said([successor]):
             if received or successor.poll() is not None:
                 log.error("serving process %d does not take over new settings: it ended", successor.pid)
                 _end(successor)
@@ -193,10 +208,10 @@ def _ending(code: int) -> str:
     return f"was ended by signal {-code}"
 
 
-def _any_says_it_serves(processes: Sequence[Worker]) -> bool:
-    """Wait a moment, or until a process says something or ends; return whether one has said that it serves."""
+def _said(processes: Sequence[Worker]) -> bytes:
+    """Wait a moment, or until a process says something or ends; return what was said."""
     readable, _, _ = select.select([process.stdout for process in processes if process.stdout], [], [], POLL_S)
-    return b"".join([os.read(stdout.fileno(), 1024) for stdout in readable]) != b""
+    return b"".join([os.read(stdout.fileno(), 1024) for stdout in readable])
 
 
 def _end(*processes: Worker) -> int:

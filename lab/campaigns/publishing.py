@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -17,7 +16,7 @@ import psutil
 from lab.campaigns.processes import CONTEXT, CampaignChild, until
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import NO_MODELS, WORDS
-from lab.small_segments import publish_copy
+from lab.small_segments import small_segments
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.config import Settings
@@ -25,6 +24,7 @@ from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain, GenerationId, present
 from nornweave.index.generations.kept import number_of
+from nornweave.index.manifest import Manifest
 from nornweave.index.wiring import file_store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
@@ -32,10 +32,11 @@ from nornweave.ingest.wiring import domain_parts
 
 READERS = 8
 KEPT = 3
-PAGES = 6
-# One publication in so many is a sync's; the others publish the files of the one before it under new names.
+# Pages that say which release it is, and others; every seventh of these changes with a sync: segments are merged.
+PAGES, OTHERS = 6, 42
+# One publication in so many is a sync's; the others publish the segments of the one before under a new manifest.
 SYNCED_EVERY = 10
-PAUSE_S, BETWEEN_S = 0.1, 0.3
+PAUSE_S, BETWEEN_S = 0.1, 0.05
 STOP_S = 120.0
 _RELEASE = re.compile(r"release q(\d+)q")
 
@@ -55,9 +56,10 @@ def publish_while_reading(order: Order) -> Tally:
         waiting.acquire(timeout=STOP_S)
     for number in range(1, order.runs + 1):
         if number % SYNCED_EVERY:
-            _publish_again(settings, order.folder / "synced.duckdb")
+            _publish_again(settings)
         else:
             tally.runs["by syncs"] += _publish(settings, number, order.seed)
+            tally.runs["of several segments"] += len(_manifest(settings).segments) > 1
         tally.runs["publications"] += 1
         time.sleep(BETWEEN_S)
     stop.set()
@@ -85,22 +87,36 @@ def _workspace(folder: Path) -> Settings:
 
 
 def _publish(settings: Settings, number: int, seed: int) -> bool:
-    """Change every page and sync; keep a copy of what was published."""
-    for page in range(PAGES):
-        words = " ".join(random.Random(f"{seed} {page} {number}").choices(WORDS, k=30))
-        text = f"# {WORDS[page]}\n\nThe {WORDS[page]} is in release q{number}q. {words}.\n"
-        (settings.file.parent / "docs" / f"{page}.md").write_text(text, encoding="utf-8")
-    report = run(domain_parts(settings, Domain.DOCUMENTATION), SyncOptions(run_id=str(number), wait_s=10))
-    files = file_store_of(settings, Domain.DOCUMENTATION).files
-    (file,) = files.data_files(GenerationId(str(report.generation)))
-    shutil.copyfile(file.path, settings.file.parent / "synced.duckdb")
+    """Change the pages that name a release, and some of the others, and sync."""
+    for page in range(PAGES + OTHERS):
+        is_named = page < PAGES
+        if is_named or number == 0 or page % 7 == number // SYNCED_EVERY % 7:
+            words = " ".join(random.Random(f"{seed} {page} {number}").choices(WORDS, k=30))
+            said = f"The {WORDS[page]} is in release q{number}q. " if is_named else ""
+            title = WORDS[page] if is_named else f"Page {page}"
+            file = settings.file.parent / "docs" / f"{page}.md"
+            file.write_text(f"# {title}\n\n{said}{words}.\n", encoding="utf-8")
+    with small_segments():
+        report = run(domain_parts(settings, Domain.DOCUMENTATION), SyncOptions(run_id=str(number), wait_s=10))
     return report.published
 
 
-def _publish_again(settings: Settings, built: Path) -> None:
+def _publish_again(settings: Settings) -> None:
+    """Publish the segments that are published, as a generation of their own."""
     files = file_store_of(settings, Domain.DOCUMENTATION).files
-    publish_copy(files, built)
+    generation = files.next()
+    manifest = _manifest(settings).model_copy(update={"generation": generation})
+    files.build_path(generation).write_text(manifest.model_dump_json(), encoding="utf-8")
+    files.publish(generation)
     files.prune(KEPT)
+
+
+def _manifest(settings: Settings) -> Manifest:
+    files = file_store_of(settings, Domain.DOCUMENTATION).files
+    current = files.current()
+    manifest = files.manifest(current) if current else None
+    assert manifest, "a sync writes one"
+    return manifest
 
 
 def _read_until(config: Path, stop: Event, waiting: Any) -> None:

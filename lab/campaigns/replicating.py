@@ -77,7 +77,14 @@ def lines_of(output: Path, kind: str) -> list[list[str]]:
 
 
 def write_corpus(
-    folder: Path, release: int, pages: int, changed: int, *, sections: int = 8, vocabulary: Sequence[str] = WORDS
+    folder: Path,
+    release: int,
+    pages: int,
+    changed: int,
+    *,
+    sections: int = 8,
+    vocabulary: Sequence[str] = WORDS,
+    others_every: int = 0,
 ) -> None:
     """Write pages; ``changed`` of them name a release, and have words of this release alone.
 
@@ -88,10 +95,12 @@ def write_corpus(
         changed: how many of them are written anew with each release.
         sections: of each page.
         vocabulary: what the sections are made of: of many words the vectors have no zeros, which DuckDB would pack.
+        others_every: releases after which each of the other pages says something else; never unless given.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for page in range(pages):
-        words = random.Random(f"{page} {release if page < changed else 0}")
+        other = (release + page) // others_every if others_every else 0
+        words = random.Random(f"{page} {release if page < changed else other}")
         text = "\n\n".join(
             f"## {words.choice(WORDS)} {part}\n\n"
             f"{f'The {words.choice(WORDS)} is in release q{release}q. ' if page < changed else ''}"

@@ -15,6 +15,7 @@ from lab.campaigns.replicating import DOMAIN, lines_of, replicate, write_corpus
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import NO_MODELS
 from lab.s3_server import BUCKET, s3_server
+from lab.small_segments import small_segments
 from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.index.object_store import ObjectStore
@@ -24,7 +25,8 @@ from nornweave.ingest.wiring import domain_parts
 from nornweave.share.manifest import Pointer, PublishedManifest, digest_of, pointer_key, read_json
 
 REPLICAS = 3
-PAGES = 40
+# Pages, how many of them name a release, and after how many releases each of the others changes.
+PAGES, CHANGED, OTHERS_EVERY = 40, 6, 7
 PAUSE_S = 0.05
 WITHIN_S = 120.0
 
@@ -82,8 +84,9 @@ class _Campaign:
         return CampaignChild(output, replicate, self._publish, self._places[number], self._stop, PAUSE_S)
 
     def _sync(self, release: int) -> None:
-        write_corpus(self._settings.file.parent / "docs", release, PAGES, PAGES)
-        run(domain_parts(self._settings, DOMAIN), SyncOptions(run_id=str(release), wait_s=10))
+        _write(self._settings.file.parent / "docs", release)
+        with small_segments():
+            run(domain_parts(self._settings, DOMAIN), SyncOptions(run_id=str(release), wait_s=10))
         self._tally.runs["publications"] += 1
 
     def _upload(self) -> None:
@@ -117,6 +120,9 @@ class _Campaign:
             found = hashlib.sha256(store.read_range(file.key, 0, file.size)).hexdigest()
             problems += [] if found == file.sha256 else [f"{file.suffix} is damaged"]
         self._tally.outcomes["states of the store that were whole"] += not problems
+        self._tally.outcomes["of them of several segments"] += (
+            not problems and sum(file.suffix.endswith("-000.duckdb") for file in manifest.files) > 1
+        )
         return problems
 
     def _come_to_rest(self, release: int) -> None:
@@ -135,7 +141,11 @@ class _Campaign:
 
 def _workspace(folder: Path, publish: dict[str, Any]) -> Settings:
     sources = [{"id": "docs", "domain": DOMAIN.value, "type": "files", "path": "docs"}]
-    write_corpus(folder / "docs", 0, PAGES, PAGES)
+    _write(folder / "docs", 0)
     config = {"data_dir": "var", "sources": sources, "domains": {DOMAIN.value: NO_MODELS}, "publish": publish}
     (folder / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")
     return load_settings(folder / "nornweave.yaml", {})
+
+
+def _write(folder: Path, release: int) -> None:
+    write_corpus(folder, release, PAGES, CHANGED, sections=2, others_every=OTHERS_EVERY)

@@ -84,6 +84,28 @@ def test_both_answer_keep_their_port_and_end_together(served: tuple[forked.Popen
     assert psutil.wait_procs(processes, STOP_S)[1] == []
 
 
+def test_what_was_ready_stays_so_while_others_load_and_when_one_is_replaced(
+    published: Settings, tmp_path: Path
+) -> None:
+    with running(tmp_path, SERVE, published.file, 2) as (server, url):
+        answers: list[int] = []
+
+        def ask() -> int:
+            answers.append(httpx.get(f"{url}/ready", trust_env=False, timeout=START_S).status_code)
+            return answers[-1]
+
+        assert httpx.get(f"{url}/health", trust_env=False, timeout=START_S).status_code == 200
+        until(lambda: ask() == 200)
+        answers.clear()
+        until(lambda: ask() and both_accept(server, url), (tmp_path / "log").read_text)
+        victim = psutil.Process(server.pid).children()[-1]
+        victim.suspend()  # it takes no connection any more, so that none is lost with it
+        victim.kill()
+        until(lambda: not victim.is_running())
+        until(lambda: ask() and both_accept(server, url), (tmp_path / "log").read_text)
+        assert set(answers) == {200}
+
+
 def test_ctrl_c_in_a_terminal_ends_both(served: tuple[forked.Popen, str], tmp_path: Path) -> None:
     """A terminal sends it to every process: the worker ends before its parent has told it to."""
     server, _ = served
@@ -133,13 +155,14 @@ def ending_at_once(code: int) -> subprocess.Popen[bytes]:
 def test_one_that_dies_again_and_again_is_replaced_ever_more_slowly(caplog: pytest.LogCaptureFixture) -> None:
     clock, starts = [0.0], []
 
-    def start() -> subprocess.Popen[bytes]:
+    def start(others_serve: bool) -> subprocess.Popen[bytes]:
+        assert not others_serve
         starts.append(clock[0])
         return ending_at_once(-9 if len(starts) % 2 else 1)
 
     place = WorkerPlace(start, now=lambda: clock[0])
     for _ in range(100):
-        place.fill()
+        place.fill(False)
         if place.process:
             place.process.wait()
             assert place.process.poll() is not None
@@ -151,7 +174,7 @@ def test_one_that_dies_again_and_again_is_replaced_ever_more_slowly(caplog: pyte
 
 
 def serving_until_let_go() -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-S", "-c", "import sys; print(flush=True); sys.stdin.read()"]
+    command = [sys.executable, "-S", "-c", "import sys; print('loaded', flush=True); sys.stdin.read()"]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
@@ -163,7 +186,8 @@ def test_new_settings_are_taken_over_by_one_process_after_the_other(are_well: bo
     forgotten: list[int] = []
     is_asked = False
 
-    def start() -> subprocess.Popen[bytes]:
+    def start(others_serve: bool) -> subprocess.Popen[bytes]:
+        assert others_serve == bool(started)
         started.append(serving_until_let_go() if are_well or len(started) < 2 else ending_at_once(2))
         return started[-1]
 
@@ -175,7 +199,7 @@ def test_new_settings_are_taken_over_by_one_process_after_the_other(are_well: bo
         if len(new) == 2 and (len(forgotten) == 2 if are_well else all(each.poll() == 2 for each in new)):
             assert are_well or all(each.poll() is None for each in old)
             received.append(signal.SIGTERM)
-        is_asked, was_asked = is_asked or bool(announced), is_asked
+        is_asked, was_asked = is_asked or len(started) == 2, is_asked
         return is_asked and not was_asked
 
     announce = lambda: announced.append("url")  # noqa: E731 - a name for what is told
@@ -187,7 +211,7 @@ def test_new_settings_are_taken_over_by_one_process_after_the_other(are_well: bo
 
 def test_when_none_of_them_can_serve_that_is_the_end() -> None:
     announced: list[str] = []
-    assert supervise(lambda: ending_at_once(2), 2, lambda: announced.append("url"), []) == 1
+    assert supervise(lambda _: ending_at_once(2), 2, lambda: announced.append("url"), []) == 1
     assert announced == []
 
 
