@@ -27,7 +27,7 @@ from nornweave.ask.search.retrievers import (
     term_weights,
 )
 from nornweave.ask.search.search import SearchContext, SearchOutcome, search
-from nornweave.config import PlanSettings, Settings
+from nornweave.config import PlanSettings, Settings, SourceWeights
 from nornweave.core.errors import EncoderError
 from nornweave.core.types import Domain
 from nornweave.index.index import Index
@@ -404,3 +404,12 @@ def test_filters_reach_every_source(
     assert part.ranking.numbers.tolist() == expected
     scores = dict(zip(whole.ranking.numbers.tolist(), whole.ranking.scores.tolist(), strict=True))
     assert part.ranking.scores.tolist() == pytest.approx([scores[number] for number in expected], abs=1e-6)
+
+
+def test_a_similarity_is_one_at_most(domains: dict[Domain, Index], pool: ThreadPoolExecutor) -> None:
+    """Single precision puts a vector's product with itself just above 1."""
+    generation = domains[Domain.CODE]
+    plan = PlanSettings(weights=SourceWeights(dense=1, sparse=0, fulltext=0, structured=0))
+    numbers = np.arange(generation.chunk_count, dtype=np.int32)
+    for text in generation.contents(numbers).values():
+        assert search_all(text, generation, pool, plan=plan).ranking.scores.max() <= 1
