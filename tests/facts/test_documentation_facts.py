@@ -144,6 +144,9 @@ def test_tables_with_and_without_their_header(text: str, expected: list[Row]) ->
         ("- `wait_policy` `(map: { turns = 3 pause = \"2s\" })` - How to wait.", [
             ("turns", "default", "3"), ("pause", "default", "2s")]),
         ("lane_count:: Lanes to open. Default: 4.", [("lane count", "default", "4")]),
+        ('- `"lane_count"`: `int`\n  Lanes to open. Defaults to `4`.', [("lane count", "default", "4")]),
+        ("- `lane_count`, lanes to open, or `None` for all. (Defaults 4)", [("lane count", "default", "4")]),
+        ("### `-l, --lanes <n>`\n\nHow many, defaulting to 4.", [("lanes", "default", "4")]),
     ],
 )  # fmt: skip
 def test_entries_of_lists(entry: str, expected: list[tuple[str, str, str]]) -> None:

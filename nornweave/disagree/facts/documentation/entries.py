@@ -31,7 +31,7 @@ class DocumentedEntry:
     owner: str = ""
 
 
-_SPAN_NAME = lazy_pattern(r"(?P<name>[-@$:]{0,2}[A-Za-z_][\w.:\-/@]*)\??(?P<rest>.*)$")
+_SPAN_NAME = lazy_pattern(r"(?P<json>\"?)(?P<name>[-@$:]{0,2}[A-Za-z_][\w.:\-/@]*)(?P=json)\??(?P<rest>.*)$")
 _BARE = lazy_pattern(r"(?P<name>[-@$]{0,2}[A-Za-z_][\w.-]*\w)(?:\([^()\n]{0,80}\))?")
 _MARKS = lazy_pattern(r"[*_]{0,3}")
 _ONLY_PARAMETER = lazy_pattern(r"(?P<owner>[\w.]+)\(\{?\s*(?P<name>[A-Za-z_]\w*)\??\s*(?:[:=][^,]{1,40})?\}?\)")

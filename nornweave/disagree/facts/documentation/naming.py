@@ -166,6 +166,7 @@ _EMPTY_HEADINGS = frozenset(
     """.split()  # noqa: SIM905
 )
 _SCREAMED = lazy_pattern(r"[A-Z][A-Z0-9]{2,}$")
+_FLAG = lazy_pattern(r"(?<![\w-])--?[A-Za-z][\w-]*(?![\w.])")
 _NUMBERING = lazy_pattern(r"^\s*(?:\d+(?:\.\d+)*\.?|[ivx]+\.)\s+")
 
 
@@ -180,7 +181,8 @@ def heading_name(heading: str) -> tuple[str, bool]:
     spans = list(CODE.finditer(text))
     if spans:
         rest = _HEADING_WORDS.sub("", CODE.sub("", text))
-        name = identifier_of(spans[0][2].split("=")[0].split(" ")[0].split("(")[0])
+        flags = _FLAG.findall(spans[0][2])  # ``-r, --rows <count>``
+        name = identifier_of(max(flags, key=len) if flags else re.split(r"[= (]", spans[0][2])[0])
         return (name, True) if name and len(re.findall(r"[A-Za-z]{2,}", rest)) <= 1 else ("", False)
     bare = re.split(r"\s*[(=<\[{,]", text, maxsplit=1)[0].strip("*_ ")
     if " " not in bare and (

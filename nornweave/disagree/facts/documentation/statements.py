@@ -126,7 +126,8 @@ def _linked(text: str, end: int, base: Statement, word: str) -> Statement | None
     name = identifier_of(named_by["span"] or named_by["bare"]) if named_by else ""
     link = _LINK.match(text, named_by.end() if named_by and name else base.end, end)
     sign = (link["link"] or "").lower() if link else ""
-    if link is None or (word == "defaults" and sign not in {"to", ":", "=", "of", "is"}):
+    is_aside = text[max(0, base.start - 1) : base.start] == "("  # ``(Defaults 10)``
+    if link is None or (word == "defaults" and sign not in {"to", ":", "=", "of", "is"} and not is_aside):
         return None
     found = value_at(text, link.end(), end, words=bool(sign))
     if found is not None and not _runs_on(text, found, end, linked=bool(sign)):
