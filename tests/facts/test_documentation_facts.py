@@ -280,8 +280,6 @@ def test_comments_of_a_stretch_of_source_are_about_what_stands_below_them() -> N
         ("`open_lane` responds with a 404 status.", ("open lane", "status", "404", None)),
         ("Halls requires Python 3.9 or newer.", ("python", "requires", ">=3.9", None)),
         ("You must have Node.js 20 installed.", ("node", "requires", "20", None)),
-        ("* Go [version 1.22 or greater](https://go.dev/doc/install).", ("go", "requires", ">=1.22", None)),
-        ("- **CMake 3.10** or later", ("c make", "requires", ">=3.10", None)),
         ("The `quick_lane` option is enabled by default.", ("quick lane", "default", "true", None)),
     ],
 )
@@ -290,13 +288,6 @@ def test_prose_about_a_name(sentence: str, expected: Row) -> None:
 
     assert (fact.name, fact.attribute, fact.value, fact.unit) == expected
     assert fact.form == "sentence"
-
-
-@pytest.mark.parametrize(
-    "line", ["* Version 2.1 or newer", "In Python 3.9 or newer, lanes are fast.", "* Python 3.9 or newer has lanes"]
-)
-def test_a_version_of_which_something_else_is_said_is_not_required(line: str) -> None:
-    assert rows(line) == []
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,12 @@ _ANNOUNCES = lazy_pattern(
     r"|(?P<requires>(?:requires?|needs?|must have|supports?|compatible with|runs on|works with|works on|accepts|allows"
     r"|prerequisites?|required)(?![\w-]))"
     r"|(?P<status>(?:http|status(?: code)?|error code|response code|(?:responds?|repl(?:y|ies)|answers?|fails?) with)\b"
-    r"|[1-5]\d\d(?= [a-z]))"
-    r"|(?P<newer>(?:or|and) (?:newer|later|above|higher|greater|up|more recent)\b))"
+    r"|[1-5]\d\d(?= [a-z])))"
 )
 # What tells quickly that a stretch has none of them; the most frequent come first.
 _STEMS = (
     "default", "require", "status", "http", "need", "must have", "support", "compatible", "runs on", "works", "accepts",
-    "allows", "prerequisite", "error", " code", " with", "or newer", "or later", "or greater", "or higher", "or above",
+    "allows", "prerequisite", "error", " code", " with",
 )  # fmt: skip
 _NUMBERED = lazy_pattern(r"\b[1-5]\d\d [a-z]")
 _EMPTY_NOUNS = frozenset("value values setting behavior behaviour one option it this which configuration".split())  # noqa: SIM905
@@ -253,25 +252,6 @@ def _requires(text: str, _start: int, end: int, match: re.Match[str]) -> Stateme
     return Statement(attribute="requires", value=value, start=match.start(), end=found.end(), name=thing)
 
 
-_PRODUCT_FIRST = lazy_pattern(
-    r"(?i)^[ \t>*_+•\-`\[]*(?!versions?\b)(?P<thing>[A-Za-z][\w.+#-]{0,30})[\s*_`\[(:]{1,4}"
-    r"(?:versions?\s+|v)?(?P<version>\d{1,4}(?:\.\d{1,4}){0,3})[\s*_`]{1,4}$"
-)
-
-
-def _newer(text: str, start: int, end: int, match: re.Match[str]) -> Statement | None:
-    """Read ``* Go version 1.22 or greater``, a line of what is needed."""
-    line = max(start, text.rfind("\n", 0, match.start()) + 1, match.start() - 80)
-    found = _PRODUCT_FIRST.match(text[line : match.start()])
-    requirement = read_requirement(f"{found['version']} {match[0]}") if found else None
-    goes_on = text[match.end() : end].lstrip(" \t*_`)]")[:1].isalnum()
-    if found is None or requirement is None or goes_on:
-        return None
-    thing = PRODUCTS.get(found["thing"].lower(), found["thing"])
-    value = Value("version", str(requirement))
-    return Statement(attribute="requires", value=value, start=line + found.start("thing"), end=match.end(), name=thing)
-
-
 _CODE_NUMBER = lazy_pattern(
     r"[\s:=(*_]{0,4}(?:(?:an?|the|of|is|with|status|code|error|HTTP)\s+|\(){0,5}`{0,2}([1-5]\d\d)\b"
     r"(?![.\d%:]|\s?(?:ms|seconds?|bytes|milliseconds|items|requests|MB|KB|characters))", _I,
@@ -312,6 +292,5 @@ def _status(text: str, start: int, end: int, match: re.Match[str]) -> Statement 
 _READERS: dict[str, Callable[[str, int, int, re.Match[str]], Statement | None]] = {
     "default": _default,
     "requires": _requires,
-    "newer": _newer,
     "status": _status,
 }
