@@ -9,8 +9,6 @@ import shutil
 import sys
 from pathlib import Path
 
-from nornweave.read.chunking.languages import GRAMMARS
-
 # Below site-packages. Plugins and front ends that encoding on a CPU never opens, headers, sources, tests, maps.
 UNUSED = (
     "openvino/libs/*intel_gpu*", "openvino/libs/cache.json", "openvino/libs/*intel_npu*",
@@ -23,7 +21,6 @@ UNUSED = (
     "uvloop", "uvloop-*", "hf_xet", "hf_xet-*",  # faster variants: of asyncio's loop, of downloads from the hub
     "**/*.map", "**/*.pyi", "**/*.pxd", "**/*.pyx", "**/*.a",
 )  # fmt: skip
-GRAMMAR_FILES = "tree_sitter_language_pack/bindings/*.so"
 
 
 def main(packages: Path) -> None:
@@ -32,9 +29,6 @@ def main(packages: Path) -> None:
     for pattern in UNUSED:
         for path in [*packages.glob(pattern)]:
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    for path in packages.glob(GRAMMAR_FILES):
-        if path.name.partition(".")[0] not in GRAMMARS:
-            path.unlink()
     sys.stdout.write(f"removed {(before - size(packages)) >> 20} MB of {before >> 20} MB\n")
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tree_sitter_language_pack import get_language
 
 from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId, document_id
@@ -299,7 +298,7 @@ def test_language_of(path: str, language: str | None) -> None:
 @pytest.mark.parametrize("name", sorted(GRAMMARS))
 def test_the_tables_name_node_types_that_exist(name: str) -> None:
     grammar = GRAMMARS[name]
-    language = get_language(grammar.name)  # type: ignore[arg-type]
+    language = parsing.language(grammar.name)
     known = {language.node_kind_for_id(number) for number in range(language.node_kind_count)}
     named = {kind for field in fields(grammar) if field.name != "name" for kind in getattr(grammar, field.name)}
     assert named - known <= {"field_definition", "public_field_definition", "ambient_declaration"}

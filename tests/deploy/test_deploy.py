@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import configparser
 import re
-import runpy
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,6 @@ from dagster_k8s.models import k8s_model_from_dict, k8s_snake_case_dict
 
 from nornweave.cli.main import app
 from nornweave.connect.connectors import load_settings
-from nornweave.read.chunking.languages import GRAMMARS
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.large.yaml").read_text())
@@ -193,12 +191,3 @@ def test_one_service_has_no_rights_and_a_read_only_root() -> None:
     assert (ONE["read_only"], ONE["cap_drop"], ONE["tmpfs"]) == (True, ["ALL"], ["/tmp"])
     assert ONE["user"] == "${UID:-1000}:${GID:-1000}"
     assert "/health" in re.findall(r"HEALTHCHECK(?:.*\\\n)*.*", (DEPLOY / "Dockerfile").read_text())[0]
-
-
-def test_what_the_image_leaves_out_keeps_every_grammar(tmp_path: Path) -> None:
-    bindings = tmp_path / "tree_sitter_language_pack" / "bindings"
-    bindings.mkdir(parents=True)
-    for name in (*GRAMMARS, "cobol"):
-        (bindings / f"{name}.abi3.so").write_bytes(b"x")
-    runpy.run_path(str(DEPLOY / "slim.py"))["main"](tmp_path)
-    assert {file.name.partition(".")[0] for file in bindings.iterdir()} == set(GRAMMARS)

@@ -17,7 +17,7 @@ from nornweave.read.chunking.languages import Grammar, grammar_of
 from nornweave.read.chunking.regions import Kind, Region
 from nornweave.read.chunking.symbols import Definitions, Symbol
 
-VERSION = "code-3"
+VERSION = "code-4"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72

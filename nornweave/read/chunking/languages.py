@@ -1,4 +1,4 @@
-"""What functions, classes, imports and scopes are called in each tree-sitter grammar (tree-sitter-language-pack 0.13).
+"""What functions, classes, imports and scopes are called in each tree-sitter grammar.
 
 The tables are in ``grammars.yaml``: ``syntax`` reads single nodes with them, ``regions`` whole files.
 """
@@ -49,7 +49,7 @@ class Grammar:
     """The node types of one grammar that matter for chunking.
 
     Attributes:
-        name: of the grammar in tree-sitter-language-pack.
+        name: of the grammar, as ``parsing.language`` takes it.
         functions: functions and methods; without a body they are declarations, unless in ``bodiless``.
         classes: everything that has members and a name (struct, trait, impl, interface, enum, module, …).
         needs_body: a class type that without a body only mentions a class.

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import time
 from functools import lru_cache
-from typing import cast
+from importlib import import_module
 
 from tree_sitter import Language, Node, Parser, Tree
-from tree_sitter_language_pack import SupportedLanguage, get_language
 
 from nornweave.read.chunking.languages import Grammar
 
@@ -25,14 +24,18 @@ _EXPORT_MACRO = re.compile(rb"\b(class|struct) ([A-Z][A-Z0-9_]{3,60})(?= \w{1,12
 # returned: whatever parses many files is a process that ends (``sandbox``). Up to this size, which most chunks have,
 # the worst that is known takes 0.2 s.
 UNTIMED_BYTES = 2048
+_PACKAGES = {"csharp": "c_sharp", "tsx": "typescript"}
 LOOSE_TOKENS = 5000
 """Tokens right inside an error from which a grammar is lost; looking through them for anything is quadratic."""
 
 
 @lru_cache(maxsize=32)
-def _language(name: str) -> Language:
-    language: Language = get_language(cast(SupportedLanguage, name))
-    return language
+def language(name: str) -> Language:
+    """Return a grammar by its name in ``languages.GRAMMARS``; each has a package of its own."""
+    grammar = import_module(f"tree_sitter_{_PACKAGES.get(name, name)}")
+    # Packages with several grammars name them: ``language_typescript``, ``language_tsx``, ``language_php``.
+    make = getattr(grammar, f"language_{name}", None) or grammar.language
+    return Language(make())
 
 
 def mask(text: str) -> bytes:
@@ -57,8 +60,8 @@ def parse(grammar: Grammar, source: bytes) -> Tree | None:
 
 
 @lru_cache(maxsize=1)
-def _parse(language: str, source: bytes) -> Tree | None:
-    tree = _parse_in_time(Parser(_language(language)), source)
+def _parse(name: str, source: bytes) -> Tree | None:
+    tree = _parse_in_time(Parser(language(name)), source)
     return None if tree is None or _is_lost(tree.root_node) else tree
 
 

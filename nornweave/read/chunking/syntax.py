@@ -150,7 +150,7 @@ def name_of(found: Definition, grammar: Grammar, text: str) -> str | None:
 
 
 def _name_node(node: Node) -> Node | None:
-    """Find the node that names ``node``: most grammars have a field for it, Kotlin a type, Go a child that has it."""
+    """Find the node that names ``node``: most grammars have a field for it, Go has a child with one."""
     for field in ("name", "property", "key"):
         child = node.child_by_field_name(field)
         if child is not None:
@@ -158,12 +158,8 @@ def _name_node(node: Node) -> Node | None:
     left = node.child_by_field_name("left")
     if left is not None:
         return left.child_by_field_name("property") or left
-    for child in node.named_children:
-        if child.type in {"simple_identifier", "type_identifier"}:
-            return child
-        if child.type == "type_spec":
-            return child.child_by_field_name("name")
-    return None
+    spec = next((child for child in node.named_children if child.type == "type_spec"), None)
+    return spec and spec.child_by_field_name("name")
 
 
 def _unnamed(found: Definition, text: str) -> str | None:

@@ -23,8 +23,8 @@ _PYTHON = """
 (boolean_operator left: (_) @name operator: "or" right: (_) @value) @fallback
 (decorator) @mark
 (comment) @comment
-(module (string) @doc)
-(block (string) @doc)
+(module (expression_statement (string) @doc))
+(block (expression_statement (string) @doc))
 (ERROR) @error
 """
 
@@ -264,22 +264,22 @@ _SWIFT = """
 """
 
 _KOTLIN = """
-(class_declaration (type_identifier) @name) @class
-(object_declaration (type_identifier) @name) @class
-(function_declaration (simple_identifier) @name) @function
-(class_parameter (simple_identifier) @name . (_)) @param
-(class_parameter (simple_identifier) @name (_) "=" . (_) @value) @param
-(function_value_parameters (parameter (simple_identifier) @name . (_)) @param . "=" . (_) @value)
-(property_declaration (variable_declaration (simple_identifier) @name) "=" . (_) @value) @assign
-(assignment (directly_assignable_expression) @name (_) @value .) @assign
-(infix_expression (string_literal) @name (simple_identifier) @key (_) @value (#eq? @key "to")) @pair
-(value_argument (simple_identifier) @name "=" . (_) @value) @kwarg
-(call_expression (_) @name (call_suffix (value_arguments) @value)) @call
-(elvis_expression (_) @name . (_) @value) @fallback
+(class_declaration name: (_) @name) @class
+(object_declaration name: (_) @name) @class
+(function_declaration name: (_) @name) @function
+(class_parameter (identifier) @name . (_)) @param
+(class_parameter (identifier) @name (_) "=" . (_) @value) @param
+(function_value_parameters (parameter (identifier) @name . (_)) @param . "=" . (_) @value)
+(property_declaration (variable_declaration (identifier) @name) "=" . (_) @value) @assign
+(assignment left: (_) @name right: (_) @value) @assign
+(infix_expression (string_literal) @name (identifier) @key (_) @value (#eq? @key "to")) @pair
+(value_argument (identifier) @name "=" . (_) @value) @kwarg
+(call_expression (_) @name (value_arguments) @value) @call
+(binary_expression left: (_) @name operator: "?:" right: (_) @value) @fallback
 (if_expression) @if
 (annotation) @mark
 (line_comment) @comment
-(multiline_comment) @comment
+(block_comment) @comment
 (ERROR) @error
 """
 
