@@ -92,10 +92,13 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 # What `make demo` and `make serve` use.
 RUNNING := --extra hnsw --extra llm --extra office --extra pymupdf --extra ui
 SHARED := filelock fsspec jinja2 markupsafe mpmath networkx setuptools sympy typing-extensions
+# Of the packages that drift imports, for what it never does with them.
+UNUSED_IN_DRIFT := markdown-it-py mdurl pygments
 lock:
 	test -x $(UV) || { $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet uv==0.13.8; }
 	$(COMPILE) pyproject.toml requirements/always.in $(RUNNING) --output-file requirements/runtime.txt
 	$(COMPILE) pyproject.toml requirements/always.in --extra office --extra ui --output-file requirements/image.txt
 	$(COMPILE) pyproject.toml requirements/always.in $(RUNNING) --extra workers --output-file requirements/workers.txt
 	$(COMPILE) pyproject.toml requirements/always.in --extra dev --no-emit-package torch --output-file requirements/development.txt
+	$(COMPILE) requirements/drift.in --no-config --constraint requirements/runtime.txt $(UNUSED_IN_DRIFT:%=--no-emit-package %) --output-file requirements/drift.txt
 	echo torch==2.13.0 | $(COMPILE) - --no-config $(SHARED:%=--no-emit-package %) --output-file requirements/torch.txt

@@ -23,14 +23,14 @@ from nornweave.cli.doctor import doctor
 from nornweave.cli.drift import drift
 from nornweave.cli.find import find
 from nornweave.cli.init import init
-from nornweave.cli.options import DomainsOption, JsonOption, SourcesOption, messages, output, settings_of
+from nornweave.cli.options import DomainsOption, JsonOption, SourcesOption, messages, output, run, settings_of
 from nornweave.cli.publish import publish
 from nornweave.cli.push import push
 from nornweave.cli.query import query, why
 from nornweave.cli.worker import dagster, worker
-from nornweave.core.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
+from nornweave.core.errors import ConfigError, StoreError
 from nornweave.core.files.bundled import use_bundled_packages
-from nornweave.core.files.full_disk import disk_full_said, full_disk, not_writable
+from nornweave.core.files.full_disk import disk_full_said
 from nornweave.core.interrupts import heed_signals
 from nornweave.core.text.terminal import configure_logging, print_json
 from nornweave.core.types import Domain, GenerationId
@@ -328,22 +328,10 @@ for name, command in MORE_COMMANDS.items():
 
 
 def main() -> None:
-    """Run the command line; errors that NornWeave raises on purpose are messages, not traces."""
+    """Run the command line."""
     heed_signals()
     use_bundled_packages()
-    try:
-        app()
-    except (ConfigError, QueryError) as error:
-        messages.print(str(error), style="red", soft_wrap=True)
-        sys.exit(2)
-    except Exception as error:
-        reason = error if isinstance(error, DiskFullError) else full_disk(error)
-        if reason is None and not isinstance(error, NornWeaveError | ValueError):
-            reason = not_writable(error)
-            if reason is None:
-                raise
-        messages.print(str(reason or error), style="red", soft_wrap=True)
-        sys.exit(1)
+    run(app)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nornweave.config import Settings
-from nornweave.connect.connectors import load_settings
-from nornweave.core.files.private_folder import keep_private
+from nornweave.core.errors import ConfigError, DiskFullError, NornWeaveError, QueryError
+from nornweave.core.files.full_disk import full_disk, not_writable
 from nornweave.core.text.terminal import Terminal
 from nornweave.core.types import Domain
+
+if TYPE_CHECKING:
+    from nornweave.config import Settings
 
 # Tables keep their columns on narrow terminals and in pipes: a wrapped line can be read, a cropped number cannot.
 NARROWEST = 120
@@ -29,6 +33,26 @@ SourcesOption = Annotated[
 
 def settings_of(context: typer.Context) -> Settings:
     """Load the configuration of ``--config``, and make new files readable only by this user."""
+    from nornweave.connect.connectors import load_settings
+    from nornweave.core.files.private_folder import keep_private
+
     settings = load_settings(context.obj)
     keep_private(settings.data_dir, settings.file)
     return settings
+
+
+def run(commands: Callable[[], object]) -> None:
+    """Run a command line; errors that NornWeave raises on purpose are messages, not traces."""
+    try:
+        commands()
+    except (ConfigError, QueryError) as error:
+        messages.print(str(error), style="red", soft_wrap=True)
+        sys.exit(2)
+    except Exception as error:
+        reason = error if isinstance(error, DiskFullError) else full_disk(error)
+        if reason is None and not isinstance(error, NornWeaveError | ValueError):
+            reason = not_writable(error)
+            if reason is None:
+                raise
+        messages.print(str(reason or error), style="red", soft_wrap=True)
+        sys.exit(1)

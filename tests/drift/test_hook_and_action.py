@@ -46,11 +46,43 @@ def test_the_hook_fails_once_an_agreement_broke(repository: Repository) -> None:
     assert "delivery timeout" in done.stdout
 
 
+# Python finds nothing in a process that starts with this but what the lock of drift names, and NornWeave.
+ONLY_LOCKED = """
+import importlib.metadata, re, sys
+from pathlib import Path
+lock = re.findall(r"^([a-z0-9-]+)==", Path({lock!r}).read_text(), re.MULTILINE)
+class Locked:
+    names = importlib.metadata.packages_distributions()
+    def find_spec(self, name, path=None, target=None):
+        owners = {{each.lower().replace("_", "-") for each in self.names.get(name.partition(".")[0], ())}}
+        if owners and owners.isdisjoint({{*lock, "nornweave-search"}}):
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Locked())
+import runpy
+runpy.run_module("nornweave.cli.only_drift", run_name="__main__", alter_sys=True)
+"""
+
+
+def test_drift_alone_needs_no_more_than_its_lock_names(repository: Repository) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        program = ONLY_LOCKED.format(lock=str(ROOT / "requirements" / "drift.txt"))
+        command = [sys.executable, "-c", program, *arguments]
+        return subprocess.run(command, cwd=repository.root, capture_output=True, text=True, check=False)
+
+    repository.git("branch", "-q", "base")
+    repository.commit({"docs/settings.md": page(45), "docs/index.html": "<title>t</title><p>45</p>"}, DATES[1])
+    done = run("--diff", "base..HEAD")
+    assert (done.returncode, "delivery timeout" in done.stdout) == (1, True), done.stderr
+    (repository.root / "nornweave.yaml").write_text("sources: []")
+    done = run("--diff", "base..HEAD", "--verify")
+    assert done.returncode == 2
+    assert "comes with all of NornWeave only" in done.stderr
+
+
 def action(repository: Repository, tmp_path: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
     """Run the last step as a runner does, with NornWeave where the step before would have installed it."""
-    home = tmp_path / "runner" / "nornweave"
-    home.mkdir(parents=True)
-    (home / "bin").symlink_to(PROGRAMS)
+    (tmp_path / "runner").mkdir()
+    (tmp_path / "runner" / "nornweave").symlink_to(PROGRAMS.parent)
     step: dict[str, Any] = ACTION["runs"]["steps"][-1]
     names = {name: value.split("inputs.")[1].rstrip(" }") for name, value in step["env"].items()}
     assert set(names.values()) <= set(ACTION["inputs"])
