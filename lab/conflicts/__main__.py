@@ -87,13 +87,10 @@ def fit(
     unseen = cross_validate(cases, l2=l2)[:count]
     seen = list(zip(unseen, (case.positive for case in cases), strict=False))
     of_pairs = list(zip(labelled, unseen, strict=False))
-    groups: list[tuple[str, Sequence[tuple[Pair, float]]]] = [
-        ("pairs", of_pairs),
-        ("documentation against code, named settings", [one for one in of_pairs if one[0].is_named_setting]),
-    ]
+    named = [one for one in of_pairs if one[0].is_named_setting]
     measures = [
         (name, figures((pair.is_conflict, confidence >= threshold) for pair, confidence in chosen))
-        for name, chosen in groups
+        for name, chosen in (("pairs", of_pairs), ("documentation against code, named settings", named))
     ]
     print_figures(measures, f"Left-out repositories, {count} cases, l2 {l2:g}", console)
     print_reliability([one for one in seen if one[0] > 0], console)
