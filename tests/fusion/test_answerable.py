@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,6 +53,12 @@ def test_an_agent_elsewhere_makes_it_null() -> None:
     )  # fmt: skip
     assert judge("unobtainium", [response("code"), elsewhere]) == Answerable()
     assert judge("unobtainium", []) == Answerable()
+
+
+def test_filters_that_leave_nothing_are_said() -> None:
+    nothing = replace(response("code", **BAD), total_searched=0)
+    assert judge("x", [nothing]).words.startswith("There is no passage to search")
+    assert "no passage to search" not in judge("x", [nothing, response("research", **BAD)]).words
 
 
 @pytest.mark.parametrize(

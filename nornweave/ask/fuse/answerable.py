@@ -37,10 +37,12 @@ class Answerable:
     Attributes:
         probability: in (0, 1); ``None`` where an agent elsewhere answered, whose search says nothing of it.
         unknown_words: of the question, that stand nowhere in the domains asked, as far as the viewer may see them.
+        was_searched: whether there was a passage to search.
     """
 
     probability: float | None = None
     unknown_words: tuple[str, ...] = ()
+    was_searched: bool = True
 
     @property
     def is_doubtful(self) -> bool:
@@ -50,6 +52,8 @@ class Answerable:
     @property
     def words(self) -> str:
         """Say in words what a reader should know; empty where something probably answers."""
+        if not self.was_searched:
+            return "There is no passage to search: the filters leave none, or nothing is published."
         known = [f"“{legible(word)[:_WORD_CHARACTERS]}”" for word in self.unknown_words[:_WORDS_SHOWN]]
         holds = f"No passage holds {' or '.join(known)}" if known else ""
         if self.probability is None or not self.is_doubtful:
@@ -77,6 +81,7 @@ def judge(text: str, responses: Sequence[RecallResponse]) -> Answerable:
     return Answerable(
         probability=round(shipped().model.probability(best_signals(signals)), 4),
         unknown_words=tuple(word for word in words_of(text) if word not in known),
+        was_searched=any(response.total_searched for response in responses),
     )
 
 
