@@ -497,8 +497,11 @@ def test_a_server_that_is_killed_in_the_middle_is_an_error_and_the_next_sync_com
         server.start()
         time.sleep(REFUSED_S)  # so long readers believe that it is away
         assert store.generations() == ("gen-000001",)
+        left = tmp_path / "store" / ".build-killed"  # as a process leaves it that was killed while it built
+        left.mkdir()
         report = sync(parts_of(store, source))
         assert (report.generation, report.failed) == (store.current(), ())
+        assert not left.exists()
         with store.files.open(store.current()) as index:
             texts = index.contents(np.arange(index.size, dtype=np.int32)).values()
             assert sorted(texts) == ["beta a", "beta b", "beta c"]

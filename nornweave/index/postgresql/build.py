@@ -33,6 +33,8 @@ from nornweave.index.writing.build import Layout, build_generation
 from nornweave.index.writing.rows import CHUNK_SCHEMA, DOCUMENT_SCHEMA, NOT_STORED_SCHEMA
 from nornweave.index.writing.working_file import open_working_file
 
+BUILDING = ".build-"
+"""How folders begin in which a file is built; who was killed leaves one."""
 _BATCH_ROWS = 2_000
 # A reader fetches a part within the deadline of one statement; a value of PostgreSQL ends at 1 GB.
 PART_BYTES = 8 << 20
@@ -63,7 +65,7 @@ def build(
         StoreError, duckdb.Error, psycopg.Error, OSError: it was not built.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".build-", dir=folder) as place:
+    with TemporaryDirectory(prefix=BUILDING, dir=folder) as place:
         file = Path(place) / "generation.duckdb"
         built = _built(connection, file, publication, layout, facts)
         index = upload(connection, file, publication.generation, layout.settings)

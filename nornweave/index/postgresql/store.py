@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +21,7 @@ from nornweave.index.generations.kept import number_of, previous_of
 from nornweave.index.outcomes import Outcome, write_outcomes
 from nornweave.index.port import Candidate, Publication
 from nornweave.index.postgresql import build as generation_build
+from nornweave.index.postgresql.build import BUILDING
 from nornweave.index.postgresql.generations import PostgresGenerations, point_at, prune, remove
 from nornweave.index.postgresql.schema import (
     name_of,
@@ -144,6 +146,8 @@ class PostgresWriter(PostgresTables):
         """Remove what killed writers left behind."""
         for (number,) in self._connection.execute("select number from generations where not complete").fetchall():
             remove(self._connection, self._server.schema, number)
+        for place in self._store.folder.glob(f"{BUILDING}*"):  # who holds the lock is alone here, too
+            shutil.rmtree(place, ignore_errors=True)
 
     def _write_outcomes(self) -> None:
         try:
