@@ -92,6 +92,8 @@ class _Campaign:
             allowed = [self._expected[version]]
             if self._chance.random() < ROLLED_BACK:
                 allowed += self._kill_rollback(f"the rollback after {name}", allowed)
+        version = (version + 1) % VERSIONS  # after a rollback only a change is published
+        self._workspace.write(version)
         self._finish(version, "the last sync")
 
     def _kill_sync(self, after_s: float) -> str:
@@ -126,7 +128,7 @@ class _Campaign:
         was_killed = self._counted(child, place)
         if not was_killed and older and (ended := child.wait()).code != 0:
             self._trouble(name, f"rollback ended with {ended.code}: {ended.last_line}")
-        self._tally.runs["rollbacks"] += not was_killed
+        self._tally.outcomes["in a rollback"] += bool(was_killed)
         back = [self._seen[DOMAIN, generation] for generation in older[-1:] if (DOMAIN, generation) in self._seen]
         self._look(name, [*allowed, *back])
         self._moments.append((datetime.now(UTC), store.current()))
