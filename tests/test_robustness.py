@@ -74,10 +74,11 @@ def test_kill_minus_nine_leaves_the_published_generation_and_the_next_sync_finis
     assert not list(tmp_path.rglob(".build-*")), "what the killed builder left is cleaned up"
 
 
-def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("filled", ["gen-000001-000.duckdb", "gen-000001-000.duckdb.arrays"])
+def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path, filled: str) -> None:
     sync(memory_parts(tmp_path, corpus("alpha", 50)))
     parts = memory_parts(tmp_path, MemorySource())
-    limit = (tmp_path / "working.duckdb").stat().st_size // 2
+    limit = (tmp_path / "generations" / filled).stat().st_size // 2
 
     # A write beyond the limit fails as on a full disk.
     fill_disk = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit))

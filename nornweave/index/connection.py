@@ -113,8 +113,8 @@ def _connect(path: str, *, memory: str, read_only: bool = False, spill: Path | N
     return connection
 
 
-def explain(error: duckdb.Error) -> str:
-    """Turn a DuckDB error into a message that says what to do if the working file is damaged."""
+def explain(error: duckdb.Error | OSError) -> str:
+    """Turn an error of DuckDB, or of a disk, into a message that says what to do if the working file is damaged."""
     is_damaged = any(sign in str(error) for sign in _DAMAGED)
     return f"{error}; the file is damaged, remove it: {REBUILT}" if is_damaged else str(error)
 

@@ -109,7 +109,7 @@ class DuckDBWriter(DuckDBTables):
             write_whole(self._files.build_path(generation), manifest.model_dump_json())
         except BaseException as error:
             self._files.remove_candidate(generation)  # a full disk has room again
-            if isinstance(error, duckdb.Error):
+            if isinstance(error, (duckdb.Error, OSError)):
                 raise StoreError(
                     f"{generation} could not be built from {self._file}, the published one stays: {explain(error)}"
                 ) from error
