@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from waiting import until
 
 PROGRAM = """
 import time
@@ -87,8 +88,9 @@ def test_a_server_in_the_background_ends_on_sigterm_with_all_its_processes(confi
     try:
         assert process.stdout
         assert process.stdout.readline().startswith('{"url"'), "it did not start"
+        # The second process is started once the first has loaded everything.
+        until(lambda: len(psutil.Process(process.pid).children()) == 2)
         everything = [*everything[0].children(recursive=True), *everything]
-        assert len(everything) > 2
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
         assert psutil.wait_procs(everything, 10)[1] == []

@@ -19,6 +19,6 @@ def heed_signals() -> None:
 
 
 def end_silently() -> None:
-    """Let SIGINT end a process that is still importing what it needs; Python would print where it was."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    """Let SIGINT end a process that is still importing what it needs; Python would print where it was, or ignore it."""
+    if signal.getsignal(signal.SIGINT) in {signal.default_int_handler, signal.SIG_IGN}:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
