@@ -112,7 +112,6 @@ def _build(
         connection.execute(statement_file("generation"))
         fill_declared(connection, layout.declared)
         connection.execute(statement_file("declared") + statement_file("facets"))
-        # An HNSW index costs 94 % of the build and 4 kB of memory a chunk in each process, for a few milliseconds.
         vector_index: Literal["exact", "hnsw"] = "hnsw" if layout.settings.vector_index == "hnsw" else "exact"
         if vector_index == "hnsw":
             connection.execute("create table generation.vectors as select chunk_no, vector from vectors")
@@ -167,7 +166,10 @@ def _write_arrays(connection: Connection, arrays: ArrayWriter, count: int, dimen
 
 
 def index_vectors(connection: Connection, settings: StorageSettings) -> None:
-    """Build the ``vss`` index over ``generation.vectors``, once and last."""
+    """Build the ``vss`` index over ``generation.vectors``, once and last.
+
+    It costs 94 % of the build and 4 kB of memory a chunk in each process, for a few milliseconds.
+    """
     load_vss(connection)
     connection.execute("set hnsw_enable_experimental_persistence = true")
     connection.execute(

@@ -83,6 +83,12 @@ class _Lines:
         indents = [indent for indent in self.indents[1:400] if indent >= 0] or [max(self.indents[0], 0)]
         self.base = min(indents)
 
+    def _end_of_indented(self, at: int, indent: int) -> int:
+        """Return the first line from here on that is neither blank nor indented deeper."""
+        while at < len(self.bodies) and (not self.bodies[at] or self.indents[at] > indent):
+            at += 1
+        return at
+
     def _is_underlined(self, at: int) -> bool:
         if at + 1 >= len(self.bodies):
             return False
@@ -229,9 +235,7 @@ class _Parser(_Lines):
         if name.rpartition(":")[2] in _CODE_DIRECTIVES:
             return self._indented_code(at + 1, indent)
         if name in _NOTES_OF_VERSIONS:
-            while at + 1 < len(self.bodies) and (not self.bodies[at + 1] or self.indents[at + 1] > indent):
-                at += 1
-            return at + 1
+            return self._end_of_indented(at + 1, indent)
         body = self.starts[at] + self.columns[at] + match.end()
         return self._add("directive", at, at, body=body, info=name)
 
@@ -241,9 +245,7 @@ class _Parser(_Lines):
             not self.bodies[at] or (self.indents[at] > indent and self.bodies[at][0] == ":")
         ):
             at += 1
-        first = at
-        while at < len(self.bodies) and (not self.bodies[at] or self.indents[at] > indent):
-            at += 1
+        first, at = at, self._end_of_indented(at, indent)
         last = at - 1
         while last >= first and not self.bodies[last]:
             last -= 1
