@@ -19,7 +19,6 @@ from lab.campaigns.killing import kill_syncs
 from lab.campaigns.publishing import publish_while_reading
 from lab.campaigns.report import Order, Tally, as_markdown
 from lab.campaigns.sharing import share_installation
-from lab.campaigns.swapping import swap_replicas
 from lab.campaigns.travelling import kill_travellers
 
 # Per campaign what it does, and how often in full.
@@ -32,7 +31,6 @@ CAMPAIGNS: Mapping[str, tuple[Callable[[Order], Tally], int]] = {
     "together": (share_installation, 50),
     "damage": (damage_files, 200),
     "travel": (kill_travellers, 200),
-    "swap": (swap_replicas, 1000),
 }
 
 

@@ -1,4 +1,4 @@
-"""Processes that follow a store and answer from it all the time, for campaigns and benchmarks."""
+"""Processes that follow a store and answer from it all the time, for campaigns."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import random
 import re
 import sys
 import time
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +19,16 @@ from nornweave.core.types import Domain, present
 from nornweave.index.object_store import ObjectStore
 from nornweave.share.follower import POLL_S, Follower, follow_in_background
 
-LATELY_S = 8.0
 RELEASE = re.compile(r"release q(\d+)q")
 
 
-def replicate(publish: Mapping[str, Any], folder: Path, stop: Path, pause_s: float, poll_s: float = POLL_S) -> None:
+def replicate(publish: Mapping[str, Any], folder: Path, stop: Path, pause_s: float) -> None:
     """Follow and answer until there is a file ``stop``, which no kill leaves locked; print what happens.
 
-    ``seen RELEASE TIME`` when an answer is of another release, ``trouble WHAT`` when one is of none or of several,
-    ``answers COUNT`` and ``lately COUNT CPU-SECONDS``, of the last ``LATELY_S``, at the end.
+    ``seen RELEASE`` when an answer is of another release, ``trouble WHAT`` when one is of none or of several,
+    ``answers COUNT`` at the end.
     """
-    follower = Follower(ObjectStore(PublishSettings.model_validate(publish)), folder, poll_s=poll_s)
+    follower = Follower(ObjectStore(PublishSettings.model_validate(publish)), folder)
     while not follower.prepare():
         time.sleep(POLL_S)
     follower.poll()
@@ -41,7 +39,7 @@ def replicate(publish: Mapping[str, Any], folder: Path, stop: Path, pause_s: flo
 
 
 def _answer(engine: Engine, stop: Path, pause_s: float) -> None:
-    answers, seen, lately = 0, "", deque[tuple[float, float]]()
+    answers, seen = 0, ""
     while not stop.exists():
         time.sleep(pause_s)
         text = f"which release is the {WORDS[answers % len(WORDS)]} in"
@@ -52,17 +50,12 @@ def _answer(engine: Engine, stop: Path, pause_s: float) -> None:
         if not seen and document["coverage_gaps"]:
             continue  # nothing was brought yet
         answers += 1
-        lately.append((time.perf_counter(), time.process_time()))
-        while lately[0][0] < time.perf_counter() - LATELY_S:
-            lately.popleft()
         if document["coverage_gaps"] or len(found) != 1:
             _say(f"trouble {sorted(found)} {[gap['reason'] for gap in document['coverage_gaps']]}")
         elif found != {seen}:
             seen = found.pop()
-            _say(f"seen {seen} {time.time():.3f}")
+            _say(f"seen {seen}")
     _say(f"answers {answers}")
-    if lately:
-        _say(f"lately {len(lately)} {time.process_time() - lately[0][1]:.3f}")
 
 
 def _say(line: str) -> None:
@@ -76,16 +69,7 @@ def lines_of(output: Path, kind: str) -> list[list[str]]:
     return [words[1:] for line in said if (words := line.split()) and words[0] == kind and len(words) > 1]
 
 
-def write_corpus(
-    folder: Path,
-    release: int,
-    pages: int,
-    changed: int,
-    *,
-    sections: int = 8,
-    vocabulary: Sequence[str] = WORDS,
-    others_every: int = 0,
-) -> None:
+def write_corpus(folder: Path, release: int, pages: int, changed: int, *, others_every: int) -> None:
     """Write pages; ``changed`` of them name a release, and have words of this release alone.
 
     Args:
@@ -93,19 +77,16 @@ def write_corpus(
         release: that changed pages name.
         pages: how many.
         changed: how many of them are written anew with each release.
-        sections: of each page.
-        vocabulary: what the sections are made of: of many words the vectors have no zeros, which DuckDB would pack.
-        others_every: releases after which each of the other pages says something else; never unless given.
+        others_every: releases after which each of the other pages says something else.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for page in range(pages):
-        other = (release + page) // others_every if others_every else 0
-        words = random.Random(f"{page} {release if page < changed else other}")
+        words = random.Random(f"{page} {release if page < changed else (release + page) // others_every}")
         text = "\n\n".join(
             f"## {words.choice(WORDS)} {part}\n\n"
             f"{f'The {words.choice(WORDS)} is in release q{release}q. ' if page < changed else ''}"
-            f"{' '.join(words.choices(vocabulary, k=60))}."
-            for part in range(sections)
+            f"{' '.join(words.choices(WORDS, k=60))}."
+            for part in range(2)
         )
         (folder / f"{page}.md").write_text(f"# Page {page}\n\n{text}\n", encoding="utf-8")
 

@@ -148,4 +148,4 @@ def _workspace(folder: Path, publish: dict[str, Any]) -> Settings:
 
 
 def _write(folder: Path, release: int) -> None:
-    write_corpus(folder, release, PAGES, CHANGED, sections=2, others_every=OTHERS_EVERY)
+    write_corpus(folder, release, PAGES, CHANGED, others_every=OTHERS_EVERY)
