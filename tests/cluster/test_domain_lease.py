@@ -9,6 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 import yaml
+from dagster import DagsterRun
+from dagster._core.launcher import WorkerStatus
 from syncing_process import SyncingProcess
 
 from nornweave.config.publish import ObjectStoreSettings
@@ -17,6 +19,7 @@ from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.leases.domain_lease import DomainLease, pull_generations
 from nornweave.index.leases.lease import Lease
 from nornweave.index.object_store import ObjectStore
+from orchestration.launcher import WorkerRunLauncher
 
 pytestmark = pytest.mark.slow
 NOBODY = "postgresql://nobody:secret-password@127.0.0.1:1/none"
@@ -66,6 +69,33 @@ def test_a_holder_renews_its_lease(database):
     with pytest.raises(DomainBusyError):
         lease_of(database).take(3)  # three times the life of a lease
     holder.release()
+
+
+def test_a_run_is_lost_when_its_lease_has_ended_at_two_looks(database, tmp_path, monkeypatch):
+    config = tmp_path / "nornweave.yaml"
+    config.write_text(yaml.safe_dump({"workers": {"objects": f"file://{tmp_path}/objects", "leases": True}}))
+    monkeypatch.setenv("NORNWEAVE_CONFIG", str(config))
+    monkeypatch.setenv("NORNWEAVE_DAGSTER_POSTGRES_URL", database)
+    launcher, lease = WorkerRunLauncher("dagster"), lease_of(database, name="run 1")
+
+    def looks(*, database: str = database) -> WorkerStatus:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("NORNWEAVE_DAGSTER_POSTGRES_URL", database)
+            return launcher.check_run_worker_health(DagsterRun("sync", run_id="1")).status
+
+    def end() -> None:
+        with psycopg.connect(database, autocommit=True) as connection:
+            connection.execute("update nornweave_leases set expires_at = clock_timestamp() - interval '1 s'")
+
+    lease.take(0)
+    end()  # PostgreSQL was away
+    assert [looks(), looks(database=NOBODY)] == [WorkerStatus.RUNNING] * 2  # Dagster fails a run of unknown health
+    lease.confirm()
+    assert looks() is WorkerStatus.RUNNING
+    end()
+    assert [looks(), looks()] == [WorkerStatus.RUNNING, WorkerStatus.FAILED]
+    lease.release()  # at its end, before the row goes
+    assert [looks(), looks()] == [WorkerStatus.RUNNING] * 2
 
 
 def test_rows_of_runs_that_were_killed_do_not_stay_for_ever(database):

@@ -65,7 +65,9 @@ delete from nornweave_leases
 where name = %(name)s and fence = %(fence)s
 or name like 'run %%' and expires_at between '2000-01-01' and clock_timestamp() - interval '30 days'
 """
-_ABANDONED = "select 1 from nornweave_leases where name = %s and expires_at < clock_timestamp() and fence > 0"
+_ABANDONED = """
+select 1 from nornweave_leases where name = %s and expires_at between '2000-01-01' and clock_timestamp()
+"""
 _DESCRIBE = """
 select holder, extract(epoch from expires_at - clock_timestamp())::int from nornweave_leases where name = %s
 """
