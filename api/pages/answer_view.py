@@ -21,7 +21,10 @@ from nornweave.ask.search.combine import EXACT
 from nornweave.ask.views.answer import ConflictDocument, FusedItemDocument, FusionResult, MergeDocument, SideDocument
 from nornweave.core.text.legible import counted
 
-_UNFOUND = ("did not find it", "defines what is named, or holds the words side by side")
+_NOTES = {
+    EXACT: "defines what is named, or holds the words side by side",
+    "late_interaction": "how near each word of the question comes",
+}
 _SIGNALS = {
     "score": "of all that, weighed against the other signals",
     "corroboration": "others say the same",
@@ -291,7 +294,7 @@ def _steps(item: FusedItemDocument) -> tuple[AnswerStep, ...]:
     for name, contribution in explanation["contributions"].items() if explanation else ():
         source, weight = item["sources"].get(name), explanation["weights"].get(name, 0.0) if explanation else 0.0
         found = f"rank {source['rank']}, {source['score']:.2f} × weight {weight:.2f}" if source else ""
-        note = found or _UNFOUND[name == EXACT]
+        note = found or _NOTES.get(name, "did not find it")
         steps.append(AnswerStep(f"{RETRIEVERS.get(name, name)} ({name})", note, f"{contribution:.3f}"))
     for name, bonus in explanation["bonuses"].items() if explanation else ():
         steps.append(AnswerStep(name.replace("_", " "), "bonus", f"+{bonus:.3f}"))

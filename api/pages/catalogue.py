@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +24,7 @@ _LABELS = {
 # How a filter is asked for, by its type; another one by its values.
 _KINDS = {"date_range": "days", "date": "days", "datetime": "day", "integer": "numbers", "number": "numbers"}
 _EXAMPLES = {"path_glob": "src/**/*.py", "heading_path": "Install > Linux"}
+_SYNTAX = ("_definition", "_declaration", "_item", "_specifier", "_statement", "_block", "_signature")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +69,14 @@ class FilterField:
 
     Attributes:
         kind: ``boxes``, of which ``several`` may be chosen or one, ``text``, ``day``, ``days`` or ``numbers``.
-        values: of the boxes, each with how many passages have it and whether it is chosen.
+        values: of the boxes, each with its label, how many passages have it and whether it is chosen.
     """
 
     name: str
     label: str
     kind: str
     several: bool
-    values: tuple[tuple[str, int, bool], ...]
+    values: tuple[tuple[str, str, int, bool], ...]
     value: str
     end: str
     example: str
@@ -115,7 +117,12 @@ def domain_chips(catalogue: Sequence[DomainChoice], form: QuestionForm) -> tuple
 def filters_in_force(form: QuestionForm) -> tuple[Chip, ...]:
     """Return a chip for each filter that is asked for; a click takes it out."""
     return tuple(
-        Chip(f"{_label_of(name)}: {value}", 0, True, form.narrowed("", [(name, value)], several=True).address)
+        Chip(
+            f"{_label_of(name)}: {_values_of(name, [value])[value]}",
+            0,
+            True,
+            form.narrowed("", [(name, value)], several=True).address,
+        )
         for name, value in form.filters
     )
 
@@ -123,6 +130,21 @@ def filters_in_force(form: QuestionForm) -> tuple[Chip, ...]:
 def _label_of(name: str) -> str:
     _, key, *end = name.split(".")
     return " ".join((_LABELS.get(key, key.replace("_", " ")), *end))
+
+
+def kind_labels(values: Sequence[str]) -> dict[str, str]:
+    """Return kinds of code as people say them: ``function``, not ``function_definition``, unless two would be one."""
+    short = {value: value for value in values}
+    for ending in _SYNTAX:
+        short = {value: label.removesuffix(ending) for value, label in short.items()}
+    often = Counter(short.values())
+    said = {value: label if often[label] == 1 else value for value, label in short.items()}
+    return {value: {"preamble": "head of a file"}.get(label, label.replace("_", " ")) for value, label in said.items()}
+
+
+def _values_of(name: str, values: Sequence[str]) -> dict[str, str]:
+    """Return the labels of the values of a filter."""
+    return kind_labels(values) if name.endswith(".node_type") else dict(zip(values, values, strict=True))
 
 
 def filter_groups(catalogue: Sequence[DomainChoice], form: QuestionForm) -> tuple[FilterGroup, ...]:
@@ -176,15 +198,13 @@ def _field(domain: str, declared: FilterChoice, form: QuestionForm) -> FilterFie
     kind = _KINDS.get(declared.type, "boxes" if known else "text")
     start, end = RANGE_ENDS.get(declared.type, ("", ""))
     value = _first(form.values(f"{name}.{start}") if start else stated)
+    labels = _values_of(name, [*dict.fromkeys((*known, *stated))] if known else [])
     return FilterField(
         name=name,
         label=_LABELS.get(declared.key, declared.key.replace("_", " ")),
         kind=kind,
         several=declared.type in SEVERAL,
-        values=tuple(
-            (value, known.get(value, 0), value in stated)
-            for value in (dict.fromkeys((*known, *stated)) if known else ())
-        ),
+        values=tuple((value, label, known.get(value, 0), value in stated) for value, label in labels.items()),
         value=value,
         end=_first(form.values(f"{name}.{end}")),
         example=_EXAMPLES.get(declared.key, ""),

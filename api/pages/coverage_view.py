@@ -16,6 +16,7 @@ RETRIEVERS = {
     "fulltext": "word pairs",
     "structured": "names",
     "exact": "exact name or words",
+    "late_interaction": "word by word",
 }
 STATES = {
     "ok": "found",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from api.pages.catalogue import DomainChoice
+from api.pages.catalogue import DomainChoice, kind_labels
 from api.pages.question_form import SEVERAL, QuestionForm
 from nornweave.ask.views.answer import FusedItemDocument
 
@@ -25,7 +25,6 @@ _NAMES = {
     "date_range": "Year",
     "tags": "Tag",
 }
-_SYNTAX = ("_definition", "_declaration", "_item", "_specifier", "_statement", "_block", "_signature")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +81,12 @@ def _shown(
 ) -> Iterator[FacetValue]:
     shown = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MAX_VALUES]
     names = Counter(value for (_, _, value), _ in shown)
+    kinds = kind_labels([value for (_, key, value), _ in shown if key == "node_type"])
     for (domain, key, value), count in shown:
         pairs = _pairs(f"{domain}.{key}", key, value)
+        label = kinds[value] if key == "node_type" else value
         yield FacetValue(
-            label=_label(key, value) if names[value] == 1 else f"{_label(key, value)} ({domain})",
+            label=label if names[value] == 1 else f"{label} ({domain})",
             count=count,
             is_on=all(pair in form.filters for pair in pairs),
             href=form.narrowed(domain, pairs, several=declared[domain][key] in SEVERAL).address,
@@ -97,12 +98,3 @@ def _pairs(name: str, key: str, value: str) -> tuple[tuple[str, str], ...]:
     if key == "date_range":
         return (f"{name}.start", f"{value}-01-01"), (f"{name}.end", f"{value}-12-31")
     return ((name, value.removeprefix("#") if key == "channel" else value),)
-
-
-def _label(key: str, value: str) -> str:
-    """Return a value as people say it: ``function``, not ``function_definition``."""
-    if key != "node_type":
-        return value
-    for ending in _SYNTAX:
-        value = value.removesuffix(ending)
-    return {"preamble": "head of a file"}.get(value, value.replace("_", " "))

@@ -14,7 +14,7 @@ from fastapi.responses import FileResponse, Response
 from markupsafe import Markup, escape
 
 from api.errors import ProblemError
-from api.pages.text_runs import HIT, UNSEEN, TextRun
+from api.pages.text_runs import CITE, HIT, UNSEEN, TextRun
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -88,6 +88,9 @@ def printed(runs: Iterable[TextRun]) -> Markup:
     parts: list[str] = []
     for (style, href), group in groupby(runs, key=itemgetter(2, 3)):
         text = "".join(map(_printed_run, group))
+        if style == CITE:
+            parts.append(f'<a class="cite" href="{escape(href)}" data-passage>{text}</a>')
+            continue
         text = f"<{style}>{text}</{style}>" if style else text
         parts.append(f'<a href="{escape(href)}" {_AWAY}>{text}</a>' if href else text)
     return Markup("".join(parts))  # noqa: S704 - every run is escaped

@@ -12,6 +12,8 @@ from typing import NamedTuple
 from nornweave.core.text.analyzer import FUNCTION_TERMS, analyze, occurrences
 
 HIT, UNSEEN = "hit", "unseen"
+CITE = "cite"
+"""The style of a link to a passage."""
 # Control characters, marks that change the direction of text, zero-width characters, tag characters. The joiners
 # U+200C and U+200D stay: Persian and emoji need them.
 _UNSEEN = re.compile(
@@ -24,7 +26,7 @@ class TextRun(NamedTuple):
 
     Attributes:
         kind: ``hit``, ``unseen``, a kind of token, or nothing special.
-        style: ``strong``, ``em``, ``del`` or ``code``, where the text is markup.
+        style: ``strong``, ``em``, ``del`` or ``code``, where the text is markup; ``cite`` of a link to a passage.
         href: where it leads, if one may go there.
     """
 

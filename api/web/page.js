@@ -226,23 +226,62 @@ document.addEventListener("submit", async (event) => {
 
 // ---- an answer that a model writes out of the passages
 
-const CITED = /\[([a-z]+):([^\]\s]+)\]/g;
+const PIECES = /\[[a-z]+:([^\]\s]+)\]|`([^`]+)`|\*\*([^\s*](?:[^*]*[^\s*])?)\*\*|(?<![\w*])\*([^\s*](?:[^*]*[^\s*])?)\*(?![\w*])/g;
+const LISTED = /^\s*(?:[-*+]|(\d{1,3})[.)])\s+(.*)/;
 
-// A citation becomes a link to its passage, by the number that this has on the page.
-function printed(text) {
+function element(name, children = [], className = "") {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  made.append(...children);
+  return made;
+}
+
+// A citation is a link to its passage, by the number that this has on the page.
+function cite(whole, key) {
+  const chunk = decodeURIComponent(key);
+  const result = $(`.result[data-chunk="${CSS.escape(chunk)}"]`);
+  if (!result) return whole;
+  const link = element("a", [result.id.slice(1)], "cite");
+  link.href = `/passages/${encodeURIComponent(chunk)}`;
+  link.dataset.passage = "";
+  return link;
+}
+
+function inline(text) {
   const parts = [];
   let at = 0;
-  for (const cited of text.matchAll(CITED)) {
-    const chunk = decodeURIComponent(cited[2]);
-    const result = $(`.result[data-chunk="${CSS.escape(chunk)}"]`);
-    const link = document.createElement("a");
-    link.href = `/passages/${encodeURIComponent(chunk)}`;
-    link.dataset.passage = "";
-    link.textContent = result ? `[${result.id.slice(1)}]` : `[${cited[1]}]`;
-    parts.push(text.slice(at, cited.index), link);
-    at = cited.index + cited[0].length;
+  for (const found of text.matchAll(PIECES)) {
+    const [whole, chunk, code, strong, em] = found;
+    parts.push(text.slice(at, found.index), chunk ? cite(whole, chunk) : code ? element("code", [code])
+      : element(strong ? "strong" : "em", inline(strong ?? em)));
+    at = found.index + whole.length;
   }
   return [...parts, text.slice(at)];
+}
+
+// What models write of Markdown: headings, lists, fences and paragraphs. All else stays the text that it is.
+function printed(text) {
+  const blocks = [];
+  const begin = (...made) => blocks[blocks.push(element(...made)) - 1];
+  let fence = null;
+  let goesOn = false;
+  for (const line of text.split("\n")) {
+    const last = blocks.at(-1);
+    const [, number, entry] = line.match(LISTED) ?? [];
+    const heading = line.match(/^#{1,6}\s+(.*)/);
+    if (/^\s*```/.test(line)) fence = fence ? null : begin("div", [], "fence code");
+    else if (fence) fence.append(element("div", [line], "line"));
+    else if (heading) begin("p", inline(heading[1]), "heading");
+    else if (entry !== undefined) {
+      const name = number ? "ol" : "ul";
+      const list = last?.localName === name ? last : begin(name);
+      if (number && list !== last) list.start = number;
+      list.append(element("li", inline(entry)));
+    } else if (goesOn && line.trim()) (last.lastElementChild?.localName === "li" ? last.lastElementChild : last).append("\n", ...inline(line));
+    else if (line.trim()) begin("p", inline(line));
+    goesOn = Boolean(line.trim()) && !fence && !heading && Boolean(blocks.length) && blocks.at(-1).className !== "fence code";
+  }
+  return blocks;
 }
 
 async function* eventsOf(response) {
@@ -284,7 +323,7 @@ write?.addEventListener("click", async () => {
       if (name !== "done") continue;
       print(data.synthesis ?? "");
       const { reason, model } = data.synthesis_details ?? {};
-      said([data.synthesis && `Written by ${model} out of the passages below.`, reason && `${reason}.`].filter(Boolean).join(" "));
+      said(data.synthesis ? `Written by ${[`${model} out of the passages below`, reason].filter(Boolean).join(", ")}.` : `No answer was written: ${reason}.`);
     }
   } catch (error) {
     said(error.name === "AbortError" ? "Stopped." : `No answer was written: ${error.message}`);

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from urllib.parse import urlsplit
 
 import httpx
+from axe_playwright_python.sync_playwright import Axe
 from live_server import live
 from playwright.sync_api import Page
 from waiting import until
@@ -44,3 +46,21 @@ def is_here(address: str) -> bool:
 
 
 Opened = Callable[..., Page]
+# Axe is a script of ours in the page, which the page's own policy forbids.
+WITH_AXE = {"bypass_csp": True}
+STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+# What may change with theme and width alone.
+LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block"]
+
+
+def check(page: Page, name: str) -> None:
+    """Look at a page by all rules once, and in every theme and width by those that these can change."""
+    rules = STANDARDS
+    for theme, width in product(("light", "dark"), (360, 1920)):
+        page.emulate_media(color_scheme=theme)
+        page.set_viewport_size({"width": width, "height": 900})
+        results = Axe().run(page, options={"runOnly": rules})
+        assert results.violations_count == 0, f"{name}, {theme}, {width}: {results.generate_report()}"
+        is_wider = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+        assert not is_wider, f"{name} at {width}"
+        rules = LOOKS

@@ -182,6 +182,9 @@ def test_facets_count_what_is_shown_and_can_be_taken_back() -> None:
     assert (kind.name, [(each.label, each.count) for each in kind.values]) == ("Kind", [("function", 2), ("class", 1)])
     assert kind.values[0].href == "/?q=pay&domain=code&code.node_type=function_definition"
     chosen = QuestionForm(text="pay", domains=("code",), filters=(("code.language", "python"),))
+    other: Any = {**ITEM, "metadata": {"language": "ruby", "node_type": "class_declaration"}}
+    (kind, *_) = (each for each in facets_of([*items, other], catalogue, chosen) if each.name == "Kind")
+    assert [each.label for each in kind.values] == ["function", "class declaration", "class definition"]
     (language, _) = facets_of(items, catalogue, chosen)
     assert (language.values[0].is_on, language.values[0].href) == (True, "/?q=pay&domain=code")
 

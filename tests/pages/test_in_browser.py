@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import product
 from urllib.parse import quote_plus
 
 import httpx
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from page_server import HOSTILE_NAME, Opened, serving
+from page_server import HOSTILE_NAME, WITH_AXE, Opened, check, serving
 from playwright.sync_api import Page, expect
 
 from nornweave.config import Settings
@@ -268,13 +266,6 @@ def test_a_link_from_another_site_finds_the_session(locked: str, url: str, open_
     other.wait_for_url(locked + "/status")
 
 
-# Axe is a script of ours in the page, which the page's own policy forbids.
-WITH_AXE = {"bypass_csp": True}
-STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-# What may change with theme and width alone.
-LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block"]
-
-
 def test_every_page_is_accessible_in_both_themes_and_at_both_widths(
     url: str, locked: str, passage: str, open_page: Opened
 ) -> None:
@@ -297,16 +288,3 @@ def test_what_opens_on_a_page_is_accessible_too(url: str, open_page: Opened) -> 
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     check(page, "with the keys")
-
-
-def check(page: Page, name: str) -> None:
-    """Look at a page by all rules once, and in every theme and width by those that these can change."""
-    rules = STANDARDS
-    for theme, width in product(("light", "dark"), (360, 1920)):
-        page.emulate_media(color_scheme=theme)
-        page.set_viewport_size({"width": width, "height": 900})
-        results = Axe().run(page, options={"runOnly": rules})
-        assert results.violations_count == 0, f"{name}, {theme}, {width}: {results.generate_report()}"
-        is_wider = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
-        assert not is_wider, f"{name} at {width}"
-        rules = LOOKS

@@ -8,14 +8,47 @@ from collections.abc import Iterator
 import httpx
 import pytest
 from openai_server import LITELLM_WARNINGS, Behaviour, ModelServer
-from page_server import Opened, serving
-from playwright.sync_api import expect
+from page_server import WITH_AXE, Opened, check, serving
+from playwright.sync_api import Locator, expect
 
 from nornweave.config import Settings
 from nornweave.config.fusion import FusionSettings
 
 pytestmark = LITELLM_WARNINGS
 ASKED = "/?q=what+is+the+webhook+timeout"
+# Models write Markdown, whatever they are asked for.
+MARKDOWN = """Ten *seconds* {cited}, says <b>the `code`</b>
+and [a link](http://tracker.invalid/).
+
+## What to do
+
+- **wait** {cited} at most_of_the_time
+- go on
+
+3. `x * y * z`
+
+```python
+a = "# none"
+
+- b
+```
+Done [note:x]."""
+ELEMENTS = [
+    ("em", "seconds"), ("a", "1"), ("code", "code"), ("heading", "What to do"), ("li", "wait 1 at most_of_the_time"),
+    ("strong", "wait"), ("a", "1"), ("li", "go on"), ("li", "x * y * z"), ("code", "x * y * z"),
+    ("line", 'a = "# none"'), ("line", ""), ("line", "- b"),
+]  # fmt: skip
+
+
+def elements(written: Locator) -> list[tuple[str, str]]:
+    """Return what the text has of markup, in order, but for links to elsewhere, which only one of the pages reads."""
+    named = "each.matches('.line, .heading') ? each.classList[0] : each.localName"
+    found = written.locator("em, strong, code, li, a.cite, .heading, .line").evaluate_all(
+        f"all => all.map(each => [{named}, each.textContent.trim()])"
+    )
+    assert "<b>the code</b>" in written.inner_text() and "Done [note:x]." in written.inner_text()
+    assert written.locator("ol").get_attribute("start") == "3"
+    return [(name, text) for name, text in found]
 
 
 @pytest.fixture(scope="module")
@@ -44,14 +77,14 @@ def test_the_defaults_are_no_choice() -> None:
 def test_citations_of_a_written_answer_open_the_passages(url: str, model: ModelServer, open_page: Opened) -> None:
     item = httpx.get(f"{url}/.json{ASKED[1:]}").json()["items"][0]
     cited = f"[{item['citation']['domain_id']}:{item['chunk_id']}]"
-    text = f"Ten seconds {cited}, says <b>the code</b>."
-    model.behaviours["first"] = Behaviour(kind="dribbles", text=text)
-    page = open_page(url + ASKED)
+    model.behaviours["first"] = Behaviour(kind="dribbles", text=MARKDOWN.format(cited=cited))
+    page = open_page(url + ASKED, **WITH_AXE)
     page.get_by_role("button", name="Write an answer").click()
     written = page.locator("#written")
     expect(written.locator(".source")).to_have_text("Written by openai/first out of the passages below.")
-    expect(written.locator(".text")).to_have_text("Ten seconds [1], says <b>the code</b>.")
-    written.get_by_role("link", name="[1]").click()
+    assert elements(written) == ELEMENTS
+    check(page, "with a written answer")
+    written.get_by_role("link", name="1").first.click()
     expect(page.locator("#panel .passage")).to_have_attribute("data-chunk", item["chunk_id"])
 
 
@@ -60,10 +93,11 @@ def test_without_a_script_the_page_comes_with_the_text_and_the_thread_goes_on(
 ) -> None:
     item = httpx.get(f"{url}/.json{ASKED[1:]}").json()["items"][0]
     cited = f"[{item['citation']['domain_id']}:{item['chunk_id']}]"
-    model.behaviours["first"] = Behaviour(text=f"Ten seconds {cited}, says <b>the code</b>.")
+    model.behaviours["first"] = Behaviour(text=MARKDOWN.format(cited=cited))
     page = open_page(url + ASKED, java_script_enabled=False)
     page.get_by_role("link", name="Write an answer").click()
-    expect(page.locator(".written .text")).to_have_text("Ten seconds [1], says <b>the code</b>.")
+    expect(page.locator(".written .source")).to_have_text("Written by openai/first out of the passages below.")
+    assert elements(page.locator(".written")) == ELEMENTS
     page.locator(".on").get_by_role("textbox").fill("why?")
     page.get_by_role("button", name="Follow up").click()
     expect(page.get_by_label("Asked before")).to_contain_text("what is the webhook timeout")
@@ -73,11 +107,11 @@ def test_without_a_script_the_page_comes_with_the_text_and_the_thread_goes_on(
     asked = len(model.requests)
     for site in ("cross-site", "same-site"):
         answer = httpx.get(url + ASKED + "&write=on", headers={"accept": "text/html", "sec-fetch-site": site})
-        assert answer.status_code == 200 and 'class="text"' in answer.text
+        assert answer.status_code == 200 and 'class="text doc"' in answer.text
     assert len(model.requests) == asked, "a page of another site costs nothing"
     model.behaviours["first"] = Behaviour(kind="fails")
     page.reload()
-    expect(page.locator(".written")).to_contain_text("No answer was written. openai/first")
+    expect(page.locator(".written")).to_contain_text("No answer was written: openai/first")
 
 
 @pytest.mark.parametrize(
