@@ -67,8 +67,15 @@ def print_results(console: Terminal, evaluated: Sequence[Evaluated]) -> None:
             for line in _footnotes(evaluation, run):
                 console.print(line, style="dim")
             console.print()
+    console.print(f"{STAGES}\n{LEGEND}", style="dim")
 
 
+STAGES = (
+    "Rows: what dense (meaning), sparse (words), fulltext (word pairs) and structured (names) find alone; combined in\n"
+    "one ranking; expanded with variants of the question; merged without duplicates; fused as it is served; then by\n"
+    "kind of question. answered: questions with any item. by item: Recall@10 if only the first ten items count.\n"
+    "of domain: what is left of Recall@10 and RR@10 when no domain is named."
+)
 LEGEND = (
     "Recall@10: the share of right places that are among the first ten. RR@10: 1 / rank of the first right one.\n"
     "nDCG@10: ranks weighted by grade. P@5: right ones of the first five. Success@1: the first is right."

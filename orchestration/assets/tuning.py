@@ -71,5 +71,6 @@ def tuning_metadata(result: TuningResult, plan: TunedPlan | None) -> Metadata:
 _PLAN = (
     "Fits the domain's plan (what each retrieval source counts for, expansion, reranking) to its judged sets and to "
     "feedback, and puts it in force only if it is better beyond chance on queries that it was not fitted to. "
-    "`nornweave plan DOMAIN --back` goes back."
+    "`nornweave plan DOMAIN --back` goes back. An asset that was never materialised is normal: the "
+    "configured plan answers until somebody tunes."
 )

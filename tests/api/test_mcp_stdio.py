@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_client import REVISIONS, WITHIN_S, problem, result, until_loaded
 
 from api.links import own_links, usual_url
+from api.mcp.server import INSTRUCTIONS
 from nornweave.config import Settings
 
 NAMES = ["search", "fetch", "find", "answer", "conflicts", "status"]
@@ -140,8 +142,10 @@ async def test_the_command_answers_like_the_server(published: Settings, log: Any
 
 @pytest.mark.slow
 def test_standard_output_carries_nothing_but_the_protocol(published: Settings) -> None:
-    process = popen("-c", PROGRAM.format(make=NOISY), published.file)
-    assert initialize(process)["result"]["serverInfo"]["name"] == "nornweave"
+    process = popen("-c", PROGRAM.format(make=NOISY), published.file, NORNWEAVE_URL="https://nw.example")
+    greeting = initialize(process)["result"]
+    assert greeting["serverInfo"]["name"] == "nornweave"
+    assert greeting["instructions"] == INSTRUCTIONS, "nobody knows whether an address of others answers"
     called = said(
         process, {"id": 2, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "pay"}}}
     )
@@ -167,6 +171,20 @@ async def test_tools_are_listed_before_anything_is_loaded(published: Settings, t
         async with asyncio.timeout(WITHIN_S):
             while (await client.call_tool("search", {"query": "x"})).is_error:
                 await asyncio.sleep(0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("listens", [True, False])
+def test_an_agent_is_told_that_its_links_lead_nowhere(published: Settings, tmp_path: Path, listens: bool) -> None:
+    with socket.socket() as pages:
+        pages.bind(("127.0.0.1", 0))
+        if listens:
+            pages.listen()
+        port = str(pages.getsockname()[1])
+        process = popen("-c", PROGRAM.format(make=SLOW), published.file, tmp_path / "ready", FUSION_PORT=port)
+        told = initialize(process)["result"]["instructions"].removeprefix(INSTRUCTIONS)
+        process.communicate(timeout=WITHIN_S)
+    assert told.startswith(f" No server answers at http://127.0.0.1:{port} now") is not listens
 
 
 @pytest.mark.slow

@@ -115,7 +115,7 @@ def test_the_json_holds_the_measures_per_domain_set_and_stage(folders: list[Path
 def test_the_table_shows_every_scope_and_stage(folders: list[Path]) -> None:
     lines = printed(run_eval(WordSearcher(CORPUS), folders)).splitlines()
     assert lines[0] == "chat (conversations, people)  queries: 1, judgments: 1, gen-000001, plan configured"
-    heads = [line.split("  ")[0] for line in lines if "Recall@10" in line]
+    heads = [line.split("  ")[0] for line in lines if "  Recall@10  " in line]
     assert heads == ["domain", "domain, no filter", "all domains", "domain", "all domains"]
     answers = [line.split() for line in lines if line.startswith("fused")]
     assert answers[0][1:] == ["1", "1.000", "1.000–1.000", "1.000", "1.000–1.000", "1.000", ".200", "1.000"]
@@ -129,6 +129,7 @@ def test_the_table_fits_into_the_narrowest_console(folders: list[Path]) -> None:
     print_summary(Terminal(stream, width=120), run_eval(WordSearcher(CORPUS), folders))
     for shown in (text, stream.getvalue()):
         assert "…" not in shown
+        assert "RR@10: 1 / rank of the first right one" in shown, "columns have a legend"
         assert max(map(len, shown.splitlines())) <= 120
 
 

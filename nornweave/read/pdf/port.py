@@ -17,6 +17,7 @@ from importlib.metadata import version as version_of
 from typing import Protocol, TypeAlias, cast
 
 from nornweave.core.errors import DocumentError
+from nornweave.core.extras import installer
 
 Point: TypeAlias = tuple[float, float]
 Box: TypeAlias = tuple[float, float, float, float]
@@ -143,7 +144,7 @@ VARIABLE = "NORNWEAVE_PDF_LIBRARY"
 _PACKAGES = {"pymupdf": "pymupdf", "pdfium": "pypdfium2"}
 _MODULES = {"pymupdf": "nornweave.read.pdf.mupdf", "pdfium": "nornweave.read.pdf.pdfium"}
 _NONE = (
-    "PDF files need a library that is not installed: pip install pypdfium2 (Apache-2.0 or BSD-3-Clause) or pymupdf "
+    "PDF files need a library that is not installed: {} pypdfium2 (Apache-2.0 or BSD-3-Clause) or pymupdf "
     "(AGPL or commercial licence, see NOTICE), or leave PDF files out with exclude: ['*.pdf']"
 )
 
@@ -163,9 +164,9 @@ def load_library() -> PdfLibrary:
         except ImportError:
             if stated:
                 raise DocumentError(
-                    f"{VARIABLE} is {stated!r}, but {_PACKAGES[name]} is not installed. {_NONE}"
+                    f"{VARIABLE} is {stated!r}, but {_PACKAGES[name]} is not installed. {_NONE.format(installer())}"
                 ) from None
-    raise DocumentError(_NONE)
+    raise DocumentError(_NONE.format(installer()))
 
 
 def library_version() -> str:
