@@ -17,8 +17,10 @@ from api.access.service_token import service_token
 from nornweave.config import Settings
 from nornweave.core.errors import NornWeaveError
 from nornweave.core.extras import optional
+from nornweave.core.files.alive import note_alive
 from nornweave.core.files.full_disk import disk_full_said, not_writable
 from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment
+from orchestration.guard import public_url
 from orchestration.instance import open_instance, write_instance
 from orchestration.standby import alone
 
@@ -42,17 +44,19 @@ def main() -> int:
             from orchestration.processes import DagsterProcesses
             from orchestration.webserver import run_webserver
         settings = settings_from_environment()
+        token, url = service_token(os.environ), public_url(os.environ)
         with disk_full_said(settings.data_dir):
             home = write_instance(settings)
+        note = partial(note_alive, settings.data_dir)
         os.environ |= {"DAGSTER_HOME": str(home), CONFIG_VARIABLE: str(settings.file)}
         # The code server says why definitions cannot be loaded, once; without this the web server repeats it.
         os.environ["DAGSTER_IS_DEV_CLI"] = "1"
         processes = DagsterProcesses(home / "workspace.yaml")
         try:
-            with alone(os.environ, partial(_open_once, settings), processes.start) as is_over:
+            with alone(os.environ, partial(_open_once, settings), processes.start, note) as is_over:
                 if settings_from_environment() != settings:  # they changed while this one waited
                     processes.stop()
-                return run_webserver(processes, port, service_token(os.environ), is_over)
+                return run_webserver(processes, port, token=token, url=url, is_over=is_over, note=note)
         finally:
             processes.stop()
     except NornWeaveError as error:

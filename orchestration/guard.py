@@ -1,4 +1,4 @@
-"""What may reach Dagster's UI: people and programs of this machine, never a page of another site.
+"""What may reach Dagster's UI: people and programs of this machine, or of its proxy, never a page of another site.
 
 Dagster's web server trusts whoever reaches it: it reads neither ``Host`` nor ``Origin``, and takes mutations by ``GET``
 and with any content type. A page that is open in a browser reaches every port of its machine.
@@ -6,7 +6,8 @@ and with any content type. A page that is open in a browser reaches every port o
 ==========================================  ======
 refused                                     status
 ==========================================  ======
-``Host`` is not a name of this machine      421
+``Host`` is neither of this machine nor the
+public one                                  421
 ``Origin`` or ``Sec-Fetch-Site`` of others  403
 no token where one is set                   401
 a method that is not for reading            405
@@ -23,16 +24,20 @@ import base64
 import binascii
 import hmac
 import logging
+from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from dagster._check import CheckError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.access.origins import LOCAL_NAMES, foreign_page, host_name
-from api.access.service_token import is_authorised
+from api.access.service_token import TOKEN_VARIABLE, is_authorised, service_token
 from api.errors import problem_response
+from nornweave.core.errors import ConfigError
 
 GRAPHQL = "/graphql"
+URL_VARIABLE = "NORNWEAVE_DAGSTER_URL"
 READING = ("GET", "HEAD")
 HEADERS = {
     # No other page may frame the UI and have its buttons clicked, nor load what it answers.
@@ -50,6 +55,21 @@ Refusal = tuple[int, str]
 """Status and explanation."""
 
 
+def public_url(environment: Mapping[str, str]) -> str | None:
+    """Return the address at which a proxy on this machine answers for the UI, if one is configured.
+
+    Raises:
+        ConfigError: it is no address of a site of its own, or no token is set: it brings people from elsewhere.
+    """
+    url = environment.get(URL_VARIABLE, "").strip().rstrip("/")
+    parts = urlsplit(url)
+    if url and (parts.scheme not in {"http", "https"} or url != f"{parts.scheme}://{parts.netloc}"):
+        raise ConfigError(f"{URL_VARIABLE}: {url!r} is not an address such as https://dagster.example.org")
+    if url and not service_token(environment):
+        raise ConfigError(f"{URL_VARIABLE} is set and {TOKEN_VARIABLE} is not: everybody could start and stop syncs")
+    return url or None
+
+
 class Guard:
     """Passes on what may reach Dagster's web server and answers the rest with a problem document.
 
@@ -57,11 +77,15 @@ class Guard:
         app: Dagster's web server.
         token: programs send it as bearer token, browsers as the password of Basic authentication. ``None`` asks for
             none. A cookie would not do: browsers send it to every port of a machine, Basic credentials to one.
+        public_url: the address at which people open the UI, where a proxy on this machine answers for it.
     """
 
-    def __init__(self, app: ASGIApp, token: str | None) -> None:
+    def __init__(self, app: ASGIApp, token: str | None, public_url: str | None = None) -> None:
         self._app = app
         self._token = token
+        public = urlsplit((public_url or "").lower())
+        self._public = f"{public.scheme}://{public.netloc}" if public_url else None
+        self._names = LOCAL_NAMES | ({host_name(public.netloc)} if public_url else set())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -105,26 +129,27 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Refusal | None:
         headers = Headers(scope=scope)
-        if refused := _foreign_host(headers) or _foreign_page(scope, headers):
+        if refused := self._foreign_host(headers) or self._foreign_page(scope, headers):
             return refused
         if not (is_authorised(scope, self._token) or _has_password(headers, self._token)):
             return 401, "send the service token: as bearer token, or as the password of Basic authentication"
         return _not_reading(scope, headers) if scope["type"] == "http" else None
 
+    def _foreign_host(self, headers: Headers) -> Refusal | None:
+        named = headers.getlist("host")
+        if len(named) == 1 and host_name(named[0]) in self._names:
+            return None
+        expected = ", ".join(sorted(self._names))
+        return 421, f"found Host {', '.join(named)!r}, expected one of {expected}; behind a proxy, set {URL_VARIABLE}"
 
-def _foreign_host(headers: Headers) -> Refusal | None:
-    named = headers.getlist("host")
-    if len(named) == 1 and host_name(named[0]) in LOCAL_NAMES:
-        return None
-    return 421, f"found Host {', '.join(named)!r}, expected one of {', '.join(sorted(LOCAL_NAMES))}"
-
-
-def _foreign_page(scope: Scope, headers: Headers) -> Refusal | None:
-    """Refuse what a page of another origin sends, also reading; a person may follow a link to the UI."""
-    foreign = foreign_page(headers, {f"http://{headers['host'].strip().lower()}"})
-    if foreign is None or ("origin" not in headers and _follows_link(scope, headers)):
-        return None
-    return 403, f"{foreign}: pages of other sites may not use the Dagster UI"
+    def _foreign_page(self, scope: Scope, headers: Headers) -> Refusal | None:
+        """Refuse what a page of another origin sends, also reading; a person may follow a link to the UI."""
+        named = headers["host"].strip().lower()
+        is_public = self._public is not None and host_name(named) not in LOCAL_NAMES
+        foreign = foreign_page(headers, {self._public or "" if is_public else f"http://{named}"})
+        if foreign is None or ("origin" not in headers and _follows_link(scope, headers)):
+            return None
+        return 403, f"{foreign}: pages of other sites may not use the Dagster UI"
 
 
 def _follows_link(scope: Scope, headers: Headers) -> bool:

@@ -18,7 +18,10 @@ HAS_TABLES = {"has_tables": True}
 
 @contextmanager
 def alone(
-    environment: Mapping[str, str], open_database: Callable[[], None], prepare: Callable[[], None]
+    environment: Mapping[str, str],
+    open_database: Callable[[], None],
+    prepare: Callable[[], None],
+    note: Callable[[], None],
 ) -> Iterator[threading.Event]:
     """Wait until no other Dagster uses the database; on one machine's files there is no other.
 
@@ -26,6 +29,7 @@ def alone(
         environment: may name the database.
         open_database: makes its tables; called before anything is yielded.
         prepare: called once while another Dagster works: what can be done before that has ended.
+        note: called every second while it waits.
 
     Yields:
         What is set once another Dagster has taken over, because this one was paused or cut off: it has to end.
@@ -39,7 +43,7 @@ def alone(
         yield threading.Event()
         return
     lease = Lease(plain_address(address), "dagster", purpose="dagster", seconds=LEASE_S)
-    _take(lease, prepare)
+    _take(lease, prepare, note)
     try:
         open_database()
         lease.commit(HAS_TABLES)
@@ -48,9 +52,10 @@ def alone(
         lease.release()
 
 
-def _take(lease: Lease, prepare: Callable[[], None]) -> None:
+def _take(lease: Lease, prepare: Callable[[], None], note: Callable[[], None]) -> None:
     is_reached = is_prepared = False
     while True:
+        note()
         try:
             lease.take(0)
         except DomainBusyError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from collections.abc import Callable
 
 import uvicorn
 
@@ -18,6 +19,7 @@ from dagster._utils.log import configure_loggers
 from dagster_webserver.app import create_app_from_workspace_process_context
 from dagster_webserver.version import __version__
 
+from nornweave.core.files.alive import ALIVE_EVERY_S
 from orchestration.guard import Guard
 from orchestration.processes import LOG_LEVEL, DagsterProcesses
 
@@ -28,14 +30,38 @@ DRAIN_WITHIN_S = 2
 STATEMENT_TIMEOUT_MS, POOL_RECYCLE_S, POOL_MAX_OVERFLOW = 15_000, 3600, 20
 
 
-def run_webserver(processes: DagsterProcesses, port: int, token: str | None, is_over: threading.Event) -> int:
+class NotingServer(uvicorn.Server):
+    """Calls ``note`` every few seconds from the loop that answers."""
+
+    def __init__(self, config: uvicorn.Config, note: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._note = note
+
+    async def on_tick(self, counter: int) -> bool:
+        """See ``uvicorn.Server``: called ten times a second."""
+        if counter % (10 * ALIVE_EVERY_S) == 0:
+            self._note()
+        return await super().on_tick(counter)
+
+
+def run_webserver(
+    processes: DagsterProcesses,
+    port: int,
+    *,
+    token: str | None,
+    url: str | None,
+    is_over: threading.Event,
+    note: Callable[[], None],
+) -> int:
     """Serve the UI on this machine, with its daemon, until SIGINT or SIGTERM; ``DAGSTER_HOME`` names the instance.
 
     Args:
         processes: that it needs; they are stopped at the end.
         port: of the UI.
         token: that the UI asks for.
+        url: at which people open it, behind a proxy.
         is_over: set when another Dagster has taken over.
+        note: called every few seconds while it answers.
 
     Returns:
         The exit code: 0 after a signal, 1 when the daemon or the server ended by itself, or it is over.
@@ -47,7 +73,7 @@ def run_webserver(processes: DagsterProcesses, port: int, token: str | None, is_
         target = WorkspaceFileTarget([str(processes.servers)])
         with WorkspaceProcessContext(processes.instance, target, version=__version__) as context:
             app = create_app_from_workspace_process_context(context, live_data_poll_rate=POLL_MS)
-            server = uvicorn.Server(_config(Guard(app, token), port))
+            server = NotingServer(_config(Guard(app, token, url), port), note)
             _end_together(processes.daemon, server, is_over)
             processes.begin()
             server.run()

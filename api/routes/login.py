@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import anyio
 import anyio.to_thread
@@ -59,7 +59,8 @@ async def enter(request: Request) -> Response:
         max_age=LASTS_S,
         httponly=True,
         samesite="strict",
-        secure=request.url.scheme == "https",
+        # A proxy may speak TLS for this server: the browser says of its own page how it was reached.
+        secure="https" in {request.url.scheme, urlsplit(request.headers.get("origin", "")).scheme},
     )
     return response
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,7 @@ import typer
 from nornweave.cli.options import messages, settings_of
 from nornweave.config import Settings
 from nornweave.core.errors import EncoderError
+from nornweave.core.files.alive import note_alive
 from nornweave.core.types import Domain
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ def worker(
             ObjectStore(workers.store),
             lambda domain, version: _encoder(settings, domain, version),
             name=name,
+            note=partial(note_alive, settings.data_dir),
             processes=processes,
         )
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from urllib.parse import urlencode
 
 import httpx
@@ -20,8 +21,10 @@ FORM = {"content-type": "application/x-www-form-urlencoded"}
 JUDGED = {"query_id": "q1", "chunk_id": "chunk-0", "useful": True}
 
 
-async def log_in(client: httpx.AsyncClient, token: str = TOKEN, target: str = "/?q=pay") -> httpx.Response:
-    return await client.post("/login", content=urlencode({"token": token, "next": target}), headers=FORM)
+async def log_in(
+    client: httpx.AsyncClient, token: str = TOKEN, target: str = "/?q=pay", headers: Mapping[str, str] = FORM
+) -> httpx.Response:
+    return await client.post("/login", content=urlencode({"token": token, "next": target}), headers={**FORM, **headers})
 
 
 def test_a_session_is_made_from_the_token_and_ends_with_it() -> None:
@@ -66,6 +69,9 @@ def test_everything_else_is_a_401_also_to_browsers(look: Ask, path: str) -> None
 
 async def test_the_token_opens_a_session(settings: Settings, engine: ScriptedEngine) -> None:
     async with client_of(settings, engine, **LOCKED) as client:
+        proxied = await log_in(client, headers={"Origin": f"https://{client.base_url.netloc.decode()}"})
+        assert "Secure" in proxied.headers["set-cookie"], "a proxy speaks TLS before this server"
+        client.cookies.clear()
         answer = await log_in(client)
         assert (answer.status_code, answer.headers["location"]) == (303, "/?q=pay")
         cookie = answer.headers["set-cookie"]
@@ -77,6 +83,7 @@ async def test_the_token_opens_a_session(settings: Settings, engine: ScriptedEng
         assert (await client.get("/agents")).status_code == 200, "what the page's script asks for"
         again = await client.get("/login", params={"next": "/status"})
         assert (again.status_code, again.headers["location"]) == (303, "/status")
+        assert "Secure" not in cookie
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "S3CRET", "s3cret\0"])

@@ -16,6 +16,7 @@ from worker_process import WorkerProcess, write_config
 
 from nornweave.config.publish import ObjectStoreSettings
 from nornweave.core.errors import EncoderError
+from nornweave.core.files.alive import ALIVE
 from nornweave.index.object_store import ObjectStore
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.share.workers.app import ENCODING_QUEUE, celery_app
@@ -76,6 +77,7 @@ def test_two_workers_encode_what_one_machine_would_have(broker, objects, workers
     assert encoder.local.here == 0
     assert told[-1] == len(TEXTS)
     assert told == sorted(told)
+    until((tmp_path / "one/var" / ALIVE).exists, within_s=HANGS_S)  # a probe is told that it works
 
 
 def test_a_killed_worker_loses_no_batch(broker, objects, workers, tmp_path):

@@ -17,6 +17,7 @@ import pytest
 import yaml
 from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.launcher import LaunchRunContext, WorkerStatus
+from helm_chart import chart, configuration, manifests
 
 from nornweave.connect.connectors import load_settings
 from nornweave.index.generations.publish import GenerationFiles
@@ -24,7 +25,7 @@ from orchestration.instance import write_instance
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
-MANIFEST = yaml.safe_load((ROOT / "deploy/kubernetes/nornweave.yaml").read_text())
+CHARTED = {"image": {"repository": "registry.example.org/nornweave", "tag": "1"}}
 
 
 class Cluster:
@@ -80,12 +81,13 @@ def config(tmp_path: Path) -> Path:
     (tmp_path / "docs/refunds.md").write_text("# Refunds\n\nA refund is paid within five days.\n")
     file = tmp_path / "nornweave.yaml"
     kubeconfig = str(tmp_path / "kubeconfig")
-    jobs = {**MANIFEST["workers"]["kubernetes"], "load_incluster_config": False, "kubeconfig_file": kubeconfig}
+    workers = yaml.safe_load(configuration(manifests(*chart(CHARTED))))["workers"]
+    jobs = {**workers["kubernetes"], "load_incluster_config": False, "kubeconfig_file": kubeconfig}
     settings = {
         "data_dir": "./var",
         "sources": [{"id": "docs", "domain": "documentation", "type": "files", "path": "docs"}],
         "domains": {"documentation": {"embedding": {"model": "hash:64"}, "evaluation": {"judgments": []}}},
-        "workers": {**MANIFEST["workers"], "objects": f"file://{tmp_path}/objects", "kubernetes": jobs},
+        "workers": {**workers, "objects": f"file://{tmp_path}/objects", "kubernetes": jobs},
     }
     file.write_text(yaml.safe_dump(settings))
     return file
@@ -93,7 +95,7 @@ def config(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cluster(config: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    environment = {"NORNWEAVE_DAGSTER_POSTGRES_URL": database, "NORNWEAVE_IMAGE": "registry.example.org/nornweave:1"}
+    environment = {"NORNWEAVE_DAGSTER_POSTGRES_URL": database}
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     started = Cluster(config, {**environment, "PYTHONPATH": str(ROOT)})

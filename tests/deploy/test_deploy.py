@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import configparser
+import os
 import re
 import shlex
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +16,48 @@ import pytest
 import typer
 import yaml
 from dagster_k8s.models import k8s_model_from_dict, k8s_snake_case_dict
+from helm_chart import chart, configuration, manifests
 
 from nornweave.cli.main import app
 from nornweave.connect.connectors import load_settings
+from nornweave.core.files.alive import ALIVE, note_alive
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.large.yaml").read_text())
 ONE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["nornweave"]
-MANIFESTS = [
-    document
-    for file in sorted((DEPLOY / "kubernetes").glob("*.yaml"))
-    if file.name not in {"nornweave.yaml", "kustomization.yaml"}
-    for document in yaml.safe_load_all(file.read_text())
-]
+# Everything that is made only when it is asked for.
+FULL_VALUES = {
+    "image": {"repository": "r.example.org/nornweave", "tag": "7"},
+    "imagePullSecrets": [{"name": "registry"}],
+    "env": {"AWS_ENDPOINT_URL": "https://objects.example.org"},
+    "configuration": {"access": {"groups": {}}, "workers": {"patience_s": 30}},
+    "api": {
+        "questionsInFlight": 0,
+        "secrets": ["llm"],
+        "cache": {"size": "1Ti", "storageClassName": "fast"},
+        "ingress": {"host": "ask.example.org", "className": "nginx", "tlsSecret": "tls", "annotations": {"a": "b"}},
+        "pod": {"priorityClassName": "high"},
+    },
+    "encoding": {"pod": {"nodeSelector": {"gpu": "yes"}}},
+    "runs": {"secrets": ["slack"]},
+    "networkPolicy": {"from": [{"podSelector": {}}], "objectStore": {"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}},
+}
+REFUSED: Sequence[tuple[dict[str, object], str]] = (
+    ({"replicas": 3}, "'replicas' not allowed"),
+    ({"sources": []}, "at '/sources'"),
+    ({"env": {"PGPASSWORD": "x"}}, "'PGPASSWORD'"),
+    ({"objectStore": {"published": "file:///srv"}}, "at '/objectStore/published'"),
+    ({"api": {"resources": {"limits": {"ephemeral-storage": None}}}}, "ephemeral-storage"),
+    ({"configuration": {"sources": []}}, "at '/configuration'"),
+)
+CHARTED, FULL_CHARTED, OPEN_CHARTED, *REFUSALS = chart(
+    {}, FULL_VALUES, {"networkPolicy": {"enabled": False}}, *(values for values, _ in REFUSED)
+)
+MANIFESTS, FULL = manifests(CHARTED), manifests(FULL_CHARTED)
 OBJECTS = [document for document in MANIFESTS if document["kind"] in {"Deployment", "StatefulSet"}]
-KUBERNETES = yaml.safe_load((DEPLOY / "kubernetes/nornweave.yaml").read_text())
+
+
+KUBERNETES = yaml.safe_load(configuration(MANIFESTS))
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 OWN = {name: service for name, service in COMPOSE["services"].items() if service["image"] == "nornweave:workers"}
 USER = 10001
@@ -78,9 +107,11 @@ def test_kubernetes_jobs_run_as_everything_else_does() -> None:
     assert jobs["run_k8s_config"]["pod_spec_config"]["securityContext"] == pod["securityContext"]
     assert jobs["security_context"] == container["securityContext"]
     assert jobs["volume_mounts"] == container["volumeMounts"]
-    assert jobs["volumes"] == pod["volumes"]
+    assert jobs["env_vars"] == [f"{each['name']}={each['value']}" for each in container["env"]]
     assert {*jobs["env_secrets"]} == {"postgres", "broker", "objects"}
-    assert {"name": "NORNWEAVE_IMAGE", "value": "nornweave"} in container["env"]
+    assert jobs["job_image"] == container["image"]
+    (dagster,) = (each["spec"]["template"]["spec"] for each in OBJECTS if each["metadata"]["name"] == "nw-dagster")
+    assert jobs["volumes"] == dagster["volumes"]
 
 
 def test_nothing_runs_as_root() -> None:
@@ -127,7 +158,41 @@ def test_each_role_on_kubernetes_has_its_own_secrets_alone() -> None:
     assert all(f"| `{name}` |" in described for names in given.values() for name in names)
 
 
-@pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda one: f"{one['kind']}-{one['metadata']['name']}")
+def test_helm_finds_nothing_to_complain_about() -> None:
+    for charted in (CHARTED, FULL_CHARTED):
+        assert charted["lint"]["errors"] == []
+        assert {each["error"] for each in charted["lint"]["messages"]} == {"icon is recommended"}
+    assert "forward" in CHARTED["rendered"]["nornweave/templates/NOTES.txt"]
+
+
+def test_values_that_cannot_be_meant_are_refused() -> None:
+    for refusal, (_, named) in zip(REFUSALS, REFUSED, strict=True):
+        assert named in refusal["refused"], refusal
+
+
+def test_what_is_asked_for_is_rendered() -> None:
+    by_name = {(each["kind"], each["metadata"]["name"]): each for each in FULL}
+    api = by_name["StatefulSet", "nw-api"]["spec"]
+    (container,) = api["template"]["spec"]["containers"]
+    assert container["image"] == "r.example.org/nornweave:7"
+    assert {each["secretRef"]["name"] for each in container["envFrom"]} == {"objects-read", "token", "llm"}
+    assert {"name": "AWS_ENDPOINT_URL", "value": "https://objects.example.org"} in container["env"]
+    assert api["volumeClaimTemplates"][0]["spec"]["storageClassName"] == "fast"
+    assert by_name["Ingress", "nw-api"]["spec"]["rules"][0]["host"] == "ask.example.org"
+    (metric,) = by_name["HorizontalPodAutoscaler", "nw-api"]["spec"]["metrics"]
+    assert metric["type"] == "Resource"
+    assert by_name["Deployment", "nw-encoding"]["spec"]["template"]["spec"]["nodeSelector"] == {"gpu": "yes"}
+    settings = yaml.safe_load(configuration(FULL))
+    assert settings["access"] == {"groups": {}}
+    assert settings["workers"]["patience_s"] == 30
+    assert "slack" in settings["workers"]["kubernetes"]["env_secrets"]
+    assert settings["workers"]["leases"]
+    egress = by_name["NetworkPolicy", "nw-api"]["spec"]["egress"][1]
+    assert egress["to"] == [{"ipBlock": {"cidr": "10.0.0.0/8"}}]
+    assert not [each for each in manifests(OPEN_CHARTED) if each["kind"] == "NetworkPolicy"]
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS + FULL, ids=lambda one: f"{one['kind']}-{one['metadata']['name']}")
 def test_every_manifest_is_what_kubernetes_knows(manifest: dict[str, Any]) -> None:
     group, _, version = manifest["apiVersion"].rpartition("/")
     prefix = version.capitalize()
@@ -135,20 +200,17 @@ def test_every_manifest_is_what_kubernetes_knows(manifest: dict[str, Any]) -> No
     k8s_model_from_dict(model, k8s_snake_case_dict(model, manifest))
     named = "".join(part.capitalize() for part in group.removesuffix(".k8s.io").split(".")) or "Core"
     assert hasattr(kubernetes.client, f"{named}{prefix}Api")
-    assert manifest["metadata"].get("namespace", "nornweave") == "nornweave"
+    assert "namespace" not in manifest["metadata"]  # it is the release's
 
 
 def test_what_manifests_name_is_there() -> None:
-    listed = yaml.safe_load((DEPLOY / "kubernetes/kustomization.yaml").read_text())["resources"]
-    assert {*listed} == {file.name for file in (DEPLOY / "kubernetes").glob("*.yaml")} - {
-        "nornweave.yaml", "kustomization.yaml",
-    }  # fmt: skip
-    labels = {each["spec"]["template"]["metadata"]["labels"]["app"] for each in OBJECTS}
+    labels = [each["spec"]["template"]["metadata"]["labels"] for each in OBJECTS]
+    labels.append(KUBERNETES["workers"]["kubernetes"]["run_k8s_config"]["pod_template_spec_metadata"]["labels"])
     for manifest in MANIFESTS:
         spec = manifest.get("spec", {})
         selected = spec.get("selector", spec.get("podSelector", {}))
-        named = {**selected, **selected.get("matchLabels", {})}.get("app")
-        assert named is None or named in labels, manifest["metadata"]["name"]
+        named = selected.get("matchLabels", selected)
+        assert any(named.items() <= one.items() for one in labels), manifest["metadata"]["name"]
         if target := spec.get("scaleTargetRef"):
             assert (target["kind"], target["name"]) in {(each["kind"], each["metadata"]["name"]) for each in OBJECTS}
             assert "replicas" not in next(each["spec"] for each in OBJECTS if each["kind"] == target["kind"])
@@ -161,6 +223,7 @@ def test_what_manifests_name_is_there() -> None:
 def test_containers_are_bounded_and_a_replica_that_waits_is_not_restarted() -> None:
     for container in containers():
         assert {"memory", "ephemeral-storage"} <= container["resources"]["limits"].keys()
+        assert {"startupProbe", "livenessProbe"} <= container.keys()
     (api,) = [each for each in containers() if each["name"] == "api"]
     assert api["startupProbe"]["periodSeconds"] * api["startupProbe"]["failureThreshold"] >= 86_400
     assert [api[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "readiness", "liveness")] == [
@@ -168,17 +231,33 @@ def test_containers_are_bounded_and_a_replica_that_waits_is_not_restarted() -> N
     ]  # fmt: skip
 
 
+def test_a_probe_of_a_process_without_a_port_asks_how_old_its_file_is(tmp_path: Path) -> None:
+    place = f"{KUBERNETES['data_dir']}/{ALIVE}"
+    of_compose = [OWN[name]["healthcheck"]["test"][1].replace("$$", "$") for name in ("dagster", "encoding")]
+    of_pods = [each["livenessProbe"]["exec"]["command"][2] for each in containers() if each["name"] != "api"]
+    for command in (*of_compose, *of_pods):
+        assert place in command
+        here = ["sh", "-c", command.replace(place, str(tmp_path / ALIVE))]
+        note_alive(tmp_path)
+        assert subprocess.run(here, check=False).returncode == 0
+        os.utime(tmp_path / ALIVE, (0, 0))
+        assert subprocess.run(here, check=False).returncode == 1
+        (tmp_path / ALIVE).unlink()
+        assert subprocess.run(here, capture_output=True, check=False).returncode == 1
+
+
 def test_the_api_is_published_on_loopback_alone() -> None:
     published = [port for service in (ONE, *COMPOSE["services"].values()) for port in service.get("ports", [])]
     assert published == ["127.0.0.1:8082:8082"] * 2
 
 
-def test_the_configuration_is_valid_and_the_same() -> None:
+def test_the_configuration_is_valid_and_the_same(tmp_path: Path) -> None:
     settings = load_settings(DEPLOY / "nornweave.yaml", {})
     assert settings.workers
     assert settings.workers.runs == "celery"
     assert settings.publish
-    on_kubernetes = load_settings(DEPLOY / "kubernetes/nornweave.yaml", {})
+    (tmp_path / "nornweave.yaml").write_text(configuration(MANIFESTS))
+    on_kubernetes = load_settings(tmp_path / "nornweave.yaml", {})
     assert on_kubernetes.workers
     workers = on_kubernetes.workers.model_copy(update={"runs": "celery", "kubernetes": {}})
     assert on_kubernetes.model_copy(update={"workers": workers, "file": settings.file}) == settings

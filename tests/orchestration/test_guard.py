@@ -21,7 +21,8 @@ from starlette.websockets import WebSocket
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from orchestration.guard import Guard
+from nornweave.core.errors import ConfigError
+from orchestration.guard import Guard, public_url
 
 HOST = "127.0.0.1:3000"
 OWN = f"http://{HOST}"
@@ -89,9 +90,9 @@ class Client:
         return connect("ws://127.0.0.1:3000/graphql", sock=stream, additional_headers=headers, proxy=None)
 
 
-def served(token: str | None) -> Iterator[Client]:
+def served(token: str | None, url: str | None = None) -> Iterator[Client]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(Guard(APP, token), log_config=None, lifespan="off", timeout_graceful_shutdown=1)
+        config = uvicorn.Config(Guard(APP, token, url), log_config=None, lifespan="off", timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
@@ -113,6 +114,35 @@ def client() -> Iterator[Client]:
 def closed() -> Iterator[Client]:
     """Return a client of a server with a token."""
     yield from served(TOKEN)
+
+
+@pytest.fixture(scope="module")
+def proxied() -> Iterator[Client]:
+    """Return a client of a server that a proxy calls by the name that people use."""
+    yield from served(TOKEN, "https://dagster.example.org")
+
+
+def test_a_proxy_is_answered_by_its_name_and_pages_of_other_sites_are_not(proxied: Client) -> None:
+    public = {"Host": "dagster.example.org", "Origin": "https://dagster.example.org", "Authorization": BEARER}
+    assert proxied.send("POST", "/graphql", {**public, **JSON}).status == 200
+    assert proxied.send("GET", "/runs", {**public, "Authorization": ""}).status == 401
+    assert proxied.send("POST", "/graphql", {**public, **JSON, "Origin": "http://dagster.example.org"}).status == 403
+    assert proxied.send("POST", "/graphql", {**public, **JSON, "Origin": OWN}).status == 403
+    assert proxied.send("POST", "/graphql", {**public, **JSON, "Host": HOST}).status == 403
+    refused = proxied.send("GET", "/runs", {**public, "Host": "other.example.org"})
+    assert refused.status == 421
+    assert "NORNWEAVE_DAGSTER_URL" in refused.json["detail"]
+    assert proxied.send("GET", "/runs", {"Authorization": BEARER}).status == 200  # this machine's own name as well
+
+
+def test_a_proxy_needs_a_token_and_an_address_of_its_own() -> None:
+    assert public_url({}) is None
+    own = {"NORNWEAVE_DAGSTER_URL": "https://dagster.example.org/"}
+    assert public_url({**own, "NORNWEAVE_SERVICE_TOKEN": "x"}) == "https://dagster.example.org"
+    with pytest.raises(ConfigError, match="everybody"):
+        public_url(own)
+    with pytest.raises(ConfigError, match="is not an address such as"):
+        public_url({"NORNWEAVE_DAGSTER_URL": "https://example.org/dagster", "NORNWEAVE_SERVICE_TOKEN": "x"})
 
 
 def basic(credentials: str) -> str:

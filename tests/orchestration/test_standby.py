@@ -21,6 +21,7 @@ from postgres_server import new_database
 from waiting import HANGS_S, until
 from workspace_support import HASHED
 
+from nornweave.core.files.alive import ALIVE
 from nornweave.index.leases.lease import DATABASE_VARIABLE
 from orchestration.standby import LEASE_S
 
@@ -83,6 +84,10 @@ def test_the_second_waits_and_takes_over_when_the_first_is_killed_paused_or_stop
         until(lambda: (one.works() and two.waits()) or (two.works() and one.waits()), within_s=HANGS_S, pace_s=0.5)
         first, second = (one, two) if one.works() else (two, one)
         assert not second.works()
+        for each in (first, second):  # who works and who waits both tell a probe that they do
+            alive = each.log.parent / "var" / ALIVE
+            alive.unlink()
+            until(alive.exists, within_s=HANGS_S, pace_s=0.5)
         until(lambda: daemons(second), within_s=HANGS_S, pace_s=0.5)  # while it waits, it has started what takes time
         (daemon,) = daemons(first)
         first.process.kill()  # not its group: what it has started learns of it

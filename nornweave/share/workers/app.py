@@ -11,10 +11,11 @@ import base64
 import itertools
 import logging
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nornweave.core.extras import optional
+from nornweave.core.files.alive import ALIVE_EVERY_S
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -43,6 +44,19 @@ CONFIGURATION: Mapping[str, object] = {
     "worker_redirect_stdouts": False,
 }
 """Of every worker: JSON only, one message at a time, no results; the broker is waited for, however long it is gone."""
+
+
+def note_while_working(app: Celery, note: Callable[[], None]) -> None:
+    """Call ``note`` from the loop that takes messages: a worker that hangs, or waits for its broker, does not."""
+    from celery import bootsteps
+
+    class Noting(bootsteps.StartStopStep):  # type: ignore[misc]
+        requires = ("celery.worker.components:Timer",)
+
+        def start(self, parent: Any) -> None:
+            parent.timer.call_repeatedly(ALIVE_EVERY_S, note)
+
+    app.steps["worker"].add(Noting)
 
 
 def work(app: Celery, *, name: str, pool: str, processes: int, queues: Sequence[str]) -> int:

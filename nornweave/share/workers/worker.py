@@ -9,7 +9,7 @@ from functools import lru_cache
 from nornweave.core.errors import EncoderError, PublicationError
 from nornweave.index.object_store import ObjectStore
 from nornweave.models.encoders.port import Encoder
-from nornweave.share.workers.app import ENCODE, ENCODING_QUEUE, celery_app, work
+from nornweave.share.workers.app import ENCODE, ENCODING_QUEUE, celery_app, note_while_working, work
 from nornweave.share.workers.batches import forget_old, receive_texts, store_vectors
 
 log = logging.getLogger(__name__)
@@ -43,10 +43,20 @@ def encode_batch(
 
 
 def run_worker(
-    broker: str, objects: ObjectStore, encoders: Encoders, *, name: str, processes: int = 1, queues: Sequence[str] = ()
+    broker: str,
+    objects: ObjectStore,
+    encoders: Encoders,
+    *,
+    name: str,
+    note: Callable[[], None],
+    processes: int = 1,
 ) -> int:
-    """Work until the process is told to end; SIGTERM finishes the batch in hand first. Return the exit code."""
+    """Work until the process is told to end; SIGTERM finishes the batch in hand first. Return the exit code.
+
+    ``note`` is called every few seconds while messages are taken.
+    """
     app = celery_app(broker)
+    note_while_working(app, note)
 
     @lru_cache(maxsize=1)
     def forget_once() -> None:
@@ -66,4 +76,4 @@ def run_worker(
         forget_once()
 
     app.task(encode, name=ENCODE)
-    return work(app, name=name, pool="prefork", processes=processes, queues=queues or [ENCODING_QUEUE])
+    return work(app, name=name, pool="prefork", processes=processes, queues=[ENCODING_QUEUE])
