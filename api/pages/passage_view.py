@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from api.pages.addresses import passage_address
 from api.pages.citations import CitedPlace, place_of
@@ -13,7 +13,7 @@ from api.pages.code_colours import colours_of
 from api.pages.markup import MARKUP, MAX_CHARACTERS, Block, blocks_of
 from api.pages.text_runs import TextRun, marked_code
 from api.pages.thread_view import MessageView, messages_of
-from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, HeadingDocument
 from nornweave.core.text.lines import lines_of
 
 CONTEXT_LINES = 16
@@ -21,6 +21,7 @@ LINES_ABOVE = 6
 """Of the context: what is cited stands near the top of a window."""
 MORE_LINES = 400
 MAX_LINE_CHARACTERS = 4_000
+MAX_OUTLINE = 300
 _FLOWING = frozenset({"slack", "github", "transcript", "messages", "pdf", "stackexchange"})
 """Formats whose text has no lines of its own: numbers would mean nothing to a reader."""
 
@@ -32,6 +33,15 @@ class PassageLine:
     number: int
     cited: bool
     runs: tuple[TextRun, ...]
+
+
+class OutlineEntry(NamedTuple):
+    """A part of the document; ``is_here`` holds for the one that the passage belongs to."""
+
+    title: str
+    href: str
+    line: int | None
+    is_here: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +57,7 @@ class PassageView:
         before, after: lines of the document that are not shown.
         fewer, more: addresses that show less or more of the document; empty where there is none.
         previous, following: addresses of the passages before and after it.
+        outline: the parts of the document; empty where there is one alone, and of threads.
         back: address of the answer that led here.
     """
 
@@ -66,6 +77,7 @@ class PassageView:
     fewer: str
     previous: str
     following: str
+    outline: tuple[OutlineEntry, ...]
     facts: tuple[tuple[str, str], ...]
     generation: str
     back: str
@@ -94,6 +106,7 @@ def passage_view(
     context: int = CONTEXT_LINES,
     terms: Collection[str] = (),
     back: str = "",
+    headings: Sequence[HeadingDocument] = (),
 ) -> PassageView:
     """Return what the page shows of a passage: alone where its document went between two look-ups.
 
@@ -101,6 +114,7 @@ def passage_view(
         context: lines of the document before and after the passage.
         terms: words that are marked.
         back: address of the answer that led here.
+        headings: of the document, in order.
     """
     citation, kind = chunk["citation"], _kind(chunk, document)
     shown = _shown(chunk, document, context)
@@ -124,6 +138,7 @@ def passage_view(
         fewer=address if context > CONTEXT_LINES else "",
         previous=previous,
         following=following,
+        outline=_outline(chunk["chunk_id"], document["chunks"] if document and kind != "thread" else (), headings),
         facts=_facts(chunk["metadata"]),
         generation=chunk["generation"],
         back=back,
@@ -137,6 +152,16 @@ def _neighbours(chunk_id: str, chunks: Sequence[str]) -> tuple[str, str]:
     at = chunks.index(chunk_id)
     before, after = chunks[:at][-1:], chunks[at + 1 : at + 2]
     return "".join(map(passage_address, before)), "".join(map(passage_address, after))
+
+
+def _outline(chunk_id: str, chunks: Sequence[str], headings: Sequence[HeadingDocument]) -> tuple[OutlineEntry, ...]:
+    """Return the parts of a document; a passage without a name of its own belongs to the part that begins before it."""
+    before = set(chunks[: chunks.index(chunk_id) + 1]) if chunk_id in chunks else set()
+    begun = [each["chunk_id"] for each in headings if each["chunk_id"] in before]
+    return tuple(
+        OutlineEntry(each["title"], passage_address(each["chunk_id"]), each["line"], each["chunk_id"] in begun[-1:])
+        for each in headings[: MAX_OUTLINE if len(headings) > 1 and chunks else 0]
+    )
 
 
 def _shown(chunk: ChunkDocument, document: DocumentDocument | None, context: int) -> _Shown:

@@ -1,16 +1,19 @@
-"""``POST /feedback``: a judgment of one item of an answer."""
+"""``POST /feedback``: a judgment of one item of an answer; the form of the pages is here as well."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from fastapi import APIRouter, Request, Response
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from starlette.responses import RedirectResponse
 
 from api.errors import ProblemError
 from api.openapi import PROBLEMS
+from api.pages.addresses import ASK, local
+from api.routes.login import checked_form
 from api.schemas import json_response
-from api.state import Served
+from api.state import Served, serving_of
 from nornweave.ask.feedback.book import REMEMBERED_DAYS, FeedbackDocument
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.core.text.checked_values import Name, textual
@@ -57,3 +60,22 @@ def _unknown(query_id: str) -> str:
         f"no answer {query_id!r} is remembered; JSON answers of /query can be judged, for {REMEMBERED_DAYS} days, "
         "unless the configuration says feedback.keep_queries: false; answers of /fuse and texts cannot"
     )
+
+
+async def judge(request: Request) -> Response:
+    """Store a judgment that was given without a script, and go back to the answer."""
+    serving = serving_of(request)
+    fields = await checked_form(request)
+    try:
+        body = FeedbackBody(
+            query_id=fields.get("query_id", ""),
+            chunk_id=fields.get("chunk_id", ""),
+            useful=fields.get("useful") == "true",
+        )
+    except ValidationError as error:
+        raise ProblemError(422, "query_id and chunk_id are needed") from error
+    answers = serving.engine.answers
+    stored = await serving.judging.run(lambda: answers.feedback(body.query_id, body.chunk_id, body.useful))
+    if stored is None:
+        raise ProblemError(404, "this answer is not remembered any more; ask again and judge then")
+    return RedirectResponse(local(fields.get("next", ASK)), status_code=303)

@@ -10,7 +10,6 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -18,7 +17,7 @@ from starlette.routing import Route
 from api.access.origins import client_address
 from api.errors import ProblemError
 from api.event_streams import Writing, answer_streamed
-from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, ask_address, local, passage_address
+from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, ask_address, passage_address
 from api.pages.answer_view import answer_view
 from api.pages.catalogue import (
     DomainChoice,
@@ -52,8 +51,7 @@ from api.pages.written_view import WrittenView, written_view
 from api.requests.arrival import Arrival, arrive
 from api.requests.ledger import LedgerQuery
 from api.routes.evaluations import ComparisonQuery
-from api.routes.feedback import FeedbackBody
-from api.routes.login import checked_form
+from api.routes.feedback import judge
 from api.routes.page_routes import HtmlRoute, both, came_from, is_from_here, shown, validated, wants_json
 from api.schemas import json_response
 from api.state import Serving, serving_of
@@ -105,9 +103,14 @@ async def passage(request: Request) -> Response:
     context = MORE_LINES if request.query_params.get("context") == str(MORE_LINES) else CONTEXT_LINES
     asked, back = came_from(request)
     terms = query_terms_of(asked) if asked else ()
-    view = await serving.lookups.run(lambda: passage_view(chunk, document, context, terms=terms, back=back))
+    texts = serving.engine.texts
+    view = await serving.lookups.run(
+        lambda: passage_view(
+            chunk, document, context, terms=terms, back=back, headings=texts.outline(document) if document else ()
+        )
+    )
     frame = shell_of(request, "", f"{passage_address(chunk_id)}.json")
-    picture = f"{passage_address(chunk_id)}/page.png" if serving.engine.texts.file_of(chunk) else ""
+    picture = f"{passage_address(chunk_id)}/page.png" if texts.file_of(chunk) else ""
     return html_response("passage.html", {**frame, "passage": view, "picture": picture})
 
 
@@ -164,25 +167,6 @@ async def quality(request: Request) -> Response:
     query = f"?{request.url.query}" if request.url.query else ""
     frame = shell_of(request, QUALITY, f"{QUALITY}.json{query}")
     return html_response("quality.html", {**frame, **_quality_context(documents, serving), "chosen": chosen})
-
-
-async def judge(request: Request) -> Response:
-    """Store a judgment that was given without a script, and go back to the answer."""
-    serving = serving_of(request)
-    fields = await checked_form(request)
-    try:
-        body = FeedbackBody(
-            query_id=fields.get("query_id", ""),
-            chunk_id=fields.get("chunk_id", ""),
-            useful=fields.get("useful") == "true",
-        )
-    except ValidationError as error:
-        raise ProblemError(422, "query_id and chunk_id are needed") from error
-    answers = serving.engine.answers
-    stored = await serving.judging.run(lambda: answers.feedback(body.query_id, body.chunk_id, body.useful))
-    if stored is None:
-        raise ProblemError(404, "this answer is not remembered any more; ask again and judge then")
-    return RedirectResponse(local(fields.get("next", ASK)), status_code=303)
 
 
 def _ask_context(request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm) -> dict[str, Any]:

@@ -191,7 +191,7 @@ def place_in(
     """Return the place in a generation, of the first source that has it; ``None`` if none has."""
     sources = [sought.source_id] if sought.source_id else generation.sources_of(sought.path)
     for source_id in sources:
-        chunks = _chunks_at(generation, source_id, sought.path, sought.line)
+        chunks = chunks_at(generation, source_id, sought.path, sought.line)
         if chunks:
             return Place(
                 domain=domain,
@@ -206,10 +206,11 @@ def place_in(
 
 def numbers_of(generation: Index, place: Place) -> Numbers:
     """Return the numbers of the chunks of a place."""
-    return np.array([*_chunks_at(generation, place.source_id, place.path, place.line)], np.int32)
+    return np.array([*chunks_at(generation, place.source_id, place.path, place.line)], np.int32)
 
 
-def _chunks_at(generation: Index, source_id: str, path: str, line: int | None) -> dict[int, StoredChunk]:
+def chunks_at(generation: Index, source_id: str, path: str, line: int | None = None) -> dict[int, StoredChunk]:
+    """Return the chunks of a document, or those that hold one of its lines, by their numbers."""
     within = generation.within([AtPath(path), AnyOf(SOURCE, (source_id,))])
     chunks = generation.chunks(np.flatnonzero(within).astype(np.int32))
     return {

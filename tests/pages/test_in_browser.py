@@ -162,6 +162,11 @@ def test_a_passage_of_a_pdf_shows_its_page(url: str, locked: str, passage: str, 
     assert picture.evaluate("img => img.naturalWidth") > 500
     assert "page 2" in picture.get_attribute("alt").lower()  # type: ignore[union-attr]
     check(page, "a passage of a PDF")
+    outline = page.get_by_role("navigation", name="Outline")
+    expect(outline.locator("[aria-current]")).to_have_count(1)
+    outline.get_by_role("link").first.click()
+    expect(page).not_to_have_url(url + href)
+    expect(outline.locator("[aria-current]")).to_have_text(outline.get_by_role("link").first.inner_text())
     drawn = httpx.get(f"{url}{href}/page.png")
     assert (drawn.headers["content-type"], drawn.headers["cache-control"]) == ("image/png", "no-store")
     assert [httpx.get(address).status_code for address in (f"{locked}{href}/page.png", f"{url}{passage}/page.png")] == [

@@ -15,7 +15,14 @@ CODE = '"""A module.\n\nOf two lines."""\n\n\ndef pay(amount):\n    return "paid
 
 
 def view(
-    text: str, cited: str, *, domain: str = "code", kind: str = "python", context: int = 3, **citation: Any
+    text: str,
+    cited: str,
+    *,
+    domain: str = "code",
+    kind: str = "python",
+    context: int = 3,
+    headings: Any = (),
+    **citation: Any,
 ) -> PassageView:
     start = text.index(cited)
     first = text.count("\n", 0, start) + 1
@@ -49,7 +56,7 @@ def view(
         "timestamp": None, "revision": None, "url": None, "stale": False, "metadata": {}, "text": text,
         "chunks": ["a", "b", "c"], "generation": "gen-000001",
     }  # fmt: skip
-    return passage_view(chunk, document, context)
+    return passage_view(chunk, document, context, headings=headings)
 
 
 def texts(passage: PassageView) -> list[str]:
@@ -62,6 +69,16 @@ def test_the_cited_lines_are_marked_in_the_whole_document() -> None:
     assert [line.number for line in passage.lines if line.cited] == [6, 7]
     assert (passage.previous, passage.following) == ("/passages/a", "/passages/c")
     assert (passage.before, passage.after, passage.more) == (0, 0, "")
+
+
+def test_a_passage_belongs_to_the_part_that_begins_before_it() -> None:
+    headings = [
+        {"title": name, "line": line, "chunk_id": chunk} for name, line, chunk in (("A", 1, "a"), ("C", 6, "c"))
+    ]
+    outline = view(CODE, "def pay", headings=headings).outline
+    assert [tuple(entry) for entry in outline] == [("A", "/passages/a", 1, True), ("C", "/passages/c", 6, False)]
+    assert not view(CODE, "def pay", headings=headings[:1]).outline, "one part is no outline"
+    assert not view("dana: a\nbob: b", "bob: b", domain="conversations", kind="slack", headings=headings).outline
 
 
 def test_code_has_colours_that_go_on_over_lines() -> None:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from nornweave.ask.search.agent import Agent
@@ -16,11 +17,14 @@ from nornweave.ask.views.texts import (
     DocumentDocument,
     FindDocument,
     FormerDocument,
+    HeadingDocument,
     chunk_document,
     document_document,
     former_document,
+    heading_document,
     match_document,
 )
+from nornweave.ask.why import chunks_at
 from nornweave.config import Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
@@ -64,6 +68,14 @@ class SeenTexts:
             if stored is None:
                 return None
             return document_document(domain, source_id, path, stored, generation.meta["generation"])
+
+    def outline(self, document: DocumentDocument) -> list[HeadingDocument]:
+        """Return what the chunks of a document are called, in order; of neighbours of one name the first."""
+        with self._agents[Domain(document["domain_id"])].generation.use(self._viewer) as generation:
+            chunks = chunks_at(generation, document["source_id"], document["source_path"])
+        found = sorted(chunks.values(), key=lambda chunk: chunk.char_range)
+        named = groupby(found, key=lambda chunk: chunk.title or document["source_path"].rpartition("/")[2])
+        return [heading_document(title, next(iter(group))) for title, group in named]
 
     def file_of(self, chunk: ChunkDocument) -> Path | None:
         """Return the folder here that holds the PDF file a chunk was read from; ``None`` for other chunks."""

@@ -50,6 +50,14 @@ class DocumentDocument(TypedDict):
     generation: str
 
 
+class HeadingDocument(TypedDict):
+    """A part of a document: its name, where it begins, and the chunk there."""
+
+    title: str
+    line: int | None
+    chunk_id: str
+
+
 class LineMatchDocument(TypedDict):
     """A line that matches."""
 
@@ -205,6 +213,11 @@ def document_document(
         "chunks": list(stored.chunk_ids),
         "generation": generation,
     }
+
+
+def heading_document(title: str, chunk: StoredChunk) -> HeadingDocument:
+    """Return a part of a document."""
+    return {"title": title, "line": chunk.line_range[0] or None, "chunk_id": chunk.chunk_id}
 
 
 def former_document(domain: Domain, place: FormerPlace) -> FormerDocument:
