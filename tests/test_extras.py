@@ -22,6 +22,11 @@ CASES = {
         "from nornweave.index.object_store import ObjectStore\n"
         "ObjectStore(Settings(url='file:///nowhere')).get('key')",
     ),
+    "slack": (
+        "websockets",
+        "from nornweave.core.extras import optional\n"
+        "with optional('slack', 'the Slack app'):\n    import api.slack.app",
+    ),
     "ui": (
         "dagster_webserver",
         "from nornweave.core.extras import optional\n"

@@ -25,6 +25,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "up": "Start the page, the API and the Dagster UI.",
         "serve": "Start the page and the API.",
         "dagster": "Start the Dagster UI with its schedule.",
+        "slack": "Answer questions in Slack.",
         "status": "Show what is published, what failed and what waits.",
         "doctor": "Find what keeps NornWeave from working.",
         "rollback": "Point a domain at an older generation.",

@@ -283,6 +283,17 @@ def mcp(context: typer.Context) -> None:
 
 
 @app.command()
+def slack(context: typer.Context) -> None:
+    """Answer questions in the channels of Slack that the configuration names, until Ctrl-C."""
+    from nornweave.core.extras import optional
+
+    with optional("slack", "the Slack app"):
+        from api.slack.app import serve_slack
+
+    serve_slack(settings_of(context), os.environ, lambda line: messages.print(line, soft_wrap=True))
+
+
+@app.command()
 def up(
     context: typer.Context,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",

@@ -20,6 +20,7 @@ from nornweave.config.domain import DomainSettings, KeepSettings
 from nornweave.config.filters import DeclaredFilters, FilterSettings, with_usual_and_declared
 from nornweave.config.fusion import FusionSettings, with_environment
 from nornweave.config.publish import PublishSettings
+from nornweave.config.slack import SlackAppSettings
 from nornweave.config.sources import SourceSettings
 from nornweave.config.workers import WorkersSettings
 from nornweave.config.workspace import AnswersSettings, FeedbackSettings, Settings, WorkspaceStorageSettings
@@ -50,6 +51,7 @@ class _File(FrozenSettings):
     publish: PublishSettings | None = None
     replica_of: str | None = None
     workers: WorkersSettings | None = None
+    slack: SlackAppSettings | None = None
     keep: KeepSettings | None = None
     """``storage.keep`` of all domains."""
 
@@ -93,7 +95,7 @@ def read_settings(file: Path, kinds: SourceKinds, environment: Mapping[str, str]
 
 
 # Keys of the file that settings hold as they are.
-_AS_STATED = ("feedback", "storage", "agents", "publish", "replica_of", "workers")
+_AS_STATED = ("feedback", "storage", "agents", "publish", "replica_of", "workers", "slack")
 
 
 def _check_storage(parsed: _File, domains: Mapping[Domain, DomainSettings], file: Path) -> None:

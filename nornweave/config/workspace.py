@@ -14,6 +14,7 @@ from nornweave.config.base import FrozenSettings
 from nornweave.config.domain import DomainSettings
 from nornweave.config.fusion import FusionSettings
 from nornweave.config.publish import PublishSettings
+from nornweave.config.slack import SlackAppSettings
 from nornweave.config.sources import SourceSettings
 from nornweave.config.workers import WorkersSettings
 from nornweave.core.errors import ConfigError
@@ -77,6 +78,8 @@ class Settings(FrozenSettings):
     """The object store that this workspace is a copy of; it has no sources then and takes no documents."""
     workers: WorkersSettings | None = None
     """Workers on other machines; without, everything runs on this one."""
+    slack: SlackAppSettings | None = None
+    """The Slack app; without, none can be run."""
 
     def sources_of(self, domain: Domain) -> tuple[SourceSettings, ...]:
         """Return the domain's sources in the order of the file."""

@@ -63,7 +63,11 @@ def test_the_environment_wins(tmp_path: Path) -> None:
     [
         (
             "sourcs: []",
-            ["'sourcs'", "[]", "data_dir, domains, evaluation, feedback, fusion, keep, publish, replica_of, sources"],
+            [
+                "'sourcs'",
+                "[]",
+                "data_dir, domains, evaluation, feedback, fusion, keep, publish, replica_of, slack, sources",
+            ],
         ),
         ("sources: [{id: Pay, domain: code, type: files, path: x}]", ["sources.0.id", "'Pay'", "[a-z0-9-]+"]),
         ("sources: [{id: a, domain: cod, type: files, path: x}]", ["sources.0.domain", "'cod'", "'conversations'"]),

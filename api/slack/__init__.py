@@ -1,0 +1,1 @@
+"""The Slack app: questions that are asked in channels, and their answers."""

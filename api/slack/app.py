@@ -1,0 +1,216 @@
+"""``nornweave slack``: answer questions in Slack, with what both the asker and whoever reads the answer may see.
+
+=================  ==============================  =====================================================
+asked by           answered                        with what is for
+=================  ==============================  =====================================================
+a mention          in a thread, for the channel    the groups that the channel and the asker are both in
+the slash command  for the asker's eyes only       the groups that the asker is in
+=================  ==============================  =====================================================
+
+Nobody in Slack operates the service or sees everything. Who is not configured, or belongs to another workspace, is in
+no group. The engine runs in this process: a server that is asked over HTTP would have to believe it who asks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import httpx
+from anyio.abc import TaskGroup
+
+from api.access.door import Door
+from api.errors import ProblemError
+from api.links import configured_url, permalinks
+from api.pages.addresses import original
+from api.requests.arrival import arrive
+from api.slack.connection import APP_TOKEN, BOT_TOKEN, SlackApi, SlackError, SocketMode
+from api.slack.message import answer_text, mrkdwn
+from api.state import Service
+from nornweave.ask.engine import Engine
+from nornweave.ask.search.question import Question
+from nornweave.ask.views.tools import Link
+from nornweave.config import Settings
+from nornweave.config.slack import SlackAppSettings
+from nornweave.connect.conversation import as_is, clean
+from nornweave.connect.slack.text import Directory, plain
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.errors import ConfigError, NornWeaveError
+from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS
+
+PASSAGES = 5
+# Answered or waiting for it; Slack takes about one message a second in each channel.
+MOST_AT_ONCE = 16
+# Slack sends again, within minutes, what it thinks was not received.
+REMEMBERED = 1_000
+POST_WITHIN_S = 30.0
+USAGE = "Ask a question, such as: how often is a payment retried?"
+BUSY = "Too many questions are being answered. Ask again in a minute."
+ELSEWHERE = "NornWeave does not answer in this channel."
+FAILED = "That could not be answered; the log of NornWeave says why."
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackQuestion:
+    """A question in a channel.
+
+    Attributes:
+        identity: of the message or the command, which Slack may send again.
+        is_member: whether the asker belongs to the workspace of the app.
+        thread: in which everybody is answered; ``None`` answers the asker alone.
+    """
+
+    identity: str
+    text: str
+    channel: str
+    user: str
+    is_member: bool
+    thread: str | None
+
+
+class SlackApp:
+    """Answers the questions of one workspace with what a service serves."""
+
+    def __init__(self, service: Service, settings: SlackAppSettings, api: SlackApi, link: Link) -> None:
+        self._service = service
+        self._settings = settings
+        self._api = api
+        self._link = link
+        self._team = self._user = ""
+        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._at_once = 0
+
+    async def run(self, announce: Callable[[str], None]) -> None:
+        """Answer until cancelled.
+
+        Raises:
+            SlackError: Slack refuses a token.
+        """
+        who = await self._api.call(BOT_TOKEN, "auth.test")
+        self._team, self._user = str(who.get("team_id")), str(who.get("user_id"))
+        announce(f"slack: {who.get('user')} answers in {len(self._settings.channels)} channels of {who.get('team')}")
+        async with anyio.create_task_group() as answering:
+            refusal = await SocketMode(self._api, lambda envelope: self._accept(answering, envelope)).run()
+            answering.cancel_scope.cancel()
+        if refusal:
+            raise refusal
+
+    def _accept(self, answering: TaskGroup, envelope: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Begin to answer what is asked; return what the asker is told at once, if anything."""
+        asked = self._asked(envelope)
+        if asked is None or asked.identity in self._seen:
+            return None
+        if asked.channel not in self._settings.channels:
+            return None if asked.thread else {"text": ELSEWHERE}
+        self._seen[asked.identity] = None
+        if len(self._seen) > REMEMBERED:
+            self._seen.popitem(last=False)
+        if self._at_once >= MOST_AT_ONCE:
+            logger.warning("slack: %d questions are being answered; one more is not", self._at_once)
+            return None if asked.thread else {"text": BUSY}
+        self._at_once += 1
+        answering.start_soon(self._answer, asked)
+        return None
+
+    def _asked(self, envelope: Mapping[str, Any]) -> SlackQuestion | None:
+        """Read a mention or a slash command; ``None`` for anything else, and for what programs write."""
+        kind, payload = envelope.get("type"), as_is(envelope.get("payload"), dict) or {}
+        event = as_is(payload.get("event"), dict) or {}
+        if kind == "slash_commands":
+            channel, user, text = (str(payload.get(key, "")) for key in ("channel_id", "user_id", "text"))
+            identity, thread, teams = str(envelope.get("envelope_id")), None, {payload.get("team_id")}
+        elif kind == "events_api" and event.get("type") == "app_mention" and not event.get("bot_id"):
+            channel, user, text, sent = (str(event.get(key, "")) for key in ("channel", "user", "text", "ts"))
+            identity, thread = f"{channel} {sent}", str(event.get("thread_ts") or sent)
+            teams = {event.get(key) for key in ("team", "user_team", "source_team")} - {None}
+        else:
+            return None
+        text = clean(plain(text.replace(f"<@{self._user}>", " "), Directory()))
+        is_member = teams == {self._team}
+        return SlackQuestion(
+            identity=identity, text=text, channel=channel, user=user, is_member=is_member, thread=thread
+        )
+
+    def _viewer(self, asked: SlackQuestion) -> Viewer:
+        groups = frozenset(self._settings.people.get(asked.user, ()) if asked.is_member else ())
+        if asked.thread:  # everybody in the channel reads the answer
+            groups &= frozenset(self._settings.channels[asked.channel])
+        return Viewer(groups=groups, name=f"slack {asked.user}")
+
+    async def _answer(self, asked: SlackQuestion) -> None:
+        try:
+            text = await self._text(asked)
+            with anyio.fail_after(POST_WITHIN_S):
+                await self._post(asked, text)
+        except (SlackError, TimeoutError) as error:
+            logger.warning(
+                "slack: an answer in %s was not written: %s", asked.channel, str(error) or "it took too long"
+            )
+        finally:
+            self._at_once -= 1
+
+    async def _text(self, asked: SlackQuestion) -> str:
+        if not asked.text:
+            return USAGE
+        if len(asked.text) > MAX_QUERY_CHARACTERS:
+            return f"A question has at most {MAX_QUERY_CHARACTERS} characters; this one has {len(asked.text)}."
+        arrival = arrive(self._service.timeout_ms, self._viewer(asked))
+        question = Question(
+            text=asked.text, now=arrival.now, viewer=arrival.viewer, query_id=arrival.query_id,
+            trace_id=arrival.trace_id, top_k=PASSAGES, deadline=arrival.deadline,
+        )  # fmt: skip
+        try:
+            serving = self._service.seen_by(arrival.viewer)
+            return answer_text(await serving.ask(question, lambda answers: answers.answer(question)), self._link)
+        except (ProblemError, NornWeaveError) as error:
+            return f"Not answered: {mrkdwn(error.detail if isinstance(error, ProblemError) else str(error))}"
+        except Exception:
+            logger.exception("slack: a question could not be answered")
+            return FAILED
+
+    async def _post(self, asked: SlackQuestion, text: str) -> None:
+        # Names and addresses in a text stay text; nothing of what is linked is shown.
+        message = {"channel": asked.channel, "text": text, "parse": "none", "link_names": False}
+        if asked.thread:
+            hidden = {"unfurl_links": False, "unfurl_media": False}
+            await self._api.call(BOT_TOKEN, "chat.postMessage", thread_ts=asked.thread, **message, **hidden)
+        else:
+            await self._api.call(BOT_TOKEN, "chat.postEphemeral", user=asked.user, **message)
+
+
+def serve_slack(settings: Settings, environment: Mapping[str, str], announce: Callable[[str], None]) -> None:
+    """Answer in Slack until SIGINT.
+
+    Raises:
+        ConfigError: the app is not configured, or a token is missing.
+        SlackError: Slack refuses a token.
+    """
+    if settings.slack is None:
+        raise ConfigError(f"{settings.file}: key 'slack' is missing; it names channels to answer in (docs/slack.md)")
+    base = configured_url(environment)
+    link = permalinks(base) if base else lambda _, url: original(url) or ""
+    tokens = {name: environment.get(name, "").strip() for name in (APP_TOKEN, BOT_TOKEN)}
+    if missing := [name for name, token in tokens.items() if not token]:
+        raise ConfigError(f"{missing[0]} is not set; it holds a token of the Slack app (docs/slack.md)")
+    with suppress(KeyboardInterrupt), Engine(settings) as engine:
+        service = Service(engine=engine, door=Door(None), alone=None, timeout_ms=settings.fusion.timeout_ms)
+        anyio.run(answer_in_slack, service, settings.slack, tokens, link, announce)
+
+
+async def answer_in_slack(
+    service: Service,
+    settings: SlackAppSettings,
+    tokens: Mapping[str, str],
+    link: Link,
+    announce: Callable[[str], None],
+) -> None:
+    """Answer with what a service serves until cancelled; raises as ``serve_slack``."""
+    async with httpx.AsyncClient(timeout=10) as http:
+        await SlackApp(service, settings, SlackApi(settings.api_url, tokens, http), link).run(announce)
