@@ -259,6 +259,16 @@ def test_code_that_takes_too_long_to_parse_is_cut_at_lines(monkeypatch: pytest.M
     assert "node_type" not in chunks[0].metadata
 
 
+def test_a_small_file_from_which_a_grammar_does_not_come_back_is_cut_at_lines() -> None:
+    text = (
+        '{""\n""\n# A\ndif\n' + "#if A\n#endif\n" * 8 + "if a then if a the//import a;\n"
+        'app.option("--a", 5)\napp.option("--a", 5)\nswitch(a){' + "namespace a {" * 4 + "name"
+    )
+    chunks = chunks_of(text, "a.kt")
+    assert_tiles(text, chunks)
+    assert "node_type" not in chunks[0].metadata
+
+
 def test_an_unknown_language_is_cut_at_lines() -> None:
     text = "proc f {} {\n}\n" * 200
     chunks = list(chunk_code(document(text, "a.tcl", "tcl"), TokenIndex(text, Words())))

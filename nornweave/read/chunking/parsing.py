@@ -24,6 +24,8 @@ _EXPORT_MACRO = re.compile(rb"\b(class|struct) ([A-Z][A-Z0-9_]{3,60})(?= \w{1,12
 # returned: whatever parses many files is a process that ends (``sandbox``). Up to this size, which most chunks have,
 # the worst that is known takes 0.2 s.
 UNTIMED_BYTES = 2048
+_NEVER_UNTIMED = frozenset({"kotlin"})
+"""tree_sitter_kotlin 1.1 does not come back from 257 bytes that are no Kotlin: then this little is never freed."""
 _PACKAGES = {"csharp": "c_sharp", "tsx": "typescript"}
 LOOSE_TOKENS = 5000
 """Tokens right inside an error from which a grammar is lost; looking through them for anything is quadratic."""
@@ -61,7 +63,8 @@ def parse(grammar: Grammar, source: bytes) -> Tree | None:
 
 @lru_cache(maxsize=1)
 def _parse(name: str, source: bytes) -> Tree | None:
-    tree = _parse_in_time(Parser(language(name)), source)
+    parser, may_hang = Parser(language(name)), len(source) > UNTIMED_BYTES or name in _NEVER_UNTIMED
+    tree = _parse_in_time(parser, source) if may_hang else parser.parse(source)
     return None if tree is None or _is_lost(tree.root_node) else tree
 
 
@@ -73,8 +76,6 @@ def _is_lost(root: Node) -> bool:
 
 
 def _parse_in_time(parser: Parser, source: bytes) -> Tree | None:
-    if len(source) <= UNTIMED_BYTES:
-        return parser.parse(source)
     deadline = time.thread_time() + SECONDS_AT_LEAST + SECONDS_PER_MEGABYTE * len(source) / 1e6
 
     def give_up(_offset: int, _has_error: bool) -> bool:
