@@ -11,7 +11,7 @@ from tree_sitter import Node, Query, QueryCursor, Tree
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code.options import may_declare
-from nornweave.disagree.facts.code.queries import QUERIES
+from nornweave.disagree.facts.code.queries import query_of
 from nornweave.read.chunking.languages import grammar_of
 from nornweave.read.chunking.parsing import mask, parse
 
@@ -99,7 +99,7 @@ _queries: dict[str, Query] = {}
 def _query(grammar: str, tree: Tree) -> Query:
     query = _queries.get(grammar)
     if query is None:
-        query = _queries[grammar] = Query(tree.language, QUERIES[grammar])
+        query = _queries[grammar] = Query(tree.language, query_of(grammar, tree.language))
     return query
 
 
