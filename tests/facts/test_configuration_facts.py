@@ -39,7 +39,6 @@ retention:
 def test_nested_keys_of_yaml_go_to_the_owner_and_units_to_the_value() -> None:
     assert said(YAML, "config/app.yaml") == {
         ("webhooks", "timeout", "setting", "20"),
-        ("webhooks", "events", "setting", '["opened", "closed"]'),
         ("cache", "size", "setting", str(64 * 1024 * 1024)),
         ("cache", "ttl", "setting", "300"),
         ("", "retention", "setting", str(30 * 86400)),

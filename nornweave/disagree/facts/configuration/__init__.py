@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.configuration.entries import BLOCKS, SECTIONS, YAML, BracketReader, Entry, line_entries
+from nornweave.disagree.facts.configuration.entries import BLOCKS, SECTIONS, YAML, Entry, bracket_entries, line_entries
 from nornweave.disagree.facts.configuration.manifests import (
     entry_requirements,
     line_requirements,
@@ -25,7 +25,7 @@ MAX_FACTS = 2_000
 
 _READERS: dict[str, Callable[[str], Iterator[Entry]]] = {
     "yaml": lambda text: line_entries(text, YAML),
-    "json": lambda text: BracketReader(text).read(),
+    "json": bracket_entries,
     "sections": lambda text: line_entries(text, SECTIONS),
     "blocks": lambda text: line_entries(text, BLOCKS),
 }

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from nornweave.core.text.patterns import lazy_pattern
 
 MAX_DEPTH = 40
-MAX_ITEMS = 32
-"""Of a list that is read as a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +21,9 @@ class Entry:
 
     Attributes:
         key: as it is written, without quotes.
-        value: as it is written, without a comment; empty for a list.
+        value: as it is written, without a comment.
         start, end: offsets of key and value in the text.
         parents: the keys above, outermost first.
-        items: the members of a list, as they are written; ``None`` if the value is none.
     """
 
     key: str
@@ -34,7 +31,6 @@ class Entry:
     start: int
     end: int
     parents: tuple[str, ...] = ()
-    items: tuple[str, ...] | None = None
 
 
 # Strings that are not closed end with their line, and words begin where one can, so that every character is looked at
@@ -51,83 +47,52 @@ _IDENTITY = frozenset({"name", "key", "id"})
 
 @dataclass(slots=True)
 class _Open:
-    """A bracket that is open: the key that it belongs to, and what a list holds if it holds plain values only.
+    """A bracket that is open: the key that it belongs to.
 
     ``is_element``: an object in a list. It is data, but for the default that it may declare for what it names.
     """
 
     key: str
-    start: int
     is_list: bool
-    items: list[str] = field(default_factory=list)
-    is_plain: bool = True
     is_element: bool = False
 
 
-class BracketReader:
-    """Yields keys with plain values, and lists of plain values."""
+def bracket_entries(text: str) -> Iterator[Entry]:
+    """Yield the keys of JSON with plain values; brackets that do not show to open are taken as open."""
+    at, key, too_deep = 0, None, 0
+    stack: list[_Open] = []
+    while token := _TOKEN.search(text, at):
+        at, mark, holder = token.end(), token["mark"], stack[-1] if stack else None
+        if token[0] == "/*":
+            closed = text.find("*/", at)
+            at = closed + 2 if closed >= 0 else len(text)
+        elif token["remark"]:
+            continue
+        elif (name := _key_of(token)) is not None:
+            key = name, token.start()
+        elif mark:
+            if mark in "{[" and len(stack) < MAX_DEPTH:
+                is_element = holder is not None and holder.is_list and mark == "{"
+                stack.append(_Open(key[0] if key else "", mark == "[", is_element))
+            elif mark in "{[":
+                too_deep += 1
+            elif mark in "}]" and too_deep:
+                too_deep -= 1
+            elif mark in "}]" and stack:
+                stack.pop()
+            key = None
+        elif key is not None:
+            yield from _scalar(*key, token, stack)
+            key = None
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._key: tuple[str, int] | None = None
-        self._stack: list[_Open] = []
-        self._too_deep = 0
 
-    def read(self) -> Iterator[Entry]:
-        """Read the text; brackets that do not show to open are taken as open."""
-        at = 0
-        while token := _TOKEN.search(self._text, at):
-            at = token.end()
-            if token[0] == "/*":
-                closed = self._text.find("*/", at)
-                at = closed + 2 if closed >= 0 else len(self._text)
-            elif token["remark"]:
-                continue
-            elif (name := _key_of(token)) is not None:
-                self._key = (name, token.start())
-            elif token["mark"]:
-                yield from self._bracket(token["mark"], token)
-                self._key = None
-            else:
-                yield from self._scalar(token)
-
-    def _bracket(self, mark: str, token: re.Match[str]) -> Iterator[Entry]:
-        if mark in "{[" and len(self._stack) < MAX_DEPTH:
-            self._open(mark, token.start())
-        elif mark in "{[":
-            self._too_deep += 1
-        elif mark in "}]" and self._too_deep:
-            self._too_deep -= 1
-        elif mark in "}]" and self._stack:
-            yield from self._close(token.end())
-
-    def _open(self, mark: str, at: int) -> None:
-        if self._stack:
-            self._stack[-1].is_plain = False
-        name, start = self._key or ("", at)
-        is_element = bool(self._stack) and self._stack[-1].is_list and mark == "{"
-        self._stack.append(_Open(name, start, mark == "[", is_element=is_element))
-
-    def _close(self, end: int) -> Iterator[Entry]:
-        closed = self._stack.pop()
-        if closed.is_list and closed.is_plain and closed.key and len(closed.items) <= MAX_ITEMS:
-            yield Entry(closed.key, "", closed.start, end, self._parents(), tuple(closed.items))
-
-    def _scalar(self, token: re.Match[str]) -> Iterator[Entry]:
-        written = token[0].rstrip()
-        holder = self._stack[-1] if self._stack else None
-        if self._key is not None:
-            name, start = self._key
-            if holder and holder.is_element and not holder.key and name in _IDENTITY:
-                holder.key = written.strip("\"'")  # the members of a list of objects are known by their names
-            if not holder or not holder.is_element or (holder.key and name == "default"):
-                yield Entry(name, written, start, token.start() + len(written), self._parents())
-            self._key = None
-        elif holder and holder.is_list and len(holder.items) <= MAX_ITEMS:
-            holder.items.append(written)
-
-    def _parents(self) -> tuple[str, ...]:
-        return tuple(bracket.key for bracket in self._stack if bracket.key)
+def _scalar(name: str, start: int, token: re.Match[str], stack: list[_Open]) -> Iterator[Entry]:
+    written, holder = token[0].rstrip(), stack[-1] if stack else None
+    if holder and holder.is_element and not holder.key and name in _IDENTITY:
+        holder.key = written.strip("\"'")  # the members of a list of objects are known by their names
+    if not holder or not holder.is_element or (holder.key and name == "default"):
+        parents = tuple(bracket.key for bracket in stack if bracket.key)
+        yield Entry(name, written, start, token.start() + len(written), parents)
 
 
 def _key_of(token: re.Match[str]) -> str | None:
@@ -191,7 +156,6 @@ BLOCKS = LineSyntax(
     has_braces=True,
 )
 _BLOCK_SCALAR = lazy_pattern(r"[|>][+-]?\d?")
-_INLINE_LIST = lazy_pattern(r"\[([^\[\]{}\n]{0,300})\]")
 _WORD = lazy_pattern(r"[\w.\-]{1,80}")
 
 
@@ -247,13 +211,8 @@ class _LineReader:
         end = at + match.end() + len(value)
         parents = tuple(key for _, keys in self._stack for key in keys)
         entry = Entry(match["key"], value, at + match.start("key"), end, parents)
-        listed = _INLINE_LIST.fullmatch(value)
         if is_indented and _BLOCK_SCALAR.fullmatch(value):
             self._scalar_column = column
-        elif listed is not None:
-            items = tuple(item.strip() for item in listed[1].split(",") if item.strip())
-            if len(items) <= MAX_ITEMS:
-                yield Entry(entry.key, "", entry.start, end, parents, items)
         elif value and value[0] not in self._syntax.opaque and (value[0] not in "[{" or value[:2] in {"{{", "{%"}):
             yield self._renamed(entry, column)
         elif not value and is_indented and len(self._stack) < MAX_DEPTH:
@@ -273,7 +232,7 @@ class _LineReader:
 
 
 def line_entries(text: str, syntax: LineSyntax) -> Iterator[Entry]:
-    """Yield the settings of a text with plain values or short lists of them, in order."""
+    """Yield the settings of a text with plain values, in order."""
     return _LineReader(text, syntax).read()
 
 

@@ -118,7 +118,7 @@ def _line_requirements(passage: Passage) -> Iterator[Fact]:
 def entry_requirements(passage: Passage, entry: Entry) -> Iterator[Fact]:
     """Yield what an entry of a manifest requires; of other entries nothing."""
     parents = "/".join(entry.parents)
-    for above, key, thing in _keys_of(passage.path) if entry.items is None else ():
+    for above, key, thing in _keys_of(passage.path):
         if key.fullmatch(entry.key) and above.fullmatch(parents):
             named = entry.parents[-1] if entry.key == "version" else re.sub(r"[-_]version$", "", entry.key)
             yield from _requires(passage, thing or named, entry.value, entry.start, entry.end)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -64,14 +63,6 @@ def value_of(raw: str) -> Value | None:
     return Value("string", text)
 
 
-def list_of(items: tuple[str, ...]) -> Value | None:
-    """Read a list of plain values."""
-    values = [value_of(item) for item in items]
-    if any(value is None for value in values):
-        return None
-    return Value("list", json.dumps([value.text for value in values if value], ensure_ascii=False))
-
-
 def is_secret(entry: Entry) -> bool:
     """Tell whether a setting holds what nobody may read; its value is never stored.
 
@@ -97,7 +88,7 @@ def setting_facts(passage: Passage, entry: Entry, *, is_program: bool = False) -
     if is_secret(entry) or _EXAMPLE.search(PurePosixPath(passage.path).name):
         return
     fallback = _WITH_FALLBACK.match(entry.value)
-    value = value_of(fallback["value"]) if fallback else list_of(entry.items) if entry.items else value_of(entry.value)
+    value = value_of(fallback["value"] if fallback else entry.value)
     if value is None:
         return
     if fallback:
