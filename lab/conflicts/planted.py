@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lab.conflicts.documented import KINDS, Documented, canonical, documented
-from lab.conflicts.repositories import Repository, all_facts, facts_of, manifests, texts
+from lab.conflicts.repositories import Repository, all_facts, comments_of, facts_of, manifests, texts
 from lab.conflicts.shares import Share
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.decode import decode
@@ -103,7 +103,10 @@ class _Notation:
         return stated(compared, self._templates)
 
     def _compare(self, path: str, text: str) -> list[Compared]:
-        read = read_statements(self._files[path], text, self._names.is_known) if path in self._files else ()
+        file = self._files.get(path)
+        if file is None:
+            return []
+        read = read_statements(file, text, comments_of(file, text.encode()), self._names.is_known)
         return list(compare(((path, one) for one in read), self._names))
 
 

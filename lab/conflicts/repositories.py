@@ -12,6 +12,7 @@ from nornweave.core.errors import DocumentError
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.drift.files import SourceFile, WorkingTree
 from nornweave.disagree.drift.reading import facts_of as drift_facts
+from nornweave.disagree.facts.code import Comment
 from nornweave.read.chunking.languages import language_of
 
 LIST = Path(__file__).parents[1] / "labelled" / "repositories.txt"
@@ -81,10 +82,18 @@ def manifests(root: Path) -> dict[str, str]:
     return {file.name: file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()}
 
 
+def comments_of(file: SourceFile, raw: bytes) -> tuple[Comment, ...]:
+    """Return the comments of a program, as ``nornweave drift`` reads them; none if it is no text."""
+    try:
+        return drift_facts(file.path, file.kind, raw).comments
+    except DocumentError:
+        return ()
+
+
 def facts_of(repository: Repository, file: SourceFile, raw: bytes) -> tuple[LocatedFact, ...]:
     """Return what a file states, as ``nornweave drift`` reads it; nothing if it is no text."""
     try:
-        facts = drift_facts(file.path, file.kind, raw)
+        facts = drift_facts(file.path, file.kind, raw).facts
     except DocumentError:
         return ()
     return tuple(

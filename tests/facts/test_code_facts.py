@@ -217,6 +217,7 @@ def test_comments_belong_to_what_they_document() -> None:
     found = {
         where.text[one.start : one.end].strip('"#: '): (one.subject, one.owner)
         for one in read_code(where, "python").comments
+        if not one.is_remark
     }
     assert found["How deep it goes,\n# in metres."] == ("DEPTH", "")
     assert "in metres" not in found, "a remark behind code"

@@ -15,7 +15,8 @@ from nornweave.core.types import Fact
 from nornweave.disagree.drift.files import SourceFile
 from nornweave.disagree.drift.kinds import Kind, format_of, is_minified
 from nornweave.disagree.drift.records import UnreadFile
-from nornweave.disagree.facts.extract import extract_facts
+from nornweave.disagree.facts.code import Comment
+from nornweave.disagree.facts.extract import Extracted, extract
 from nornweave.disagree.facts.passage import Passage, fact_from
 from nornweave.read.chunking.languages import language_of
 from nornweave.read.generated import is_generated
@@ -29,10 +30,11 @@ FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """The facts of one file; lines of facts are counted from 0."""
+    """The facts of one file, lines counted from 0; and where its comments stand, with what they document."""
 
     file: SourceFile
     facts: tuple[Fact, ...]
+    comments: tuple[Comment, ...] = ()
 
 
 def read_facts(
@@ -59,7 +61,9 @@ def read_facts(
             sent = run_apart(facts_in_sandbox, {"path": file.path, "kind": file.kind}, raw, cpu_s=file_s)
         except DocumentError as error:
             return UnreadFile(file.path, str(error))
-        return FileFacts(file, tuple(map(fact_from, cast(Iterable[Mapping[str, Any]], sent))))
+        said = cast(Mapping[str, Any], sent)
+        comments = tuple(Comment(**one) for one in said["comments"])
+        return FileFacts(file, tuple(map(fact_from, said["facts"])), comments)
 
     with ThreadPoolExecutor(1 if len(listed) <= FEW else PROCESSES) as pool:
         answers = list(pool.map(answer, listed))
@@ -67,12 +71,12 @@ def read_facts(
     return found, [one for one in answers if isinstance(one, UnreadFile)]
 
 
-def facts_in_sandbox(values: Mapping[str, Any], raw: bytes) -> tuple[Fact, ...]:
+def facts_in_sandbox(values: Mapping[str, Any], raw: bytes) -> Extracted:
     """Read one file in a process of the sandbox."""
     return facts_of(values["path"], values["kind"], raw)
 
 
-def facts_of(path: str, kind: Kind, raw: bytes) -> tuple[Fact, ...]:
+def facts_of(path: str, kind: Kind, raw: bytes) -> Extracted:
     """Read one file.
 
     Returns:
@@ -82,9 +86,9 @@ def facts_of(path: str, kind: Kind, raw: bytes) -> tuple[Fact, ...]:
         DocumentError: it is no text.
     """
     if not raw.strip():
-        return ()
+        return Extracted(())
     text = decode(raw)
     language = language_of(path) if kind == "code" else None
     if language and (is_generated(text) or is_minified(text)):
-        return ()
-    return extract_facts(Passage(text=text, domain=kind, language=language, format=format_of(path), path=path))
+        return Extracted(())
+    return extract(Passage(text=text, domain=kind, language=language, format=format_of(path), path=path))

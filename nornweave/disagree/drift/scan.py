@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -49,6 +49,7 @@ from nornweave.disagree.drift.lock import LockedAgreement, followed, moved_since
 from nornweave.disagree.drift.ranking import CANDIDATES_FROM, Affinity, ranked
 from nornweave.disagree.drift.reading import FILE_S, FileFacts, read_facts
 from nornweave.disagree.drift.records import Coverage, Finding, Report, UnreadFile
+from nornweave.disagree.facts.code import Comment
 
 MAX_GONE = 20
 """Agreements of a lock that are named when they are gone."""
@@ -204,7 +205,8 @@ def _pairs_of_both(
     earlier: _Read, later: _Read, text_of: Callable[[SourceFile], str]
 ) -> tuple[list[CandidatePair], list[CandidatePair]]:
     """Return the pairs of two commits; what the earlier one agrees on teaches how both are read."""
-    notation = Notation(text_of, lambda name: earlier.names.is_known(name) or later.names.is_known(name))
+    comments = {**earlier.comments, **later.comments}
+    notation = Notation(text_of, comments, lambda name: earlier.names.is_known(name) or later.names.is_known(name))
     was = notation.compared(earlier.files, earlier.names)
     templates = Templates(was, earlier.names.telling)
     now = notation.compared(later.files, later.names)
@@ -242,17 +244,19 @@ class _Comparison:
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read: files, their facts, how these compare, and what failed."""
+    """What was read: files, their facts and comments, how these compare, and what failed."""
 
     files: Sequence[SourceFile]
     facts: Sequence[LocatedFact]
+    comments: Mapping[SourceFile, Sequence[Comment]]
     failed: Sequence[UnreadFile]
 
     @classmethod
     def of(cls, files: Sequence[SourceFile], found: Sequence[FileFacts], failed: Sequence[UnreadFile]) -> _Read:
         """Return what some of the files that were read state."""
         wanted = set(files)
-        return cls(files, _located([one for one in found if one.file in wanted]), failed)
+        read = [one for one in found if one.file in wanted]
+        return cls(files, _located(read), {one.file: one.comments for one in read}, failed)
 
     @cached_property
     def rivals(self) -> Rivals:
@@ -276,7 +280,8 @@ class _Read:
 
     def compared(self, text_of: Callable[[str], str]) -> list[Compared]:
         """Return every literal near a name of the code beside the values of that name."""
-        return Notation(lambda file: text_of(file.path), self.names.is_known).compared(self.files, self.names)
+        notation = Notation(lambda file: text_of(file.path), self.comments, self.names.is_known)
+        return notation.compared(self.files, self.names)
 
     def all_pairs(self, text_of: Callable[[str], str]) -> list[CandidatePair]:
         """Return documented values beside those of the code, as the extractors and learned templates read them."""

@@ -7,18 +7,19 @@ Configuration is read by its keys. Everything else is read through its structure
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact, Qualifier
-from nornweave.disagree.facts.code import read_code
+from nornweave.disagree.facts.code import CodeReading, Comment, read_code
 from nornweave.disagree.facts.configuration import configuration_facts, is_configuration
 from nornweave.disagree.facts.documentation import documentation_facts
 from nornweave.disagree.facts.passage import Passage
 from nornweave.read.chunking.languages import LANGUAGES, language_of
 
-VERSION = "facts-9"
+VERSION = "facts-10"
 MAX_FACTS = 4_000
 """Of one passage: more is a table of constants."""
 MAX_COMMENT = 60_000
@@ -34,15 +35,37 @@ _WORTH_READING = lazy_pattern(r"\d|default|requir|must|type|option|support|enabl
                             r"disable|limit|max|min|none|null|true|false|:", re.IGNORECASE)  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The facts of a passage, and of a program the comments that document its declarations."""
+
+    facts: tuple[Fact, ...]
+    comments: tuple[Comment, ...] = ()
+
+
 def extract_facts(passage: Passage) -> tuple[Fact, ...]:
     """Return what a passage states about named things.
 
     Returns:
         By place, then name; none twice; at most ``MAX_FACTS``; spans lie inside the passage.
     """
-    stated = (fact for fact in _facts(passage) if _SPOKEN.isdisjoint(fact.qualifiers))
+    return extract(passage).facts
+
+
+def extract(passage: Passage) -> Extracted:
+    """Return what ``extract_facts`` does, and the comments of a program."""
+    language = _language(passage)
+    is_talk = passage.domain in _TALK
+    reading = read_code(passage, language) if language is not None and not is_talk else None
+    found: Iterable[Fact] = _program(passage, reading) if reading else ()
+    if not is_talk and is_configuration(passage.format, passage.path):  # a program may be one: setup.py, Gemfile
+        found = chain(found, configuration_facts(passage))
+    elif reading is None:
+        found = documentation_facts(passage)
+    stated = (fact for fact in found if _SPOKEN.isdisjoint(fact.qualifiers))
     unique = {_key(fact): fact for fact in stated if _inside(fact, passage)}
-    return tuple(fact for _, fact in sorted(unique.items()))[:MAX_FACTS]
+    facts = tuple(fact for _, fact in sorted(unique.items()))[:MAX_FACTS]
+    return Extracted(facts, reading.comments if reading else ())
 
 
 def _key(fact: Fact) -> tuple[str | int | bool, ...]:
@@ -53,30 +76,17 @@ def _inside(fact: Fact, passage: Passage) -> bool:
     return passage.start <= fact.span.start <= fact.span.end <= passage.start + len(passage.text)
 
 
-def _facts(passage: Passage) -> Iterator[Fact]:
-    language = _language(passage)
-    if language is not None and passage.domain not in _TALK:
-        yield from _program(passage, language)
-        if is_configuration(passage.format, passage.path):  # a manifest that is a program: setup.py, Gemfile
-            yield from configuration_facts(passage)
-    elif passage.domain not in _TALK and is_configuration(passage.format, passage.path):
-        yield from configuration_facts(passage)
-    else:
-        yield from documentation_facts(passage)
-
-
 def _language(passage: Passage) -> str | None:
     if passage.language in LANGUAGES:
         return passage.language
     return passage.format if passage.format in LANGUAGES else language_of(passage.path)
 
 
-def _program(passage: Passage, language: str) -> Iterator[Fact]:
+def _program(passage: Passage, reading: CodeReading) -> Iterator[Fact]:
     """Read a program and what documents it inside the program.
 
     A stretch of a source file that is shown as documentation is read for its comments and its signatures.
     """
-    reading = read_code(passage, language)
     if passage.domain == "documentation":
         yield from (replace(fact, side="documentation", form="signature") for fact in reading.facts)
         if not any(comment.subject for comment in reading.comments):
@@ -85,6 +95,8 @@ def _program(passage: Passage, language: str) -> Iterator[Fact]:
     else:
         yield from reading.facts
     for comment in reading.comments:
+        if comment.is_remark and passage.domain != "documentation":  # about the line below, not about a setting
+            continue
         text = passage.text[comment.start : comment.end]
         if len(text) <= MAX_COMMENT and _WORTH_READING.search(text) and not _COMMENTED_OUT.match(text):
             yield from _within(passage, comment.start, comment.end, comment.subject, comment.owner)

@@ -24,11 +24,11 @@ from nornweave.disagree.drift.induced.statements import (
     comment_statements,
     statements_of,
 )
+from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.names import join_keys, read_name, words_of
 from nornweave.disagree.facts.passage import SECRET
 from nornweave.disagree.facts.values import measured_in
-from nornweave.read.chunking.languages import language_of
 
 STATES_FROM = 0.3
 """From this share of agreements on, a template is taken to state values."""
@@ -181,10 +181,12 @@ class Notation:
 
     Attributes:
         text_of: the text of a page.
+        comments: of the programs.
         known: whether a name is one of the code, at any of the commits that are compared.
     """
 
     text_of: Callable[[SourceFile], str]
+    comments: Mapping[SourceFile, Sequence[Comment]]
     known: Known
     _read: dict[SourceFile, tuple[Statement, ...]] = field(default_factory=dict)
 
@@ -193,13 +195,14 @@ class Notation:
         listed = list(files)
         for file in listed:
             if file not in self._read:
-                self._read[file] = tuple(read_statements(file, self.text_of(file), self.known))
+                comments = self.comments.get(file, ())
+                self._read[file] = tuple(read_statements(file, self.text_of(file), comments, self.known))
         return list(compare(((file.path, one) for file in listed for one in self._read[file]), names))
 
 
-def read_statements(file: SourceFile, text: str, known: Known) -> Iterator[Statement]:
+def read_statements(file: SourceFile, text: str, comments: Iterable[Comment], known: Known) -> Iterator[Statement]:
     """Yield the literals near names of a page, or of the comments of a program."""
     if file.kind == "documentation":
         yield from statements_of(text, known)
-    elif language_of(file.path):
-        yield from comment_statements(text, file.path, known)
+    else:
+        yield from comment_statements(text, comments, known)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.drift.induced.tokens import MAX_LINE, Token, tokens_of
+from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, blocks_of
-from nornweave.disagree.facts.documentation.surface import fragments_of, surface_of
+from nornweave.disagree.facts.documentation.surface import surface_of
 from nornweave.disagree.facts.documentation.tables import Cell, read_table
 from nornweave.disagree.facts.values import Value
 
@@ -26,11 +27,6 @@ Known = Callable[[str], bool]
 
 _LINE = lazy_pattern(r"[^\n]+")
 _TAG = lazy_pattern(r"<(?:/?(code|tt)|/?[a-z][^<>\n]{0,300})>", re.IGNORECASE)
-_DOCSTRING = lazy_pattern(
-    r"^[ \t]*(?:async )?(?:def|class) (?P<name>\w+)[^\n]*\n(?:[^\n\"']{0,200}\n){0,40}?"
-    r"[ \t]*[rRuU]?(?P<mark>\"{3}|'{3})(?P<text>[\s\S]{1,20000}?)(?P=mark)",
-    re.MULTILINE,
-)
 _HAS_LITERAL = lazy_pattern(r"\d|[`\"']|\b(?:true|false|none|null|nil)\b", re.IGNORECASE)
 CONTEXT = 3
 """Tokens before a literal that belong to its template."""
@@ -96,16 +92,14 @@ def statements_of(text: str, known: Known, subject: str = "") -> Iterator[Statem
             )  # fmt: skip
 
 
-def comment_statements(text: str, path: str, known: Known) -> Iterator[Statement]:
+def comment_statements(text: str, comments: Iterable[Comment], known: Known) -> Iterator[Statement]:
     """Yield the literals of the comments and docstrings of a program, each below what it documents."""
-    fragments = [(one.start, one.end, one.subject) for one in fragments_of(text, path)]
-    docstrings = [(*match.span("text"), match["name"]) for match in _DOCSTRING.finditer(text)]
-    for start, end, subject in (*fragments, *docstrings):
-        part = text[start:end]
+    for comment in comments:
+        start, part = comment.start, text[comment.start : comment.end]
         if not _HAS_LITERAL.search(part):
             continue
         first = text.count("\n", 0, start)
-        for one in statements_of(surface_of(part, comment=True), known, subject):
+        for one in statements_of(surface_of(part, comment=True), known, comment.subject):
             yield replace(
                 one, line=one.line + first, start=one.start + start, end=one.end + start, template=f"C{one.template}"
             )

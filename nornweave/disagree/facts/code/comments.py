@@ -18,6 +18,7 @@ _BETWEEN = lazy_pattern(
     r"|\b(?:export|default|pub|public|private|protected|internal|static|final|const|var|let|val|async|abstract|override|"
     r"declare|readonly|type|open|inline|unsafe|local|data|sealed|extern|func|return|template\s?<[^<>\n]{0,100}>)\b|\(crate\))*"
 )
+_BELOW = lazy_pattern(r"\s{0,80}([A-Za-z_$][\w$]*)(?=[ \t]+[*\[\w]|\??:|\s?=)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +29,21 @@ class Comment:
         start: offset in the text of the passage; ``end`` the one behind it.
         subject: the written name of the declaration that it documents; empty for a class, which is the owner.
         owner: what the declaration stands in, outermost first.
+        is_remark: it documents no declaration that the grammar knows; its subject is the word below, if any.
     """
 
     start: int
     end: int
-    subject: str
-    owner: str
+    subject: str = ""
+    owner: str = ""
+    is_remark: bool = False
 
 
 def read_comments(text: str, sites: list[ValueSite], base: Base) -> Iterator[Comment]:
     """Yield the comments of a text in order.
 
     Adjacent line comments are one. A comment belongs to the declaration that follows directly, a docstring to what it
-    opens. Other comments, and those behind code, are remarks on that code and are left out.
+    opens. Others are remarks; those behind code are left out.
     """
     declared = [site for site in sites if site.role in _DOCUMENTED and site.name]
     starts = [site.start for site in declared]
@@ -48,9 +51,11 @@ def read_comments(text: str, sites: list[ValueSite], base: Base) -> Iterator[Com
         subject = (
             _docstring_subject(text, block, declared, starts) if is_doc else _subject(text, block, declared, starts)
         )
-        if subject is None:  # a remark inside a function is about the line below, not about a setting
-            continue
-        if subject.role == "class":  # what it says of values is said of its members
+        if subject is None:
+            if _is_alone(text, block):
+                below = _BELOW.match(text, block.end)
+                yield Comment(block.start, block.end, below[1] if below else "", base.owner, is_remark=True)
+        elif subject.role == "class":  # what it says of values is said of its members
             yield Comment(block.start, block.end, "", f"{owner_of(subject, base)} {subject.bare_name}".strip())
         else:
             yield Comment(block.start, block.end, subject.bare_name, owner_of(subject, base).strip())
