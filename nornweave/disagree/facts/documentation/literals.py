@@ -179,8 +179,9 @@ def _with_parenthesis(value: Value, text: str, stop: int, end: int) -> Value:
 
 _END_VALUE = lazy_pattern(
     rf"(?:(?P<code>`{{1,2}}[^`\n]{{1,80}}`{{1,2}})|(?P<number>(?<![\w.,-])[-+]?\d[\d_,.]{{0,14}}(?:[eE][+-]?\d+)?"
-    rf"(?:[\s-]?(?:{_UNIT_WORDS}|[smhdkKMG%])\b|%)?)|\b(?P<word>enabled|disabled|on|off|true|false|none|null|unlimited|"
-    r"infinite|unset|not set|zero|one|two|three|four|five|six|seven|eight|nine|ten))\s*$",
+    rf"(?:[\s-]?(?:{_UNIT_WORDS}|[smhdkKMG%])\b|%)?)"
+    r"|\b(?P<word>(?:not )?enabled|disabled|(?:(?:turned|switched) )?(?:on|off)|true|false|none|null|unlimited|infinite"
+    r"|unset|not set|zero|one|two|three|four|five|six|seven|eight|nine|ten))\s*$",
     re.IGNORECASE,
 )
 

@@ -21,18 +21,9 @@ from nornweave.disagree.facts.values import Value
 MAX_HEADING = 80
 MAX_ENTRIES = 8_000
 """Of one passage: more entries of lists and fields are generated."""
-_PARAMETER_HEADS = lazy_pattern(
-    r"(?:Args|Arguments|Parameters|Params|Attributes|Keyword (?:Args|Arguments)|Other Parameters|Options"
-    r"|Properties|Settings):?$",
-    re.IGNORECASE,
-)
-_RETURN_HEADS = lazy_pattern(r"(?:Returns?|Yields?|Rückgabe):?$", re.IGNORECASE)
-_RAISE_HEADS = lazy_pattern(r"(?:Raises|Throws|Exceptions):?$", re.IGNORECASE)
 _PARAMETER_LINE = lazy_pattern(r"^[ \t]+(\*{0,2}[A-Za-z_]\w*)[ \t]*:[ \t]", re.MULTILINE)
 _SECTION_LINE = lazy_pattern(
-    r"[ \t]*(Args|Arguments|Parameters|Attributes|Keyword Args|Returns?|Yields|Raises|Throws|Examples?"
-    r"|Notes?)[ \t]*:[ \t]*(?=\n|$)",
-    re.IGNORECASE,
+    r"[ \t]*(?:(?:Keyword )?Arg(?:ument)?s|Parameters|Attributes)[ \t]*:[ \t]*(?=\n)", re.IGNORECASE
 )
 _OPTION_DIRECTIVES = frozenset(
     """
@@ -61,7 +52,6 @@ class Reader:
         self.headings: list[tuple[int, str]] = []
         self.entries: list[tuple[int, Subject]] = []
         self.heading_subject: Subject | None = subject
-        self.mode = ""
         if subject is None:
             parts = [part.strip() for part in heading_path(page.passage.section, page.passage.title)]
             self.headings += [(level - len(parts), part) for level, part in enumerate(parts)]
@@ -107,9 +97,7 @@ class Reader:
             yield from table_facts(self.page, rows, header, self._subject(), self.path)
         elif block.kind == "directive":
             yield from self._directive(block)
-        elif block.kind == "field":
-            yield from self._field(block)
-        elif block.kind in {"item", "entry"}:
+        elif block.kind in {"item", "entry", "field"}:
             yield from self._entry(block)
         elif block.kind == "paragraph":
             yield from self._paragraph(block)
@@ -122,12 +110,6 @@ class Reader:
     def _heading(self, block: DocumentedBlock) -> None:
         written = self.text[block.body : block.end].split("\n")[0].strip(" #*=")
         self.entries.clear()
-        if _PARAMETER_HEADS.match(written) or _RETURN_HEADS.match(written) or _RAISE_HEADS.match(written):
-            self.mode = _mode_of(written)
-            if self.root is not None:
-                return
-        else:
-            self.mode = ""
         if self.root is not None:
             return
         if self.headings and self.headings[-1][0] < 0 and self.headings[-1][1].strip("`") == written.strip("`"):
@@ -144,99 +126,71 @@ class Reader:
             longest = max(re.split(r",\s*", argument), key=len)
             written = re.split(r"[\s=<\[(]", longest.strip())[0]
             if identifier_of(written):
-                subject = Subject(name=written, form="heading", owner=self.path)
-                self.entries.append((block.indent, subject))
+                self._open(block, written, "heading")
         elif name in _SIGNATURE_DIRECTIVES and argument:
             called = argument.split("(")[0].split()[-1] if argument.split("(")[0].split() else ""
             if identifier_of(called) or called[:1].isupper():
-                self.entries.append((block.indent, Subject(name=called, form="field", owner=self.path)))
+                self._open(block, called, "field")
         elif argument:
-            yield from prose_facts(self.page, block.body, block.end, self._subject(), headings=self.path)
+            yield from self._prose(block.body, block.end)
 
-    def _field(self, block: DocumentedBlock) -> Iterator[Fact]:
-        field = read_field(self.text, block.start, block.end)
-        base = self.entries[-1][1] if self.entries else self.root or self.heading_subject
-        is_known = base is not None and not base.is_weak
-        if field is None or not (field.names or is_known):
-            return
-        owner = base.path if base is not None and is_known else self.path
-        subject = (
-            replace(base, form="field")
-            if base is not None and not field.names
-            else Subject(name=field.names[0], form="field", owner=owner)
-        )
-        for value in field.defaults:
-            yield from _made(self.page, subject, value, block.start, max(field.body, block.start))
-        if field.body < block.end and field.names:
-            yield from prose_facts(self.page, field.body, block.end, subject, headings=owner)
+    def _open(self, block: DocumentedBlock, name: str, form: Form) -> None:
+        """Take what is indented deeper than a block as being about a name."""
+        self.entries.append((block.indent, Subject(name=name, form=form, owner=self.path)))
+
+    def _prose(self, start: int, end: int) -> Iterator[Fact]:
+        return prose_facts(self.page, start, end, self._subject(), headings=self.path)
 
     def _entry(self, block: DocumentedBlock) -> Iterator[Fact]:
-        outer = self._subject()
-        if block.kind == "entry":
-            yield from self._docstring_entry(block, outer)
+        """Read an entry of a list, of a docstring or of its fields; one without a name is prose."""
+        if block.kind == "field":
+            field = read_field(self.text, block.start, block.end)
+            if field is not None:
+                yield from self._facts_of_entry(field, block, "field")
             return
-        entry = read_entry(self.text, block.body, block.end)
+        is_field = block.kind == "entry" and bool(self.page.comment or self.root)
+        form: Form = "field" if is_field else "list"
+        entry = self._numpy_entry(block) or read_entry(self.text, block.body, block.end)
         if entry is None:
-            yield from prose_facts(self.page, block.body, block.end, outer, headings=self.path)
-            return
-        yield from self._facts_of_entry(entry, block, outer, "list")
+            yield from self._prose(block.body, block.end)
+        else:
+            yield from self._facts_of_entry(entry, block, form)
 
-    def _docstring_entry(self, block: DocumentedBlock, outer: Subject | None) -> Iterator[Fact]:
-        line_end = self.text.find("\n", block.start, block.end)
-        line_end = block.end if line_end < 0 else line_end
-        head = self.text[block.start : line_end]
-        if self.mode == "raises":
-            return
-        if " : " in head and "):" not in head:
-            names, _, written = head.partition(" : ")
-            first = names.split(",")[0].strip("* `")
-            if self.mode == "returns" or not identifier_of(first) or (not self.mode and self.root is None):
-                yield from prose_facts(self.page, block.start, block.end, outer, headings=self.path)
-                return
-            entry = DocumentedEntry(names=(first,), body=line_end, defaults=tuple(annotation(written)))
-            yield from self._facts_of_entry(entry, block, outer, "field")
-            return
-        found = read_entry(self.text, block.body, block.end)
-        if found is None:
-            yield from prose_facts(self.page, block.body, block.end, outer, headings=self.path)
-            return
-        yield from self._facts_of_entry(
-            found, block, outer, "field" if self.page.comment or self.mode or self.root else "list"
-        )
+    def _numpy_entry(self, block: DocumentedBlock) -> DocumentedEntry | None:
+        """Read ``rows : int, default 5`` of a docstring."""
+        head = self.text[block.start : block.end].partition("\n")[0]
+        names, mark, written = head.partition(" : ")
+        first = names.split(",")[0].strip("* `")
+        if block.kind != "entry" or not mark or "):" in head or self.root is None or not identifier_of(first):
+            return None
+        return DocumentedEntry(names=(first,), body=block.start + len(head), defaults=tuple(annotation(written)))
 
-    def _facts_of_entry(
-        self, entry: DocumentedEntry, block: DocumentedBlock, outer: Subject | None, form: Form
-    ) -> Iterator[Fact]:
-        above = outer.path if outer is not None and not outer.is_weak else self.path
+    def _facts_of_entry(self, entry: DocumentedEntry, block: DocumentedBlock, form: Form) -> Iterator[Fact]:
+        outer = self._subject()
+        is_known = outer is not None and not outer.is_weak
+        above = outer.path if outer is not None and is_known else self.path
         owner = " > ".join(filter(None, (above, entry.owner)))
-        subject: Subject | None = None
-        for name in reversed(entry.names):
-            subject = Subject(name=name, form=form, owner=owner)
+        subjects = [Subject(name=name, form=form, owner=owner) for name in reversed(entry.names)]
+        if outer is not None and is_known and not entry.names:  # ``@default 5`` is about what the comment is about
+            subjects = [replace(outer, form=form)]
+        for subject in subjects:
             for value in entry.defaults:
                 yield from _made(self.page, subject, value, block.body, max(entry.body, block.body))
             if entry.body < block.end:
                 yield from prose_facts(self.page, entry.body, block.end, subject, headings=owner)
-        if subject is None:
+        if not entry.names:
             return
-        self.entries.append((block.indent, subject))
+        self.entries.append((block.indent, subjects[-1]))
         for name, value in entry.members:
-            member = Subject(name=name, form=form, owner=subject.path)
+            member = Subject(name=name, form=form, owner=subjects[-1].path)
             yield from _made(self.page, member, value, block.body, entry.body)
 
     def _paragraph(self, block: DocumentedBlock) -> Iterator[Fact]:
         start, end = block.start, block.end
         section = _SECTION_LINE.match(self.text, start, end)
         if section is not None:
-            self.mode = _mode_of(section[1])
-            start = section.end()
-            if self.mode == "returns" and start < end:
-                return
-            if self.mode == "parameters" and start < end:
-                for entry, line in _plain_parameters(self.text, start, end, block.indent):
-                    yield from self._facts_of_entry(entry, line, self._subject(), "field")
-                return
-        elif self.mode == "returns" and block.indent > 0:
-            self.mode = ""
+            for entry, line in _plain_parameters(self.text, section.end(), end, block.indent):
+                yield from self._facts_of_entry(entry, line, "field")
             return
         rows = _aligned(self.page, start, end)
         if rows and (made := list(table_facts(self.page, rows, None, self._subject(), self.path))):
@@ -244,12 +198,9 @@ class Reader:
             return
         term = _TERM.match(self.text, start, end)
         if term is not None and (name := identifier_of(term["code"] or term["bold"] or term["bare"] or "")):
-            owner = self.entries[-1][1].path if self.entries else self.path
-            following = Subject(name=name, form="heading", owner=owner)
-            self.entries.append((block.indent, following))
-            yield from prose_facts(self.page, term.end(), end, following, headings=owner)
+            yield from self._facts_of_entry(DocumentedEntry(names=(name,), body=term.end()), block, "heading")
             return
-        yield from prose_facts(self.page, start, end, self._subject(), headings=self.path)
+        yield from self._prose(start, end)
 
 
 def _aligned(page: Page, start: int, end: int) -> list[Row]:
@@ -268,14 +219,6 @@ def _plain_parameters(
         stop = following.start() if following else end
         block = DocumentedBlock(kind="entry", start=match.start(), end=stop, indent=indent + 1, body=match.start(1))
         yield DocumentedEntry(names=(match[1].lstrip("*"),), body=match.end()), block
-
-
-def _mode_of(heading: str) -> str:
-    if _PARAMETER_HEADS.match(heading):
-        return "parameters"
-    if _RETURN_HEADS.match(heading):
-        return "returns"
-    return "raises" if _RAISE_HEADS.match(heading) else ""
 
 
 def _made(page: Page, subject: Subject, value: Value, start: int, end: int) -> Iterator[Fact]:

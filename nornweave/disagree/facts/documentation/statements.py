@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute
 from nornweave.disagree.facts.documentation.literals import value_at, value_before, whole_value
-from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, noun_before
-from nornweave.disagree.facts.values import FALSE, TRUE, Value
+from nornweave.disagree.facts.documentation.naming import CODE, identifier_of
+from nornweave.disagree.facts.values import TRUE, Value
 from nornweave.disagree.facts.versions import PRODUCTS, read_requirement
 
 MAX_STATED = 20
@@ -42,7 +42,6 @@ class Statement:
     Attributes:
         start: of what announces it; ``end`` behind the value.
         name: what it says itself that it is about, as it is written; empty: its subject has to be looked for.
-        is_phrase: the name is a noun phrase, no identifier.
         is_line: a line of its own (``Default: 5``), not a part of a sentence.
         is_bound: it can only be about the name right before it (``x must be at least 5``), or about the entry it is in.
     """
@@ -52,7 +51,6 @@ class Statement:
     start: int
     end: int
     name: str = ""
-    is_phrase: bool = False
     is_line: bool = False
     is_bound: bool = False
     negated: bool = False
@@ -101,22 +99,21 @@ _OF_NAME = lazy_pattern(
     r"|(?P<bare>[a-z]\w{0,40}(?:_|[a-z][A-Z])\w{1,40}))(?:\s+(?:option|setting|parameter|flag))?(?=\s*[:=]|\s+(?:is|of)\b)"
 )
 _NEGATION = lazy_pattern(r"\b(?:not|n't|never|no longer|doesn't|isn't)\s+(?:\w+\s+)?$", _I)
-# ``Node.js default 65535``, ``the server's default``: of somebody else.
-_OF_ANOTHER = lazy_pattern(r"(?:(?<=\w )[A-Z][\w.]{1,30}|\w+['’]s)\s+$")
 
 
 def _default(text: str, start: int, end: int, match: re.Match[str]) -> Statement | None:
-    """Read ``defaults to 5``, ``the default `rows` is 5``, ``default 5``, ``5 by default``, ``5 (default)``."""
-    at, stop = match.span()
-    if text[max(start, at - 3) : at].lower() in {"by ", "by\n"}:
-        return _by_default(text, start, end, at - 3, stop)
-    is_line = match[0] == "default" and _LINE_START.match(text[max(text.rfind("\n", 0, at) + 1, at - 60) : at])
-    if match[0] == "default" and not is_line and _OF_ANOTHER.search(text[max(start, at - 40) : at]):
-        return None
+    """Read the value behind ``default``, or the one before it: ``defaults to 5``, ``5 by default``, ``5 (default)``."""
+    (at, stop), word = match.span(), match[0]
+    is_by = text[max(start, at - 3) : at].lower() in {"by ", "by\n"}
+    if is_by:
+        base = Statement(attribute="default", value=TRUE, start=at - 3, end=stop, is_bound=True)
+        return _value_first(text, start, base) or _after_by_default(text, end, replace(base, is_bound=False))
+    is_line = word == "default" and _LINE_START.match(text[max(text.rfind("\n", 0, at) + 1, at - 60) : at])
     negated = bool(_NEGATION.search(text[max(start, at - 20) : at]))
     base = Statement(attribute="default", value=TRUE, start=at, end=stop, negated=negated, is_line=bool(is_line))
-    found = _linked(text, end, base, match[0])
-    return found or (_value_first(text, start, base) if match[0] == "default" else None)
+    following = text[stop : stop + 16].lstrip("*_ ")
+    may_end = word == "default" and (following[:1] in {"", *").,;]\n"} or _GOES_ON.match(following))
+    return _linked(text, end, base, word) or (_value_first(text, start, base) if may_end else None)
 
 
 def _linked(text: str, end: int, base: Statement, word: str) -> Statement | None:
@@ -152,6 +149,7 @@ def _runs_on(text: str, found: tuple[Value, int, int], end: int, *, linked: bool
     return value.kind in {"boolean", "none"} and text[start] != "`"
 
 
+_GOES_ON = lazy_pattern(r"(?:of|for|in|and|but|while)\b")
 _GIVEN_BEFORE = lazy_pattern(
     r"(?:\s*(?:\(|,|—|–|-))?\s*(?:\(?(?:is|as|being|which is|the|its|a|by|current|overall"
     r"|\w+'s)\s+){0,3}(?:[\w-]+\s+)?$", _I,
@@ -159,50 +157,19 @@ _GIVEN_BEFORE = lazy_pattern(
 
 
 def _value_first(text: str, start: int, base: Statement) -> Statement | None:
-    """Read ``None as its default``, ``the 5 second default``, ``30 seconds (the server default)``."""
+    """Read ``None as its default``, ``the 5 second default``, ``30 seconds (the server default)``, ``5 by default``."""
     at = base.start
-    following = text[base.end : base.end + 16].lstrip("*_ ")
-    if following[:1] not in {"", ")", ".", ",", ";", "]", "\n"} and not re.match(
-        r"(?:of|for|in|and|but|while)\b", following
-    ):
-        return None
     window = max(start, at - 40)
-    lead = _GIVEN_BEFORE.search(text[window:at])
+    lead = None if base.is_bound else _GIVEN_BEFORE.search(text[window:at])
     found = value_before(text, start, at) or (value_before(text, start, window + lead.start()) if lead else None)
-    is_read = found is not None and found[0].kind != "list"
+    is_read = found is not None and (base.is_bound or found[0].kind != "list")
     return replace(base, value=found[0], start=found[1], is_line=False) if found and is_read else None
 
 
-_STATE_BEFORE = lazy_pattern(
-    r"\b(?P<not>not |isn't |aren't )?(?P<state>enabled|disabled|(?:turned |switched )?(?:on|off)|active"
-    r"|inactive)\s*\(?,?\s*$", _I,
-)  # fmt: skip
-_NAME_BEFORE = lazy_pattern(r"`[\s*_]*(?:\w+\s+){0,4}$")
-_IS_BEFORE = lazy_pattern(r"\s(?:is|are|=|of)\s+(?:set to\s+)?$", _I)
 _VERB = lazy_pattern(r"\b(?:is set to|is|are|will be|uses?|set to|has|have|was|gets?|=)(?=\s)", _I)
 _AFTER_BY = lazy_pattern(
     r"\s*[,:]?\s*(?:\(|(?:it|this|they|the value|the setting|that)\s+(?:is|are|was)\s+(?:set to\s+)?)?", _I
 )
-
-
-def _by_default(text: str, start: int, end: int, at: int, stop: int) -> Statement | None:
-    """Read around ``by default``: the value stands before it or behind it."""
-    base = Statement(attribute="default", value=TRUE, start=at, end=stop, is_bound=True)
-    state = _STATE_BEFORE.search(text[max(start, at - 40) : at])
-    if state is not None:
-        is_on = (state["state"].lower().split()[-1] in {"enabled", "on", "active"}) != bool(state["not"])
-        return replace(base, value=TRUE if is_on else FALSE, start=at - len(state[0]))
-    found = value_before(text, start, at)
-    if found is None:
-        return _after_by_default(text, end, replace(base, is_bound=False))
-    head = text[max(start, found[1] - 60) : found[1]]
-    verb = None if _NAME_BEFORE.search(head) else _IS_BEFORE.search(head)
-    noun = noun_before(text, start, found[1] - len(verb[0])) if verb else ""
-    if found[0].kind == "string" and noun.endswith("s") and not noun.endswith("ss"):
-        return None  # ``all tasks are PENDING by default`` is about a state
-    base = replace(base, value=found[0], start=found[1])
-    is_identifier = " " not in noun and bool(re.search(r"_|[a-z][A-Z]", noun))
-    return base if is_empty_noun(noun) else replace(base, name=noun, is_phrase=not is_identifier)
 
 
 def _after_by_default(text: str, end: int, base: Statement) -> Statement | None:
