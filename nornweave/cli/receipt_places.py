@@ -14,7 +14,7 @@ from nornweave.ask.feedback.book import database_of
 from nornweave.config import Settings
 from nornweave.connect.connectors import open_source
 from nornweave.connect.inbox.source import InboxSource
-from nornweave.connect.mirror.mirror import Mirror
+from nornweave.connect.mirror.mirror import MirrorFile
 from nornweave.connect.mirror.mirrored import mirror_file
 from nornweave.connect.protocol import Copying, Source
 from nornweave.core.deletion import Deleted, Place, Search, passages_of
@@ -132,7 +132,7 @@ def _copies(settings: Settings, deleted: Deleted) -> Iterator[Place]:
     source = _source(settings, deleted)
     if source is None:
         file = mirror_file(settings.data_dir, deleted.source_id)
-        mirror = Mirror(file)
+        mirror = MirrorFile(file)
         yield Place(
             name=f"mirror of a former source: {deleted.source_id}",
             search=lambda each: Search(mirror.copies_of(each.path), file.name),

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from nornweave.connect.feed.connector import FeedSettings
-from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord, Pass, RecordPage
-from nornweave.connect.mirror.known import Body, Known
-from nornweave.connect.mirror.mirror import Mirror
+from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord, RecordPage
+from nornweave.connect.mirror.known import Body, Known, Pass
+from nornweave.connect.mirror.mirror import MirrorFile
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
 from nornweave.core.types import Document, Domain, Entry, SourceId
@@ -89,7 +89,7 @@ def test_another_scope_and_a_damaged_file_are_read_anew(tmp_path: Path) -> None:
 
 def test_two_listings_at_once_are_refused(tmp_path: Path) -> None:
     with (
-        Mirror(tmp_path / "remote" / "letters.sqlite", "a").reading(),
+        MirrorFile(tmp_path / "remote" / "letters.sqlite", "a").reading(),
         pytest.raises(SourceUnavailableError, match="another process is reading"),
     ):
         Source(Letters(), tmp_path).list()
@@ -124,7 +124,7 @@ def test_a_watcher_sees_each_page(tmp_path: Path) -> None:
 
 
 def test_a_page_that_cannot_be_stored_is_not_stored_by_half(tmp_path: Path) -> None:
-    mirror = Mirror(tmp_path / "m.sqlite", "a")
+    mirror = MirrorFile(tmp_path / "m.sqlite", "a")
     with pytest.raises(SourceUnavailableError), mirror.reading() as opened:
         number = opened.begin(full=True, anew=False, now=1.0).number
         opened._connection.execute("drop table documents")
@@ -135,17 +135,17 @@ def test_a_page_that_cannot_be_stored_is_not_stored_by_half(tmp_path: Path) -> N
 
 
 def test_what_a_full_pass_has_not_named_yet_does_not_survive_it(tmp_path: Path) -> None:
-    mirror = Mirror(tmp_path / "m.sqlite", "a")
-    with mirror.reading():
+    file = MirrorFile(tmp_path / "m.sqlite", "a")
+    with file.reading() as mirror:
         number = mirror.begin(full=True, anew=False, now=1.0).number
         mirror.store(page(1, "a1", "b1"), number, 1.0)
-        mirror.complete(number, full=True, now=1.0)
+        mirror.complete(now=1.0)
         assert [key for key, _ in mirror.surviving("")] == ["a1", "b1"]
         number = mirror.begin(full=True, anew=False, now=1.0).number
         mirror.store(page(1, "c1", confirmed=("a",)), number, 1.0)
         assert [key for key, _ in mirror.surviving("")] == ["a1", "c1"]
-        mirror.complete(number, full=True, now=2.0)
-        number = mirror.begin(full=False, anew=False, now=1.0).number
+        mirror.complete(now=2.0)
+        mirror.begin(full=False, anew=False, now=1.0)
         assert [key for key, _ in mirror.surviving("")] == ["a1", "c1"]
 
 

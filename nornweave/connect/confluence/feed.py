@@ -30,8 +30,8 @@ from nornweave.connect.confluence.document import (
 from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.mirror.answers import Limits, listed
 from nornweave.connect.mirror.atlassian import AtlassianSite, id_of
-from nornweave.connect.mirror.feed import FeedRecord, Pass, RecordPage, pages_of, staged
-from nornweave.connect.mirror.known import Body, Known
+from nornweave.connect.mirror.feed import FeedRecord, RecordPage, pages_of, staged
+from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.isolated import parse_apart

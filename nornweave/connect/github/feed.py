@@ -23,8 +23,8 @@ from nornweave.connect.github.export import read_issue, write_issues
 from nornweave.connect.github.graphql import GithubGraphql, moment_of
 from nornweave.connect.mirror.answers import ApiAnswer, Limits
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import FeedRecord, Pass, RecordPage, least_confirmed, pages_of, staged
-from nornweave.connect.mirror.known import Body, Known
+from nornweave.connect.mirror.feed import FeedRecord, RecordPage, least_confirmed, pages_of, staged
+from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.isolated import parse_apart

@@ -18,8 +18,8 @@ from nornweave.connect.jira.connector import JiraSettings
 from nornweave.connect.jira.document import comment_body, issue_body, issue_bytes, key_of
 from nornweave.connect.mirror.answers import Limits, listed
 from nornweave.connect.mirror.atlassian import AtlassianSite, id_of
-from nornweave.connect.mirror.feed import FeedRecord, Pass, RecordPage, pages_of
-from nornweave.connect.mirror.known import Body, Known
+from nornweave.connect.mirror.feed import FeedRecord, RecordPage, pages_of
+from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.core.errors import ConfigError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.isolated import parse_apart

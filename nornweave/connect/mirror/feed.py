@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from nornweave.connect.mirror.known import Body, Known
+from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId
 
@@ -66,33 +66,6 @@ class RecordPage:
     position: JsonValue = None
     since: JsonValue = None
     expected: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
-    """How far the reading of an API came.
-
-    Attributes:
-        number: of the pass, from 1; 0 before the first.
-        is_full: list everything; what it does not name is deleted at its end. Otherwise only what changed.
-        is_thorough: a person wants everything asked for again, also what a full pass spares.
-        is_complete: it came to its end; the next reading starts a new pass.
-        began_at: when the pass began, in seconds since 1970.
-        full_at: when the last full pass ended; 0 before there was one.
-        listed_at: when the last pass began that named every document; 0 before there was one.
-        position: of the last page of this pass that was stored; ``None`` at its start.
-        since: what the last complete pass left; ``None`` before there was one.
-    """
-
-    number: int = 0
-    is_full: bool
-    is_thorough: bool = False
-    is_complete: bool = False
-    began_at: float = 0.0
-    full_at: float = 0.0
-    listed_at: float = 0.0
-    position: Any = None
-    since: Any = None
 
 
 Page = TypeVar("Page")

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -37,24 +38,8 @@ TABLES = (
       size integer not null
     ) without rowid
     """,
-    """
-    create table if not exists reading (
-      id integer primary key check (id = 1),
-      scope text not null,
-      pass integer not null,
-      is_full integer not null,
-      is_complete integer not null,
-      position text not null,
-      since text not null,
-      next_since text not null,
-      listed text not null,
-      began_at real not null,
-      full_at real not null,
-      listed_at real not null
-    )
-    """,
+    "create table if not exists reading (id integer primary key check (id = 1), scope text, state text)",
 )
-START = "insert into reading values (1, :scope, 0, 1, 1, 'null', 'null', 'null', '[]', 0, 0, 0)"
 IN_RANGE = "key >= :first and key < :last"
 # Sorts after everything that starts with the same prefix.
 _LAST = "\U0010ffff"
@@ -66,7 +51,7 @@ where key in (
   select key
   from records
   where {IN_RANGE} and verified_at < :before
-    and (not :is_named or pass = (select pass from reading))
+    and (not :is_named or pass = :number)
   order by verified_at, key
   limit :limit
 )
@@ -81,13 +66,41 @@ group by path
 order by path
 """
 _UNDER = f"select key, body from records where {IN_RANGE} order by key"  # noqa: S608 - constants
-_SURVIVING = f"""
-select key, body
-from records
-where {IN_RANGE}
-  and pass >= (select case when is_full and not is_complete then pass else 0 end from reading)
-order by key
-"""  # noqa: S608 - constants
+_SURVIVING = f"select key, body from records where {IN_RANGE} and pass >= :number order by key"  # noqa: S608 - constants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """How far the reading of an API came.
+
+    Attributes:
+        number: of the pass, from 1; 0 before the first.
+        is_full: list everything; what it does not name is deleted at its end. Otherwise only what changed.
+        is_thorough: a person wants everything asked for again, also what a full pass spares.
+        is_complete: it came to its end; the next reading starts a new pass.
+        began_at: when the pass began, in seconds since 1970.
+        full_at: when the last full pass ended; 0 before there was one.
+        listed_at: when the last pass began that named every document; 0 before there was one.
+        position: of the last page of this pass that was stored; ``None`` at its start.
+        since: what the last complete pass left; ``None`` before there was one.
+        next_since: what this one leaves when it is complete.
+        listed: what it lists completely, as ``RecordPage.listed``.
+    """
+
+    number: int = 0
+    is_full: bool
+    is_thorough: bool = False
+    is_complete: bool = False
+    began_at: float = 0.0
+    full_at: float = 0.0
+    listed_at: float = 0.0
+    position: Any = None
+    since: Any = None
+    next_since: Any = None
+    listed: Sequence[str] = ()
+
+
+NO_PASS = Pass(is_full=False, is_complete=True)
 
 
 class Known:
@@ -107,7 +120,9 @@ class Known:
 
     def surviving(self, prefix: str) -> Iterator[tuple[str, Body]]:
         """Yield the records whose keys start so and that a full pass would not delete if it ended now, by key."""
-        return self._records(_SURVIVING, in_range(prefix))
+        state = self.state()
+        number = state.number if state.is_full and not state.is_complete else 0
+        return self._records(_SURVIVING, {**in_range(prefix), "number": number})
 
     def oldest(self, prefix: str, *, before: float, limit: int, is_named: bool = False) -> Iterator[tuple[str, Body]]:
         """Yield the records whose keys start so and that were last confirmed before a moment, oldest first.
@@ -115,7 +130,13 @@ class Known:
         Args:
             is_named: only those that this pass has confirmed or kept already.
         """
-        return self._records(_OLDEST, {**in_range(prefix), "before": before, "limit": limit, "is_named": is_named})
+        values = {"before": before, "limit": limit, "is_named": is_named, "number": self.state().number}
+        return self._records(_OLDEST, {**in_range(prefix), **values})
+
+    def state(self) -> Pass:
+        """Return how far the reading came."""
+        row = self._connection.execute("select state from reading").fetchone()
+        return Pass(**json.loads(row[0])) if row else NO_PASS
 
     def count(self, prefix: str) -> int:
         """Count the records whose keys start so."""

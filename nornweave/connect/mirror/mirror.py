@@ -15,16 +15,18 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
-from nornweave.connect.mirror.feed import FeedRecord, Pass, RecordPage
-from nornweave.connect.mirror.known import IN_RANGE, START, TABLES, Known, in_range
+from nornweave.connect.mirror.feed import FeedRecord, RecordPage
+from nornweave.connect.mirror.known import IN_RANGE, NO_PASS, TABLES, Known, Pass, in_range
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import digest
 
 log = logging.getLogger(__name__)
 
-_VERSION = 2
+_VERSION = 3
 _PATIENCE_S = 10.0
 _STORE = """
 insert into records (key, document, size, digest, pass, verified_at, body)
@@ -37,11 +39,10 @@ _MARK = "insert into documents values (:path, :mark, :size) on conflict (path) d
 _CONFIRM = f"update records set pass = :pass, verified_at = :at where {IN_RANGE}"  # noqa: S608 - constants
 _KEEP = f"update records set pass = :pass where {IN_RANGE}"  # noqa: S608 - constants
 _COUNT = "select (select count(*) from records where document = ?) + count(*) from documents where path = ?"
-_STATE = "select pass, is_full, is_complete, began_at, full_at, listed_at, position, since from reading"
 
 
-class Mirror(Known):
-    """The records of one source; a context manager that holds the file open.
+class MirrorFile:
+    """The file of one source, while nobody holds it open.
 
     Args:
         file: in a folder that is made as well.
@@ -63,8 +64,8 @@ class Mirror(Known):
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with self._file.with_suffix(".lock").open("ab") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                with closing(self._opened()) as self._connection:
-                    yield self
+                with closing(self._opened()) as connection:
+                    yield Mirror(connection)
         except BlockingIOError as error:
             raise SourceUnavailableError("another process is reading this source; try again when it is done") from error
         except (OSError, sqlite3.Error) as error:
@@ -78,8 +79,8 @@ class Mirror(Known):
             SourceUnavailableError: the file cannot be read or written now.
         """
         try:
-            with closing(self._connect()) as self._connection:
-                yield self
+            with closing(self._connect()) as connection:
+                yield Mirror(connection)
         except sqlite3.Error as error:
             raise SourceUnavailableError(f"{self._file} cannot be read: {error}; sync again") from error
 
@@ -87,87 +88,14 @@ class Mirror(Known):
         """Count the records of a document; 0 without a file."""
         if not self._file.is_file():
             return 0
-        with self.open():
-            return int(self._connection.execute(_COUNT, (path, path)).fetchone()[0])
+        with self.open() as mirror:
+            return mirror.copies_of(path)
 
     def forget(self, path: str) -> None:
         """Delete the records of a document and write the file anew, without what was ever deleted from it."""
-        if not self._file.is_file():
-            return
-        with self.open():
-            self._connection.execute("delete from records where document = ?", (path,))
-            self._connection.execute("delete from documents where path = ?", (path,))
-            self._connection.execute("vacuum")
-            self._connection.execute("pragma wal_checkpoint(truncate)").fetchall()
-
-    def begin(self, *, full: bool, anew: bool, now: float) -> Pass:
-        """Go on with the pass that was interrupted, or start a new one.
-
-        Args:
-            full: a full pass is due; one of changes that was interrupted is given up for it.
-            anew: start a new one in any case.
-            now: seconds since 1970.
-        """
-        before = self.state()
-        has_begun = not before.is_complete and before.position is not None
-        if has_begun and not anew and (before.is_full or not full):
-            return before
-        with self._transaction():
-            self._connection.execute(
-                """
-                update reading
-                set pass = pass + 1, is_full = ?, is_complete = 0, position = 'null', listed = '[]', began_at = ?
-                """,
-                (int(full), now),
-            )
-        return self.state()
-
-    def restart(self) -> None:
-        """Begin the pass again from its start; what it has stored stays."""
-        with self._transaction():
-            self._connection.execute("update reading set position = 'null'")
-
-    def state(self) -> Pass:
-        """Return how far the reading came."""
-        number, is_full, is_complete, *moments, position, since = self._connection.execute(_STATE).fetchone()
-        began_at, full_at, listed_at = moments
-        return Pass(
-            number=number, is_full=bool(is_full), is_complete=bool(is_complete), began_at=began_at, full_at=full_at,
-            listed_at=listed_at, position=json.loads(position), since=json.loads(since),
-        )  # fmt: skip
-
-    def store(self, page: RecordPage, number: int, at: float) -> None:
-        """Store a page of a pass, and where to go on, in one transaction.
-
-        Args:
-            number: of the pass.
-            at: the API was asked for the page after this moment, in seconds since 1970.
-        """
-        with self._transaction():
-            touched = self._remove(page.gone)
-            for statement, prefixes in ((_CONFIRM, page.confirmed), (_KEEP, page.kept)):
-                for prefix in prefixes:
-                    self._connection.execute(statement, {**in_range(prefix), "pass": number, "at": at})
-            for record in page.records:
-                touched |= self._store(record, number, at)
-            self._mark(touched)
-            self._connection.execute("update reading set position = ?", (json.dumps(page.position),))
-            if page.listed:
-                self._connection.execute("update reading set listed = ?", (json.dumps(page.listed),))
-            if page.since is not None:
-                self._connection.execute("update reading set next_since = ?", (json.dumps(page.since),))
-
-    def complete(self, number: int, *, full: bool, now: float) -> None:
-        """End a pass; what it listed completely and did not name is deleted, in a full pass of all records."""
-        with self._transaction():
-            listed = self._connection.execute("select listed from reading").fetchone()[0]
-            prefixes = [""] if full else json.loads(listed)
-            self._mark(self._remove(prefixes, before=number))
-            if full:
-                self._connection.execute("update reading set full_at = ?", (now,))
-            if prefixes:
-                self._connection.execute("update reading set listed_at = began_at")
-            self._connection.execute("update reading set is_complete = 1, since = next_since, position = 'null'")
+        if self._file.is_file():
+            with self.open() as mirror:
+                mirror.forget(path)
 
     def _opened(self) -> sqlite3.Connection:
         """Open the file; one that is damaged, of another version or of another scope is thrown away."""
@@ -184,7 +112,7 @@ class Mirror(Known):
         with connection:
             for table in TABLES:
                 connection.execute(table)
-            connection.execute(START, {"scope": self._scope})
+            connection.execute("insert into reading values (1, ?, ?)", (self._scope, json.dumps(asdict(NO_PASS))))
             connection.execute(f"pragma user_version = {_VERSION}")
         return connection
 
@@ -195,6 +123,69 @@ class Mirror(Known):
         connection.execute("pragma secure_delete = on")  # what is deleted is overwritten
         return connection
 
+
+class Mirror(Known):
+    """The records of one source, while its file is held open."""
+
+    def copies_of(self, path: str) -> int:
+        """Count the records of a document."""
+        return int(self._connection.execute(_COUNT, (path, path)).fetchone()[0])
+
+    def forget(self, path: str) -> None:
+        """Delete the records of a document and write the file anew, without what was ever deleted from it."""
+        self._connection.execute("delete from records where document = ?", (path,))
+        self._connection.execute("delete from documents where path = ?", (path,))
+        self._connection.execute("vacuum")
+        self._connection.execute("pragma wal_checkpoint(truncate)").fetchall()
+
+    def begin(self, *, full: bool, anew: bool, now: float) -> Pass:
+        """Go on with the pass that was interrupted, or start a new one.
+
+        Args:
+            full: a full pass is due; one of changes that was interrupted is given up for it.
+            anew: start a new one in any case.
+            now: seconds since 1970.
+        """
+        before = self.state()
+        has_begun = not before.is_complete and before.position is not None
+        if has_begun and not anew and (before.is_full or not full):
+            return before
+        number = before.number + 1
+        return self._change(number=number, is_full=full, is_complete=False, began_at=now, position=None, listed=())
+
+    def restart(self) -> Pass:
+        """Begin the pass again from its start; what it has stored stays."""
+        return self._change(position=None)
+
+    def store(self, page: RecordPage, number: int, at: float) -> None:
+        """Store a page of a pass, and where to go on, in one transaction.
+
+        Args:
+            number: of the pass.
+            at: the API was asked for the page after this moment, in seconds since 1970.
+        """
+        with self._transaction():
+            touched = self._remove(page.gone)
+            for statement, prefixes in ((_CONFIRM, page.confirmed), (_KEEP, page.kept)):
+                for prefix in prefixes:
+                    self._connection.execute(statement, {**in_range(prefix), "pass": number, "at": at})
+            for record in page.records:
+                touched |= self._store(record, number, at)
+            self._mark(touched)
+            listed = {"listed": page.listed} if page.listed else {}
+            since = {} if page.since is None else {"next_since": page.since}
+            self._change(position=page.position, **listed, **since)
+
+    def complete(self, now: float) -> None:
+        """End a pass; what it listed completely and did not name is deleted, in a full pass of all records."""
+        with self._transaction():
+            state = self.state()
+            prefixes = [""] if state.is_full else state.listed
+            self._mark(self._remove(prefixes, before=state.number))
+            full = {"full_at": now} if state.is_full else {}
+            listed = {"listed_at": state.began_at} if prefixes else {}
+            self._change(is_complete=True, since=state.next_since, position=None, **full, **listed)
+
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         self._connection.execute("begin immediate")
@@ -204,6 +195,11 @@ class Mirror(Known):
             self._connection.execute("rollback")
             raise
         self._connection.execute("commit")
+
+    def _change(self, **changes: Any) -> Pass:
+        state = replace(self.state(), **changes)
+        self._connection.execute("update reading set state = ?", (json.dumps(asdict(state)),))
+        return state
 
     def _store(self, record: FeedRecord, number: int, at: float) -> set[str]:
         """Store a record; return the documents that it changes."""

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from nornweave.connect.mirror.feed import LEFT_OUT, Feed, Pass, PositionLostError
-from nornweave.connect.mirror.known import nothing_known
-from nornweave.connect.mirror.mirror import Mirror
+from nornweave.connect.mirror.feed import LEFT_OUT, Feed, PositionLostError
+from nornweave.connect.mirror.known import Pass, nothing_known
+from nornweave.connect.mirror.mirror import Mirror, MirrorFile
 from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.protocol import Watcher
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
@@ -51,7 +51,7 @@ class MirroredSource:
         """
         self.id = SourceId(settings.id)
         self._feed = feed
-        self._mirror = Mirror(mirror_file(data_dir, self.id), feed.scope)
+        self._mirror = MirrorFile(mirror_file(data_dir, self.id), feed.scope)
         self._relist_s = 0.0 if settings.lists_everything else settings.relist_hours * 3600
         self._problem = settings.problem
         self._now = now
@@ -139,7 +139,7 @@ class MirroredSource:
             except PositionLostError:
                 mirror.restart()
                 self._read(mirror, replace(state, position=None))
-        mirror.complete(state.number, full=state.is_full, now=now)
+        mirror.complete(now)
         self._is_thorough = False
 
     def _read(self, mirror: Mirror, state: Pass) -> None:

@@ -20,8 +20,8 @@ from typing import Any
 
 from nornweave.connect.conversation import as_is, conversation_document
 from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord, Pass, RecordPage, left_out
-from nornweave.connect.mirror.known import Body, Known
+from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord, RecordPage, left_out
+from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.connect.slack.channel import Channel, ChannelReader, channel_of
 from nornweave.connect.slack.connector import SlackSettings

@@ -22,8 +22,8 @@ from typing import Any
 
 from nornweave.connect.conversation import as_is
 from nornweave.connect.mirror.answers import Limits, listed
-from nornweave.connect.mirror.feed import FeedRecord, Pass, RecordPage, least_confirmed, pages_of, staged
-from nornweave.connect.mirror.known import Body, Known
+from nornweave.connect.mirror.feed import FeedRecord, RecordPage, least_confirmed, pages_of, staged
+from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.connect.stackexchange.api import PER_PAGE, StackExchangeApi
 from nornweave.connect.stackexchange.connector import StackExchangeSettings
 from nornweave.connect.stackexchange.document import stackexchange_document

@@ -22,8 +22,8 @@ from typing import Any, cast
 
 from nornweave.connect.mirror.addresses import AddressScope, identity
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord, Pass, PositionLostError, RecordPage
-from nornweave.connect.mirror.known import Body, Known
+from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord, PositionLostError, RecordPage
+from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.connect.web.page import PageOutcome, PageReader
 from nornweave.connect.web.queue import CrawlProgress, CrawlQueue, Reach, record
 from nornweave.connect.web.sitemap_reader import LISTED, SitemapReader, listed_by

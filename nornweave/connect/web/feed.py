@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Iterator
 from nornweave.connect.mirror.addresses import scope_of
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import Pass, RecordPage
-from nornweave.connect.mirror.known import Body, Known
+from nornweave.connect.mirror.feed import RecordPage
+from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.crawl import Crawl
 from nornweave.connect.web.page import PageReader, changed_at
