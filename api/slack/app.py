@@ -42,6 +42,7 @@ from nornweave.connect.slack.text import Directory, plain
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import ConfigError, NornWeaveError
 from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS
+from nornweave.core.text.legible import counted
 
 PASSAGES = 5
 # Answered or waiting for it; Slack takes about one message a second in each channel.
@@ -95,7 +96,8 @@ class SlackApp:
         """
         who = await self._api.call(BOT_TOKEN, "auth.test")
         self._team, self._user = str(who.get("team_id")), str(who.get("user_id"))
-        announce(f"slack: {who.get('user')} answers in {len(self._settings.channels)} channels of {who.get('team')}")
+        channels = counted(len(self._settings.channels), "channel")
+        announce(f"slack: {who.get('user')} answers in {channels} of {who.get('team')}")
         async with anyio.create_task_group() as answering:
             refusal = await SocketMode(self._api, lambda envelope: self._accept(answering, envelope)).run()
             answering.cancel_scope.cancel()
