@@ -7,14 +7,19 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from api.pages.addresses import original
+from api.pages.answer_view import sentence
 from api.pages.catalogue import DomainChoice
 from api.pages.citations import age_of
 from nornweave.ask.views.sources import ConfiguredSource
 from nornweave.ask.views.status import StatusDocument
-from nornweave.core.types import JsonValue
+from nornweave.core.text.legible import counted
+from nornweave.core.types import JsonValue, Listing
 
 KINDS = ("files", "git", "web", "feed", "slack", "github", "transcripts", "messages", "stackexchange")
 """What the form offers; sources that need a secret are written into the file by hand."""
+
+PREVIEWED = 20
+"""Paths of a source that may be added, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +89,18 @@ def _row(
         failed=sum(failure.get("source_id") == source["id"] for failure in status["failed"]),
         held=source["held"],
     )
+
+
+def preview_words(listing: Listing | None) -> tuple[str, tuple[str, ...]]:
+    """Say what a source names that may be added: a sentence, and the first paths."""
+    if listing is None:
+        return "It answers. What it holds is known once it is synced.", ()
+    count, left_out = len(listing.entries), len(listing.skipped)
+    if listing.problem:
+        return f"{sentence(listing.problem)}.", ()
+    said = f"A sync would read {counted(count, 'document')}" if count else "It names no document that this kind reads"
+    rest = f"; {left_out:,} are left out" if left_out else ""
+    return f"{said}{rest}.", tuple(entry.path for entry in listing.entries[:PREVIEWED])
 
 
 def source_keys(fields: Mapping[str, str]) -> dict[str, JsonValue]:

@@ -25,10 +25,10 @@ from nornweave.ask.views.sources import (
     sources_document,
 )
 from nornweave.connect.connectors import load_settings
-from nornweave.connect.edit import add_source, remove_source
-from nornweave.core.errors import ConfigError
+from nornweave.connect.edit import add_source, preview_source, remove_source
+from nornweave.core.errors import ConfigError, NornWeaveError
 from nornweave.core.text.checked_values import PlainJson
-from nornweave.core.types import JsonValue
+from nornweave.core.types import JsonValue, Listing
 
 router = APIRouter(prefix="/sources", tags=["sources"], responses=problem_responses(401, 403, 404, 421, 422, 500, 503))
 
@@ -86,9 +86,7 @@ async def source_added(serving: Serving, body: Mapping[str, JsonValue]) -> Confi
     _check(body, file.parent)
 
     def added() -> ConfiguredSource:
-        known = {source.id for source in load_settings(file).sources}
-        if str(body.get("id")) in known:
-            raise ProblemError(409, f"a source {body['id']!r} is there already")
+        known = _others(file, body)
         try:
             settings = add_source(file, body)
         except ConfigError as error:
@@ -96,6 +94,26 @@ async def source_added(serving: Serving, body: Mapping[str, JsonValue]) -> Confi
         return source_document(settings, next(each for each in settings.sources if each.id not in known))
 
     return await serving.writing.run(added)
+
+
+async def source_previewed(serving: Serving, body: Mapping[str, JsonValue]) -> Listing | None:
+    """Return what a source names that is not there yet; ``None`` for one elsewhere that answers. Nothing is changed.
+
+    Raises:
+        ProblemError: 409 or 422, as if it were added; or it cannot be read.
+        NotPermittedError: the viewer does not operate the service.
+    """
+    file = _file(serving)
+    _check(body, file.parent)
+
+    def previewed() -> Listing | None:
+        _others(file, body)
+        try:
+            return preview_source(file, body)
+        except NornWeaveError as error:
+            raise ProblemError(422, str(error)) from error
+
+    return await serving.writing.run(previewed)
 
 
 async def source_removed(serving: Serving, source_id: str) -> None:
@@ -121,6 +139,14 @@ def _file(serving: Serving) -> Path:
     if serving.sources_file is None:
         raise ProblemError(404, "a replica has no sources; they are configured where it is published")
     return serving.sources_file
+
+
+def _others(file: Path, body: Mapping[str, JsonValue]) -> set[str]:
+    """Return the ids that are taken; the one of the source is none of them."""
+    known = {source.id for source in load_settings(file).sources}
+    if str(body.get("id")) in known:
+        raise ProblemError(409, f"a source {body['id']!r} is there already")
+    return known
 
 
 def _check(keys: Mapping[str, JsonValue], folder: Path) -> None:

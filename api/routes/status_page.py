@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -13,21 +14,35 @@ from api.pages.addresses import SOURCES_FORM, STATUS, SYNC
 from api.pages.catalogue import DomainChoice, catalogue_of
 from api.pages.rendering import html_response
 from api.pages.shell import shell_of
-from api.pages.sources_view import KINDS, SourceView, source_keys, sources_view
+from api.pages.sources_view import KINDS, SourceView, preview_words, source_keys, sources_view
 from api.pages.status_view import elsewhere_view, status_view
 from api.requests.registration import listed_document
 from api.routes.login import browsers_form
 from api.routes.page_routes import both, shown, wants_json
-from api.routes.sources import configured_sources, source_added, source_removed
+from api.routes.sources import configured_sources, source_added, source_previewed, source_removed
 from api.schemas import json_response
 from api.state import Serving, serving_of
 from api.syncs import Running
 from nornweave.ask.views.status import StatusDocument
 from nornweave.core.types import present
 
+NO_DRAFT: Mapping[str, str] = MappingProxyType({})
 
-async def status(request: Request) -> Response:
-    """Show sources, generations, freshness, failed documents and held deletions, each with what to do."""
+
+async def status(
+    request: Request,
+    draft: Mapping[str, str] = NO_DRAFT,
+    preview: tuple[str, Sequence[str]] = ("", ()),
+    refused: ProblemError | None = None,
+) -> Response:
+    """Show sources, generations, freshness, failed documents and held deletions, each with what to do.
+
+    Args:
+        request: for the page.
+        draft: the form of a source that is looked at before it is added, or was refused.
+        preview: what it would read.
+        refused: why it was refused.
+    """
     serving = serving_of(request)
     documents, catalogue = await serving.lookups.run(
         lambda: (serving.engine.documents.status(), catalogue_of(serving.agents)),
@@ -53,9 +68,12 @@ async def status(request: Request) -> Response:
         "all_domains": [domain.value for domain in serving.domains],
         "may_edit": serving.sources_file is not None,
         "dagster": serving.dagster_url or "",
+        "draft": draft,
+        "preview": preview,
+        "refused": refused.detail if refused else "",
         "joined": [elsewhere_view(listed_document(each, serving.viewer), present()) for each in joined],
     }
-    return html_response("status.html", context)
+    return html_response("status.html", context, refused.status_code if refused else 200)
 
 
 async def sync(request: Request) -> Response:
@@ -80,14 +98,20 @@ async def sync(request: Request) -> Response:
 
 
 async def change_sources(request: Request) -> Response:
-    """Add the source of the form, or remove the one that it names, and go back to the status."""
+    """Add the source of the form, say what it would read, or remove the one that it names."""
     serving = serving_of(request)
     serving.viewer.check_operates()
     fields = await browsers_form(request)
     if removed := fields.get("remove"):
         await source_removed(serving, removed)
-    else:
+        return RedirectResponse(f"{STATUS}#sources", status_code=303)
+    try:
+        if fields.get("preview"):
+            found = await source_previewed(serving, source_keys(fields))
+            return await status(request, fields, preview_words(found))
         await source_added(serving, source_keys(fields))
+    except ProblemError as error:
+        return await status(request, fields, refused=error)
     return RedirectResponse(f"{STATUS}#sources", status_code=303)
 
 

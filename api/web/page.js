@@ -345,7 +345,11 @@ async function follow() {
       const newer = now.getElementById(part.id);
       if (newer) part.replaceWith(document.adoptNode(newer));
     }
-    if (!$("[data-running]")) announce("The sync has ended.");
+    if (!$("[data-running]")) {
+      announce("The sync has ended.");
+      const sources = $("#sources:not(:has([open]))");
+      sources?.replaceWith(document.adoptNode(now.getElementById("sources")));
+    }
   } catch { /* the server may be busy, or restarting: look again */ }
   setTimeout(follow, 2000);
 }

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
 from nornweave.config import Settings
 from nornweave.config.edit_sources import with_source, without_source
 from nornweave.config.sources import SourceSettings
-from nornweave.connect.connectors import load_settings
+from nornweave.connect.connectors import load_settings, open_source
+from nornweave.connect.protocol import Checked
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.atomic_write import write_whole
-from nornweave.core.types import present
+from nornweave.core.types import Listing, present
 
 
 def add_source(file: Path, keys: Mapping[str, Any]) -> Settings:
@@ -30,6 +31,35 @@ def add_source(file: Path, keys: Mapping[str, Any]) -> Settings:
     return _replaced(file, lambda text: with_source(text, keys, f"added {present():%Y-%m-%d}"))
 
 
+def preview_source(file: Path, keys: Mapping[str, Any]) -> Listing | None:
+    """List a source that is not there yet, and add nothing.
+
+    Returns:
+        What it names; ``None`` for one elsewhere, which was only asked whether it can be read.
+
+    Raises:
+        ConfigError: see ``add_source``.
+        NornWeaveError: it cannot be read.
+    """
+    settings = _replaced(file, lambda text: with_source(text, keys, ""), keeps=False)
+    return listing_of(next(source for source in settings.sources if source.id == keys.get("id")), settings.data_dir)
+
+
+def listing_of(source: SourceSettings, data_dir: Path) -> Listing | None:
+    """Open a source and list it; return ``None`` for one elsewhere, which is asked for as little as possible.
+
+    Raises:
+        NornWeaveError: it cannot be read.
+    """
+    opened: Any = open_source(source, data_dir)
+    with closing(opened) if hasattr(opened, "close") else nullcontext():
+        if isinstance(opened, Checked):
+            opened.check()
+            return None
+        listing: Listing = opened.list()
+        return listing
+
+
 def remove_source(file: Path, source_id: str) -> Settings:
     """Remove a source; its documents go with the next sync of its domain, once a person confirmed that.
 
@@ -39,8 +69,8 @@ def remove_source(file: Path, source_id: str) -> Settings:
     return _replaced(file, lambda text: without_source(text, source_id))
 
 
-def _replaced(file: Path, change: Callable[[str], str]) -> Settings:
-    """Write a changed file beside the old one, read it, and put it in the old one's place."""
+def _replaced(file: Path, change: Callable[[str], str], *, keeps: bool = True) -> Settings:
+    """Write a changed file beside the old one, read it, and put it in the old one's place if it is kept."""
     file = file.resolve()
     draft = file.with_name(f".{file.name}.draft-{os.getpid()}")
     with ExitStack() as stack:
@@ -58,6 +88,8 @@ def _replaced(file: Path, change: Callable[[str], str]) -> Settings:
             for source in settings.sources:
                 if source.id not in before:
                     _check(source, [each for each in settings.sources if each.id in before])
+            if not keeps:
+                return settings
             draft.replace(file)
         except ConfigError as error:
             raise ConfigError(str(error).replace(str(draft), str(file))) from error

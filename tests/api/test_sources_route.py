@@ -54,6 +54,15 @@ async def test_a_source_is_added_and_removed_on_the_page_of_the_status(settings:
         page = {"origin": str(client.base_url).rstrip("/"), "accept": "text/html"}
         form = {"id": "more", "domain": "documentation", "type": "files", "place": "more"}
         is_problem(await client.post("/status/sources", data=form, headers={"accept": "application/json"}), 403)
+        before = settings.file.read_text(encoding="utf-8")
+        preview = await client.post("/status/sources", data={**form, "preview": "on"}, headers=page)
+        assert preview.status_code == 200 and "A sync would read 1 document." in preview.text
+        assert "page.md" in preview.text and 'name="id" value="more"' in preview.text, "the form is as it was sent"
+        assert "Remove more" not in preview.text and settings.file.read_text(encoding="utf-8") == before
+        for place, words in (("/etc", "not below the folder"), ("nowhere", "does not exist"), (".", "A sync would")):
+            shown = await client.post("/status/sources", data={**form, "place": place, "preview": "on"}, headers=page)
+            assert words in shown.text, shown.text
+        assert sorted(path.name for path in settings.file.parent.iterdir()) == ["guide", "more", "nornweave.yaml"]
         added = await client.post("/status/sources", data=form, headers=page)
         assert (added.status_code, added.headers["location"]) == (303, "/status#sources"), added.text
         shown = (await client.get("/status", headers=page)).text

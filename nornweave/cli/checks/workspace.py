@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import closing, nullcontext
 from functools import partial
-from typing import Any
 
 from nornweave.ask.views.status import status_document
 from nornweave.cli.checks import CheckFinding
 from nornweave.config import Settings, SourceSettings
-from nornweave.connect.connectors import open_source
-from nornweave.connect.protocol import Checked
+from nornweave.connect.edit import listing_of
 from nornweave.core.errors import ConfigError, EncoderError, NornWeaveError, StoreError
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
@@ -49,17 +46,14 @@ def look_at_source(settings: Settings, source: SourceSettings, environment: Mapp
             remedy = f"set {name} where NornWeave runs (`export {name}=…`), Dagster included"
             return finding("error", text, remedy)
     try:
-        opened: Any = open_source(source, settings.data_dir)
-        with closing(opened) if hasattr(opened, "close") else nullcontext():
-            if isinstance(opened, Checked):
-                opened.check()
-                return finding("ok", "answers")
-            count = len(opened.list().entries)
+        listing = listing_of(source, settings.data_dir)
     except ConfigError as error:
         return finding("error", str(error), "correct nornweave.yaml")
     except NornWeaveError as error:
         return finding("error", str(error), "its documents stay as they are until it can be read")
-    if not count:
+    if listing is None:
+        return finding("ok", "answers")
+    if not (count := len(listing.entries)):
         remedy = "check 'path', 'include' and 'exclude'; `nornweave status` shows what is left out, and why"
         return finding("warning", "lists no documents", remedy)
     return finding("ok", f"lists {counted(count, 'document')}")
