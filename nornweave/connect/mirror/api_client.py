@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import ssl
 import time
 import weakref
@@ -11,15 +10,13 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import Any
-from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
 
-from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits, OtherHostError, Trouble, limited_for
-from nornweave.core.errors import ConfigError, SourceUnavailableError
+from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits, Trouble, limited_for
+from nornweave.connect.mirror.origin import Origin
+from nornweave.core.errors import SourceUnavailableError
 
-_TOKEN = re.compile(r"[\x21-\x7e]+")
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # The last moment that a message can name, 9999-01-01.
@@ -41,8 +38,7 @@ class ApiClient:
         token_name: where the secret comes from, for messages, such as the environment variable's name.
         secrets: parameters of the query that every request has and no message shows.
         advice: status → what to do.
-        hosts: further hosts that may be asked, ``host`` or ``host:port``, by the API's scheme or by https; they must
-            not be given where there is a token.
+        hosts: see ``Origin``.
         limits: of each request.
 
     Attributes:
@@ -63,21 +59,9 @@ class ApiClient:
         hosts: frozenset[str] = frozenset(),
         limits: Limits | None = None,
     ) -> None:
-        """Store the parameters of the class; no request is made yet.
-
-        Raises:
-            ConfigError: the address or the token has the wrong form, or the token would be sent unencrypted.
-        """
-        self._secrets = dict(secrets or {})
-        self._unshown = [each for each in (token, auth and auth[1], *self._secrets.values()) if each]
-        for secret in self._unshown or (None,):
-            _check(base_url, secret, token_name)
+        """Store the parameters of the class; no request is made yet. Raises as ``Origin`` does."""
         self.limits = limits or Limits()
-        self._base = base_url.rstrip("/") + "/"
-        self._host = urlsplit(self._base)[:2]
-        if hosts and self._unshown:
-            raise ConfigError(f"{token_name}: expected no token where several hosts are asked")
-        self._hosts = hosts
+        self.origin = Origin(base_url, hosts, (token, auth and auth[1]), dict(secrets or {}), token_name)
         self._token_name = token_name
         self._advice = dict(advice or {})
         bearer = {"Authorization": f"Bearer {token}"} if token else {}
@@ -137,12 +121,6 @@ class ApiClient:
         if time.monotonic() + seconds >= self.ends_at:
             raise SourceUnavailableError(f"{url}: the time for this source is used up; the next sync goes on here")
 
-    def hide(self, text: str) -> str:
-        """Return what a server said without the secrets, which it may repeat."""
-        for secret in self._unshown:
-            text = text.replace(secret, "…").replace(quote(secret, safe=""), "…")
-        return text
-
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
         """Tell what is wrong with an answer whose status the caller does not expect, or ``None``.
 
@@ -157,8 +135,7 @@ class ApiClient:
         return Trouble(error, is_passing=True, wait_s=limited)
 
     def _ask(self, address: str, send: Callable[[str], ApiAnswer], allowed: frozenset[int]) -> ApiAnswer:
-        url = urljoin(self._base, address)
-        self._require_host(url)
+        url = self.origin.address(address)
         attempt = 0
         while True:
             self._check_time(url)
@@ -194,14 +171,13 @@ class ApiClient:
         """Send one request and follow its redirects on the hosts that may be asked."""
         method = "GET" if body is None else "POST"
         for _ in range(_MAX_REDIRECTS + 1):
-            query = {**(parameters or {}), **self._secrets} or None
+            query = {**(parameters or {}), **self.origin.parameters} or None
             request = self._client.build_request(method, url, params=query, headers=headers, json=body)
             answer = self._receive(request, wanted)
             target = answer.headers.get("location")
             if not follow or answer.status not in _REDIRECTS or not target:
                 return answer
-            url, parameters = urljoin(answer.url, target), None
-            self._require_host(url)
+            url, parameters = self.origin.address(target, answer.url), None
         raise SourceUnavailableError(f"{url}: redirected more than {_MAX_REDIRECTS} times; check the address")
 
     def _receive(self, request: httpx.Request, wanted: Callable[[ApiAnswer], bool] | None) -> ApiAnswer:
@@ -209,34 +185,20 @@ class ApiClient:
         self.requests += 1
         response = self._client.send(request, stream=True)
         try:
-            answer = ApiAnswer(self._shown(response.url), response.status_code, response.headers, b"")
+            answer = ApiAnswer(self.origin.shown(response.url), response.status_code, response.headers, b"")
             if wanted is not None and not wanted(answer):
                 return answer
             content = bytearray()
             for piece in response.iter_bytes():
                 content += piece
                 if len(content) > self.limits.max_bytes:
-                    url, limit = self._shown(request.url), f"{self.limits.max_bytes:,}"
+                    url, limit = self.origin.shown(request.url), f"{self.limits.max_bytes:,}"
                     raise AnswerError(f"{url}: an answer of more than {limit} bytes; expected a page")
                 if time.monotonic() > deadline:
                     raise httpx.ReadTimeout("the answer did not end in time", request=request)
             return ApiAnswer(answer.url, answer.status, answer.headers, bytes(content))
         finally:
             response.close()
-
-    def _require_host(self, url: str) -> None:
-        try:
-            host = urlsplit(url)[:2]
-        except ValueError:
-            host = ("", "")
-        is_further = host[1] in self._hosts and host[0] in (self._host[0], "https")
-        if host != self._host and not is_further:
-            raise OtherHostError(f"{self._base}: leads to {self.hide(url)!r} on another host; check the address")
-
-    def _shown(self, url: httpx.URL) -> str:
-        for name in self._secrets:
-            url = url.copy_remove_param(name)
-        return str(url)
 
     def _refusal(self, status: int) -> str:
         refused = f"the token is refused; renew {self._token_name}"
@@ -253,17 +215,3 @@ def _client(headers: Mapping[str, str], auth: tuple[str, str] | None, limits: Li
 def _certificates() -> ssl.SSLContext:
     """Read the certificates once: they take 80 ms, longer than everything else that makes a client."""
     return httpx.create_ssl_context()
-
-
-def _check(base_url: str, secret: str | None, token_name: str) -> None:
-    try:
-        parts = urlsplit(base_url)
-        scheme, host, hostname = parts.scheme, parts.netloc, parts.hostname
-    except ValueError:
-        scheme, host, hostname = "", "", None
-    if scheme not in ("http", "https") or not host or "@" in host:
-        raise ConfigError("the address of the API: expected such as 'https://api.example.org', without a password")
-    if secret is not None and not _TOKEN.fullmatch(secret):
-        raise ConfigError(f"{token_name}: expected printable characters without blanks (it is not shown here)")
-    if secret and scheme == "http" and hostname not in _LOOPBACK:
-        raise ConfigError(f"{base_url!r} would send {token_name} unencrypted; expected https")

@@ -70,7 +70,7 @@ class AtlassianSite(ApiClient):
             return "no reason given"
         messages = [*(as_is(content.get("errorMessages"), list) or ()), content.get("message")]
         messages += [each.get("detail") or each.get("title") for each in mappings(content.get("errors"))]
-        said = self.hide("; ".join(clean_name(each) for each in messages if isinstance(each, str)))
+        said = self.origin.hide("; ".join(clean_name(each) for each in messages if isinstance(each, str)))
         return said[:_MESSAGE_CHARACTERS] or "no reason given"
 
 

@@ -130,7 +130,7 @@ class SlackApi(ApiClient):
 
     def _shown(self, value: object) -> str:
         """Return what the server says, as far as it may stand in a message."""
-        return _UNSHOWN.sub("?", self.hide(as_is(value, str) or ""))[:200]
+        return _UNSHOWN.sub("?", self.origin.hide(as_is(value, str) or ""))[:200]
 
 
 def next_cursor(content: Mapping[str, Any]) -> str | None:

@@ -83,7 +83,7 @@ class StackExchangeApi(ApiClient):
         return Trouble(refusal, is_passing=error in _PASSING, wait_s=pause or None)
 
     def _said(self, name: object) -> str:
-        return re.sub(r"\W+", " ", self.hide(str(name)))[:100]
+        return re.sub(r"\W+", " ", self.origin.hide(str(name)))[:100]
 
     def _advice_on(self, name: str) -> str:
         if name == "bad_parameter":
