@@ -127,11 +127,11 @@ class SlackApp:
         event = as_is(payload.get("event"), dict) or {}
         if kind == "slash_commands":
             channel, user, text = (str(payload.get(key, "")) for key in ("channel_id", "user_id", "text"))
-            identity, thread, teams = str(envelope.get("envelope_id")), None, {payload.get("team_id")}
+            identity, thread, teams = str(envelope.get("envelope_id")), None, {str(payload.get("team_id"))}
         elif kind == "events_api" and event.get("type") == "app_mention" and not event.get("bot_id"):
             channel, user, text, sent = (str(event.get(key, "")) for key in ("channel", "user", "text", "ts"))
             identity, thread = f"{channel} {sent}", str(event.get("thread_ts") or sent)
-            teams = {event.get(key) for key in ("team", "user_team", "source_team")} - {None}
+            teams = {str(event[key]) for key in ("team", "user_team", "source_team") if event.get(key)}
         else:
             return None
         text = clean(plain(text.replace(f"<@{self._user}>", " "), Directory()))

@@ -30,7 +30,7 @@ def mrkdwn(text: str, limit: int = TEXT_CHARACTERS) -> str:
 
 
 def answer_text(answer: Answer, link: Link) -> str:
-    """Return an answer in Slack's markup, of at most some 20,000 characters; Slack takes 40,000."""
+    """Return an answer in Slack's markup; of usual passages it has some 2,000 characters, and Slack takes 40,000."""
     return "\n".join(_lines(answer, link))
 
 

@@ -152,6 +152,8 @@ async def test_only_channels_that_opted_in_are_answered_and_programs_are_not(
             slack.mention(OPEN, RETRY, type="message"),
             slack.send({"type": "interactive", "payload": "odd"}),
             slack.send({"type": "events_api", "payload": {"event": ["odd"]}}),
+            slack.mention(OTHER, RETRY, team={"id": "T01"}, ts=["odd"]),
+            slack.send({"type": ["odd"], "payload": None}),
         ]
         refused = slack.command(OTHER, RETRY)
         await answer_to(slack, slack.mention, OPEN, RETRY)
