@@ -37,7 +37,7 @@ CITATION = {
 ITEM = {
     "chunk_id": "one",
     "content": "def pay():\n    return error",
-    "score": {"value": 0.5, "signals": {"score": 0.4, "recency": 0.1}},
+    "score": {"value": 0.5, "signals": {"score": 0.4, "recency": 0.1, "corroboration": 0.0}},
     "citation": CITATION,
     "sources": {"dense": {"rank": 1, "score": 0.7}},
     "rerank_score": 0.9,
@@ -124,6 +124,7 @@ def test_a_result_says_where_it_stands_and_why_it_is_there() -> None:
     assert notes["meaning (dense)"] == ("rank 1, 0.70 × weight 0.60", "0.420")
     assert notes["words (sparse)"] == ("did not find it", "0.000")
     assert notes["symbol match"] == ("bonus", "+0.150")
+    assert notes["recency"][1] == "+0.100" and "corroboration" not in notes, "what gave nothing is not a reason"
     assert notes["cross-encoder"][1] == "0.900"
     assert result.merged == (Merged("the same text, 100% alike", "/passages/two"),)
     assert [place.domain for place in result.corroborated_by] == ["documentation"]
