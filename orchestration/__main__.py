@@ -9,9 +9,11 @@ import signal
 import sys
 from functools import partial
 
+from nornweave.core.garbage import collect_rarely
 from nornweave.core.interrupts import end_silently, heed_signals
 
 end_silently()  # before anything large is imported
+collect_rarely()
 # ruff: noqa: E402
 from api.access.service_token import service_token
 from nornweave.config import Settings

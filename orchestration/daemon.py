@@ -11,12 +11,14 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from nornweave.core.garbage import collect_rarely
 from nornweave.core.interrupts import end_silently, heed_signals
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run Dagster's daemon with its arguments until a signal comes."""
     end_silently()
+    collect_rarely()
     from dagster._daemon.cli import main as run
 
     if os.read(0, 1):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from nornweave.core.garbage import collect_rarely
 
 # What takes 10 s or more, longest first. A worker gets a file at a time: a long one at the end lets the others idle.
 LONGEST = (
@@ -48,6 +51,16 @@ LONGEST = (
 # The same examples every time: what fails fails for everybody, and nothing depends on the clock of a busy machine.
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
+
+# Imports and tests are a million objects that stay: nothing is looked for among them, neither now nor later.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector run from now on, for what tests make."""
+    gc.freeze()
+    gc.enable()
+    collect_rarely()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

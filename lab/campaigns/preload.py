@@ -2,6 +2,8 @@
 
 # ruff: noqa: F401 - imported so that forked processes find it
 
+import gc
+
 import dagster._core.storage.noop_compute_log_manager
 import dagster._core.storage.schedules
 import dagster._daemon.daemon
@@ -19,3 +21,7 @@ import orchestration.definitions
 import orchestration.instance
 import orchestration.runs
 import orchestration.storage
+from nornweave.core.garbage import collect_rarely
+
+collect_rarely()
+gc.freeze()

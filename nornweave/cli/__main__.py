@@ -1,11 +1,13 @@
 """``nornweave``, and ``python -m nornweave.cli`` where its script is not installed."""
 
+from nornweave.core.garbage import collect_rarely
 from nornweave.core.interrupts import end_silently
 
 
 def main() -> None:
     """Run the command line; Ctrl-C ends it silently while it is imported."""
     end_silently()
+    collect_rarely()
     from nornweave.cli.main import main as run
 
     run()

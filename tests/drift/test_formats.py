@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 
 from nornweave.core.types import Origin
@@ -159,7 +159,7 @@ def test_sarif_has_the_shape_of_its_schema(text: str) -> None:
         finding(text=text), failed=(UnreadFile("x y.py", "broken"),), notices=("shallow",), compared=("a", "b")
     )
     shown = json.loads(FORMATS["sarif"](found))
-    jsonschema.validate(shown, LOG)
+    jsonschema_rs.validate(LOG, shown)
     (run,) = shown["runs"]
     (result,) = run["results"]
     assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "nornweave/default"
@@ -177,5 +177,5 @@ def test_no_findings_are_a_valid_report_in_every_format(tmp_path: Path) -> None:
         shown = written(report())
         assert shown.endswith("\n")
         if name == "sarif":
-            jsonschema.validate(json.loads(shown), LOG)
+            jsonschema_rs.validate(LOG, json.loads(shown))
     assert FORMATS["text"](report()) == "no disagreements in 7 files, 1.2 s\n"
