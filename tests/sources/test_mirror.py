@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from nornweave.connect.feed.connector import FeedSettings
-from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord, RecordPage
+from nornweave.connect.mirror.feed import LEFT_OUT, Feed, FeedRecord, RecordPage
 from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.connect.mirror.mirror import MirrorFile
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
-from nornweave.core.types import Document, Domain, Entry, SourceId
+from nornweave.core.types import Domain, Entry
 
 
-class Letters:
+class Letters(Feed):
     """A feed of letters; each page is one step of ``script``, an exception is raised."""
 
     domain = Domain.CONVERSATIONS
@@ -36,9 +36,6 @@ class Letters:
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
         return "".join(body["text"] for _, body in records).encode()
-
-    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        raise NotImplementedError
 
 
 def page(position: int, *letters: str, gone: tuple[str, ...] = (), confirmed: tuple[str, ...] = ()) -> RecordPage:

@@ -30,11 +30,10 @@ from nornweave.connect.confluence.document import (
 from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.mirror.answers import Limits, listed
 from nornweave.connect.mirror.atlassian import AtlassianSite, id_of
-from nornweave.connect.mirror.feed import FeedRecord, RecordPage, pages_of, staged
+from nornweave.connect.mirror.feed import Feed, FeedRecord, RecordPage, pages_of, staged
 from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.core.errors import ConfigError, SourceUnavailableError
-from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.read.isolated import parse_apart
+from nornweave.core.types import Domain
 
 # Of a list without bodies: as many as the API gives. Of one with bodies: a body may have megabytes.
 WITHOUT_BODIES = 250
@@ -48,11 +47,12 @@ _SPACE_KEY = re.compile(r"~?[A-Za-z0-9][\w:.-]{0,254}", re.ASCII)
 _ACCOUNT = re.compile(r"[\w:.-]{1,200}", re.ASCII)
 
 
-class ConfluenceFeed:
+class ConfluenceFeed(Feed):
     """The pages and blog posts of some spaces, or of all that the account may read."""
 
     domain = Domain.DOCUMENTATION
     version = "confluence-2"
+    parser = staticmethod(confluence_document)
 
     def __init__(self, settings: ConfluenceSettings, *, limits: Limits | None = None) -> None:
         """Store the parameters; no request is made yet.
@@ -80,9 +80,6 @@ class ConfluenceFeed:
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
         """Return a page with its body, the titles above it and the names of those it mentions, as JSON."""
         return page_bytes(path, records, known)
-
-    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        return parse_apart(confluence_document, source_id, entry, raw)
 
     def _read_spaces(self, _: None) -> Iterator[RecordPage]:
         """Read the spaces.

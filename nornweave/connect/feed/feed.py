@@ -15,13 +15,12 @@ from nornweave.connect.conversation import load_json, parse_time
 from nornweave.connect.feed.connector import FeedSettings
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import FeedRecord, RecordPage
+from nornweave.connect.mirror.feed import Feed, FeedRecord, RecordPage
 from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.core.errors import DocumentError, SourceUnavailableError
 from nornweave.core.sandbox import run_apart
 from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId, digest, freeze
 from nornweave.read.file import assemble
-from nornweave.read.isolated import parse_apart
 from nornweave.read.parsed import Parsed
 from nornweave.read.time_limits import seconds_for
 
@@ -31,43 +30,6 @@ _FIELDS = {
     "updated": ("updated", "pubDate", "date"),
     "html": ("encoded", "content", "summary", "description"),
 }
-
-
-class SyndicationFeed:
-    """The entries of one feed; those that it does not list any more stay."""
-
-    version = "feed-1"
-
-    def __init__(self, settings: FeedSettings, *, limits: Limits | None = None) -> None:
-        self._place = place = settings.url or settings.required_path
-        self.domain, self.scope = settings.domain, f"1,{place}"
-        self._client = ApiClient(place, headers={"Accept": "*/*"}, limits=limits) if isinstance(place, str) else None
-
-    def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:  # noqa: ARG002
-        before = state.since or {"validators": {}, "listed": []}
-        try:
-            raw, validators = self._read({} if state.is_full else before["validators"])
-            read = run_apart(read_entries, {}, raw, cpu_s=seconds_for(len(raw))) if raw else []
-        except (DocumentError, OSError) as error:
-            raise SourceUnavailableError(f"{self._place}: {error}") from error
-        entries = {f"entries/{digest(each['id'])[:16]}": each for each in cast(list[dict[str, Any]], read)}
-        records = tuple(FeedRecord(key=path, document=path, body=entry) for path, entry in entries.items())
-        listed = list(entries) if raw else before["listed"]
-        since = {"validators": validators, "listed": listed}
-        yield RecordPage(records=records, confirmed=tuple(listed), kept=("entries/",), position=None, since=since)
-
-    def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
-        return json.dumps(next(body for _, body in records), sort_keys=True).encode()
-
-    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        return parse_apart(feed_document, source_id, entry, raw, domain=self.domain)
-
-    def _read(self, validators: Mapping[str, str]) -> tuple[bytes, Mapping[str, str]]:
-        """Return the feed, empty where it did not change, and the headers of the next request."""
-        if self._client is None:
-            return Path(self._place).read_bytes(), {}
-        answer = self._client.get(str(self._place), headers=validators, allowed=frozenset({304}))
-        return answer.content, {**validators, **answer.validators}
 
 
 def read_entries(values: Mapping[str, JsonValue], raw: bytes) -> list[Mapping[str, str]]:  # noqa: ARG001
@@ -95,3 +57,39 @@ def feed_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Doma
     title, url, updated = stored["title"] or None, stored["url"] or None, parse_time(stored["updated"])
     parsed = Parsed(text=text, title=title, updated_at=updated, url=url, metadata=freeze(known))
     return assemble(source_id, domain, entry, raw, parsed, "html", is_dated=False)
+
+
+class SyndicationFeed(Feed):
+    """The entries of one feed; those that it does not list any more stay."""
+
+    version = "feed-1"
+    parser = staticmethod(feed_document)
+
+    def __init__(self, settings: FeedSettings, *, limits: Limits | None = None) -> None:
+        self._place = place = settings.url or settings.required_path
+        self.domain, self.scope = settings.domain, f"1,{place}"
+        self.options = {"domain": settings.domain}
+        self._client = ApiClient(place, headers={"Accept": "*/*"}, limits=limits) if isinstance(place, str) else None
+
+    def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:  # noqa: ARG002
+        before = state.since or {"validators": {}, "listed": []}
+        try:
+            raw, validators = self._read({} if state.is_full else before["validators"])
+            read = run_apart(read_entries, {}, raw, cpu_s=seconds_for(len(raw))) if raw else []
+        except (DocumentError, OSError) as error:
+            raise SourceUnavailableError(f"{self._place}: {error}") from error
+        entries = {f"entries/{digest(each['id'])[:16]}": each for each in cast(list[dict[str, Any]], read)}
+        records = tuple(FeedRecord(key=path, document=path, body=entry) for path, entry in entries.items())
+        listed = list(entries) if raw else before["listed"]
+        since = {"validators": validators, "listed": listed}
+        yield RecordPage(records=records, confirmed=tuple(listed), kept=("entries/",), position=None, since=since)
+
+    def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
+        return json.dumps(next(body for _, body in records), sort_keys=True).encode()
+
+    def _read(self, validators: Mapping[str, str]) -> tuple[bytes, Mapping[str, str]]:
+        """Return the feed, empty where it did not change, and the headers of the next request."""
+        if self._client is None:
+            return Path(self._place).read_bytes(), {}
+        answer = self._client.get(str(self._place), headers=validators, allowed=frozenset({304}))
+        return answer.content, {**validators, **answer.validators}

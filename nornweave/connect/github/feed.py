@@ -23,11 +23,10 @@ from nornweave.connect.github.export import read_issue, write_issues
 from nornweave.connect.github.graphql import GithubGraphql, moment_of
 from nornweave.connect.mirror.answers import ApiAnswer, Limits
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import FeedRecord, RecordPage, least_confirmed, pages_of, staged
+from nornweave.connect.mirror.feed import Feed, FeedRecord, RecordPage, least_confirmed, pages_of, staged
 from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.core.errors import ConfigError, SourceUnavailableError
-from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.read.isolated import parse_apart
+from nornweave.core.types import Domain
 
 API_VERSION = "2022-11-28"
 PER_PAGE = 100
@@ -43,11 +42,12 @@ _FIELDS = (
 )
 
 
-class GithubFeed:
+class GithubFeed(Feed):
     """The issues, pull requests and discussions of one repository."""
 
     domain = Domain.CONVERSATIONS
     version = "github-api-3"
+    parser = staticmethod(conversation_document)
 
     def __init__(self, settings: GithubSettings, *, limits: Limits | None = None) -> None:
         """Store the parameters; no request is made yet.
@@ -90,9 +90,6 @@ class GithubFeed:
         repository, said = {"full_name": self._repository}, list(bodies.values())
         content = {"number": number, **opening, "repository": repository, "comments": said}
         return write_issues([read_issue(content)], number)
-
-    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        return parse_apart(conversation_document, source_id, entry, raw)
 
     def _discussions(self, state: Pass, notes: dict[str, Any], cursor: str | None) -> Iterator[RecordPage]:
         if self._graphql:

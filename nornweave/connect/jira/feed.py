@@ -18,11 +18,10 @@ from nornweave.connect.jira.connector import JiraSettings
 from nornweave.connect.jira.document import comment_body, issue_body, issue_bytes, key_of
 from nornweave.connect.mirror.answers import Limits, listed
 from nornweave.connect.mirror.atlassian import AtlassianSite, id_of
-from nornweave.connect.mirror.feed import FeedRecord, RecordPage, pages_of
+from nornweave.connect.mirror.feed import Feed, FeedRecord, RecordPage, pages_of
 from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.core.errors import ConfigError, DocumentSkipped, SourceUnavailableError
-from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.read.isolated import parse_apart
+from nornweave.core.types import Domain
 
 # Issues of which only the time is asked for, and whole ones.
 BRIEF = 1_000
@@ -43,11 +42,12 @@ _SITE = "site/"
 _MISSING = frozenset({404})
 
 
-class JiraFeed:
+class JiraFeed(Feed):
     """The issues of some projects, or of all that the account may read."""
 
     domain = Domain.CONVERSATIONS
     version = "jira-2"
+    parser = staticmethod(conversation_document)
 
     def __init__(self, settings: JiraSettings, *, limits: Limits | None = None) -> None:
         """Store the parameters; no request is made yet.
@@ -85,9 +85,6 @@ class JiraFeed:
         site = (known.body(_SITE) or {}).get("url") or self._site.address
         comments = [body for body in bodies.values() if body is not issue]
         return issue_bytes(issue, comments, path.partition("/")[0], f"{site}/browse/{issue['id']}")
-
-    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        return parse_apart(conversation_document, source_id, entry, raw)
 
     def _read_site(self) -> FeedRecord:
         """Ask what the site is called, and whether the account is one.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId
+from nornweave.core.types import Document, Domain, JsonValue
 
 LEFT_OUT = "left out/"
 """Keys of records that begin so tell what a feed leaves out on purpose: ``path`` and ``reason``; an empty reason is
@@ -126,25 +128,25 @@ def least_confirmed(known: Known, prefix: str, before: float, limit: int) -> lis
     return list(dict.fromkeys(key.split("/")[1] for key, _ in records))
 
 
-class Feed(Protocol):
+class Feed(ABC):
     """One API of one source.
 
-    ``scope`` changes when what is stored belongs to something else (another repository, other channels); it is then
-    thrown away and read anew.
+    Attributes:
+        domain: that its documents belong to.
+        version: changes when the same records may become another document.
+        scope: changes when what is stored belongs to something else (another repository, other channels); it is then
+            thrown away and read anew.
+        parser: a function of a module that makes a document of what ``assemble`` returned; it runs in the sandbox.
+        options: what that function takes besides.
     """
 
-    @property
-    def domain(self) -> Domain:
-        """The domain that its documents belong to."""
+    domain: Domain
+    version: str
+    scope: str
+    parser: ClassVar[Callable[..., Document]]
+    options: Mapping[str, Domain] = MappingProxyType({})
 
-    @property
-    def version(self) -> str:
-        """Changes when the same records may become another document."""
-
-    @property
-    def scope(self) -> str:
-        """What is read: changes when the records would be others."""
-
+    @abstractmethod
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Ask the API, a page at a time; the page is stored before the next one is asked for.
 
@@ -153,12 +155,10 @@ class Feed(Protocol):
             PositionLostError: ``state.position`` means nothing any more.
         """
 
+    @abstractmethod
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
         """Return the bytes of a document: equal exactly when it says the same.
 
         Raises:
             DocumentSkipped: there is nothing in it that says anything.
         """
-
-    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        """Turn what ``assemble`` returned into a document."""

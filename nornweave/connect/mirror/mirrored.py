@@ -21,6 +21,7 @@ from nornweave.connect.protocol import Watcher
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import unsafe_path
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
+from nornweave.read.isolated import parse_apart
 
 _MAX_SKIPS = 1_000
 
@@ -119,7 +120,7 @@ class MirroredSource:
             raise DocumentError(f"the API's answer has another shape than expected ({error!r})") from error
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        return self._feed.parse(self.id, entry, raw)
+        return parse_apart(self._feed.parser, self.id, entry, raw, **self._feed.options)
 
     def copies_of(self, path: str) -> int:
         return self._mirror.copies_of(path)

@@ -20,7 +20,7 @@ from typing import Any
 
 from nornweave.connect.conversation import as_is, conversation_document
 from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord, RecordPage, left_out
+from nornweave.connect.mirror.feed import LEFT_OUT, Feed, FeedRecord, RecordPage, left_out
 from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.connect.slack.channel import Channel, ChannelReader, channel_of
@@ -29,8 +29,7 @@ from nornweave.connect.slack.export import day_bytes, read_message
 from nornweave.connect.slack.records import PREFIX, People, event_in, folder_of, people_in
 from nornweave.connect.slack.text import Directory
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.read.isolated import parse_apart
+from nornweave.core.types import Domain
 
 log = logging.getLogger(__name__)
 
@@ -40,11 +39,12 @@ _NOT_JOINED = "not among the channels that the token's owner has joined; invite 
 _WEB_ADDRESS = re.compile(r"https?://[\w.:-]{1,200}/?")
 
 
-class SlackFeed:
+class SlackFeed(Feed):
     """The channels that the owner of a token has joined."""
 
     domain = Domain.CONVERSATIONS
     version = "slack-api-2"
+    parser = staticmethod(conversation_document)
 
     def __init__(self, settings: SlackSettings, *, limits: Limits | None = None) -> None:
         """Store the parameters; no request is made yet.
@@ -100,9 +100,6 @@ class SlackFeed:
         name = (known.body(f"channel/{channel}/") or {}).get("name") or channel
         messages = [each for each in said if each is not None]
         return day_bytes(f"#{name}", path.rpartition("/")[2], messages, _links(known, channel))
-
-    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        return parse_apart(conversation_document, source_id, entry, raw)
 
     def _people(self, position: Mapping[str, Any]) -> Iterator[RecordPage]:
         """Read the list of users; the names of people who are not in it any more stay."""

@@ -18,18 +18,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from nornweave.connect.conversation import as_is
 from nornweave.connect.mirror.answers import Limits, listed
-from nornweave.connect.mirror.feed import FeedRecord, RecordPage, least_confirmed, pages_of, staged
+from nornweave.connect.mirror.feed import Feed, FeedRecord, RecordPage, least_confirmed, pages_of, staged
 from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.connect.stackexchange.api import PER_PAGE, StackExchangeApi
 from nornweave.connect.stackexchange.connector import StackExchangeSettings
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import ConfigError, SourceUnavailableError
-from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.read.isolated import parse_apart
+from nornweave.core.types import Domain
 
 # Answers of the API may be as old as some minutes.
 _OVERLAP_S = 600
@@ -42,11 +42,13 @@ _FIELDS = (
 _MARKS = ("last_activity_date", "answer_count", "accepted_answer_id")
 
 
-class StackExchangeFeed:
+class StackExchangeFeed(Feed):
     """The questions with certain tags of one site."""
 
     domain = Domain.RESEARCH
     version = "stackexchange-api-1"
+    parser = staticmethod(stackexchange_document)
+    options = MappingProxyType({"domain": Domain.RESEARCH})
 
     def __init__(self, settings: StackExchangeSettings, *, limits: Limits | None = None) -> None:
         """Store the parameters; no request is made yet.
@@ -78,9 +80,6 @@ class StackExchangeFeed:
         question = bodies.pop(f"{path}/0", {})
         content = {"items": [{**question, "answers": list(bodies.values())}]}
         return json.dumps(content, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
-
-    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        return parse_apart(stackexchange_document, source_id, entry, raw, domain=self.domain)
 
     def _tag(
         self, tag: str, state: Pass, known: Known, notes: dict[str, Any], at: Mapping[str, Any] | None

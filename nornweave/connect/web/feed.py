@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from nornweave.connect.mirror.addresses import scope_of
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import RecordPage
+from nornweave.connect.mirror.feed import Feed, RecordPage
 from nornweave.connect.mirror.known import Body, Known, Pass
 from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.crawl import Crawl
@@ -28,13 +28,13 @@ from nornweave.connect.web.page import PageReader, changed_at
 from nornweave.connect.web.queue import Reach
 from nornweave.connect.web.sitemaps import Robots
 from nornweave.core.errors import DocumentSkipped
-from nornweave.core.types import Document, Entry, SourceId
-from nornweave.read.isolated import parse_apart
 from nornweave.read.web_document import document_version, web_document, write_page
 
 
-class WebFeed:
+class WebFeed(Feed):
     """The pages of one website."""
+
+    parser = staticmethod(web_document)
 
     def __init__(
         self, settings: WebSettings, *, limits: Limits | None = None, sleep: Callable[[float], None] = time.sleep
@@ -50,6 +50,7 @@ class WebFeed:
             ConfigError: an address, a host or a glob has the wrong form.
         """
         self.domain = settings.domain
+        self.options = {"domain": settings.domain}
         scope = scope_of(settings.url or "", settings.prefix, settings.hosts)
         bounds = (settings.max_pages, settings.include, settings.exclude)
         self._reach = Reach(scope, *bounds, settings.max_minutes * 60, settings.max_requests)
@@ -60,16 +61,9 @@ class WebFeed:
             limits=limits,
         )
         self._sleep = sleep
-
-    @property
-    def version(self) -> str:
-        return document_version()
-
-    @property
-    def scope(self) -> str:
-        reach, scope = self._reach, self._reach.scope
+        self.version = document_version()
         of_site = ["1", scope.start, scope.prefix, *sorted(scope.hosts)]
-        return json.dumps([of_site, reach.max_pages, reach.include, reach.exclude])
+        self.scope = json.dumps([of_site, settings.max_pages, settings.include, settings.exclude])
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         robots = Robots(self._client)
@@ -81,6 +75,3 @@ class WebFeed:
         if body is None:
             raise DocumentSkipped("no page")
         return write_page(body, changed_at(body))
-
-    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-        return parse_apart(web_document, source_id, entry, raw, domain=self.domain)
