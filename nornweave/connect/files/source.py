@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from nornweave.connect.files.sidecar import NO_SIDECAR, Sidecar, load_sidecar
@@ -16,6 +15,7 @@ from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VE
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter, is_inside
+from nornweave.core.text.dates import since_1970
 from nornweave.core.text.decode import MAX_BYTES, check_size
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
 from nornweave.read.file import LFS_POINTER, parse_version, read_document
@@ -163,14 +163,7 @@ def _entry(found: FoundFile, sidecar: Sidecar) -> Entry:
 def entry_of(found: FoundFile) -> Entry:
     """Return the document that a file is, by what the file system says."""
     gate = f"{found.size}-{found.mtime_ns}"
-    return Entry(path=found.path, gate=gate, size=found.size, updated_at=_modified(found.mtime_ns))
-
-
-def _modified(mtime_ns: int) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(mtime_ns / 1e9, UTC)
-    except (ValueError, OverflowError, OSError):  # file systems can hold any number
-        return None
+    return Entry(path=found.path, gate=gate, size=found.size, updated_at=since_1970(found.mtime_ns / 1e9))
 
 
 def _read(target: str, max_bytes: int) -> bytes:

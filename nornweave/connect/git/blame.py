@@ -13,12 +13,12 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from nornweave.connect.git.program import GitFailedError, run_git
 from nornweave.connect.git.tree import leads_outside
 from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.text.dates import since_1970
 from nornweave.core.text.lines import lines_of
 from nornweave.core.types import Origin
 
@@ -173,13 +173,8 @@ def _parse(raw: bytes, wanted: Collection[int], *, is_shallow: bool = False) -> 
 
 
 def _origin(commit: bytes, facts: Mapping[bytes, bytes]) -> Origin:
-    seconds = facts.get(b"author-time", b"")
-    try:
-        written_at = datetime.fromtimestamp(int(seconds), UTC)
-    except (ValueError, OverflowError, OSError):
-        written_at = None
     return Origin(
         revision=commit.decode("ascii")[:12],
         author=facts.get(b"author", b"").decode("utf-8", "replace"),
-        written_at=written_at,
+        written_at=since_1970(facts.get(b"author-time", b"")),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
@@ -20,6 +20,7 @@ from nornweave.connect.git.program import Blobs, GitFailedError, check_version, 
 from nornweave.connect.git.tree import TreeFile, leads_outside, list_tree
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter, is_text, printable
+from nornweave.core.text.dates import since_1970
 from nornweave.core.text.decode import check_size
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
 from nornweave.read.isolated import parse_apart
@@ -292,15 +293,8 @@ def _touched(stream: Iterable[bytes]) -> Iterator[tuple[str, _Commit]]:
             empty += 1
             continue
         if empty >= _EMPTY_BEFORE_COMMIT:
-            commit, is_first = _Commit(field_, _moment(next(fields, "")), next(fields, "")), True
+            commit, is_first = _Commit(field_, since_1970(next(fields, "")), next(fields, "")), True
         else:
             yield field_.removeprefix("\n") if is_first and not empty else field_, commit
             is_first = False
         empty = 0
-
-
-def _moment(seconds: str) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(int(seconds), UTC)
-    except (ValueError, OverflowError, OSError):  # commits can claim any date
-        return None

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings
+from nornweave.core.text.dates import since_1970
 
 # People nest lists a few levels deep; what is deeper than this was not written by them.
 _MAX_DEPTH = 60
@@ -144,10 +144,8 @@ def _marked(text: str, marks: Sequence[Node]) -> str:
 
 def _date(timestamp: object) -> str:
     """Return a day; the format counts milliseconds, as text."""
-    try:
-        return datetime.fromtimestamp(int(str(timestamp)) / 1000, UTC).date().isoformat()
-    except (ValueError, OverflowError, OSError):
-        return ""
+    moment = since_1970(str(timestamp), 1_000)
+    return moment.date().isoformat() if moment else ""
 
 
 def _kind(node: Node) -> str:

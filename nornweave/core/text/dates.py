@@ -11,6 +11,17 @@ def utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
+def since_1970(count: str | bytes | float, per_second: int = 1) -> datetime | None:
+    """Return a moment that is counted in seconds, or in parts of them, from 1970 on; ``None`` for what is none.
+
+    Commits, file systems and documents can claim any number.
+    """
+    try:
+        return datetime.fromtimestamp(float(count) / per_second, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
 def utc_text(moment: datetime, precision: Literal["auto", "seconds", "microseconds"] = "auto") -> str:
     """Return a moment as ISO 8601 in UTC, ending in ``Z``; with one precision the texts sort as time does."""
     return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
