@@ -7,7 +7,6 @@ connection to a write-ahead log closes, so that a run of 20 steps over an unchan
 
 from __future__ import annotations
 
-import fcntl
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from dagster._core.storage.runs import SqliteRunStorage
 from dagster._serdes import ConfigurableClassData
 
 from nornweave.core.files.full_disk import disk_full_said
+from nornweave.core.files.lock import held
 
 # The webserver, the daemon and a run write the same files; each write takes milliseconds.
 BUSY_TIMEOUT_S = 30
@@ -35,7 +35,7 @@ class KeptEventLogStorage(ConsolidatedSqliteEventLogStorage):
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         # Dagster's class creates its tables without a lock, and several processes start together.
-        with disk_full_said(Path(base_dir)), _exclusive(Path(base_dir)):
+        with disk_full_said(Path(base_dir)), held(Path(base_dir) / ".creating"):
             super().__init__(base_dir, inst_data)
 
     @contextmanager
@@ -80,7 +80,7 @@ class KeptRunStorage(SqliteRunStorage):
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:
         """Open the storage; Dagster's class always makes one of its own kind."""
         folder = Path(config_value["base_dir"])
-        with disk_full_said(folder), _exclusive(folder):
+        with disk_full_said(folder), held(folder / ".creating"):
             return cls.from_local(str(folder), inst_data=inst_data)
 
     @contextmanager
@@ -112,11 +112,3 @@ def _relax(connection: sqlite3.Connection, _record: object) -> None:
 def _close(engine: sa.Engine | None) -> None:
     if engine is not None:
         engine.dispose()
-
-
-@contextmanager
-def _exclusive(folder: Path) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".creating").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 from nornweave.config.publish import ObjectStoreSettings
 from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
 from nornweave.core.extras import optional
+from nornweave.core.files.lock import held
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as AnyStore
@@ -163,7 +163,8 @@ class ObjectStore:
         obstore = _obstore()
 
         if self._folder and tag is not None:
-            with _locked(self._folder), self._translated(key):
+            # Other publishers of the folder are held off: it has no conditional writes of its own.
+            with held(self._folder / ".lock"), self._translated(key):
                 if obstore.head(self._store, key)["e_tag"] != tag:
                     raise PublisherConflictError(f"{self.url}/{key}: was written by somebody else meanwhile")
                 obstore.put(self._sender, key, content)
@@ -272,14 +273,6 @@ def _remote_store(settings: ObjectStoreSettings, *, is_sending: bool = False) ->
     retry = {"max_retries": MAX_RETRIES, "retry_timeout": timedelta(seconds=RETRY_S), "backoff": backoff}
     open_store: Callable[..., AnyStore] = from_url  # it has a signature for each kind of store
     return open_store(settings.url, client_options=client, retry_config=retry, **options)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold off other publishers of a folder, which has no conditional writes of its own."""
-    with (folder / ".lock").open("a") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
 
 
 def _refusal(settings: ObjectStoreSettings) -> str:

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
@@ -26,6 +25,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from nornweave.core.errors import EncoderError
+from nornweave.core.files.lock import held
 from nornweave.core.types import digest
 from nornweave.models.folders import ModelFolder
 from nornweave.models.int8 import recipe_version
@@ -139,8 +139,7 @@ def _convert(model: ModelFolder, folder: Path, deadline: float) -> ConversionMan
 def _turn(folder: Path) -> Iterator[None]:
     """Wait while another process converts the same model, which spares work; two at once would do no harm."""
     lock = folder.parent / f".{folder.name}.lock"
-    with lock.open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+    with held(lock):
         try:
             yield
         finally:

@@ -6,11 +6,9 @@ between leaves a key without receipts, and whoever comes back with it is told wh
 
 from __future__ import annotations
 
-import fcntl
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 from nornweave.connect.inbox.deposits import InboxDocument, Receipt, Status
 from nornweave.core.errors import QueryError, SourceUnavailableError
 from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.lock import held
 from nornweave.core.types import canonical_json, digest
 
 KEEP_S = 24 * 3600.0
@@ -49,7 +48,7 @@ class ReceiptBook:
         check_key(key)
         body = _digest(documents)
         try:
-            with self._locked():
+            with held(self.folder / ".lock"):
                 self._sweep()
                 return self._once(self.folder / f"{digest(key)}.json", body, put)
         except OSError as error:
@@ -68,13 +67,6 @@ class ReceiptBook:
         said = [(each.source_path, each.status.value, each.reason) for each in receipts]
         write_whole(file, json.dumps({"body": body, "receipts": said}, ensure_ascii=True))
         return receipts
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / ".lock").open("ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
     def _sweep(self) -> None:
         """Forget keys of more than a day, and the oldest of too many."""

@@ -8,7 +8,6 @@ SQLite, not DuckDB: it is written a page at a time, and read a document at a tim
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import sqlite3
@@ -22,6 +21,7 @@ from typing import Any
 from nornweave.connect.mirror.feed import FeedRecord, RecordPage
 from nornweave.connect.mirror.known import IN_RANGE, NO_PASS, TABLES, Known, Pass, in_range
 from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.files.lock import held
 from nornweave.core.types import digest
 
 log = logging.getLogger(__name__)
@@ -61,11 +61,8 @@ class MirrorFile:
             SourceUnavailableError: another process reads the source, or the file cannot be written.
         """
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            with self._file.with_suffix(".lock").open("ab") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                with closing(self._opened()) as connection:
-                    yield Mirror(connection)
+            with held(self._file.with_suffix(".lock"), wait=False), closing(self._opened()) as connection:
+                yield Mirror(connection)
         except BlockingIOError as error:
             raise SourceUnavailableError("another process is reading this source; try again when it is done") from error
         except (OSError, sqlite3.Error) as error:

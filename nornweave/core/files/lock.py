@@ -13,6 +13,8 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +25,19 @@ from nornweave.core.errors import DomainBusyError
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.1
+
+
+@contextmanager
+def held(file: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold a file, which is made, against other threads and processes.
+
+    Raises:
+        BlockingIOError: another one holds it, and that is not waited for.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("ab") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
 
 
 class Lock(Protocol):
