@@ -28,6 +28,7 @@ from api.pages.catalogue import (
     filter_groups,
     filters_in_force,
 )
+from api.pages.judged import MAX_PASSAGES
 from api.pages.ledger_view import MAX_SHOWN, entries_of, find_entry
 from api.pages.passage_view import CONTEXT_LINES, MORE_LINES, passage_view
 from api.pages.printed_page import printed_page
@@ -78,12 +79,13 @@ async def ask(request: Request) -> Response:
         if not wants_json(request) and form.leaves_out(request.query_params.multi_items()):
             return RedirectResponse(form.address, status_code=303)
         if not form.text:
-            return _blank(request, catalogue, form)
+            return await _blank(request, catalogue, form)
         return await _answered(request, catalogue, form, arrival)
     except (QueryError, GenerationNotKeptError) as error:
         if wants_json(request):
             raise
-        context = {**_ask_context(request, catalogue, form), **_start(serving, catalogue), "error": str(error)}
+        start = await serving.lookups.run(lambda: _start(serving, catalogue))
+        context = {**_ask_context(request, catalogue, form), **start, "error": str(error)}
         return html_response("ask.html", context, 422 if isinstance(error, QueryError) else 404)
 
 
@@ -183,18 +185,23 @@ def _ask_context(request: Request, catalogue: Sequence[DomainChoice], form: Ques
     }
 
 
-def _blank(request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm) -> Response:
+async def _blank(request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm) -> Response:
     if wants_json(request):
         return json_response({"domains": [asdict(choice) for choice in catalogue]})
     serving = serving_of(request)
-    return html_response("ask.html", {**_ask_context(request, catalogue, form), **_start(serving, catalogue)})
+    start = await serving.lookups.run(lambda: _start(serving, catalogue))
+    return html_response("ask.html", {**_ask_context(request, catalogue, form), **start})
 
 
 def _start(serving: Serving, catalogue: Sequence[DomainChoice]) -> dict[str, Any]:
-    operates = serving.viewer.operates
+    operates, judged = serving.viewer.operates, serving.judged
+    examples: Sequence[str] = judged.examples if judged and operates else ()
+    if judged and not examples and sum(choice.passages for choice in catalogue) <= MAX_PASSAGES:
+        generations = tuple(choice.generation for choice in catalogue)
+        examples = judged.asking_headings(serving.engine.texts, serving.viewer, generations)
     return {
         "answer": None,
-        "examples": serving.judged.examples if serving.judged and operates else (),
+        "examples": examples,
         "is_published": any(choice.generation for choice in catalogue),
         "may_add": operates and serving.sources_file is not None,
     }

@@ -31,6 +31,8 @@ def test_what_lies_around_becomes_a_configuration(tmp_path: Path) -> None:
     (tmp_path / "handbook/more").mkdir(parents=True)
     (tmp_path / "handbook/a.md").write_text("# A\n")
     (tmp_path / "handbook/more/b.md").write_text("# B\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/c.md").write_text("# C\n")
     (tmp_path / "node_modules/x").mkdir(parents=True)
     (tmp_path / "node_modules/x/README.md").write_text("# Not ours\n")
 
@@ -41,6 +43,7 @@ def test_what_lies_around_becomes_a_configuration(tmp_path: Path) -> None:
     assert [(source.id, source.domain.value, source.type) for source in settings.sources] == [
         ("api", "code", "git"),
         ("api-docs", "documentation", "git"),
+        ("docs", "documentation", "files"),
         ("handbook-docs", "documentation", "files"),
         ("slack-talk", "conversations", "slack"),
         ("transcripts-talk", "conversations", "transcripts"),

@@ -201,7 +201,7 @@ def _identifier(root: Path, path: str, domain: Domain, taken: set[str]) -> str:
     name = root.resolve().name if path == "." else path
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "source"
     suffix = {Domain.DOCUMENTATION: "-docs", Domain.CONVERSATIONS: "-talk", Domain.RESEARCH: "-papers"}.get(domain, "")
-    first = slug if slug.endswith(suffix) else f"{slug}{suffix}"
+    first = slug if slug.endswith(suffix.removeprefix("-")) else f"{slug}{suffix}"
     return next(each for each in numbered(first) if each not in taken)
 
 
