@@ -1,5 +1,8 @@
 """``nornweave``, and ``python -m nornweave.cli`` where its script is not installed."""
 
+import atexit
+import gc
+
 from nornweave.core.garbage import collect_rarely
 from nornweave.core.interrupts import end_silently
 
@@ -8,6 +11,7 @@ def main() -> None:
     """Run the command line; Ctrl-C ends it silently while it is imported."""
     end_silently()
     collect_rarely()
+    atexit.register(gc.freeze)  # a process that ends looks for garbage as well
     from nornweave.cli.main import main as run
 
     run()
