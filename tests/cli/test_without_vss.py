@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from command_line import HASHED
 
@@ -68,9 +69,8 @@ def configure(folder: Path, vector_index: str) -> None:
 def nornweave(
     folder: Path, *arguments: str, variables: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process that finds its packages itself."""
-    command = [sys.executable, "-m", "nornweave.cli", *arguments]
-    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=180, check=False)
+    """Run the command in a process that looks for the extension where ``PYTHONPATH`` says, when it needs it."""
+    return forked.run([sys.executable, "-m", "nornweave.cli", *arguments], cwd=folder, env=variables, text=True)
 
 
 def nearest(folder: Path, variables: dict[str, str] | None = None) -> tuple[list[Any], str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -462,7 +463,15 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> DomainParts:
     return parts
 
 
-@pytest.mark.parametrize("sizes", [(LARGEST, 0), (5, 0)], ids=["one new segment", "several"])
+@pytest.fixture(scope="module", params=[(LARGEST, 0), (7, 0)], ids=["one new segment", "several"])
+def synced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[int, int]]:
+    """Return a first sync of version 0, to be copied, and the sizes of its segments."""
+    folder = tmp_path_factory.mktemp("synced")
+    with small_segments(*request.param):
+        sync(parts_of_version(folder, 0))
+    return folder, request.param
+
+
 @pytest.mark.parametrize(
     ("place", "calls", "published"),
     [
@@ -480,11 +489,12 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> DomainParts:
     ],
 )
 def test_a_killed_sync_leaves_one_of_two_generations_and_the_next_what_a_first_sync_does(
-    tmp_path: Path, reference: DomainParts, sizes: tuple[int, int], place: str, calls: int, published: int
+    tmp_path: Path, reference: DomainParts, synced: tuple[Path, tuple[int, int]], place: str, calls: int, published: int
 ) -> None:
+    first, sizes = synced
+    shutil.copytree(first, tmp_path, dirs_exist_ok=True)
     parts = [parts_of_version(tmp_path, version) for version in (0, 1)]
     with small_segments(*sizes):
-        sync(parts[0])
         kill(tmp_path, 1, sizes, place, calls)
         left = {f"s/{path}": text for path, text in documents(published).items()}
         assert published_texts(parts[1]) == left
