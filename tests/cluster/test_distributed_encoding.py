@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +20,7 @@ from nornweave.core.errors import EncoderError
 from nornweave.core.files.alive import ALIVE
 from nornweave.index.object_store import ObjectStore
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.share.workers.app import ENCODING_QUEUE, celery_app
+from nornweave.share.workers.app import ENCODING_QUEUE, LARGE_QUEUE, celery_app
 from nornweave.share.workers.batches import TextBatch, split, store_vectors, take_vectors
 from nornweave.share.workers.encoder import CeleryQueue, DistributedEncoder
 
@@ -78,6 +79,18 @@ def test_two_workers_encode_what_one_machine_would_have(broker, objects, workers
     assert told[-1] == len(TEXTS)
     assert told == sorted(told)
     until((tmp_path / "one/var" / ALIVE).exists, within_s=HANGS_S)  # a probe is told that it works
+
+
+def test_a_small_sync_goes_before_a_large_one(broker, objects, workers, tmp_path):
+    queue, version = CeleryQueue(broker.url), HashEncoder(64).version
+    small = list(split(version, [f"change {number}" for number in range(6)], 1))
+    for name, batches in ((LARGE_QUEUE, split(version, TEXTS, 6)), (ENCODING_QUEUE, small)):
+        for batch in batches:
+            queue.submit("documentation", batch, list(batch.texts), queue=name)
+    start(workers, tmp_path, "one", broker, objects)
+    until(lambda: workers[0].text().count(": encoded") == len(TEXTS) // 6 + 6, within_s=HANGS_S)
+    done = re.findall(r"batch (\w+) of documentation: encoded", workers[0].text())
+    assert {batch.key for batch in small} <= {*done[:7]}  # one may come before it has learnt of its second queue
 
 
 def test_a_killed_worker_loses_no_batch(broker, objects, workers, tmp_path):
@@ -216,7 +229,7 @@ class CountingStore:
 
 def test_without_workers_the_store_is_asked_about_twice_for_each_batch(objects):
     class Nobody:
-        def submit(self, domain, batch, texts) -> None: ...
+        def submit(self, domain, batch, texts, *, queue) -> None: ...
 
     counting = CountingStore(objects)
     encoder = DistributedEncoder(

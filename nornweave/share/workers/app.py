@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ENCODE = "nornweave.encode"
-ENCODING_QUEUE = "nornweave-encoding"
+ENCODING_QUEUE, LARGE_QUEUE = "nornweave-encoding", "nornweave-encoding-large"
+"""A worker looks into the first one first: a small sync does not wait behind the first sync of a large corpus."""
 LIMIT_S = 120
 VISIBILITY_S = 180
 """Longer than a batch may take: Redis hands a message that is not acknowledged to somebody else after that."""
@@ -156,7 +157,11 @@ def celery_app(broker: str) -> Celery:
         task_create_missing_queues=True,
         worker_send_task_events=False,
         broker_connection_timeout=CONNECT_S,
-        broker_transport_options={"visibility_timeout": VISIBILITY_S, "socket_connect_timeout": CONNECT_S},
+        broker_transport_options={
+            "visibility_timeout": VISIBILITY_S,
+            "socket_connect_timeout": CONNECT_S,
+            "queue_order_strategy": "sorted",  # of Redis; RabbitMQ hands out from both in turn
+        },
         task_publish_retry=False,
     )
     return app

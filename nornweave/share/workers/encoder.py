@@ -13,7 +13,7 @@ import numpy as np
 from nornweave.core.errors import PublicationError
 from nornweave.index.object_store import ObjectStore
 from nornweave.models.encoders.port import Encoder, Progress, Vectors
-from nornweave.share.workers.app import CONNECT_S, ENCODE, ENCODING_QUEUE, EXPIRES_S, celery_app
+from nornweave.share.workers.app import CONNECT_S, ENCODE, ENCODING_QUEUE, EXPIRES_S, LARGE_QUEUE, celery_app
 from nornweave.share.workers.batches import TextBatch, send_texts, split, store_vectors, take_vectors
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 # While nothing comes, pauses between looks double.
 POLL_S, LONGEST_POLL_S = 0.05, 1.0
+SMALL_SYNC = 16
+"""Batches of a sync that goes before larger ones."""
 LOOKED_AT = 16
 """Batches that one look asks object storage for; results come about in the order of the queue."""
 
@@ -30,7 +32,7 @@ LOOKED_AT = 16
 class Queue(Protocol):
     """Hands batches to workers."""
 
-    def submit(self, domain: str, batch: TextBatch, texts: list[str] | None) -> None:
+    def submit(self, domain: str, batch: TextBatch, texts: list[str] | None, *, queue: str) -> None:
         """Queue a batch.
 
         Raises:
@@ -49,11 +51,11 @@ class CeleryQueue:
             "max_retries": 1,
         }
 
-    def submit(self, domain: str, batch: TextBatch, texts: list[str] | None) -> None:
+    def submit(self, domain: str, batch: TextBatch, texts: list[str] | None, *, queue: str) -> None:
         """Queue a batch; see ``Queue``."""
         message = {"domain": domain, "encoder": batch.encoder, "key": batch.key, "texts": texts}
         try:
-            self._app.send_task(ENCODE, kwargs=message, queue=ENCODING_QUEUE, expires=EXPIRES_S, retry=False)
+            self._app.send_task(ENCODE, kwargs=message, queue=queue, expires=EXPIRES_S, retry=False)
         except Exception as error:
             # Redis, RabbitMQ and kombu raise errors of a dozen classes that share no base.
             raise ConnectionError(type(error).__name__) from error
@@ -149,9 +151,10 @@ class DistributedEncoder:
 
     def _submit(self, batches: Sequence[TextBatch]) -> bool:
         """Queue batches; return whether all could be."""
+        queue = ENCODING_QUEUE if len(batches) <= SMALL_SYNC else LARGE_QUEUE
         try:
             for batch in batches:
-                self.queue.submit(self.domain, batch, send_texts(self.objects, batch))
+                self.queue.submit(self.domain, batch, send_texts(self.objects, batch), queue=queue)
         except ConnectionError as error:
             self._tell(f"the broker cannot be reached ({error})")
             return False
