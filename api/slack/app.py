@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import anyio
-import httpx
 from anyio.abc import TaskGroup
 
 from api.access.door import Door
@@ -79,11 +78,11 @@ class SlackQuestion:
 class SlackApp:
     """Answers the questions of one workspace with what a service serves."""
 
-    def __init__(self, service: Service, settings: SlackAppSettings, api: SlackApi, link: Link) -> None:
+    def __init__(self, service: Service, settings: SlackAppSettings, tokens: Mapping[str, str], link: Link) -> None:
         self._service = service
         self._settings = settings
-        self._api = api
         self._link = link
+        self._api = SlackApi(settings.api_url, tokens)
         self._team = self._user = ""
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._at_once = 0
@@ -94,6 +93,10 @@ class SlackApp:
         Raises:
             SlackError: Slack refuses a token.
         """
+        async with self._api:
+            await self._run(announce)
+
+    async def _run(self, announce: Callable[[str], None]) -> None:
         who = await self._api.call(BOT_TOKEN, "auth.test")
         self._team, self._user = str(who.get("team_id")), str(who.get("user_id"))
         channels = counted(len(self._settings.channels), "channel")
@@ -149,8 +152,14 @@ class SlackApp:
     async def _answer(self, asked: SlackQuestion) -> None:
         try:
             text = await self._text(asked)
+            # Names and addresses in a text stay text; nothing of what is linked is shown.
+            message = {"channel": asked.channel, "text": text, "parse": "none", "link_names": False}
+            hidden = {"unfurl_links": False, "unfurl_media": False}
             with anyio.fail_after(POST_WITHIN_S):
-                await self._post(asked, text)
+                if asked.thread:
+                    await self._api.call(BOT_TOKEN, "chat.postMessage", thread_ts=asked.thread, **message, **hidden)
+                else:
+                    await self._api.call(BOT_TOKEN, "chat.postEphemeral", user=asked.user, **message)
         except (SlackError, TimeoutError) as error:
             logger.warning(
                 "slack: an answer in %s was not written: %s", asked.channel, str(error) or "it took too long"
@@ -177,15 +186,6 @@ class SlackApp:
             logger.exception("slack: a question could not be answered")
             return FAILED
 
-    async def _post(self, asked: SlackQuestion, text: str) -> None:
-        # Names and addresses in a text stay text; nothing of what is linked is shown.
-        message = {"channel": asked.channel, "text": text, "parse": "none", "link_names": False}
-        if asked.thread:
-            hidden = {"unfurl_links": False, "unfurl_media": False}
-            await self._api.call(BOT_TOKEN, "chat.postMessage", thread_ts=asked.thread, **message, **hidden)
-        else:
-            await self._api.call(BOT_TOKEN, "chat.postEphemeral", user=asked.user, **message)
-
 
 def serve_slack(settings: Settings, environment: Mapping[str, str], announce: Callable[[str], None]) -> None:
     """Answer in Slack until SIGINT.
@@ -203,16 +203,4 @@ def serve_slack(settings: Settings, environment: Mapping[str, str], announce: Ca
         raise ConfigError(f"{missing[0]} is not set; it holds a token of the Slack app (docs/slack.md)")
     with suppress(KeyboardInterrupt), Engine(settings) as engine:
         service = Service(engine=engine, door=Door(None), alone=None, timeout_ms=settings.fusion.timeout_ms)
-        anyio.run(answer_in_slack, service, settings.slack, tokens, link, announce)
-
-
-async def answer_in_slack(
-    service: Service,
-    settings: SlackAppSettings,
-    tokens: Mapping[str, str],
-    link: Link,
-    announce: Callable[[str], None],
-) -> None:
-    """Answer with what a service serves until cancelled; raises as ``serve_slack``."""
-    async with httpx.AsyncClient(timeout=10) as http:
-        await SlackApp(service, settings, SlackApi(settings.api_url, tokens, http), link).run(announce)
+        anyio.run(SlackApp(service, settings.slack, tokens, link).run, announce)

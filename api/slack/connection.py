@@ -25,6 +25,7 @@ from nornweave.core.errors import NornWeaveError
 # The environment variables that hold the tokens.
 APP_TOKEN, BOT_TOKEN = "SLACK_APP_TOKEN", "SLACK_BOT_TOKEN"
 TRIES = 3
+TIMEOUT_S = 10.0
 MAX_WAIT_S = 60.0
 # Before the next connection. Slack announces some ten seconds before that it will close one.
 PAUSE_S = 1.0
@@ -48,13 +49,12 @@ class SlackError(NornWeaveError):
         self.is_final = is_final
 
 
-class SlackApi:
+class SlackApi(httpx.AsyncClient):
     """The methods of Slack's Web API; ``tokens`` are named by their environment variables."""
 
-    def __init__(self, url: str, tokens: Mapping[str, str], http: httpx.AsyncClient) -> None:
-        self._url = url.rstrip("/")
+    def __init__(self, url: str, tokens: Mapping[str, str]) -> None:
+        super().__init__(base_url=url, timeout=TIMEOUT_S)
         self._tokens = tokens
-        self._http = http
 
     async def call(self, token: str, method: str, **fields: Any) -> Mapping[str, Any]:
         """Call a method; wait, and call again, where Slack limits the rate or cannot be reached.
@@ -67,7 +67,7 @@ class SlackApi:
         for attempt in range(TRIES):
             wait_s = float(2**attempt)
             try:
-                answer = await self._http.post(f"{self._url}/{method}", json=fields, headers=headers)
+                answer = await self.post(method, json=fields, headers=headers)
             except httpx.ConnectError:
                 problem = "cannot be reached"
             except httpx.HTTPError as error:  # it may have done what was asked: asking again would do it twice

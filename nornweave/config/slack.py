@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field
 
 from nornweave.config.access import checked_address
 from nornweave.config.agents import Group
 from nornweave.config.base import FrozenSettings
 
-ChannelId = Annotated[str, StringConstraints(pattern=r"^[CG][A-Z0-9]{2,30}$")]
-UserId = Annotated[str, StringConstraints(pattern=r"^[UW][A-Z0-9]{2,30}$")]
+
+def _checked_id(text: str) -> str:
+    if not re.fullmatch(r"[CGUW][A-Z0-9]{2,30}", text):
+        raise ValueError(f"{text!r} is not an id of Slack, such as C0123456789 (docs/slack.md says where it stands)")
+    return text
+
+
+SlackId = Annotated[str, AfterValidator(_checked_id)]
 
 
 class SlackAppSettings(FrozenSettings):
     """What ``nornweave slack`` answers, and to whom. Ids, not names: names change, and anybody can take a free one."""
 
-    channels: Annotated[Mapping[ChannelId, tuple[Group, ...]], Field(min_length=1)]
+    channels: Annotated[Mapping[SlackId, tuple[Group, ...]], Field(min_length=1)]
     """The channels that are answered, by id → groups that everybody in the channel is in; none: what is for everybody.
     """
-    people: Mapping[UserId, tuple[Group, ...]] = {}
+    people: Mapping[SlackId, tuple[Group, ...]] = {}
     """Members of the workspace, by id → groups that they are in; nobody else is in one."""
     api_url: Annotated[str, AfterValidator(checked_address)] = "https://slack.com/api"

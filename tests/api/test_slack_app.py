@@ -21,7 +21,7 @@ from waiting import until_async
 
 from api.access.door import Door
 from api.links import permalinks
-from api.slack.app import BUSY, ELSEWHERE, MOST_AT_ONCE, USAGE, answer_in_slack, serve_slack
+from api.slack.app import BUSY, ELSEWHERE, MOST_AT_ONCE, USAGE, SlackApp, serve_slack
 from api.slack.connection import SlackError
 from api.slack.message import mrkdwn
 from api.state import Service
@@ -66,7 +66,7 @@ async def connected(
     )
     service = Service(engine=engine, door=Door(None), alone=None, timeout_ms=60_000)
     async with anyio.create_task_group() as running:
-        running.start_soon(answer_in_slack, service, settings, tokens, permalinks(PAGE), lambda _: None)
+        running.start_soon(SlackApp(service, settings, tokens, permalinks(PAGE)).run, lambda _: None)
         await until_async(lambda: slack.sockets)
         yield slack
         running.cancel_scope.cancel()
