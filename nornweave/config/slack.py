@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -10,16 +9,11 @@ from pydantic import AfterValidator, Field
 
 from nornweave.config.access import checked_address
 from nornweave.config.agents import Group
-from nornweave.config.base import FrozenSettings
+from nornweave.config.base import FrozenSettings, formed
 
-
-def _checked_id(text: str) -> str:
-    if not re.fullmatch(r"[CGUW][A-Z0-9]{2,30}", text):
-        raise ValueError(f"{text!r} is not an id of Slack, such as C0123456789 (docs/slack.md says where it stands)")
-    return text
-
-
-SlackId = Annotated[str, AfterValidator(_checked_id)]
+SlackId = Annotated[
+    str, formed(r"[CGUW][A-Z0-9]{2,30}", "an id such as C0123456789 (docs/slack.md says where it stands)")
+]
 
 
 class SlackAppSettings(FrozenSettings):

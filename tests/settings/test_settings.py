@@ -164,7 +164,10 @@ def test_the_environment_wins(tmp_path: Path) -> None:
             ["'a' is declared twice"],
         ),
         ("domains: {documentation: {filters: {a: b}}}", ["documentation.filters", "tuple"]),
-        ("slack: {channels: {general: []}}", [":1: slack.channels.general: 'general' is not an id of Slack"]),
+        (
+            "slack: {channels: {general: []}}",
+            [":1: slack.channels.general: 'general'; expected an id such as C0123456789"],
+        ),
         ("- a", ["mapping", "list"]),
         ("a: [", ["not valid YAML"]),
         ("a: &a [*a, *a]", ["'a'"]),

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from nornweave.config.sources import Name
+from pydantic import Field
+
+from nornweave.config.base import formed
 from nornweave.connect.mirror.settings import AtlassianSettings
 from nornweave.connect.protocol import Connector, Source
 from nornweave.core.types import Domain
+
+SPACE_KEY = r"~?[A-Za-z0-9][\w:.-]{0,254}"
+SpaceKey = Annotated[str, formed(SPACE_KEY, "the key of a space, such as 'ENG'")]
 
 
 class ConfluenceSettings(AtlassianSettings):
@@ -17,7 +22,7 @@ class ConfluenceSettings(AtlassianSettings):
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.DOCUMENTATION})
 
     type: Literal["confluence"] = "confluence"
-    spaces: tuple[Name, ...] = ()
+    spaces: Annotated[tuple[SpaceKey, ...], Field(max_length=100)] = ()
     """Keys of spaces; empty: every space that the user may read."""
 
 

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from nornweave.connect.confluence.connector import ConfluenceSettings
+from nornweave.connect.confluence.connector import SPACE_KEY, ConfluenceSettings
 from nornweave.connect.confluence.document import (
     accounts_of,
     body_of,
@@ -32,7 +32,7 @@ from nornweave.connect.mirror.answers import Limits, listed
 from nornweave.connect.mirror.atlassian import AtlassianSite, id_of
 from nornweave.connect.mirror.feed import Feed, FeedRecord, RecordPage, pages_of, staged
 from nornweave.connect.mirror.known import Body, Known, Pass
-from nornweave.core.errors import ConfigError, SourceUnavailableError
+from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Domain
 
 # Of a list without bodies: as many as the API gives. Of one with bodies: a body may have megabytes.
@@ -41,9 +41,8 @@ WITH_BODIES = 50
 MAX_PEOPLE = 100
 """Names of one request."""
 _API = "wiki/api/v2"
-_MAX_SPACES = 100
 _TRAILS_AT_ONCE = 500
-_SPACE_KEY = re.compile(r"~?[A-Za-z0-9][\w:.-]{0,254}", re.ASCII)
+_SPACE_KEY = re.compile(SPACE_KEY, re.ASCII)
 _ACCOUNT = re.compile(r"[\w:.-]{1,200}", re.ASCII)
 
 
@@ -58,16 +57,10 @@ class ConfluenceFeed(Feed):
         """Store the parameters; no request is made yet.
 
         Raises:
-            ConfigError: address, key of a space or token have the wrong form, or there are too many spaces.
+            ConfigError: address or token have the wrong form.
         """
-        for key in settings.spaces:
-            if not _SPACE_KEY.fullmatch(key):
-                raise ConfigError(f"spaces: {key!r}; expected the key of a space, such as 'ENG'")
-        if len(settings.spaces) > _MAX_SPACES:
-            found = len(settings.spaces)
-            raise ConfigError(f"spaces: {found}; expected at most {_MAX_SPACES}, or none for every space")
         self._spaces = tuple(dict.fromkeys(settings.spaces))
-        self._site = AtlassianSite(settings, _advice(settings.token_name), limits)
+        self._site = AtlassianSite(settings, "Confluence", "view the spaces", limits)
         self._asks_for_names = True
         self.scope = json.dumps(["confluence", 2, self._site.address, sorted(self._spaces)])
 
@@ -196,12 +189,3 @@ def _trails(known: Known) -> Iterator[RecordPage]:
     changed = changed_trails(known)
     while records := tuple(islice(changed, _TRAILS_AT_ONCE)):
         yield RecordPage(records=records)
-
-
-def _advice(token_name: str) -> Mapping[int, str]:
-    return {
-        403: f"not allowed; the account of {token_name} needs to be able to use Confluence and view the spaces",
-        404: "not found; check that 'url' is a site of Confluence Cloud (Data Center and Server have another API) and "
-        f"that the account of {token_name} may read the spaces",
-        410: "gone; this version of the API was removed, and NornWeave needs an update",
-    }

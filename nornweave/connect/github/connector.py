@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import StringConstraints
-
+from nornweave.config.base import formed
 from nornweave.connect.mirror.settings import ApiSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Source
 from nornweave.core.types import Domain
@@ -20,7 +19,7 @@ class GithubSettings(ApiSettings):
     usual_variable: ClassVar[str] = "GITHUB_TOKEN"
 
     type: Literal["github"] = "github"
-    repository: Annotated[str, StringConstraints(pattern=r"^[\w.-]+/[\w.-]+$")] | None = None
+    repository: Annotated[str, formed(r"[\w-][\w.-]*/[\w.-]*[\w-][\w.-]*", "'owner/name'")] | None = None
     """``owner/name``: read GitHub through its API instead of a dump."""
     api_url: str = "https://api.github.com"
     """Of an enterprise server; the public service unless given."""

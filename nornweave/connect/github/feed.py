@@ -25,7 +25,7 @@ from nornweave.connect.mirror.answers import ApiAnswer, Limits
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import Feed, FeedRecord, RecordPage, least_confirmed, pages_of, staged
 from nornweave.connect.mirror.known import Body, Known, Pass
-from nornweave.core.errors import ConfigError, SourceUnavailableError
+from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Domain
 
 API_VERSION = "2022-11-28"
@@ -33,7 +33,6 @@ PER_PAGE = 100
 # A pass for changes asks whether so many issues are still there, with one request.
 AGAIN = 100
 _PATHS = {"issues": "issues", "comments": "issues/comments", "review_comments": "pulls/comments"}
-_REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w.-]*[\w-][\w.-]*", re.ASCII)
 _NUMBER = re.compile(r"/(?:issues|pulls|pull)/(\d{1,12})")
 # What is stored of an answer.
 _FIELDS = (
@@ -53,11 +52,9 @@ class GithubFeed(Feed):
         """Store the parameters; no request is made yet.
 
         Raises:
-            ConfigError: repository, URL or token have the wrong form.
+            ConfigError: URL or token have the wrong form.
         """
         self._repository = settings.repository or ""
-        if not _REPOSITORY.fullmatch(self._repository):
-            raise ConfigError(f"repository: {self._repository!r}; expected 'owner/name'")
         self._api_url = settings.api_url.rstrip("/")
         self._client = ApiClient(
             self._api_url,

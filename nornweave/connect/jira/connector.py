@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from nornweave.config.sources import Name
+from nornweave.config.base import formed
 from nornweave.connect.mirror.settings import AtlassianSettings
 from nornweave.connect.protocol import Connector, Source
 from nornweave.core.types import Domain
@@ -17,7 +17,7 @@ class JiraSettings(AtlassianSettings):
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
 
     type: Literal["jira"] = "jira"
-    projects: tuple[Name, ...] = ()
+    projects: tuple[Annotated[str, formed(r"[A-Za-z]\w{0,99}", "the key of a project, such as 'PAY'")], ...] = ()
     """Keys of projects; empty: every project that the user may read."""
 
 

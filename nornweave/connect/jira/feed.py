@@ -20,7 +20,7 @@ from nornweave.connect.mirror.answers import Limits, listed
 from nornweave.connect.mirror.atlassian import AtlassianSite, id_of
 from nornweave.connect.mirror.feed import Feed, FeedRecord, RecordPage, pages_of
 from nornweave.connect.mirror.known import Body, Known, Pass
-from nornweave.core.errors import ConfigError, DocumentSkipped, SourceUnavailableError
+from nornweave.core.errors import DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Domain
 
 # Issues of which only the time is asked for, and whole ones.
@@ -37,8 +37,9 @@ _FIELDS = (
     *("summary", "description", "environment", "status", "resolution", "issuetype", "priority", "labels", "components"),
     *("reporter", "creator", "created", "updated", "comment", "security"),
 )
-_PROJECT = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}", re.ASCII)
 _SITE = "site/"
+_ONLY_CLOUD = "not a site of Jira Cloud; Data Center and Server have another API, which is not read"
+_RIGHTS = "browse the projects, and to log in once with a browser if Jira asks for a CAPTCHA"
 _MISSING = frozenset({404})
 
 
@@ -53,14 +54,11 @@ class JiraFeed(Feed):
         """Store the parameters; no request is made yet.
 
         Raises:
-            ConfigError: address, key of a project or token have the wrong form.
+            ConfigError: address or token have the wrong form.
         """
-        for key in settings.projects:
-            if not _PROJECT.fullmatch(key):
-                raise ConfigError(f"projects: {key!r}; expected the key of a project, such as 'PAY'")
         projects = ", ".join(f'"{key}"' for key in dict.fromkeys(settings.projects))
         self._jql = f"{f'project in ({projects})' if projects else _EVERYTHING} {_ORDER}"
-        self._site = AtlassianSite(settings, _advice(settings.token_name), limits)
+        self._site = AtlassianSite(settings, "Jira", _RIGHTS, limits)
         self._has_token = bool(settings.token)
         self.scope = json.dumps(["jira", 2, self._site.address, sorted(set(settings.projects))])
 
@@ -165,15 +163,3 @@ def _is_as_stored(content: Mapping[str, Any], known: Known) -> bool:
 
 def _keys(identities: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"issue/{identity}/" for identity in sorted(identities))
-
-
-_ONLY_CLOUD = "not a site of Jira Cloud; Data Center and Server have another API, which is not read"
-
-
-def _advice(token_name: str) -> Mapping[int, str]:
-    return {
-        403: f"not allowed; the account of {token_name} needs to be able to use Jira and browse the projects, and to "
-        "log in once with a browser if Jira asks for a CAPTCHA",
-        404: f"not found; check 'url': {_ONLY_CLOUD}",
-        410: "gone; this version of the API was removed, and NornWeave needs an update",
-    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from nornweave.connect.conversation import as_is, clean_name, mappings
 from nornweave.connect.mirror.answers import ApiAnswer, Limits, Trouble
@@ -24,30 +23,37 @@ class AtlassianSite(ApiClient):
         address: of the site, without the ``/wiki`` of its Confluence.
     """
 
-    def __init__(self, settings: AtlassianSettings, advice: Mapping[int, str], limits: Limits | None) -> None:
+    def __init__(self, settings: AtlassianSettings, product: str, rights: str, limits: Limits | None) -> None:
         """Store the parameters; no request is made yet.
 
         Args:
             settings: the site with or without ``/wiki``; with a user, user and token are sent as HTTP Basic, else the
                 token as a bearer token; without a token, only what everybody may read is read.
-            advice: status → what to do.
+            product: of Atlassian's.
+            rights: that the account needs, for messages.
             limits: of each request.
 
         Raises:
             ConfigError: the address or the token has the wrong form, or there is a user without a token.
         """
-        user, token = settings.user, settings.token
+        user, token, owner = settings.user, settings.token, settings.token_name
         if user and not token:
-            raise ConfigError(f"{settings.token_name}: not set; expected the API token of {user!r}")
+            raise ConfigError(f"{owner}: not set; expected the API token of {user!r}")
         whose = f"that it belongs to {user!r}" if user else "that key 'user' is set if it is an account's API token"
-        self._refused = f"the token is refused; renew {settings.token_name}, and check {whose}"
+        self._refused = f"the token is refused; renew {owner}, and check {whose}"
         self.address = re.sub(r"/wiki\Z", "", (settings.url or "").rstrip("/")).rstrip("/")
         super().__init__(
             self.address,
             auth=(user, token) if user and token else None,
             token=None if user else token,
-            token_name=settings.token_name,
-            advice={401: self._refused, **advice},
+            token_name=owner,
+            advice={
+                401: self._refused,
+                403: f"not allowed; the account of {owner} needs to be able to use {product} and {rights}",
+                404: f"not found; check that 'url' is a site of {product} Cloud (Data Center and Server have another "
+                f"API, which is not read), and that the account of {owner} may read it",
+                410: "gone; this version of the API was removed, and NornWeave needs an update",
+            },
             limits=limits,
         )
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import StringConstraints
 
-from nornweave.config.sources import Name
+from nornweave.config.base import formed
 from nornweave.connect.mirror.settings import ApiSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Source
 from nornweave.core.types import Domain, SourceId
@@ -22,7 +22,7 @@ class StackExchangeSettings(ApiSettings):
     type: Literal["stackexchange"] = "stackexchange"
     site: Annotated[str, StringConstraints(pattern=r"^[\w.-]+$", max_length=100)] | None = None
     """A site of Stack Exchange, such as ``stackoverflow``: read it through its API instead of a dump."""
-    tags: tuple[Name, ...] = ()
+    tags: tuple[Annotated[str, formed(r"[^\s;,/?&]{1,100}", "one tag, such as 'python'")], ...] = ()
     """Questions with any of these."""
     api_url: str = "https://api.stackexchange.com/2.3"
 
