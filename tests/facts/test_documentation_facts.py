@@ -32,7 +32,7 @@ def only(text: str, **known: str) -> Fact:
     ("line", "value", "unit"),
     [
         ("Default: 25", "25", None),
-        ("*Default: 90000 (90 seconds)*", "90", "s"),
+        ("*Default: 90000 (90 seconds)*", "90000", None),
         ("- **Default:** `30`", "30", None),
         ("+ Default: `'gzip'`", "gzip", None),
         (r"The default is 100 \* 1024.", "102400", None),
@@ -40,7 +40,7 @@ def only(text: str, **known: str) -> Fact:
         ("Defaults to `4 KiB`.", "4096", "byte"),
         ("The default is 20 minutes.", "1200", "s"),
         ("Default value: ``None``", "none", None),
-        ("Default: `2097152` (2 MiB)", "2097152", "byte"),
+        ("Default: `2097152` (2 MiB)", "2097152", None),
         ("By default it is set to `false`.", "false", None),
         ("This is disabled by default.", "false", None),
         ("Default: no limit", "unlimited", None),
@@ -85,7 +85,7 @@ def test_what_a_note_on_a_version_says_held_then_and_is_not_read() -> None:
 def test_line_of_only_a_name_is_a_heading() -> None:
     text = "``poolGrace``\nHow many ms to wait.\n*Default: 2000 (2 seconds)*\n"
 
-    assert rows(text, title="Configuration") == [("pool grace", "default", "2", "s")]
+    assert rows(text, title="Configuration") == [("pool grace", "default", "2000", None)]
 
 
 PIPES = """| Option | Type | Default | Description |

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.disagree.facts.comparison import FactComparison, compare
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.values import FALSE, NONE, TRUE, UNITS, UNLIMITED, Value, measured_in
 
@@ -35,7 +32,6 @@ _THOUSANDS = lazy_pattern(r"[-+]?\d{1,3}(?:,\d{3})+$")
 _CODE_SPAN = lazy_pattern(r"(`{1,2})(?!`)([^`\n]{1,200})\1(?!`)")
 _QUOTED = lazy_pattern(r"\"([^\"\n]{0,80})\"|'([^'\n]{0,80})'(?!\w)|“([^”\n]{0,80})”|‘([^’\n]{0,80})’")
 _BRACKETED = lazy_pattern(r"\[[^\[\]\n]{0,300}\]|\{\s*\}")
-_PARENTHESIS = lazy_pattern(r"\s*[,=]?\s*\((?:i\.e\.,?\s*|or\s+|=\s*)?([^()\n]{1,40})\)")
 _WORDS = (
     (lazy_pattern(r"(?:no limit|no maximum|no timeout|unlimited|infinite(?:ly)?|infinity|unbounded"
                 r"|forever)(?![\w-])", re.I), UNLIMITED),
@@ -100,7 +96,7 @@ def value_at(text: str, at: int, end: int, *, words: bool = True) -> tuple[Value
     if found is None:
         return None
     value, stop = found
-    return _with_parenthesis(value, text, stop, end), at, stop
+    return value, at, stop
 
 
 def number_at(text: str, at: int, end: int, *, in_range: bool = False) -> tuple[Value, int] | None:
@@ -159,22 +155,6 @@ def _word(text: str, at: int, end: int) -> tuple[Value, int] | None:
         if read is not None and read.kind == "number":
             return read, match.end()
     return None
-
-
-def _with_parenthesis(value: Value, text: str, stop: int, end: int) -> Value:
-    """Take the unit from ``1800000 (30 minutes)``, where both are the same."""
-    if value.kind != "number" or value.unit is not None:
-        return value
-    match = _PARENTHESIS.match(text, stop, end)
-    if match is None:
-        return value
-    inner = number_at(match[1].strip("` ~"), 0, len(match[1].strip("` ~")))
-    if inner is None or inner[0].unit is None or compare(value, inner[0]) is not FactComparison.AGREE:
-        return value
-    measured = inner[0]
-    if measured.unit == "byte" and Fraction(value.text) * 2 > Fraction(measured.text):
-        return replace(value, unit="byte")
-    return measured
 
 
 _END_VALUE = lazy_pattern(

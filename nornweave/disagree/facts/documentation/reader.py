@@ -25,16 +25,7 @@ _PARAMETER_LINE = lazy_pattern(r"^[ \t]+(\*{0,2}[A-Za-z_]\w*)[ \t]*:[ \t]", re.M
 _SECTION_LINE = lazy_pattern(
     r"[ \t]*(?:(?:Keyword )?Arg(?:ument)?s|Parameters|Attributes)[ \t]*:[ \t]*(?=\n)", re.IGNORECASE
 )
-_OPTION_DIRECTIVES = frozenset(
-    """
-    option cmdoption confval setting envvar data attribute config std-setting describe configuration
-    """.split()  # noqa: SIM905
-)
-_SIGNATURE_DIRECTIVES = frozenset(
-    """
-    function method class classmethod staticmethod decorator exception autofunction automethod
-    """.split()  # noqa: SIM905
-)
+_NAMED = lazy_pattern(r"(?:-\w,\s*)?([^\s(=<\[,]+)\s*(?:$|[(=<\[,])")
 _TERM = lazy_pattern(
     r"[^\w`*\n]{0,4}(?:\*\*)?(?:(?P<mark>`{1,2})(?P<code>[^`\n]{2,80})(?P=mark)|\*\*(?P<bold>[\w.-]{2,60})"
     r"|(?P<bare>--?[\w-]{2,60}|[a-z]\w*(?:[_.]\w+)+"
@@ -120,23 +111,13 @@ class Reader:
         self._set_heading_subject(written)
 
     def _directive(self, block: DocumentedBlock) -> Iterator[Fact]:
-        name = block.info.rpartition(":")[2]
+        """Take what a directive names (``.. option:: --rows <n>``) as what the text below it is about."""
         argument = self.text[block.body : block.end].strip()
-        if name in _OPTION_DIRECTIVES and argument:
-            longest = max(re.split(r",\s*", argument), key=len)
-            written = re.split(r"[\s=<\[(]", longest.strip())[0]
-            if identifier_of(written):
-                self._open(block, written, "heading")
-        elif name in _SIGNATURE_DIRECTIVES and argument:
-            called = argument.split("(")[0].split()[-1] if argument.split("(")[0].split() else ""
-            if identifier_of(called) or called[:1].isupper():
-                self._open(block, called, "field")
+        named = _NAMED.match(argument)
+        if named and (identifier_of(named[1]) or named[1][:1].isupper()):
+            self.entries.append((block.indent, Subject(name=named[1], form="heading", owner=self.path)))
         elif argument:
             yield from self._prose(block.body, block.end)
-
-    def _open(self, block: DocumentedBlock, name: str, form: Form) -> None:
-        """Take what is indented deeper than a block as being about a name."""
-        self.entries.append((block.indent, Subject(name=name, form=form, owner=self.path)))
 
     def _prose(self, start: int, end: int) -> Iterator[Fact]:
         return prose_facts(self.page, start, end, self._subject(), headings=self.path)

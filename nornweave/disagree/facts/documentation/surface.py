@@ -23,8 +23,6 @@ _TAGS = (
 )
 _TAG = lazy_pattern(rf"<(/?)({_TAGS})(?:\s[^<>]{{0,500}})?/?>", re.IGNORECASE)
 _COMMENT = lazy_pattern(r"<!--[\s\S]{0,5000}?-->")
-_ENTITY = lazy_pattern(r"&(#?\w{2,8});")
-_ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "#39": "'", "apos": "'"}
 _REFERENCE = lazy_pattern(
     r"(?<![\w`]):(?:ref|doc|term|issue|pr|pull|pep|rfc|github|user|std:ref|std:doc|numref|commit):`([^`]{1,200})`"
 )
@@ -96,10 +94,6 @@ def _tag(match: re.Match[str]) -> str:
     return _blanks(match[0])
 
 
-def _entity(match: re.Match[str]) -> str:
-    return _ENTITIES.get(match[1], " ").ljust(len(match[0]))
-
-
 def _javadoc(match: re.Match[str]) -> str:
     inner = match[1].strip()
     return f"`{inner}`".rjust(len(match[0]))
@@ -127,7 +121,6 @@ _STEPS: tuple[tuple[str, re.Pattern[str], _Replacement], ...] = (
     ("<p", _TAG, _tag),
     ("<t", _TAG, _tag),
     ("<li", _TAG, _tag),
-    ("&", _ENTITY, _entity),
     (":`", _REFERENCE, lambda match: _blanks(match[0][: match.start(1) - match.start()]) + match[1] + " "),
     (":`", _REFERRING, lambda match: "`~".rjust(len(match[0]))),
     (":`", _ROLE, _blank),
