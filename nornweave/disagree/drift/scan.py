@@ -53,6 +53,8 @@ from nornweave.disagree.facts.code import Comment
 
 MAX_GONE = 20
 """Agreements of a lock that are named when they are gone."""
+UPDATE_FROM = 10
+"""If one in so many is gone, the report says to write the lock anew."""
 MAX_FINDINGS = 500
 """Findings that are looked into; of more the most confident."""
 SHALLOW = "a shallow clone: who wrote older lines is not known; fetch the whole history (fetch-depth: 0)"
@@ -134,7 +136,7 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
     seen = followed(moved, {file.path for file in read.files})
     lost = broken(Before(seen), pairs)
     conflicts = [] if options.only_lock else _conflicts(read, options)
-    made = _Comparison(lost, _without(conflicts, lost), notices=_gone(seen, pairs))
+    made = _Comparison(lost, _without(conflicts, lost), notices=_gone(seen, pairs, of=len(entries or ())))
     report = _report(root, options, made, texts, revision, read)
     coverage = coverage_of(read.facts, held)
     return Scanned(replace(report, coverage=coverage, is_against_lock=entries is not None), texts, held)
@@ -156,7 +158,7 @@ def _kept(
     there = {key_of(pair) for pair in pairs}
     count = len(entries) - sum(one.agreement.key not in there for one in moved)
     coverage = Coverage(read=len(entries), compared=count, agree=count)
-    notices = _gone(base.agreements, pairs)
+    notices = _gone(base.agreements, pairs, of=len(entries))
     return Report(root=str(root), findings=(), coverage=coverage, is_against_lock=True, notices=notices)
 
 
@@ -172,12 +174,14 @@ def _conflicts(read: _Read, options: DriftOptions) -> list[FactConflict]:
     return [one for one in scored if one.confidence >= options.min_confidence]
 
 
-def _gone(entries: Iterable[Agreement], pairs: Sequence[CandidatePair]) -> tuple[str, ...]:
-    """Name the agreements of a lock of which one side is not found any more."""
+def _gone(entries: Iterable[Agreement], pairs: Sequence[CandidatePair], *, of: int) -> tuple[str, ...]:
+    """Name the agreements of a lock of which one side is not found any more; of a tenth of all say what to do."""
     there = {key_of(pair) for pair in pairs}
     gone = [one for one in entries if one.key not in there]
     shown = [f"no longer found: {one.key[1]} ({one.key[0]} and {one.key[2]} said {one.documented})" for one in gone]
     more = [f"{len(gone) - MAX_GONE} more are no longer found"] if len(gone) > MAX_GONE else []
+    if gone and len(gone) * UPDATE_FROM >= of:
+        more.append(f"{len(gone)} of {of} agreements are no longer found; --update writes the lock anew")
     return (*shown[:MAX_GONE], *more)
 
 
