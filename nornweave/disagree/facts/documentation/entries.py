@@ -126,7 +126,7 @@ def _annotated(text: str, at: int, end: int) -> DocumentedEntry:
         if match is None:
             break
         content = next((group for group in match.groups() if group is not None), "")
-        defaults += annotation(content)
+        defaults += _annotation(content)
         members += _mapping(content)
         at = match.end()
     return DocumentedEntry(body=at, defaults=tuple(defaults), members=tuple(members))
@@ -140,7 +140,7 @@ _DEFAULT_PART = lazy_pattern(
 _MEMBER = lazy_pattern(r"([A-Za-z_]\w{1,40})\s*[=:]\s*(\"[^\"\n]{0,60}\"|[\w.]{1,20})")
 
 
-def annotation(content: str) -> Iterator[Value]:
+def _annotation(content: str) -> Iterator[Value]:
     """Read the default of ``bool: false`` or ``string, default `x```."""
     found = _DEFAULT_PART.search(content)
     value = whole_value(found["told"] or found["typed"]) if found else None

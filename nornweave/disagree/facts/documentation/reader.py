@@ -10,7 +10,7 @@ from itertools import zip_longest
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact, Form
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock
-from nornweave.disagree.facts.documentation.entries import DocumentedEntry, annotation, read_entry, read_field
+from nornweave.disagree.facts.documentation.entries import DocumentedEntry, read_entry, read_field
 from nornweave.disagree.facts.documentation.literals import whole_value
 from nornweave.disagree.facts.documentation.naming import heading_name, heading_path, identifier_of
 from nornweave.disagree.facts.documentation.page import Page, Subject
@@ -131,20 +131,11 @@ class Reader:
             return
         is_field = block.kind == "entry" and bool(self.page.comment or self.root)
         form: Form = "field" if is_field else "list"
-        entry = self._numpy_entry(block) or read_entry(self.text, block.body, block.end)
+        entry = read_entry(self.text, block.body, block.end)
         if entry is None:
             yield from self._prose(block.body, block.end)
         else:
             yield from self._facts_of_entry(entry, block, form)
-
-    def _numpy_entry(self, block: DocumentedBlock) -> DocumentedEntry | None:
-        """Read ``rows : int, default 5`` of a docstring."""
-        head = self.text[block.start : block.end].partition("\n")[0]
-        names, mark, written = head.partition(" : ")
-        first = names.split(",")[0].strip("* `")
-        if block.kind != "entry" or not mark or "):" in head or self.root is None or not identifier_of(first):
-            return None
-        return DocumentedEntry(names=(first,), body=block.start + len(head), defaults=tuple(annotation(written)))
 
     def _facts_of_entry(self, entry: DocumentedEntry, block: DocumentedBlock, form: Form) -> Iterator[Fact]:
         outer = self._subject()
