@@ -16,7 +16,7 @@ from nornweave.core.files.alive import note_alive
 from nornweave.core.types import Domain
 
 if TYPE_CHECKING:
-    from nornweave.models.encoders import Encoder
+    from nornweave.share.workers.worker import PassageEncoder
 
 
 def worker(
@@ -24,6 +24,10 @@ def worker(
     name: Annotated[str, typer.Option(help="Name of this worker, in logs.")] = "",
     runs: Annotated[bool, typer.Option("--runs", help="Execute the runs of Dagster instead of encoding.")] = False,
     run: Annotated[str, typer.Option(metavar="ID", help="Execute this run of Dagster alone, as a job does.")] = "",
+    encoder: Annotated[
+        str,
+        typer.Option(metavar="URL", help="A server that encodes for this worker: OpenAI's /embeddings below this URL."),
+    ] = "",
     processes: Annotated[
         int,
         typer.Option(help="Batches at once. A model uses all the cores it is given: start one per core set.", min=1),
@@ -47,7 +51,7 @@ def worker(
         run_worker(
             broker,
             ObjectStore(workers.store),
-            lambda domain, version: _encoder(settings, domain, version),
+            lambda domain, version: _encoder(settings, domain, version, encoder),
             name=name,
             note=partial(note_alive, settings.data_dir),
             processes=processes,
@@ -55,13 +59,16 @@ def worker(
     )
 
 
-def _encoder(settings: Settings, name: str, version: str) -> Encoder:
+def _encoder(settings: Settings, name: str, version: str, url: str) -> PassageEncoder:
     """Return a domain's encoder as this machine's settings name it: a message names no model."""
     from nornweave.index.wiring import encoder_of
+    from nornweave.models.encoders.served import ServedEncoder
 
     if name not in {domain.value for domain in Domain}:
         raise EncoderError(f"no domain {name!r}")
-    return encoder_of(settings, settings.domains[Domain(name)], like=version)
+    configured = settings.domains[Domain(name)]
+    local = encoder_of(settings, configured, like=version)
+    return ServedEncoder(local, url, configured.embedding.model) if url else local
 
 
 def _execute(settings: Settings, run_id: str) -> int:
