@@ -17,6 +17,7 @@ from api.pages.markup import MARKUP, sentence_runs
 from api.pages.question_form import QuestionForm
 from api.pages.text_runs import TextRun, highlighted, query_terms_of, runs_of
 from api.pages.thread_view import MessageView, messages_of
+from nornweave.ask.answer.extract import as_read
 from nornweave.ask.search.combine import EXACT
 from nornweave.ask.views.answer import ConflictDocument, FusedItemDocument, FusionResult, MergeDocument, SideDocument
 from nornweave.core.text.legible import counted
@@ -200,7 +201,7 @@ def _extract(document: FusionResult, results: Sequence[Result], terms: Collectio
 
 
 def _stated(text: str, terms: Collection[str], *, is_code: bool) -> tuple[TextRun, ...]:
-    return highlighted(" ".join(text.split()), terms) if is_code else sentence_runs(text, terms)
+    return highlighted(as_read(text), terms) if is_code else sentence_runs(text, terms)
 
 
 def _doubt(document: FusionResult) -> str:

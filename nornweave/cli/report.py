@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from api.pages.text_runs import HIT, highlighted, query_terms_of
+from nornweave.ask.answer.extract import as_read
 from nornweave.ask.views.ledger import LedgerDocument, LedgerSideDocument
 from nornweave.cli.options import messages, output
 from nornweave.core.text.terminal import Terminal, print_json
@@ -213,9 +214,11 @@ def _print_before_items(console: Terminal, result: Mapping[str, Any]) -> None:
     if result["synthesis"]:
         console.print(Text(result["synthesis"]))
         console.print()
-    ranks = {item["chunk_id"]: rank for rank, item in reversed([*enumerate(result["items"], 1)])}
+    ranked = {item["chunk_id"]: (rank, item) for rank, item in reversed([*enumerate(result["items"], 1)])}
     for sentence in result["extract"]:
-        console.print(Text(f"“{' '.join(sentence['text'].split())}” [{ranks[sentence['chunk_id']]}]"))
+        rank, item = ranked[sentence["chunk_id"]]
+        text = as_read(sentence["text"]) if item["citation"]["domain_id"] == Domain.CODE else " ".join(sentence["text"].split())
+        console.print(Text(f"“{text}” [{rank}]"))
     if result["extract"]:
         console.print()
     if result["answerable"]["words"] and result["items"]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ranked_items import ranked
 
-from nornweave.ask.answer.extract import MOST_SENTENCES, extract
+from nornweave.ask.answer.extract import MOST_SENTENCES, as_read, extract
 
 RUNBOOK = (
     "Deliveries are signed. The webhook timeout is 30 seconds. After that the delivery is tried again, "
@@ -71,6 +71,17 @@ def test_of_code_what_it_says_in_words_answers_a_sentence(code: str, sentence: s
     question = "how long is the timeout of a webhook"
     assert [each.text for each in extract([ranked("code", code, domain="code")], question)] == [sentence]
     assert extract([ranked("code", "webhook_timeout = 30\n", domain="code")], question) == ()
+
+
+def test_a_sentence_of_code_is_read_without_the_marks_of_its_lines() -> None:
+    comment = (
+        "    /// When a change is undone, an inverse of the stored transaction (a/b - c # d) will\n"
+        "    /// be applied, which moves the buffer back.\n    fn undo() {}\n"
+    )
+    (sentence,) = extract([ranked("code", comment, domain="code")], "what happens when a change is undone")
+    assert sentence.text in comment
+    read = "When a change is undone, an inverse of the stored transaction (a/b - c # d) will be applied, which moves"
+    assert as_read(sentence.text) == f"{read} the buffer back."
 
 
 def test_many_open_comments_are_read_in_no_time() -> None:

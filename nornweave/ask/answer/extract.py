@@ -33,6 +33,7 @@ _COMMENT = re.compile(
     r'"""(.*?)(?:"""|\Z)|/\*(.*?)(?:\*/|\Z)|((?:^[^\S\n]*(?:#|//|--)[^\n]*(?:\n|\Z))+)', re.DOTALL | re.MULTILINE
 )
 _COMMENT_MARK = re.compile(r"\s*(?:[#*!/-]+\s+)*")
+_LINE_MARK = re.compile(r"\n[^\S\n]*(?:/{2,3}!?|#+|\*|--)(?=\s)")
 # Headings, underlines, fences and questions say what a passage is about, and answer nothing.
 _NO_ANSWER = re.compile(r"\s*(?:#{1,6}\s[^\n]*|[=~^*+#-]{3,}|(?:```|~~~)[^\n]*)\s*|.*\?[\"')*_\s]*", re.DOTALL)
 
@@ -68,6 +69,11 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
             best[candidate.item.chunk_id] = worth, candidate
     ranked = sorted(best.values(), key=lambda each: -each[0])  # stable: equals stay in the order of their passages
     return tuple(_sentence(candidate) for _, candidate in ranked[:MOST_SENTENCES])
+
+
+def as_read(sentence: str) -> str:
+    """Return a sentence of code on one line, without the mark of a comment that each of its lines begins with."""
+    return " ".join(_LINE_MARK.sub(" ", sentence).split())
 
 
 def _asks_for_code(question: str) -> bool:
