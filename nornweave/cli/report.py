@@ -13,6 +13,7 @@ from api.pages.text_runs import HIT, highlighted, query_terms_of
 from nornweave.ask.answer.extract import as_read
 from nornweave.ask.views.ledger import LedgerDocument, LedgerSideDocument
 from nornweave.cli.options import messages, output
+from nornweave.core.text.inline_markup import one_line
 from nornweave.core.text.terminal import Terminal, print_json
 from nornweave.core.types import Domain
 from nornweave.ingest.alarms import JUDGED_GONE
@@ -217,7 +218,8 @@ def _print_before_items(console: Terminal, result: Mapping[str, Any]) -> None:
     ranked = {item["chunk_id"]: (rank, item) for rank, item in reversed([*enumerate(result["items"], 1)])}
     for sentence in result["extract"]:
         rank, item = ranked[sentence["chunk_id"]]
-        text = as_read(sentence["text"]) if item["citation"]["domain_id"] == Domain.CODE else " ".join(sentence["text"].split())
+        is_code = item["citation"]["domain_id"] == Domain.CODE
+        text = as_read(sentence["text"]) if is_code else one_line(sentence["text"])
         console.print(Text(f"“{text}” [{rank}]"))
     if result["extract"]:
         console.print()

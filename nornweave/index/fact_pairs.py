@@ -11,13 +11,16 @@ from typing import Any
 import duckdb
 
 from nornweave.core.errors import StoreError
+from nornweave.core.types import Domain
 from nornweave.disagree.conflicts import LocatedFact
+from nornweave.disagree.conflicts.apart import stands_apart
 from nornweave.disagree.conflicts.comparable import MAX_BLOCK
 from nornweave.index.connection import WRITER_MEMORY, Connection, connect_memory, quote, statement_file
 from nornweave.index.facts import decode_fact
 from nornweave.index.generations.checksums import check
 from nornweave.index.searching.generation_file import DataFile
 
+_OF_FILES = frozenset({Domain.CODE, Domain.DOCUMENTATION})
 # Chunks that are read at a time: some 10 MB of facts.
 _WINDOW = 16_384
 
@@ -29,7 +32,8 @@ def read_fact_pairs(files: Mapping[str, Sequence[DataFile]]) -> tuple[list[Locat
         files: domain → files of its generation, one for each segment.
 
     Returns:
-        Facts by domain and place; pairs of places among them, each once, in order.
+        Facts by domain and place; pairs of places among them, each once, in order. Files of code and documentation that
+        stand apart, such as tests and changelogs, are left out, as drift leaves them out.
 
     Raises:
         StoreError: a file is missing, damaged or older than facts.
@@ -71,13 +75,15 @@ def _joined(
         ((number, chunk_no, position), located)
         for number, (domain, _) in enumerate(segments)
         for chunk_no, position, located in _read(connection, number, domain)
+        if domain not in _OF_FILES or not stands_apart(located.path)
     ]
     # Segments number chunks by source and path as well: the order is the same, however many there are.
     found.sort(key=lambda one: (one[1].domain, one[1].source_id, one[1].path, *one[0]))
     places = {key: number for number, (key, _) in enumerate(found)}
     facts = [located for _, located in found]
     rows = connection.execute("select * from fact_pairs order by all").fetchall()
-    pairs = [(places[tuple(row[:3])], places[tuple(row[3:])]) for row in rows]
+    sides = ((tuple(row[:3]), tuple(row[3:])) for row in rows)
+    pairs = [(places[one], places[other]) for one, other in sides if one in places and other in places]
     return facts, sorted({(min(pair), max(pair)) for pair in pairs})
 
 

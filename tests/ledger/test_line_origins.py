@@ -105,6 +105,16 @@ def test_the_ledger_dates_lines_and_not_files(
     assert load_ledger(settings) == refresh_ledger(settings)
 
 
+@pytest.mark.parametrize(
+    ("code", "page"), [("src/tests/test_deliver.py", "docs/settings.md"), ("src/deliver.py", "docs/CHANGELOG.md")]
+)
+def test_tests_and_changelogs_contradict_nobody(tmp_path: Path, code: str, page: str) -> None:
+    made = Repository(tmp_path / "parcels")
+    said = {code: CODE.format(vans=1), page: PAGE.format(timeout=30)}
+    made.commit({**said, "src/a.py": "", "docs/a.md": "# A"}, "2024-06-01T12:00:00Z")
+    assert refresh_ledger(synced(workspace(tmp_path, made.root))).open == ()
+
+
 def test_a_domain_that_cannot_be_read_costs_the_others_nothing(settings: Settings) -> None:
     store = store_of(settings, Domain.DOCUMENTATION)
     generation = store.current()

@@ -1,12 +1,10 @@
 """Decide by their paths which files are read as documentation and which as code.
 
-Some files are left out because their differences are not contradictions: changelogs and upgrade guides describe other
-versions, tests and examples set values of their own, and translations lag behind.
+Files that stand apart are not read (``conflicts/apart.py``), nor is what others wrote or a tool.
 """
 
 from __future__ import annotations
 
-import re
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -18,7 +16,7 @@ from nornweave.connect.files.skip import (
     VENDORED_DIRECTORIES,
     VERSION_CONTROL,
 )
-from nornweave.core.text.patterns import lazy_pattern
+from nornweave.disagree.conflicts.apart import DOC_FOLDERS, stands_apart
 from nornweave.disagree.facts.configuration import is_configuration
 from nornweave.read.chunking.languages import language_of
 
@@ -33,42 +31,7 @@ FORMATS = {
 }  # fmt: skip
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_SKIPPED_FOLDERS = (
-    VERSION_CONTROL
-    | TOOL_DIRECTORIES
-    | VENDORED_DIRECTORIES
-    | _words("""
-        t test tests testing integration smoke unittests __tests__ spec specs e2e fixtures fixture testdata test-data
-        mocks __mocks__ __snapshots__ snapshots golden example examples sample samples demo demos playground benchmark
-        benchmarks benches bench migrations locale locales i18n translations lang langs dist htmlcov
-    """)
-)
-_HISTORY_FOLDERS = _words("""
-    changelog changelogs changes release-notes releasenotes release_notes releases news newsfragments blog posts rfc
-    rfcs adr adrs pep peps sep seps kep keps jep jeps tep teps proposals archive archived
-    legacy versioned_docs whatsnew upgrading upgrade migration issue_template pull_request_template
-""")
-_HISTORY_FILES = lazy_pattern(
-    r"change-?_?logs?|changes|history|news|releases?|release[-_ ]?notes?|whats?[-_ ]?new|upgrad|migrat|deprecations|"
-    r"security|code[-_]of[-_]conduct|licen[sc]e|copying|notice|authors|contributors|maintainers|credits|roadmap|todo",
-    re.IGNORECASE,
-)
-_TEST_FILE = lazy_pattern(
-    r"^test_|^tests?\.|_tests?\.|[.-](?:test|spec|stories|bench)\.[cm]?[jt]sx?$|(?:Test|Tests|TestCase|IT)\.\w{1,6}$|_spec\.rb$|"
-    r"^conftest\.py$|^bench_|_bench(?:mark)?\."
-)
-_OLD_VERSION = lazy_pattern(r"^(?:version-|v)?\d{1,3}(?:\.(?:\d{1,3}|x)){1,3}$")
-_LANGUAGES = """
-    ar bg bn ca cs da de el es fa fi fr he hi hr hu id it ja ko lt nl no pl pt ro ru sk sl sr sv sw ta te th
-    tr uk ur vi zh
-"""
-_LANGUAGE = lazy_pattern(rf"(?:{'|'.join(_LANGUAGES.split())})(?:[-_](?:[A-Za-z]{{2,4}}|\d{{3}})){{0,2}}")
-_LANGUAGE_SUFFIX = lazy_pattern(rf"(?:[._]|^readme-)(?:{_LANGUAGE.pattern})$", re.IGNORECASE)
-_DOC_FOLDERS = _words("docs doc documentation site website manual man www guide guides content")
+_SKIPPED_FOLDERS = VERSION_CONTROL | TOOL_DIRECTORIES | VENDORED_DIRECTORIES
 
 
 def kind_of(path: str) -> Kind | None:
@@ -78,27 +41,17 @@ def kind_of(path: str) -> Kind | None:
         path: relative, with ``/``.
     """
     pure = PurePosixPath(path)
-    folders = [folder.lower() for folder in pure.parts[:-1]]
+    folders = {folder.lower() for folder in pure.parts[:-1]}
     name, suffix = pure.name.lower(), pure.suffix.lower()
-    if not _SKIPPED_FOLDERS.isdisjoint(folders) or suffix in BINARY_SUFFIXES or _TEST_FILE.search(pure.name):
+    if stands_apart(path) or not _SKIPPED_FOLDERS.isdisjoint(folders) or suffix in BINARY_SUFFIXES:
         return None
     if name in GENERATED_NAMES or name.endswith(GENERATED_SUFFIXES):
         return None
     if language_of(path) is not None or is_configuration("", path):
-        # What lies beside the pages builds them, or shows how to use the program.
-        return "code" if _DOC_FOLDERS.isdisjoint(folders) else None
-    return "documentation" if suffix in FORMATS and _is_current_documentation(pure, folders) else None
-
-
-def _is_current_documentation(pure: PurePosixPath, folders: list[str]) -> bool:
-    if not _HISTORY_FOLDERS.isdisjoint(folders) or _HISTORY_FILES.match(pure.stem):
-        return False
-    if any(_OLD_VERSION.match(folder) or _LANGUAGE.fullmatch(folder) for folder in folders):
-        return False
-    if _LANGUAGE_SUFFIX.search(pure.stem) or _LANGUAGE.fullmatch(pure.stem.lower()):
-        return False
+        return "code"
     # Elsewhere HTML is a template.
-    return pure.suffix.lower() not in {".html", ".htm"} or not _DOC_FOLDERS.isdisjoint(folders)
+    is_template = suffix in {".html", ".htm"} and DOC_FOLDERS.isdisjoint(folders)
+    return "documentation" if suffix in FORMATS and not is_template else None
 
 
 def format_of(path: str) -> str:

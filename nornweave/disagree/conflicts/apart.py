@@ -1,0 +1,69 @@
+"""Tell by its path which file contradicts no other: what it says is of itself, or of another version.
+
+Tests and examples set values of their own, changelogs and upgrade guides describe other versions, translations lag
+behind. A reader who asks is shown them; nobody is alarmed.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from nornweave.core.text.patterns import lazy_pattern
+from nornweave.disagree.facts.configuration import is_configuration
+from nornweave.read.chunking.languages import language_of
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_OWN_FOLDERS = _words("""
+    t test tests testing integration smoke unittests __tests__ spec specs e2e fixtures fixture testdata test-data mocks
+    __mocks__ __snapshots__ snapshots golden example examples sample samples demo demos playground benchmark benchmarks
+    benches bench migrations locale locales i18n translations lang langs dist htmlcov
+""")
+_HISTORY_FOLDERS = _words("""
+    changelog changelogs changes release-notes releasenotes release_notes releases news newsfragments blog posts rfc
+    rfcs adr adrs pep peps sep seps kep keps jep jeps tep teps proposals archive archived
+    legacy versioned_docs whatsnew upgrading upgrade migration issue_template pull_request_template
+""")
+_HISTORY_FILES = lazy_pattern(
+    r"change-?_?logs?|changes|history|news|releases?|release[-_ ]?notes?|whats?[-_ ]?new|upgrad|migrat|deprecations|"
+    r"security|code[-_]of[-_]conduct|licen[sc]e|copying|notice|authors|contributors|maintainers|credits|roadmap|todo",
+    re.IGNORECASE,
+)
+_TEST_FILE = lazy_pattern(
+    r"^test_|^tests?\.|_tests?\.|[.-](?:test|spec|stories|bench)\.[cm]?[jt]sx?$|(?:Test|Tests|TestCase|IT)\.\w{1,6}$|_spec\.rb$|"
+    r"^conftest\.py$|^bench_|_bench(?:mark)?\."
+)
+_OLD_VERSION = lazy_pattern(r"^(?:version-|v)?\d{1,3}(?:\.(?:\d{1,3}|x)){1,3}$")
+_LANGUAGES = """
+    ar bg bn ca cs da de el es fa fi fr he hi hr hu id it ja ko lt nl no pl pt ro ru sk sl sr sv sw ta te th
+    tr uk ur vi zh
+"""
+_LANGUAGE = lazy_pattern(rf"(?:{'|'.join(_LANGUAGES.split())})(?:[-_](?:[A-Za-z]{{2,4}}|\d{{3}})){{0,2}}")
+_LANGUAGE_SUFFIX = lazy_pattern(rf"(?:[._]|^readme-)(?:{_LANGUAGE.pattern})$", re.IGNORECASE)
+DOC_FOLDERS = _words("docs doc documentation site website manual man www guide guides content")
+
+
+@lru_cache(maxsize=4096)
+def stands_apart(path: str) -> bool:
+    """Tell by its path whether a file says what contradicts no other: of itself, or of another version.
+
+    Args:
+        path: relative, with ``/``.
+    """
+    pure = PurePosixPath(path)
+    folders = {folder.lower() for folder in pure.parts[:-1]}
+    if not _OWN_FOLDERS.isdisjoint(folders) or _TEST_FILE.search(pure.name):
+        return True
+    if language_of(path) is not None or is_configuration("", path):
+        # What lies beside the pages builds them, or shows how to use the program.
+        return not DOC_FOLDERS.isdisjoint(folders)
+    if not _HISTORY_FOLDERS.isdisjoint(folders) or _HISTORY_FILES.match(pure.stem):
+        return True
+    if any(_OLD_VERSION.match(folder) or _LANGUAGE.fullmatch(folder) for folder in folders):
+        return True
+    return bool(_LANGUAGE_SUFFIX.search(pure.stem) or _LANGUAGE.fullmatch(pure.stem.lower()))
