@@ -135,14 +135,18 @@ def _run_sync(
 ) -> int:
     """Materialise the domains and print what came of it; return the exit code."""
     from nornweave.cli.progress import ProgressBars, ProgressFile
-    from nornweave.cli.report import report_sync
-    from orchestration.instance import open_instance
-    from orchestration.runs import materialize
 
-    with disk_full_said(settings.data_dir), ProgressBars(messages) as bars, open_instance(settings) as instance:
+    with disk_full_said(settings.data_dir), ProgressBars(messages) as bars:
         progress = ProgressFile(progress_file, bars) if progress_file else bars
         try:
-            run = materialize(settings, domains, options, progress, instance)
+            bars("start Dagster", 0, 1)  # seconds, in which a person would see nothing
+            from nornweave.cli.report import report_sync
+            from orchestration.instance import open_instance
+            from orchestration.runs import materialize
+
+            with open_instance(settings) as instance:
+                bars("start Dagster", 1, 1)
+                run = materialize(settings, domains, options, progress, instance)
         except KeyboardInterrupt:
             messages.print(INTERRUPTED, style="yellow", soft_wrap=True)
             return 130

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import select
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +63,21 @@ def test_strict_syncs_end_with_their_own_code_when_documents_fail(workspace: Pat
     assert nornweave(workspace, *sync).returncode == 0, "which is no failure otherwise"
     (workspace / "payments" / "docs" / "broken.md").unlink()
     assert nornweave(workspace, *sync, "--strict").returncode == 0
+
+
+def test_a_sync_says_from_the_first_moment_what_it_does_and_what_is_kept(workspace: Path) -> None:
+    terminal, end = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "nornweave.cli", "sync"], cwd=workspace, stdout=end, stderr=end)
+    os.close(end)
+    said = b""
+    while b"start Dagster" not in said and select.select([terminal], [], [], 60)[0]:
+        said += os.read(terminal, 4096)
+    process.send_signal(signal.SIGINT)
+    with suppress(OSError):  # the end of a terminal
+        while select.select([terminal], [], [], 60)[0] and (piece := os.read(terminal, 4096)):
+            said += piece
+    assert (process.wait(60), b"what was read and encoded is kept" in said) == (130, True), said
+    os.close(terminal)
 
 
 def test_the_version_is_printed_without_a_configuration(tmp_path: Path) -> None:
