@@ -20,7 +20,7 @@ TIMES = 16
 # Half way between linear and quadratic. Of 16 times the input, linear is 16, n·log n about 22, this 64, quadratic 256.
 HIGHEST_POWER = 1.5
 # A shorter measurement is repeated until all of them together take this long.
-SHORTEST_S = 0.005
+SHORTEST_S = 0.001
 # Other work on the core can slow one measurement down. A quadratic step fails every attempt.
 ATTEMPTS = 4
 # Caches of this size remember what was read. Smaller ones hold tables that are built once.
