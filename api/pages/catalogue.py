@@ -10,7 +10,7 @@ from typing import Any
 
 from api.pages.citations import age_of
 from api.pages.question_form import SEVERAL, Declared, QuestionForm
-from nornweave.ask.search.filters import RANGE_ENDS
+from nornweave.ask.search.filters import NODE_TYPE, RANGE_ENDS, kind_of
 from nornweave.ask.seen.agents import SeenAgent
 
 _LABELS = {
@@ -24,7 +24,7 @@ _LABELS = {
 # How a filter is asked for, by its type; another one by its values.
 _KINDS = {"date_range": "days", "date": "days", "datetime": "day", "integer": "numbers", "number": "numbers"}
 _EXAMPLES = {"path_glob": "src/**/*.py", "heading_path": "Install > Linux"}
-_SYNTAX = ("_definition", "_declaration", "_item", "_specifier", "_statement", "_block", "_signature")
+_KIND_LABELS = {"preamble": "head of a file"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ def filters_in_force(form: QuestionForm) -> tuple[Chip, ...]:
     """Return a chip for each filter that is asked for; a click takes it out."""
     return tuple(
         Chip(
-            f"{_label_of(name)}: {_values_of(name, [value])[value]}",
+            f"{_label_of(name)}: {value_label(name.partition('.')[2], value)}",
             0,
             True,
             form.narrowed("", [(name, value)], several=True).address,
@@ -132,19 +132,9 @@ def _label_of(name: str) -> str:
     return " ".join((_LABELS.get(key, key.replace("_", " ")), *end))
 
 
-def kind_labels(values: Sequence[str]) -> dict[str, str]:
-    """Return kinds of code as people say them: ``function``, not ``function_definition``, unless two would be one."""
-    short = {value: value for value in values}
-    for ending in _SYNTAX:
-        short = {value: label.removesuffix(ending) for value, label in short.items()}
-    often = Counter(short.values())
-    said = {value: label if often[label] == 1 else value for value, label in short.items()}
-    return {value: {"preamble": "head of a file"}.get(label, label.replace("_", " ")) for value, label in said.items()}
-
-
-def _values_of(name: str, values: Sequence[str]) -> dict[str, str]:
-    """Return the labels of the values of a filter."""
-    return kind_labels(values) if name.endswith(".node_type") else dict(zip(values, values, strict=True))
+def value_label(key: str, value: str) -> str:
+    """Return a value of a filter as people say it."""
+    return _KIND_LABELS.get(value, value.replace("_", " ")) if key == NODE_TYPE else value
 
 
 def filter_groups(catalogue: Sequence[DomainChoice], form: QuestionForm) -> tuple[FilterGroup, ...]:
@@ -180,7 +170,9 @@ def _choice(agent: SeenAgent) -> DomainChoice:
             FilterChoice(
                 key=each["key"],
                 type=each["type"],
-                values=tuple(values.get(each["key"], ())),
+                values=_merged_kinds(values.get(NODE_TYPE, ()))
+                if each["key"] == NODE_TYPE
+                else tuple(values.get(each["key"], ())),
                 # Some filters work in every domain whose documents say so much; where none does, nobody needs them.
                 is_useful=each.get("distinct_values", 0) > 1
                 if each["key"] == "source"
@@ -191,6 +183,14 @@ def _choice(agent: SeenAgent) -> DomainChoice:
     )
 
 
+def _merged_kinds(values: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    """Return the kinds of code, each by the name that finds it in every grammar."""
+    kinds: Counter[str] = Counter()
+    for value, count in values:
+        kinds[kind_of(value)] += count
+    return tuple(kinds.most_common())
+
+
 def _field(domain: str, declared: FilterChoice, form: QuestionForm) -> FilterField:
     name = f"{domain}.{declared.key}"
     stated = form.values(name)
@@ -198,13 +198,15 @@ def _field(domain: str, declared: FilterChoice, form: QuestionForm) -> FilterFie
     kind = _KINDS.get(declared.type, "boxes" if known else "text")
     start, end = RANGE_ENDS.get(declared.type, ("", ""))
     value = _first(form.values(f"{name}.{start}") if start else stated)
-    labels = _values_of(name, [*dict.fromkeys((*known, *stated))] if known else [])
+    shown = dict.fromkeys((*known, *stated)) if known else ()
     return FilterField(
         name=name,
         label=_LABELS.get(declared.key, declared.key.replace("_", " ")),
         kind=kind,
         several=declared.type in SEVERAL,
-        values=tuple((value, label, known.get(value, 0), value in stated) for value, label in labels.items()),
+        values=tuple(
+            (value, value_label(declared.key, value), known.get(value, 0), value in stated) for value in shown
+        ),
         value=value,
         end=_first(form.values(f"{name}.{end}")),
         example=_EXAMPLES.get(declared.key, ""),

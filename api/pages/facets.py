@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from api.pages.catalogue import DomainChoice, kind_labels
+from api.pages.catalogue import DomainChoice, value_label
 from api.pages.question_form import SEVERAL, QuestionForm
+from nornweave.ask.search.filters import NODE_TYPE, kind_of
 from nornweave.ask.views.answer import FusedItemDocument
 
 MAX_VALUES = 6
@@ -71,6 +72,8 @@ def _values(item: FusedItemDocument, key: str) -> Iterator[str]:
         yield from [(item["citation"]["timestamp"] or "")[:4]] if item["citation"]["timestamp"] else []
     else:
         value: Any = item["metadata"].get(key)
+        if key == NODE_TYPE and value:
+            value = kind_of(value)
         yield from (
             (str(each).lower() for each in value) if isinstance(value, list | tuple) else [value] if value else []
         )
@@ -81,10 +84,9 @@ def _shown(
 ) -> Iterator[FacetValue]:
     shown = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MAX_VALUES]
     names = Counter(value for (_, _, value), _ in shown)
-    kinds = kind_labels([value for (_, key, value), _ in shown if key == "node_type"])
     for (domain, key, value), count in shown:
         pairs = _pairs(f"{domain}.{key}", key, value)
-        label = kinds[value] if key == "node_type" else value
+        label = value_label(key, value)
         yield FacetValue(
             label=label if names[value] == 1 else f"{label} ({domain})",
             count=count,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import sync
 
-from nornweave.ask.search.filters import parse_filter_options, read_filters
+from nornweave.ask.search.filters import kind_of, parse_filter_options, read_filters
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings, open_source
 from nornweave.core.errors import QueryError
@@ -78,7 +78,7 @@ ASKED: dict[Domain, dict[str, list[tuple[JsonValue, int]]]] = {
         "path_glob": [("src/payments/**", 20), ("*.py", 20), ("sdks/*/src/**", 2), ("**", 60), ("src/pay/**", 0)],
         "language": [("python", 20), ("Go", 5), ("cobol", 0), ("' or '1'='1", 0)],
         "since": [("2025-12-01", 10), ("2026-01-10T00:00:00Z", 5), ("2000-01-01", 60), ("2100-01-01", 0)],
-        "node_type": [("function_definition", 10), ("FUNCTION_DEFINITION", 10), ("function", 0)],
+        "node_type": [("function_definition", 10), ("FUNCTION_DEFINITION", 10), ("function", 20), ("func", 0)],
     },
     Domain.DOCUMENTATION: {
         "source": [(["docs"], 20), ("code", 0)],
@@ -120,6 +120,18 @@ def test_every_declared_filter_is_asked_below(settings: Settings) -> None:
         domain: {each.key for each in settings.domains[domain].filters if not each.is_declared} for domain in Domain
     }
     assert declared == {domain: set(filters) for domain, filters in ASKED.items()}
+
+
+def test_a_kind_of_code_is_found_in_every_grammar(settings: Settings, corpora: dict[Domain, Corpus]) -> None:
+    declared, corpus = settings.domains[Domain.CODE].filters, corpora[Domain.CODE]
+
+    def selected(kind: str) -> set[int]:
+        return set(corpus.selected(*read_filters(declared, {"node_type": kind}, "filters.code")))
+
+    definitions, declarations = selected("class_definition"), selected("class_declaration")
+    assert definitions and declarations and not definitions & declarations
+    assert selected("class") >= definitions | declarations
+    assert {kind_of(name) for name in ("class", "class_definition", "class_declaration")} == {"class"}
 
 
 @pytest.mark.parametrize(

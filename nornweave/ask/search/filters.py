@@ -34,6 +34,14 @@ _EXPECTED = {
 }
 # Names are found by their words, whatever their order and however much of them is said.
 _NAMES = frozenset({"authors"})
+NODE_TYPE = "node_type"
+# Grammars call one thing by several names: ``function_definition``, ``function_declaration``, ``function_item``.
+_KINDS_END = ("_definition", "_declaration", "_item", "_specifier", "_statement", "_block", "_signature")
+
+
+def kind_of(node_type: str) -> str:
+    """Return a kind of code as people say it, such as ``function``, which as a filter finds it in every grammar."""
+    return next((node_type.removesuffix(ending) for ending in _KINDS_END if node_type.endswith(ending)), node_type)
 
 
 def read_filters(
@@ -105,6 +113,8 @@ def _condition(declared: FilterSettings, value: JsonValue, where: str) -> Condit
     text = _text(value, where, kind)
     if column == "path":
         return PathGlob(_relative(text, where))
+    if column == NODE_TYPE:
+        return AnyOf(column, (text, *(f"{text}{ending}" for ending in _KINDS_END)))
     return Under(text) if column == "heading_path" else AnyOf(column, (text,))
 
 
