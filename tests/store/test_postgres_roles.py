@@ -101,6 +101,23 @@ def test_people_see_the_documents_of_their_groups(server: PostgresServer, role: 
     assert rows(server, role, "select count(*) from g000001_chunks where content like '%zeta%'") == [("f" in paths,)]
 
 
+def test_roles_take_over_what_was_synced_before_there_were_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    with postgres_server(monkeypatch) as running:
+        publish_into(store_of(running, "postgres"), WRITTEN[:3])
+        with psycopg.connect(running.url, autocommit=True) as connection:
+            connection.execute(role_statements([SCHEMA], WORKSPACE))
+            connection.execute(LOGINS)
+        store = store_of(running, "serve")
+        with store.files.open(store.files.current()) as index:
+            assert len(index.paths()) == 3
+        publish_into(store_of(running, "ingest"), WRITTEN)
+        assert store.files.current() == "gen-000002"
+        with psycopg.connect(running.url, autocommit=True) as connection:
+            connection.execute(role_statements([SCHEMA], WORKSPACE))  # as for a new domain
+        assert rows(running, "bob", "select path from g000002_documents order by path") == [("a.md",), ("b.md",)]
+        close_idle()
+
+
 def test_people_see_no_index(server: PostgresServer) -> None:
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         rows(server, "eve", "select * from g000001_file")
