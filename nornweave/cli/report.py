@@ -16,6 +16,7 @@ from nornweave.cli.options import messages, output
 from nornweave.core.text.inline_markup import one_line
 from nornweave.core.text.terminal import Terminal, print_json
 from nornweave.core.types import Domain
+from nornweave.disagree.ledger.likelihood import LIKELY
 from nornweave.ingest.alarms import JUDGED_GONE
 from nornweave.ingest.records import SyncReport
 from nornweave.ingest.run_status import report_as_json
@@ -243,8 +244,9 @@ def _print_conflict(console: Terminal, number: int, conflict: Mapping[str, Any])
 
 
 def print_ledger(console: Terminal, document: LedgerDocument, *, settled: bool = False) -> None:
-    """Print the ledger by entity, the side that probably holds first."""
+    """Print the ledger by entity, what is likely first, the side that probably holds first."""
     entries = document["open"] + (document["settled"] if settled else [])
+    likely = sum(entry["confidence"] >= LIKELY for entry in document["open"])
     entity: str | None = None
     for entry in entries:
         if entry["entity"] != entity:
@@ -258,7 +260,7 @@ def print_ledger(console: Terminal, document: LedgerDocument, *, settled: bool =
             console.print(Text(f"    {_value(side)}  {place}", style="cyan"))
             console.print(Text(f"      {side['statement']}", style="dim"), no_wrap=True, overflow="ellipsis")
         console.print(Text(f"    {entry['reason']}", style="dim"))
-    console.print(f"{len(document['open'])} open, {len(document['settled'])} settled")
+    console.print(f"{len(document['open'])} open ({likely} likely), {len(document['settled'])} settled")
 
 
 def _value(side: LedgerSideDocument) -> str:

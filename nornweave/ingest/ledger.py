@@ -10,9 +10,9 @@ from nornweave.config import Settings
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain, GenerationId
 from nornweave.disagree.assertions.pairing import find_contradictions
-from nornweave.disagree.conflicts import find_conflicts
 from nornweave.disagree.conflicts.origins import origins_of
 from nornweave.disagree.ledger.entries import Ledger, entries_of, update, with_lines
+from nornweave.disagree.ledger.likelihood import likely_conflicts
 from nornweave.index.fact_pairs import read_fact_pairs
 from nornweave.index.ledger_file import ledger_place, load_ledger, published, save_ledger
 from nornweave.index.passages import read_passages
@@ -47,7 +47,7 @@ def refresh_ledger(settings: Settings, now: datetime | None = None) -> Ledger:
             readable = {domain: held for domain, held in files.items() if _is_readable(domain, held)}
             facts, pairs = read_fact_pairs(readable)
         contradictions = find_contradictions(read_passages(readable))
-        found = entries_of([*find_conflicts(facts, joined=pairs), *contradictions], now)
+        found = entries_of([*likely_conflicts(facts, pairs), *contradictions], now)
         sides = [side for entry in found for side in entry.sides]
         lines = find_lines(settings, readable, sides, old.lines if old else ())
         written = origins_of(lines)

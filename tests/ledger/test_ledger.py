@@ -9,7 +9,10 @@ import pytest
 from fact_support import DAY, located
 
 from nornweave.disagree.conflicts import LocatedFact, find_conflicts
+from nornweave.disagree.conflicts.comparable import pairs
+from nornweave.disagree.drift.ranking import FEW_FILES
 from nornweave.disagree.ledger.entries import MAX_RIVALS, LedgerEntry, entries_of, update
+from nornweave.disagree.ledger.likelihood import UNSUPPORTED, likely_conflicts
 
 GENERATIONS = {"code": "gen-000001", "documentation": "gen-000001"}
 
@@ -42,6 +45,41 @@ def test_the_suggestion_says_when_the_other_side_is_newer(later: timedelta, says
     (entry,) = entries([timeout(10, "hooks.py")], [timeout(30, "hooks.md", day=DAY + later)])
     assert entry.suggested == "code"
     assert says in entry.reason
+
+
+OTHERS = ("webhook delivery limit", "webhook queue length", "webhook worker count", "webhook signature age")
+
+
+def corpus(*more: LocatedFact) -> list[LocatedFact]:
+    """Return a page and a file that differ about one name, among eleven other files, and more."""
+    apart = [located(f"thing_{number}_width", "1", f"{number}.py") for number in range(FEW_FILES + 1)]
+    return [timeout(10, "hooks.py"), timeout(30, "hooks.md"), *apart, *more]
+
+
+def likely(facts: list[LocatedFact]) -> list[float]:
+    found = likely_conflicts(facts, list(pairs(facts)))
+    return [one.confidence for one in found if one.name == "webhook delivery timeout"]
+
+
+def test_a_conflict_is_likely_where_its_files_agree_about_other_names() -> None:
+    both = [located(name, "7", path) for name in OTHERS for path in ("hooks.py", "hooks.md")]
+    assert likely(corpus(*both)) == [round(5 / 6, 4)]
+    (alone,) = find_conflicts(corpus())
+    assert likely(corpus()) == [UNSUPPORTED * alone.confidence]
+
+
+def test_where_there_are_few_files_the_pair_decides_and_always_for_what_people_say() -> None:
+    few = [timeout(10, "hooks.py"), timeout(30, "hooks.md")]
+    assert likely(few) == [one.confidence for one in find_conflicts(few)]
+    said = located("webhook_delivery_timeout", "30 seconds", "chat.json", side="conversation", form="sentence")
+    talk = [fact for fact in corpus() if not fact.path.endswith(".md")]
+    assert likely([*talk, said]) == [one.confidence for one in find_conflicts([*talk, said])] != []
+
+
+def test_what_is_likely_comes_first() -> None:
+    (entry,) = entries([timeout(10, "hooks.py")], [timeout(30, "hooks.md")])
+    newer = replace(entry, entity="b", entry_id="1", confidence=0.2, first_seen=DAY + timedelta(days=1))
+    assert [one.entry_id for one in update(None, [newer, entry], GENERATIONS, DAY).open] == [entry.entry_id, "1"]
 
 
 def test_agreement_is_no_entry() -> None:

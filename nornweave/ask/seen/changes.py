@@ -30,8 +30,8 @@ from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import GenerationNotKeptError, NoGenerationError, StoreError
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, Fact, present
-from nornweave.disagree.conflicts import find_conflicts
 from nornweave.disagree.ledger.entries import LedgerEntry, Place, entries_of
+from nornweave.disagree.ledger.likelihood import likely_conflicts
 from nornweave.index.fact_pairs import read_fact_pairs
 from nornweave.index.generations.moves import AsOf, Then
 from nornweave.index.index import Index
@@ -150,7 +150,7 @@ class SeenChanges:
         seen = {domain.value: pair[number].documents for domain, pair in sides.items()}
         visible = {place for place, one in enumerate(facts) if (one.source_id, one.path) in seen[one.domain]}
         joined = [pair for pair in pairs if visible.issuperset(pair)]
-        return {entry.entry_id: entry for entry in entries_of(find_conflicts(facts, joined=joined), present())}
+        return {entry.entry_id: entry for entry in entries_of(likely_conflicts(facts, joined), present())}
 
     def _answer_change(self, judged: JudgedQuestion, a: AsOf, b: AsOf) -> AnswerChangeDocument | None:
         """Return how the answer to a judged question changed; ``None`` if its items are the same, in their order."""

@@ -15,6 +15,7 @@ from nornweave.core.types import digest
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
 from nornweave.disagree.conflicts.origins import KnownLine, Origins, key_of, with_origin
 from nornweave.disagree.conflicts.records import detector_of
+from nornweave.disagree.ledger.likelihood import LIKELY
 
 Place: TypeAlias = tuple[str, str]
 """A document of a domain: source id and path."""
@@ -210,13 +211,15 @@ def _lines_of(kept: Sequence[LedgerEntry], old: Ledger | None) -> list[KnownLine
 
 
 def _grouped(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Order by entity, the entity with the newest entry first; within one the newest first."""
+    """Order by entity: what is likely first, then the entity with the newest entry; within one the newest first."""
     newest: dict[str, datetime] = {}
+    likely = {entry.entity for entry in entries if entry.confidence >= LIKELY}
     for entry in entries:
         newest[entry.entity] = max(newest.get(entry.entity, entry.first_seen), entry.first_seen)
     return sorted(
         entries,
         key=lambda entry: (
+            entry.entity not in likely,
             -newest[entry.entity].timestamp(),
             entry.entity,
             -entry.first_seen.timestamp(),
