@@ -33,7 +33,6 @@ _SIGNALS = {
     "domain": "the question is about this domain",
     "length": "long enough to say something",
 }
-_SIGNAL_NAMES = {"score": "match"}
 _MERGES = {
     "same_chunk": "the same passage",
     "same_text": "the same text",
@@ -42,8 +41,6 @@ _MERGES = {
 }
 CLEAR_GAP = 0.2
 """Of the best score: a gap that is wider parts results from what is only near to the question."""
-LEAST_SHOWN = 0.0005
-"""Of a signal; less is printed as nothing."""
 PROBABLE = 0.75
 """From this confidence on one side of a conflict may be demoted (``nornweave/ask/fuse``)."""
 
@@ -303,12 +300,11 @@ def _steps(item: FusedItemDocument) -> tuple[AnswerStep, ...]:
         steps.append(AnswerStep(name.replace("_", " "), "bonus", f"+{bonus:.3f}"))
     if item["rerank_score"] is not None:
         steps.append(AnswerStep("cross-encoder", "read question and passage together", f"{item['rerank_score']:.3f}"))
-    # What gave nothing explains nothing: "others say the same" would not even be true.
-    for name, signal in (
-        (name, signal) for name, signal in item["score"]["signals"].items() if abs(signal) >= LEAST_SHOWN
-    ):
-        note = _SIGNALS.get(name, "signal of the ranking")
-        steps.append(AnswerStep(_SIGNAL_NAMES.get(name, name), note, f"{signal:+.3f}"))
+    for name, signal in item["score"]["signals"].items():
+        # What gave nothing explains nothing: "others say the same" would not even be true.
+        if (value := f"{signal:+.3f}").strip("+-0."):
+            note = _SIGNALS.get(name, "signal of the ranking")
+            steps.append(AnswerStep("match" if name == "score" else name, note, value))
     return tuple(steps)
 
 
