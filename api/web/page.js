@@ -269,7 +269,7 @@ function printed(text) {
     const last = blocks.at(-1);
     const [, number, entry] = line.match(LISTED) ?? [];
     const heading = line.match(/^#{1,6}\s+(.*)/);
-    if (/^\s*```/.test(line)) fence = fence ? null : begin("div", [], "fence code");
+    if (/^\s*```/.test(line)) fence = fence ? null : Object.assign(begin("div", [], "fence code"), { tabIndex: 0, role: "group", ariaLabel: "Code" });
     else if (fence) fence.append(element("div", [line], "line"));
     else if (heading) begin("p", inline(heading[1]), "heading");
     else if (entry !== undefined) {

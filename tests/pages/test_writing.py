@@ -16,6 +16,7 @@ from nornweave.config.fusion import FusionSettings
 
 pytestmark = LITELLM_WARNINGS
 ASKED = "/?q=what+is+the+webhook+timeout"
+LINE = 'a = "# none of these words begins a heading, and a line of code is as long as it is, wherever it is read"'
 # Models write Markdown, whatever they are asked for.
 MARKDOWN = """Ten *seconds* {cited}, says <b>the `code`</b>
 and [a link](http://tracker.invalid/).
@@ -28,7 +29,7 @@ and [a link](http://tracker.invalid/).
 3. `x * y * z`
 
 ```python
-a = "# none"
+{line}
 
 - b
 ```
@@ -36,7 +37,7 @@ Done [note:x]."""
 ELEMENTS = [
     ("em", "seconds"), ("a", "1"), ("code", "code"), ("heading", "What to do"), ("li", "wait 1 at most_of_the_time"),
     ("strong", "wait"), ("a", "1"), ("li", "go on"), ("li", "x * y * z"), ("code", "x * y * z"),
-    ("line", 'a = "# none"'), ("line", ""), ("line", "- b"),
+    ("line", LINE), ("line", ""), ("line", "- b"),
 ]  # fmt: skip
 
 
@@ -77,7 +78,7 @@ def test_the_defaults_are_no_choice() -> None:
 def test_citations_of_a_written_answer_open_the_passages(url: str, model: ModelServer, open_page: Opened) -> None:
     item = httpx.get(f"{url}/.json{ASKED[1:]}").json()["items"][0]
     cited = f"[{item['citation']['domain_id']}:{item['chunk_id']}]"
-    model.behaviours["first"] = Behaviour(kind="dribbles", text=MARKDOWN.format(cited=cited))
+    model.behaviours["first"] = Behaviour(kind="dribbles", text=MARKDOWN.format(cited=cited, line=LINE))
     page = open_page(url + ASKED, **WITH_AXE)
     page.get_by_role("button", name="Write an answer").click()
     written = page.locator("#written")
@@ -93,7 +94,7 @@ def test_without_a_script_the_page_comes_with_the_text_and_the_thread_goes_on(
 ) -> None:
     item = httpx.get(f"{url}/.json{ASKED[1:]}").json()["items"][0]
     cited = f"[{item['citation']['domain_id']}:{item['chunk_id']}]"
-    model.behaviours["first"] = Behaviour(text=MARKDOWN.format(cited=cited))
+    model.behaviours["first"] = Behaviour(text=MARKDOWN.format(cited=cited, line=LINE))
     page = open_page(url + ASKED, java_script_enabled=False)
     page.get_by_role("link", name="Write an answer").click()
     expect(page.locator(".written .source")).to_have_text("Written by openai/first out of the passages below.")
