@@ -39,6 +39,14 @@ def test_a_heading_and_a_question_are_no_answer() -> None:
     assert [each.text for each in extract([page], "webhook timeout")] == ["It is 30 seconds for every webhook."]
 
 
+@pytest.mark.parametrize("mark", ["- ", "* ", "> ", "12. ", "3) "])
+def test_an_entry_of_a_list_is_quoted_without_its_mark(mark: str) -> None:
+    text = f"- Keys stay.\n{mark}The webhook timeout is 30 seconds.\n"
+    (quoted,) = extract([ranked("page", text, domain="documentation")], "webhook timeout")
+    assert quoted.text == "The webhook timeout is 30 seconds."
+    assert text[quoted.span.start : quoted.span.end] == quoted.text
+
+
 def test_a_side_of_a_conflict_that_does_not_hold_is_not_quoted() -> None:
     stale = ranked("stale", "The webhook timeout is 20 seconds.", domain="documentation", demoted=True)
     sentences = extract([stale, ranked("page", RUNBOOK, domain="documentation")], "webhook timeout")

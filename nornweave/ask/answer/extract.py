@@ -34,6 +34,7 @@ _COMMENT = re.compile(
 )
 _COMMENT_MARK = re.compile(r"\s*(?:[#*!/-]+\s+)*")
 _LINE_MARK = re.compile(r"\n[^\S\n]*(?:/{2,3}!?|#+|\*|--)(?=\s)")
+_ENTRY_MARK = re.compile(r"(?:[-*+>]|\d{1,3}[.)])\s+(?=\S)")
 # Headings, underlines, fences and questions say what a passage is about, and answer nothing.
 _NO_ANSWER = re.compile(r"\s*(?:#{1,6}\s[^\n]*|[=~^*+#-]{3,}|(?:```|~~~)[^\n]*)\s*|.*\?[\"')*_\s]*", re.DOTALL)
 
@@ -108,5 +109,7 @@ def _sentence(candidate: _Candidate) -> ExtractedSentence:
     text = candidate.item.item.content
     start, end = candidate.unit
     stripped = text[start:end].strip()
+    if candidate.item.domain != Domain.CODE and (mark := _ENTRY_MARK.match(stripped)):
+        stripped = stripped[mark.end() :]
     first = start + text[start:end].index(stripped)
     return ExtractedSentence(candidate.item.chunk_id, stripped, Span(first, first + len(stripped)))
