@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,11 +27,12 @@ from nornweave.core.errors import ConfigError, NornWeaveError
 from nornweave.core.signatures import NEXT, check_signed, own_keys, public_key, rotate, signer_of
 from nornweave.core.text.terminal import print_json, print_text
 from nornweave.core.types import Domain
-from nornweave.index.port import Remains, Writer
+
+if TYPE_CHECKING:
+    from nornweave.index.port import Writer
 
 WAIT_S = 60.0
 REPLICA_S = 600.0
-_NEEDS_SYNC = ("published generation", Remains.ROWS.value)
 
 
 def receipt(
@@ -97,6 +98,7 @@ def make_receipt(
         DomainBusyError: a sync of the domain is under way.
     """
     from nornweave.cli.receipt_places import known_text, places_of
+    from nornweave.index.port import Remains
 
     if purge:
         _write_files_again(settings, deleted)
@@ -104,7 +106,8 @@ def make_receipt(
         deleted = known_text(settings, deleted)
         deleted = replace(deleted, passages=(*deleted.passages, *(text.encode() for text in containing)))
         places = places_of(settings, deleted, writer)
-        purge = purge and not any(place.search(deleted).found for place in places if place.name in _NEEDS_SYNC)
+        needs_sync = ("published generation", Remains.ROWS.value)
+        purge = purge and not any(place.search(deleted).found for place in places if place.name in needs_sync)
         if purge:
             for place in places:
                 if place.purge:
