@@ -239,19 +239,18 @@ def test_a_comment_above_a_pair_belongs_to_it_and_one_behind_it_to_nothing() -> 
 
 def test_minified_code_is_left_out() -> None:
     reading = read_code(passage("a={b:1};" * 8_000), "javascript")
-    assert (reading.facts, reading.is_complete) == ((), False)
+    assert reading.facts == ()
 
 
-def test_there_are_at_most_so_many_facts_and_the_reading_says_so() -> None:
+def test_there_are_at_most_so_many_facts() -> None:
     reading = read_code(
         passage("".join(f"NAME_{letter * 3}{n} = {n}\n" for n in range(600) for letter in "abcdefgh")), "python"
     )
     assert len(reading.facts) == 4_000
-    assert not reading.is_complete
 
 
 def test_a_deadline_ends_the_reading() -> None:
-    assert not read_code(passage("A_B = 1\n" * 10), "python", deadline_s=0).is_complete
+    assert not read_code(passage("A_B = 1\n" * 10), "python", deadline_s=0).facts
 
 
 def test_an_unknown_language_states_nothing() -> None:

@@ -59,24 +59,16 @@ def _ignores(line: str, names: Collection[str]) -> bool:
     return False
 
 
-def findings_of(conflicts: Sequence[FactConflict], text_of: TextOf) -> list[Finding]:
-    """Convert conflicts into findings, in order, without line authors."""
-    return [_finding(conflict, text_of) for conflict in conflicts]
-
-
-def broken_findings(broken: Sequence[BrokenAgreement], text_of: TextOf) -> list[Finding]:
-    """Convert agreements that broke into findings, in order, without line authors."""
-    return [_broken_finding(one, text_of) for one in broken]
-
-
-def _broken_finding(one: BrokenAgreement, text_of: TextOf) -> Finding:
-    finding = _finding(one.conflict, text_of)
+def broken_finding(one: BrokenAgreement, text_of: TextOf) -> Finding:
+    """Return an agreement that broke as a finding, without line authors."""
+    finding = finding_of(one.conflict, text_of)
     changed = (finding.first if one.moved == "first" else finding.second).path
     message = f"{finding.message}; both said {one.was} before {changed} changed"
     return replace(finding, moved=one.moved, was=one.was, message=message)
 
 
-def _finding(conflict: FactConflict, text_of: TextOf) -> Finding:
+def finding_of(conflict: FactConflict, text_of: TextOf) -> Finding:
+    """Return a conflict as a finding, without line authors."""
     first, second = (_place(one, text_of) for one in (conflict.first, conflict.second))
     attribute = conflict.second.fact.attribute
     message = (

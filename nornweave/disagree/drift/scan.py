@@ -38,8 +38,8 @@ from nornweave.disagree.drift.files import (
     renames,
 )
 from nornweave.disagree.drift.findings import (
-    broken_findings,
-    findings_of,
+    broken_finding,
+    finding_of,
     is_suppressed,
     lines_whose_writer_matters,
     with_origins,
@@ -307,11 +307,13 @@ def _located(found: Sequence[FileFacts]) -> list[LocatedFact]:
 
 
 def _report(root: Path, options: DriftOptions, made: _Comparison, texts: Texts, revision: str, read: _Read) -> Report:
-    heard = [one for one in made.broken if not is_suppressed(one.conflict, texts)]
-    conflicts = [one for one in made.conflicts if not is_suppressed(one, texts)]
-    older = [one for one in made.older if not is_suppressed(one, texts)]
-    ignored = len(made.broken) + len(made.conflicts) + len(made.older) - len(heard) - len(conflicts) - len(older)
-    found = [*broken_findings(heard, texts), *findings_of(conflicts, texts)]
+    def heard(conflicts: Sequence[FactConflict]) -> list[FactConflict]:
+        return [one for one in conflicts if not is_suppressed(one, texts)]
+
+    broke = [one for one in made.broken if heard([one.conflict])]
+    conflicts, older = heard(made.conflicts), heard(made.older)
+    ignored = len(made.broken) + len(made.conflicts) + len(made.older) - len(broke) - len(conflicts) - len(older)
+    found = [*(broken_finding(one, texts) for one in broke), *(finding_of(one, texts) for one in conflicts)]
     baseline = options.baseline or frozenset()
     fresh = [one for one in found if one.fingerprint not in baseline]
     notices = [*made.notices]
@@ -327,7 +329,7 @@ def _report(root: Path, options: DriftOptions, made: _Comparison, texts: Texts, 
         root=str(root),
         findings=tuple(shown),
         known=len(found) - len(fresh),
-        existing=tuple(findings_of(older[:MAX_FINDINGS], texts)),
+        existing=tuple(finding_of(one, texts) for one in older[:MAX_FINDINGS]),
         ignored=ignored,
         files=len(read.files),
         facts=dict(sorted(Counter(one.fact.side for one in read.facts).items())),

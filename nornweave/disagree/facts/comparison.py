@@ -12,7 +12,6 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import ValueKind
 from nornweave.disagree.facts import versions
 from nornweave.disagree.facts.expressions import read_value
-from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.values import NONE, Value
 
 
@@ -43,8 +42,8 @@ def compare(a: Value, b: Value) -> FactComparison:
     A unit that one side leaves out is taken to be one with which both agree, if there is one.
     """
     a, b = _plain(a, b), _plain(b, a)
-    if "symbol" in {a.kind, b.kind}:
-        return _compare_symbol(a, b)
+    if "symbol" in {a.kind, b.kind}:  # what is not known is never kept as a fact
+        return FactComparison.UNDECIDED
     if a.kind == b.kind:
         return _COMPARED[a.kind](a, b)
     kinds = {a.kind, b.kind}
@@ -85,13 +84,6 @@ def _plain(value: Value, other: Value) -> Value:
 
 def _agree_if(same: bool) -> FactComparison:
     return FactComparison.AGREE if same else FactComparison.DIFFER
-
-
-def _compare_symbol(a: Value, b: Value) -> FactComparison:
-    """Compare with a name whose value is unknown: it may be the other side's, spelt as an identifier."""
-    if a.text and b.text and words_of(a.text)[-1:] == words_of(b.text)[-1:]:
-        return FactComparison.AGREE
-    return FactComparison.UNDECIDED
 
 
 def _compare_numbers(a: Value, b: Value) -> FactComparison:

@@ -39,12 +39,10 @@ class CodeReading:
     Attributes:
         facts: in order of their start.
         comments: in order.
-        is_complete: ``False`` if time, or a limit of ``code.sites`` and ``code.reading``, came first.
     """
 
     facts: tuple[Fact, ...]
     comments: tuple[Comment, ...]
-    is_complete: bool
 
 
 def read_code(passage: Passage, language: str, *, deadline_s: float | None = None) -> CodeReading:
@@ -56,7 +54,7 @@ def read_code(passage: Passage, language: str, *, deadline_s: float | None = Non
     """
     text = passage.text
     if not text.strip() or _is_minified(text):
-        return CodeReading((), (), is_complete=not text.strip())
+        return CodeReading((), ())
     if deadline_s is None:
         deadline_s = SECONDS_AT_LEAST + SECONDS_PER_MEGABYTE * len(text) / 1e6
     deadline = time.thread_time() + deadline_s
@@ -67,9 +65,7 @@ def read_code(passage: Passage, language: str, *, deadline_s: float | None = Non
     if found.has_errors and not reading.is_over:
         read_fragments(reading)
     facts = sorted(reading.facts.values(), key=lambda fact: (fact.span.start, fact.span.end))
-    return CodeReading(
-        tuple(facts), tuple(read_comments(text, found.found, base)), found.is_complete and not reading.is_over
-    )
+    return CodeReading(tuple(facts), tuple(read_comments(text, found.found, base)))
 
 
 def _read_sites(reading: Reading) -> None:

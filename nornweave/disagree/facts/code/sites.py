@@ -90,7 +90,6 @@ class Sites:
 
     found: list[ValueSite]
     has_errors: bool
-    is_complete: bool
 
 
 _queries: dict[str, Query] = {}
@@ -108,19 +107,19 @@ def find_sites(text: str, language: str, path: str, deadline: float) -> Sites:
 
     Args:
         language: a key of ``chunking.languages.GRAMMARS``.
-        deadline: CPU time of this thread (``time.thread_time``) after which it stops and is not complete.
+        deadline: CPU time of this thread (``time.thread_time``) after which it stops.
     """
     grammar = grammar_of(language, path, text)
     if grammar is None:
-        return Sites([], has_errors=False, is_complete=True)
+        return Sites([], has_errors=False)
     # A part of a PHP file has no opening tag, without which all of it is text.
     lead = "<?php\n" if grammar.name == "php" and "<?" not in text else ""
     tree = parse(grammar, mask(lead + text))
     if tree is None:
-        return Sites([], has_errors=True, is_complete=False)
+        return Sites([], has_errors=True)
     reader = _Reader(text, len(lead), _query(grammar.name, tree), _KEYWORD_SIGNS.get(grammar.name, ""))
-    is_complete = reader.read(tree, deadline)
-    return Sites(_nested(reader.sites.values()), reader.has_errors, is_complete)
+    reader.read(tree, deadline)
+    return Sites(_nested(reader.sites.values()), reader.has_errors)
 
 
 class _Reader:
@@ -135,8 +134,8 @@ class _Reader:
         self.has_errors = False
         self.roles: dict[int, Role] = {}
 
-    def read(self, tree: Tree, deadline: float) -> bool:
-        """Read all windows; ``False`` if the deadline or the limit came first."""
+    def read(self, tree: Tree, deadline: float) -> None:
+        """Read all windows, unless the deadline or the limit comes first."""
         length = len(self.text) + self.shift
         for start in range(0, max(length, 1), WINDOW_BYTES):
             cursor = QueryCursor(self.query, match_limit=MAX_MATCHES)
@@ -146,8 +145,7 @@ class _Reader:
             for pattern, captures in cursor.matches(tree.root_node):
                 self._add(pattern, captures)
             if len(self.sites) > MAX_SITES or time.thread_time() > deadline:
-                return start + WINDOW_BYTES >= length and len(self.sites) <= MAX_SITES
-        return True
+                return
 
     def _role(self, pattern: int, captures: dict[str, list[Node]]) -> Role:
         role = self.roles.get(pattern)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.passage import Passage
-
-_PROSE_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".html", ".htm", ".adoc", ".asciidoc", ".pdf"})
-_PROSE_FORMATS = frozenset({"markdown", "rst", "html", "text", "pdf", "asciidoc", "slack", "github", "jira"})
+from nornweave.read.chunking.languages import language_of
 
 _MARKER = lazy_pattern(
     r"^[ \t]*(?:/\*+[!*]?|//[/!]?|#[:!|]?|\*+/|\*(?!\*)|--[|!]?(?=\s)|;+|%+|'(?=\s))[ \t]?", re.MULTILINE
@@ -45,17 +42,11 @@ _HEADING_TAG = lazy_pattern(r"h([1-6])$", re.IGNORECASE)
 
 def is_comment(passage: Passage, subject: str) -> bool:
     """Tell whether a text is a comment, so that ``#`` and ``*`` before a line are no Markdown."""
-    head = passage.text.lstrip()[:3]
-    if head in {"/**", "/*!", "///"} or head.startswith(("/*", "//")):
-        return True
-    if passage.format in _PROSE_FORMATS and not subject:
-        return False
-    suffix = PurePosixPath(passage.path).suffix.lower()
-    if not subject and (suffix in _PROSE_SUFFIXES or (not suffix and passage.language is None)):
+    if not subject and passage.language is None and language_of(passage.path) is None:
         return False
     lines = [line.lstrip() for line in passage.text[:4000].splitlines() if line.strip()]
-    marked = sum(line.startswith(("#", "*", "//", "--", ";")) for line in lines)
-    return marked * 10 >= len(lines) * 6 or head[:1] in {"#", "*"}
+    marked = sum(line.startswith(("#", "*", "//", "/*", "--", ";")) for line in lines)
+    return marked * 10 >= len(lines) * 6 or lines[0].startswith(("#", "*", "//", "/*"))
 
 
 def surface_of(text: str, *, comment: bool) -> str:
