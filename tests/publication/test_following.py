@@ -122,8 +122,10 @@ def test_an_old_pointer_takes_nothing_back(replica: Replica, publisher: Publishe
     publisher.number()
     assert replica.look() == "gen-000002"
     proxy.fault = _at("GET", "/CURRENT", lambda _: old[0])
+    before = replica.follower._standing.checked_at
     assert replica.look() == "gen-000002"
     assert "older than gen-000002" in replica.problem
+    assert replica.follower._standing.checked_at == before, "nornweave_store_unreached_seconds grows"
     proxy.fault = None
     assert replica.look() == "gen-000002"
     assert not replica.problem

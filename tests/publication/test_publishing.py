@@ -11,6 +11,8 @@ import pytest
 from publishers import DOCUMENTATION, Publisher, Replica
 from s3_proxy import Call, Proxy
 
+from api.metrics import IndexState
+from nornweave.ask.engine import Engine
 from nornweave.ask.views.status import status_document
 from nornweave.core.errors import ConfigError, PublicationError
 from nornweave.share.publishing import publish_after_sync, publish_domains
@@ -96,6 +98,13 @@ def test_who_does_not_remember_a_publication_does_not_publish_it_again(publisher
     assert publisher.number() == 2
 
 
+def _store_behind(publisher: Publisher) -> float:
+    with Engine(publisher.settings, watch=False) as engine:
+        gauges = {each.name: each for each in IndexState(engine).collect()}
+    (sample,) = gauges["nornweave_store_behind_seconds"].samples
+    return sample.value
+
+
 def test_an_upload_that_breaks_is_named_in_the_status_and_made_up_for_by_the_next(
     publisher: Publisher, proxy: Proxy, tmp_path: Path, publish_to: To
 ) -> None:
@@ -110,12 +119,14 @@ def test_an_upload_that_breaks_is_named_in_the_status_and_made_up_for_by_the_nex
     assert copied
     assert (copied["problem"], copied["number"], copied["generation"]) == (problem, 1, "gen-000001")
     assert "not-a-secret" not in json.dumps(copied)
+    assert _store_behind(publisher) > 0, "the alert NornWeaveStoreBehind watches it"
     proxy.fault = None
     assert replica.look() == "gen-000001"
     assert publish_after_sync(publisher.settings, DOCUMENTATION) is None
     copied = status_document(publisher.settings, DOCUMENTATION)["copy"]
     assert copied
     assert (copied["problem"], copied["number"]) == (None, 2)
+    assert _store_behind(publisher) == 0
     assert replica.look() == "gen-000002"
 
 
