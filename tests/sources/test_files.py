@@ -114,8 +114,10 @@ OFFICE = [f"a.{suffix}" for suffix in ("docx", "eml", "epub", "ipynb", "pptx", "
 )
 def test_prose_domains_take_their_formats(tmp_path: Path, domain: Domain, expected: list[str]) -> None:
     write(tmp_path, dict.fromkeys([*expected, "a.json", "a.py", "a.doc"], "x"))
+    write(tmp_path, {".env": "SECRET=1", "Makefile": "all:", ".gitkeep": "", "core": "x"})  # a name without a suffix
     listing = FilesSource(ID, domain, tmp_path).list()
     assert paths(listing) == sorted(expected)
+    assert reasons(listing)[".env"] == f"not a file type of {domain.value} (.env); add it to include to ingest it"
     assert reasons(listing)["a.doc"] == "binary (.doc)"
 
 

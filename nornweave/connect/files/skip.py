@@ -157,10 +157,12 @@ def _is_code_name(name: str, suffix: str) -> bool:
     return dependencies or name.startswith(("dockerfile.", "makefile."))
 
 
+# What has a suffix of text; a name without one is text or anything else.
+_TEXTS = frozenset(suffix for suffix in FORMATS if suffix)
 # Of documentation the contract says that the format follows the file name, PDF included.
 _SUFFIXES = {
     Domain.CODE: CODE_SUFFIXES,
-    Domain.DOCUMENTATION: frozenset(FORMATS) | frozenset(CONVERTED) | {".pdf"},
-    Domain.CONVERSATIONS: frozenset(FORMATS),
-    Domain.RESEARCH: frozenset(FORMATS) | frozenset(CONVERTED) | {".pdf", ".json"},
+    Domain.DOCUMENTATION: _TEXTS | frozenset(CONVERTED) | {".pdf"},
+    Domain.CONVERSATIONS: _TEXTS,
+    Domain.RESEARCH: _TEXTS | frozenset(CONVERTED) | {".pdf", ".json"},
 }
