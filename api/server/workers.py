@@ -219,6 +219,7 @@ def _end(*processes: Worker) -> int:
     for process in processes:
         if process.stdin:
             process.stdin.close()
+        process.terminate()  # one that is still importing does not read its standard input
     deadline = time.monotonic() + STOP_WITHIN_S
     for process in processes:
         try:

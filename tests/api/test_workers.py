@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import forked
@@ -207,6 +208,22 @@ def test_new_settings_are_taken_over_by_one_process_after_the_other(are_well: bo
     assert announced == ["url"]
     assert len(started) == 4
     assert sorted(forgotten) == (sorted(each.pid for each in started[:2]) if are_well else [])
+
+
+def test_one_that_is_still_importing_when_the_signal_comes_is_not_waited_for() -> None:
+    received: list[int] = []
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(others_serve: bool) -> subprocess.Popen[bytes]:
+        if others_serve:
+            received.append(signal.SIGTERM)
+        imports = [sys.executable, "-S", "-c", "import time; time.sleep(3600)"]  # and reads no standard input
+        importing = partial(subprocess.Popen, imports, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        started.append(importing() if others_serve else serving_until_let_go())
+        return started[-1]
+
+    assert supervise(start, 2, lambda: None, received) == 0
+    assert started[1].returncode == -signal.SIGTERM
 
 
 def test_when_none_of_them_can_serve_that_is_the_end() -> None:
