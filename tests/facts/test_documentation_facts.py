@@ -295,7 +295,10 @@ def test_prose_about_a_name(sentence: str, expected: Row) -> None:
     ("sentence", "expected"),
     [
         ("This is bounded by a timeout, by default seven seconds.", ("timeout", "default", "7", "s")),
+        ("The hall waits 20 seconds for your endpoint.", ("timeout", "value", "20", "s")),
+        ("A call is retried at most 4 times.", ("retries", "value", "4", None)),
         ("The current API version is v2.1.", ("api version", "value", "2.1", None)),
+        ("Tokens expire after 5 days.", ("expiry", "value", "432000", "s")),
     ],
 )
 def test_quantities_in_ordinary_words_are_topics(sentence: str, expected: Row) -> None:

@@ -1,4 +1,7 @@
-"""Extract facts from sentences: what each states and about which thing; and quantities: ``batch size of 256``."""
+"""Extract facts from sentences: what each states and about which thing; and quantities in plain words.
+
+``waits 30 seconds``, ``retried at most 3 times`` and ``batch size of 256`` need no word that announces them.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ def prose_facts(page: Page, start: int, end: int, subject: Subject | None, *, he
         headings: owner of what the sentences name themselves.
     """
     text = page.text
-    is_open = (subject is None or subject.is_weak) and _LINKED.search(text, start, end) is not None
+    is_open = (subject is None or subject.is_weak) and is_worth_reading(text, start, end)
     if is_open or announced(page.lower, start, end):
         for sentence in sentences(text, start, end)[:MAX_SENTENCES]:
             yield from _sentence(page, sentence, subject, headings)
@@ -135,17 +138,76 @@ def _noun_of(text: str, statement: Statement, begin: int, *, has_names: bool) ->
     return noun if is_quantity else ""
 
 
+_WORTH_READING = lazy_pattern(
+    r"\b(?:waits?|waiting|timed? ?out|times out|expires?|expired|kept|keeps?|retain(?:s|ed)?|retr(?:y|ies|ied)"
+    r"|polls?|polled|scrapes?|refresh(?:es|ed)?|after|every|within|of|is|stays? at|remains?|for|over)"
+    r"\s+(?=[\w ]{0,30}\d)|\w\s=\s\d", _I,
+)  # fmt: skip
+_DIGIT = lazy_pattern(r"\d")
+_UP_TO = r"(?: up to| at most| for| another| only| a maximum of| after| in| within| at| automatically){0,3}"
+_OFTEN = (
+    "polls? polled scrapes? scraped refresh(?:es|ed)? checks? checked sends? sent sync(?:s|ed)? flush(?:es|ed)? runs? "
+    "reloads? updates? updated collected reported"
+).replace(" ", "|")
+# Noun of the quantity → the verb that says it; all but retries are counted in time.
+_VERBS = tuple(
+    (noun, lazy_pattern(rf"\b(?:{verb})\s+(?=\d)", _I))
+    for noun, verb in (
+        ("timeout", rf"(?:wait(?:s|ed|ing)?|(?:time[sd]?[ -]?out|timing out)(?= a| i)){_UP_TO}"),
+        ("expiry", rf"expire[sd]?(?= a| i| w){_UP_TO}"),
+        ("retention", r"(?:kept|retained|keeps?|retains?|stored)\b[^.,;\n]{0,30}?\bfor(?: up to| at most)?"),
+        ("retries", rf"(?:retr(?:y|ies|ied)|attempts?|tries|tried)(?= u| a){_UP_TO}"),
+        ("interval", rf"(?:{_OFTEN})\b[^.,;\n]{{0,40}}?\bevery"),
+    )
+)
 _LINKED = lazy_pattern(
     r"(?:\b(?P<link>of|is|stays? at|remains?(?: at)?|equals)|=)\s+(?:only\s+|set to\s+|just\s+|about\s+)?(?=v?\d|\.\d)",
     _I,
 )
 _VERSION = lazy_pattern(r"v?\d{1,4}(?:\.\d{1,4}){1,3}\b|v\d{1,4}\b")
+_SPEAKERS = frozenset(("we", "i", "it", "they", "you"))
+_PASSIVE = lazy_pattern(r"\s+(?:is|are|was|were|be|been|will be|gets?)\s*$", _I)
+
+
+def is_worth_reading(text: str, start: int, end: int) -> bool:
+    """Tell quickly whether a stretch may have a quantity."""
+    return _DIGIT.search(text, start, end) is not None and _WORTH_READING.search(text, start, end) is not None
 
 
 def topic_facts(page: Page, sentence: tuple[int, int], headings: str) -> Iterator[Fact]:
-    """Yield the numbers that nouns are linked to: ``batch size of 64``, ``the API version is v2.1``."""
-    text, is_page = page.text, page.side == "documentation"
+    """Yield the quantities of a sentence whose noun says what they are; the owner is the heading."""
+    if _DIGIT.search(page.text, *sentence) is None:
+        return
     attribute: Attribute = "default" if "default" in page.lower[slice(*sentence)] else "value"
+    for noun, whose, value, start, end in (*_of_verbs(page.text, sentence), *_of_nouns(page, sentence)):
+        owner = " > ".join(filter(None, (headings, whose)))
+        subject = Subject(name=noun, form="topic", owner=owner)
+        fact = page.fact(subject, attribute, value, start, end, sentence=sentence)
+        if fact is not None:
+            yield fact
+
+
+def _of_verbs(text: str, sentence: tuple[int, int]) -> Iterator[tuple[str, str, Value, int, int]]:
+    """Yield noun, owner, value and place of what a verb says: ``tokens expire after 5 days``."""
+    for noun, pattern in _VERBS:
+        match = pattern.search(text, *sentence)
+        found = number_at(text, match.end(), sentence[1], in_range=noun == "retries") if match else None
+        if match is None or found is None or found[0].unit != (None if noun == "retries" else "s"):
+            continue
+        if noun == "retries" and not re.match(r"\s*(?:times|attempts|retries)\b", text[found[1] : sentence[1]], _I):
+            continue
+        whose = ""
+        if noun != "timeout":
+            lead = _PASSIVE.sub("", text[sentence[0] : match.start()])
+            whose = noun_before(text, sentence[0], sentence[0] + len(lead))
+            if not whose or whose.lower() in _SPEAKERS:  # ``we keep webhook events for 7 days``
+                whose = noun_before(text, match.start(), match.start() + max(0, match[0].rfind(" for")))
+        yield noun, whose, found[0], match.start(), found[1]
+
+
+def _of_nouns(page: Page, sentence: tuple[int, int]) -> Iterator[tuple[str, str, Value, int, int]]:
+    """Yield what a noun links to a number: ``batch size of 64``, ``the API version is v2.1``."""
+    text, is_page = page.text, page.side == "documentation"
     for match in _LINKED.finditer(text, *sentence):
         link = (match["link"] or "").lower()
         noun = noun_before(text, sentence[0], match.start())
@@ -154,10 +216,7 @@ def topic_facts(page: Page, sentence: tuple[int, int], headings: str) -> Iterato
         found = _quantity(text, noun, match.end(), sentence[1])
         is_vague = found and found[0].unit is None and link == "is" and len(noun.split()) == 1 and is_page
         if found is not None and not is_vague:
-            subject = Subject(name=noun, form="topic", owner=headings)
-            fact = page.fact(subject, attribute, found[0], match.start(), found[1], sentence=sentence)
-            if fact is not None:
-                yield fact
+            yield noun, "", found[0], match.start(), found[1]
 
 
 def _quantity(text: str, noun: str, at: int, end: int) -> tuple[Value, int] | None:
