@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import psycopg
 import pytest
 import yaml
 from dagster import DagsterRun
 from dagster._core.launcher import WorkerStatus
+from postgres_server import new_database
 from syncing_process import SyncingProcess
 
 from nornweave.config.publish import ObjectStoreSettings
@@ -43,6 +46,21 @@ def test_one_holds_a_lease_and_the_next_one_has_a_higher_fence(database):
     second.take(0)
     assert second.fence == first.fence + 1
     second.release()
+
+
+def test_machines_that_begin_at_once_make_the_table_once():
+    for _ in range(4):
+        database, together = new_database(), Barrier(8)
+
+        def taken(number: int, database: str = database, together: Barrier = together) -> int:
+            together.wait()
+            lease = lease_of(database, name=f"domain {number}")
+            lease.take(0)
+            lease.release()
+            return lease.fence
+
+        with ThreadPoolExecutor(8) as machines:
+            assert set(machines.map(taken, range(8))) == {1}
 
 
 def test_whoever_lost_a_lease_commits_nothing(database):

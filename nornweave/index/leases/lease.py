@@ -74,6 +74,14 @@ select holder, extract(epoch from expires_at - clock_timestamp())::int from norn
 _RELEASE = "update nornweave_leases set expires_at = '-infinity' where name = %(name)s and fence = %(fence)s"
 
 
+def _make_table(connection: Connection[Any]) -> None:
+    """Make the table; of two that do so at once PostgreSQL may tell one that it is there, ``if not exists`` or not."""
+    from psycopg.errors import DuplicateTable, UniqueViolation
+
+    with suppress(DuplicateTable, UniqueViolation):
+        connection.execute(_TABLE)
+
+
 class Lease:
     """One lease; ``take`` it, then ``release`` it.
 
@@ -104,7 +112,7 @@ class Lease:
         """
         deadline = time.monotonic() + wait_s
         with self._connected() as connection:
-            connection.execute(_TABLE)
+            _make_table(connection)
             connection.execute(
                 "insert into nornweave_leases (name) values (%(name)s) on conflict do nothing", {"name": self._name}
             )
@@ -121,14 +129,14 @@ class Lease:
     def state(self) -> Mapping[str, Any]:
         """Return what the last holder committed, without taking the lease."""
         with self._connected() as connection:
-            connection.execute(_TABLE)
+            _make_table(connection)
             row = connection.execute("select state from nornweave_leases where name = %s", [self._name]).fetchone()
         return dict(row[0]) if row else {}
 
     def is_abandoned(self) -> bool:
         """Tell whether somebody took the lease and neither renewed nor released it."""
         with self._connected() as connection:
-            connection.execute(_TABLE)
+            _make_table(connection)
             row = connection.execute(_ABANDONED, [self._name]).fetchone()
         return row is not None
 
