@@ -31,7 +31,7 @@ from nornweave.cli.worker import dagster, worker
 from nornweave.core.errors import ConfigError, StoreError
 from nornweave.core.files.bundled import use_bundled_packages
 from nornweave.core.files.full_disk import disk_full_said
-from nornweave.core.interrupts import heed_signals
+from nornweave.core.interrupts import end_silently, heed_signals
 from nornweave.core.text.terminal import configure_logging, print_json
 from nornweave.core.types import Domain, GenerationId
 
@@ -307,6 +307,7 @@ def up(
     dagster_port: Annotated[int, typer.Option(help="Port of the Dagster UI.", min=1, max=65535)] = 3000,
 ) -> None:
     """Start the API and the Dagster UI with its schedule and its sensors, until Ctrl-C."""
+    end_silently()  # an exception, raised in the middle of an import, may be swallowed there
     from api.access.service_token import check_listening, service_token
     from api.server.listening import default_port
     from nornweave.share.supervisor import up as supervise
