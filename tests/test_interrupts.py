@@ -119,6 +119,7 @@ def test_a_signal_while_it_starts_ends_everything_silently(
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "FUSION_PORT": free_port(), "PYTHONPROFILEIMPORTTIME": "1"},
+        preexec_fn=ignore_signals,
     )
     everything = [psutil.Process(process.pid)]
     with process:

@@ -19,6 +19,7 @@ def heed_signals() -> None:
 
 
 def end_silently() -> None:
-    """Let SIGINT end a process that is still importing what it needs; Python would print where it was, or ignore it."""
-    if signal.getsignal(signal.SIGINT) in {signal.default_int_handler, signal.SIG_IGN}:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Let a signal end a process that still imports what it needs; Python would print where it was, or ignore it."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) in {signal.default_int_handler, signal.SIG_IGN}:
+            signal.signal(number, signal.SIG_DFL)
