@@ -11,16 +11,14 @@ from typing import Any
 import duckdb
 
 from nornweave.core.errors import StoreError
-from nornweave.core.types import Domain
 from nornweave.disagree.conflicts import LocatedFact
-from nornweave.disagree.conflicts.apart import stands_apart
+from nornweave.disagree.conflicts.apart import OF_FILES, stands_apart
 from nornweave.disagree.conflicts.comparable import MAX_BLOCK
 from nornweave.index.connection import WRITER_MEMORY, Connection, connect_memory, quote, statement_file
 from nornweave.index.facts import decode_fact
 from nornweave.index.generations.checksums import check
 from nornweave.index.searching.generation_file import DataFile
 
-_OF_FILES = frozenset({Domain.CODE, Domain.DOCUMENTATION})
 # Chunks that are read at a time: some 10 MB of facts.
 _WINDOW = 16_384
 
@@ -75,7 +73,7 @@ def _joined(
         ((number, chunk_no, position), located)
         for number, (domain, _) in enumerate(segments)
         for chunk_no, position, located in _read(connection, number, domain)
-        if domain not in _OF_FILES or not stands_apart(located.path)
+        if domain not in OF_FILES or not stands_apart(located.path)
     ]
     # Segments number chunks by source and path as well: the order is the same, however many there are.
     found.sort(key=lambda one: (one[1].domain, one[1].source_id, one[1].path, *one[0]))

@@ -19,6 +19,7 @@ from nornweave.ask.fuse.records import ExtractedSentence, FusedItem
 from nornweave.ask.search.query import SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
 from nornweave.core.text.index_fields import is_identifier
+from nornweave.core.text.inline_markup import one_line
 from nornweave.core.types import ChunkId, Domain, Span
 
 MOST_SENTENCES = 3
@@ -74,7 +75,7 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
 
 def as_read(sentence: str) -> str:
     """Return a sentence of code on one line, without the mark of a comment that each of its lines begins with."""
-    return " ".join(_LINE_MARK.sub(" ", sentence).split())
+    return one_line(_LINE_MARK.sub(" ", sentence))
 
 
 def _asks_for_code(question: str) -> bool:

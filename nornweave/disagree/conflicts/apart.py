@@ -11,8 +11,12 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
+from nornweave.core.types import Domain
 from nornweave.disagree.facts.configuration import is_configuration
 from nornweave.read.chunking.languages import language_of
+
+OF_FILES = frozenset({Domain.CODE, Domain.DOCUMENTATION})
+"""Domains in which paths say so."""
 
 
 def _words(text: str) -> frozenset[str]:

@@ -71,14 +71,15 @@ def ranked(conflicts: Sequence[FactConflict], affinity: Affinity, files: int) ->
     Args:
         files: how many were read.
     """
-    scored = [replace(one, confidence=round(_confidence(one, affinity, files), 4)) for one in conflicts]
+    scored = [replace(one, confidence=confidence_in(one, affinity, files)) for one in conflicts]
     return sorted(scored, key=lambda one: (-one.confidence, one.second.place, one.first.place, one.name))
 
 
-def _confidence(one: FactConflict, affinity: Affinity, files: int) -> float:
+def confidence_in(one: FactConflict, affinity: Affinity, files: int) -> float:
+    """Return the confidence that a full scan of so many files has in a conflict."""
     if files < FEW_FILES or one.second.fact.attribute == "requires":  # a project requires, and no file of it
-        return one.confidence
-    return affinity.confidence(one.first, one.second) if _is_of_one_thing(one) else 0.0
+        return round(one.confidence, 4)
+    return round(affinity.confidence(one.first, one.second), 4) if _is_of_one_thing(one) else 0.0
 
 
 def _is_of_one_thing(one: FactConflict) -> bool:

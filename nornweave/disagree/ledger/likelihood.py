@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
-from nornweave.core.types import Domain
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, FactConflict, LocatedFact, find_conflicts
+from nornweave.disagree.conflicts.apart import OF_FILES
 from nornweave.disagree.conflicts.decision import rivals_of
-from nornweave.disagree.drift.ranking import CANDIDATES_FROM, Affinity, ranked
+from nornweave.disagree.drift.ranking import CANDIDATES_FROM, Affinity, confidence_in
 
 LIKELY = 0.5
 UNSUPPORTED = 0.25
 """What is left of the confidence in a pair whose files agree about nothing else: of 50 such pairs in 92 repositories
 eight were right (docs/figures.md)."""
-_OF_FILES = frozenset({Domain.CODE, Domain.DOCUMENTATION})
 
 
 def likely_conflicts(facts: Sequence[LocatedFact], joined: Sequence[tuple[int, int]]) -> list[FactConflict]:
@@ -30,23 +29,16 @@ def likely_conflicts(facts: Sequence[LocatedFact], joined: Sequence[tuple[int, i
         joined: places of the pairs among them that share a name.
     """
     rivals = rivals_of(facts, joined=joined)
+    affinity = Affinity(chain.from_iterable(rivals.values()))
+    files = len({fact.place for fact in facts if fact.domain in OF_FILES})
     found = find_conflicts(facts, joined=joined, rivals=rivals, min_confidence=CANDIDATES_FROM)
-    of_files = [one for one in found if {one.first.domain, one.second.domain} <= _OF_FILES]
-    others = [one for one in found if one not in of_files and one.confidence >= MIN_CONFIDENCE]
-    files = len({fact.place for fact in facts if fact.domain in _OF_FILES})
-    supported = ranked(of_files, Affinity(chain.from_iterable(rivals.values())), files)
-    return sorted([*_kept(of_files, supported), *others], key=lambda one: -one.confidence)
+    weighed = ((one, _likelihood(one, affinity, files)) for one in found)
+    kept = [replace(one, confidence=likely) for one, likely in weighed if max(one.confidence, likely) >= MIN_CONFIDENCE]
+    return sorted(kept, key=lambda one: -one.confidence)
 
 
-def _kept(pairs: Sequence[FactConflict], supported: Sequence[FactConflict]) -> Iterator[FactConflict]:
-    confidences = {_sides(one): one.confidence for one in supported}
-    for one in pairs:
-        confidence = confidences[_sides(one)]
-        if confidence >= MIN_CONFIDENCE:
-            yield replace(one, confidence=confidence)
-        elif one.confidence >= MIN_CONFIDENCE:
-            yield replace(one, confidence=max(confidence, UNSUPPORTED * one.confidence))
-
-
-def _sides(one: FactConflict) -> tuple[object, ...]:
-    return one.name, one.attribute, one.first.place, one.first.fact.span, one.second.place, one.second.fact.span
+def _likelihood(one: FactConflict, affinity: Affinity, files: int) -> float:
+    if not {one.first.domain, one.second.domain} <= OF_FILES:
+        return one.confidence
+    supported = confidence_in(one, affinity, files)
+    return supported if supported >= MIN_CONFIDENCE else max(supported, UNSUPPORTED * one.confidence)
