@@ -160,7 +160,9 @@ def written(folder: Path, keys: Mapping[str, object]) -> Settings:
 
 
 def synced(folder: Path) -> int:
-    return CliRunner().invoke(app, ["--config", str(folder / "nornweave.yaml"), "sync", "--json"]).exit_code
+    result = CliRunner().invoke(app, ["--config", str(folder / "nornweave.yaml"), "sync", "--json"])
+    print(result.output)  # pytest shows it when the test fails
+    return result.exit_code
 
 
 def ask(settings: Settings, viewer: Viewer = OPERATOR) -> FusionResult:

@@ -75,10 +75,9 @@ _RELEASE = "update nornweave_leases set expires_at = '-infinity' where name = %(
 
 
 def _make_table(connection: Connection[Any]) -> None:
-    """Make the table; of two that do so at once PostgreSQL may tell one that it is there, ``if not exists`` or not."""
-    from psycopg.errors import DuplicateTable, UniqueViolation
-
-    with suppress(DuplicateTable, UniqueViolation):
+    """Make the table, one process after the other: ``if not exists`` alone fails when two make it at once."""
+    with connection.transaction():
+        connection.execute("select pg_advisory_xact_lock(hashtext('nornweave_leases'))")
         connection.execute(_TABLE)
 
 
