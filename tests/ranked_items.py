@@ -16,18 +16,10 @@ NO_SIGNALS = MappingProxyType({"score": 0.5})
 def citation(domain: str = "code", path: str = "src/a.py", **stated: Any) -> Citation:
     """Cite a place; what is not stated is unknown."""
     unknown: dict[str, Any] = {
-        "source_id": "payments",
-        "timestamp": datetime(2026, 1, 20, 10, tzinfo=UTC),
-        "line_range": None,
-        "char_range": (0, 0),
-        "page": None,
-        "section": None,
-        "message_ids": None,
-        "url": None,
-        "title": None,
-        "revision": None,
-        "stale": False,
-    }
+        "source_id": "payments", "timestamp": datetime(2026, 1, 20, 10, tzinfo=UTC), "line_range": None,
+        "char_range": (0, 0), "page": None, "section": None, "message_ids": None, "url": None, "title": None,
+        "revision": None, "stale": False,
+    }  # fmt: skip
     return Citation(domain_id=domain, source_path=path, **{**unknown, **stated})
 
 
@@ -43,13 +35,9 @@ def ranked(
 ) -> FusedItem:
     """Make an item in its final place, as stage 5 hands it on."""
     item = RecallItem(
-        chunk_id=ChunkId(chunk_id),
-        content=content,
-        score=score,
-        citation=cited or citation(domain, f"{domain}/{chunk_id}"),
-        sources={},
-        metadata=freeze(metadata or {}),
-    )
+        chunk_id=ChunkId(chunk_id), content=content, score=score,
+        citation=cited or citation(domain, f"{domain}/{chunk_id}"), sources={}, metadata=freeze(metadata or {}),
+    )  # fmt: skip
     return FusedItem(
         item=item, agent=f"{domain}-memory", domain=domain, relevance=score, score=score, signals=NO_SIGNALS, **stated
     )

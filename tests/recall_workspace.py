@@ -109,15 +109,10 @@ PAPERS = {
     "keys.md": {"authors": ["Kwame Boateng"], "tags": ["idempotency"], "publication_date": "2025-04-02"},
 }
 FILES = {
-    "code/src/payments/handlers.py": HANDLERS,
-    "code/src/payments/ledger.py": LEDGER,
-    "code/src/payments_web/checkout.ts": CHECKOUT,
-    "docs/api.md": API,
-    "docs/operations/runbook.md": RUNBOOK,
-    "chat/ops.log": OPS,
-    "papers/storms.md": STORMS,
-    "papers/keys.md": KEYS,
-}
+    "code/src/payments/handlers.py": HANDLERS, "code/src/payments/ledger.py": LEDGER,
+    "code/src/payments_web/checkout.ts": CHECKOUT, "docs/api.md": API, "docs/operations/runbook.md": RUNBOOK,
+    "chat/ops.log": OPS, "papers/storms.md": STORMS, "papers/keys.md": KEYS,
+}  # fmt: skip
 SOURCES = [
     {"id": "shop", "domain": "code", "type": "files", "path": "code"},
     {"id": "handbook", "domain": "documentation", "type": "files", "path": "docs"},
@@ -197,13 +192,10 @@ def agent_of(
     if plan:
         configured = configured.model_copy(update={"plan": plan})
     agent = kind(
-        domain,
-        configured,
-        ServedGeneration(store_of(settings, domain).files),
-        load_encoder=lambda: QueryMemo(encoder or encoder_of(settings, configured)),
-        reranker=RerankerSlot(None),
+        domain, configured, ServedGeneration(store_of(settings, domain).files),
+        load_encoder=lambda: QueryMemo(encoder or encoder_of(settings, configured)), reranker=RerankerSlot(None),
         executor=executor,
-    )
+    )  # fmt: skip
     try:
         yield agent
     finally:

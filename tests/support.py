@@ -61,14 +61,9 @@ class MemorySource:
         if text == DEFECT:
             raise KeyError("nobody thought of this")
         return Document(
-            id=document_id(self.id, entry.path),
-            domain=self.domain,
-            source_id=SourceId(self.id),
-            path=entry.path,
-            text=text,
-            format="text",
-            content_hash=ContentHash(digest(raw)),
-        )
+            id=document_id(self.id, entry.path), domain=self.domain, source_id=SourceId(self.id), path=entry.path,
+            text=text, format="text", content_hash=ContentHash(digest(raw)),
+        )  # fmt: skip
 
 
 def memory_parts(

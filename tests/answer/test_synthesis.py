@@ -68,11 +68,9 @@ def test_an_answer_comes_with_its_citations_checked(server: ModelServer) -> None
     written = synthesis(settings())
 
     assert written == Synthesis(
-        text="Fourteen days [documentation:d-1]. A receipt [documentation:d-2].",
-        model="openai/first",
-        cited=("d-1", "d-2"),
-        unknown_citations=("code:d-9",),
-    )
+        text="Fourteen days [documentation:d-1]. A receipt [documentation:d-2].", model="openai/first",
+        cited=("d-1", "d-2"), unknown_citations=("code:d-9",),
+    )  # fmt: skip
     [request] = server.requests
     assert (request["model"], request["temperature"], request["max_tokens"]) == ("first", 0.3, 1024)
     assert [message["role"] for message in request["messages"]] == ["system", "user"]
@@ -164,11 +162,9 @@ def test_both_failing_gives_both_reasons(server: ModelServer, caplog: pytest.Log
 
 
 LATE: list[Behaviour] = [
-    Behaviour(delay_s=HANGS_S),
-    Behaviour(kind="hangs"),
-    Behaviour(kind="hangs_after_headers"),
+    Behaviour(delay_s=HANGS_S), Behaviour(kind="hangs"), Behaviour(kind="hangs_after_headers"),
     Behaviour(kind="dribbles", text="Fourteen days [documentation:d-1]. " * 300),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("behaviour", LATE, ids=lambda behaviour: f"{behaviour.kind}-{behaviour.delay_s:g}")
@@ -285,14 +281,11 @@ def test_a_provider_that_nobody_knows_is_said_to_be_one(server: ModelServer) -> 
 @pytest.mark.parametrize(
     "message",
     [
-        f"Incorrect API key provided: {KEY}. You can find yours at …",
-        f"bad header Authorization: Bearer {KEY}",
-        "Incorrect API key provided: xk_nor*********************cdef.",
-        f"your prompt was: {CONTENT}",
-        f"your question, {QUERY}, is refused",
-        "http://user:hunter22@proxy.example refused",
+        f"Incorrect API key provided: {KEY}. You can find yours at …", f"bad header Authorization: Bearer {KEY}",
+        "Incorrect API key provided: xk_nor*********************cdef.", f"your prompt was: {CONTENT}",
+        f"your question, {QUERY}, is refused", "http://user:hunter22@proxy.example refused",
     ],
-)
+)  # fmt: skip
 def test_neither_keys_nor_the_prompt_get_into_reasons_and_logs(
     server: ModelServer, message: str, status: int, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:

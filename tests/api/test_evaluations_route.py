@@ -23,27 +23,14 @@ def evaluation(generation: str, set_name: str = "golden") -> tuple[Evaluation, l
     values = VALUES[generation]
     return (
         Evaluation(
-            evaluation_id=f"{generation}-{set_name}",
-            run_id="run",
-            at=datetime(2026, 1, int(generation[-1]), tzinfo=UTC),
-            domain="code",
-            set_name=set_name,
-            origin="people",
-            scope="domain",
-            generation=generation,
-            verdict=Verdict.PUBLISHED,
-            commit="0.1.0+abc1234",
-            plan="configured",
-            queries=3,
-            measured=3,
-            missing=0,
-            failed=0,
-            p50_ms=4.25,
-            p95_ms=None,
+            evaluation_id=f"{generation}-{set_name}", run_id="run",
+            at=datetime(2026, 1, int(generation[-1]), tzinfo=UTC), domain="code", set_name=set_name, origin="people",
+            scope="domain", generation=generation, verdict=Verdict.PUBLISHED, commit="0.1.0+abc1234", plan="configured",
+            queries=3, measured=3, missing=0, failed=0, p50_ms=4.25, p95_ms=None,
             metrics=(StageMetric("fused", "RR@10", sum(values.values()) / 3, 0.0, 1.0),),
         ),
         [QueryValue("fused", query, "digest", "RR@10", value) for query, value in values.items()],
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -71,13 +58,10 @@ def test_what_was_measured_comes_newest_first(get: Any) -> None:
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ("set=other", 1),
-        ("generation=gen-000002", 2),
-        ("limit=1", 1),
-        ("domain=code&scope=domain", 3),
+        ("set=other", 1), ("generation=gen-000002", 2), ("limit=1", 1), ("domain=code&scope=domain", 3),
         ("domain=all", 0),
     ],
-)
+)  # fmt: skip
 def test_it_can_be_narrowed(get: Any, query: str, found: int) -> None:
     assert len(get(f"/evaluations?{query}").json()["evaluations"]) == found
 
@@ -115,14 +99,11 @@ def test_a_generation_that_was_never_measured_is_said(get: Any) -> None:
 @pytest.mark.parametrize(
     ("url", "field"),
     [
-        ("/evaluations?limit=0", "limit"),
-        ("/evaluations?limit=x", "limit"),
-        ("/evaluations?from=1", "from"),
-        ("/evaluations?set=%00", "set"),
-        ("/evaluations/compare?domain=code&before=gen-000001", "after"),
+        ("/evaluations?limit=0", "limit"), ("/evaluations?limit=x", "limit"), ("/evaluations?from=1", "from"),
+        ("/evaluations?set=%00", "set"), ("/evaluations/compare?domain=code&before=gen-000001", "after"),
         ("/evaluations/compare?domain=nothing&before=a&after=b", "domain"),
     ],
-)
+)  # fmt: skip
 def test_wrong_parameters_are_named(look: Ask, url: str, field: str) -> None:
     problem = is_problem(look("GET", url), 422)
     assert field in str(problem["errors"])

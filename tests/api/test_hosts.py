@@ -60,14 +60,11 @@ def test_the_port_is_no_part_of_the_name(header: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("host", "base"),
     [
-        ("127.0.0.1:8082", "http://127.0.0.1:8082"),
-        ("localhost:8082", "http://localhost:8082"),
-        ("10.0.0.5:8082", "http://10.0.0.5:8082"),
-        ("evil.example", "http://10.0.0.5:8082"),
-        ("evil.example:8082", "http://10.0.0.5:8082"),
-        ("", "http://10.0.0.5:8082"),
+        ("127.0.0.1:8082", "http://127.0.0.1:8082"), ("localhost:8082", "http://localhost:8082"),
+        ("10.0.0.5:8082", "http://10.0.0.5:8082"), ("evil.example", "http://10.0.0.5:8082"),
+        ("evil.example:8082", "http://10.0.0.5:8082"), ("", "http://10.0.0.5:8082"),
     ],
-)
+)  # fmt: skip
 def test_a_foreign_host_gets_into_no_link(host: str, base: str) -> None:
     scope = {"type": "http", "scheme": "http", "server": ("10.0.0.5", 8082), "path": "/mcp", "query_string": b""}
     request = Request({**scope, "headers": [(b"host", host.encode())]})

@@ -45,12 +45,10 @@ def test_every_entry_is_one_version_with_the_hashes_of_its_files(name: str) -> N
 @pytest.mark.parametrize(
     ("name", "extras"),
     [
-        ("image.txt", ("office", "ui")),
-        ("runtime.txt", ("hnsw", "llm", "office", "pymupdf", "ui")),
-        ("workers.txt", ("workers",)),
-        ("development.txt", ("torch", "dev")),
+        ("image.txt", ("office", "ui")), ("runtime.txt", ("hnsw", "llm", "office", "pymupdf", "ui")),
+        ("workers.txt", ("workers",)), ("development.txt", ("torch", "dev")),
     ],
-)
+)  # fmt: skip
 def test_a_lock_holds_every_dependency_in_a_version_that_is_wanted(name: str, extras: tuple[str, ...]) -> None:
     entries = locked(name) | (locked("torch-cpu.txt") if "torch" in extras else {})
     optional = PROJECT["project"]["optional-dependencies"]

@@ -23,14 +23,8 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "code"
 SOURCES = sorted(path for path in GOLDEN.iterdir() if path.suffix != ".json")
 TOKEN = re.compile(r"\w+|[^\w\s]")
 SYMBOL_KEYS = (
-    "node_type",
-    "function_name",
-    "class_name",
-    "parameter_count",
-    "return_type",
-    "imports_used",
-    "line_range",
-)
+    "node_type", "function_name", "class_name", "parameter_count", "return_type", "imports_used", "line_range",
+)  # fmt: skip
 
 
 class Words:
@@ -44,15 +38,9 @@ class Words:
 
 def document(text: str, path: str, language: str | None = None, revision: str | None = None) -> Document:
     return Document(
-        id=document_id("code", path),
-        domain=Domain.CODE,
-        source_id=SourceId("code"),
-        path=path,
-        text=text,
-        format=language or language_of(path) or "text",
-        content_hash=ContentHash("0"),
-        revision=revision,
-    )
+        id=document_id("code", path), domain=Domain.CODE, source_id=SourceId("code"), path=path, text=text,
+        format=language or language_of(path) or "text", content_hash=ContentHash("0"), revision=revision,
+    )  # fmt: skip
 
 
 def chunks_of(text: str, path: str = "src/payments/a.py", **limits: int) -> list[Chunk]:
@@ -111,18 +99,10 @@ def test_metadata_has_exactly_the_documented_keys() -> None:
     index = TokenIndex(text, Words())
     method = list(chunk_code(document(text, "src/pay.py", revision="abc1234"), index))[2]
     assert dict(method.metadata) == {
-        "language": "python",
-        "node_type": "function_definition",
-        "function_name": "pay_0",
-        "class_name": "Pay",
-        "defines": ("Pay.pay_0",),
-        "parameter_count": 2,
-        "return_type": "D",
-        "imports_used": ("D",),
-        "file_path": "src/pay.py",
-        "line_range": (7, 8),
-        "commit_sha": "abc1234",
-    }
+        "language": "python", "node_type": "function_definition", "function_name": "pay_0", "class_name": "Pay",
+        "defines": ("Pay.pay_0",), "parameter_count": 2, "return_type": "D", "imports_used": ("D",),
+        "file_path": "src/pay.py", "line_range": (7, 8), "commit_sha": "abc1234",
+    }  # fmt: skip
     assert method.title == "Pay.pay_0"
     assert method.context == "class Pay:"
 
@@ -286,21 +266,11 @@ def test_blank_text_has_hardly_a_chunk(text: str) -> None:
 @pytest.mark.parametrize(
     ("path", "language"),
     [
-        ("src/a.py", "python"),
-        ("A.TSX", "typescript"),
-        ("x.d.ts", "typescript"),
-        ("a.mjs", "javascript"),
-        ("a.h", "c"),
-        ("a.hpp", "cpp"),
-        ("a.cc", "cpp"),
-        ("lib/Rakefile", "ruby"),
-        ("a.kts", "kotlin"),
-        ("a.cs", "csharp"),
-        ("README.md", None),
-        ("py", None),
-        (".py", None),
+        ("src/a.py", "python"), ("A.TSX", "typescript"), ("x.d.ts", "typescript"), ("a.mjs", "javascript"),
+        ("a.h", "c"), ("a.hpp", "cpp"), ("a.cc", "cpp"), ("lib/Rakefile", "ruby"), ("a.kts", "kotlin"),
+        ("a.cs", "csharp"), ("README.md", None), ("py", None), (".py", None),
     ],
-)
+)  # fmt: skip
 def test_language_of(path: str, language: str | None) -> None:
     assert language_of(path) == language
 

@@ -53,16 +53,9 @@ def document(
     path: str = "docs/page",
 ) -> Document:
     return Document(
-        id=DocumentId("d"),
-        domain=domain,
-        source_id=SourceId("s"),
-        path=path,
-        text=text,
-        format=form,
-        content_hash=ContentHash("h"),
-        title=title,
-        metadata=metadata,
-    )
+        id=DocumentId("d"), domain=domain, source_id=SourceId("s"), path=path, text=text, format=form,
+        content_hash=ContentHash("h"), title=title, metadata=metadata,
+    )  # fmt: skip
 
 
 def chunks(text: str, form: str = "markdown", *, h1_limit: int = 1024, limit: int = 512, **more: object) -> list[Chunk]:
@@ -80,27 +73,17 @@ def test_golden_pages(name: str) -> None:
     facts = describe(text, form)
     domain = Domain.RESEARCH if name == "paper.md" else Domain.DOCUMENTATION
     found = chunks(
-        text,
-        form,
-        h1_limit=80,
-        limit=60,
-        domain=domain,
-        title=facts.title,
-        metadata=facts.metadata,
+        text, form, h1_limit=80, limit=60, domain=domain, title=facts.title, metadata=facts.metadata,
         path=f"docs/{name}",
-    )
+    )  # fmt: skip
     made = [
         {
-            "span": [chunk.span.start, chunk.span.end],
-            "content": chunk.content.splitlines(),
-            "token_count": chunk.token_count,
-            "context": chunk.context,
-            "title": chunk.title,
-            "section": chunk.section,
+            "span": [chunk.span.start, chunk.span.end], "content": chunk.content.splitlines(),
+            "token_count": chunk.token_count, "context": chunk.context, "title": chunk.title, "section": chunk.section,
             "metadata": dict(chunk.metadata),
         }
         for chunk in found
-    ]
+    ]  # fmt: skip
     golden = PAGES / f"{name}.json"
     if os.environ.get("NORNWEAVE_UPDATE_GOLDEN"):
         golden.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -118,10 +101,8 @@ def test_headings_make_the_path() -> None:
 def test_a_bare_heading_joins_its_first_child_only() -> None:
     found = chunks("# A\n\n## B\n\n### C\n\ntext\n\n## Empty\n\n## D\n\nmore\n")
     assert [(chunk.section, chunk.content.splitlines()[0]) for chunk in found] == [
-        ("A > B > C", "# A"),
-        ("A > Empty", "## Empty"),
-        ("A > D", "## D"),
-    ]
+        ("A > B > C", "# A"), ("A > Empty", "## Empty"), ("A > D", "## D"),
+    ]  # fmt: skip
 
 
 def test_what_only_looks_like_a_heading() -> None:
@@ -177,12 +158,8 @@ def test_abstract_and_references_of_research() -> None:
         text, h1_limit=200, limit=100, domain=Domain.RESEARCH, metadata={"doi": "10.1/x", "other": 1}, title="T"
     )
     assert [chunk.metadata["section_name"] for chunk in found] == [
-        "Abstract",
-        "Methods",
-        "Detail",
-        "Detail",
-        "References",
-    ]
+        "Abstract", "Methods", "Detail", "Detail", "References",
+    ]  # fmt: skip
     assert {chunk.metadata["doi"] for chunk in found} == {"10.1/x"}
     assert "### Web" in found[-1].content
     assert all("other" not in chunk.metadata for chunk in found)
@@ -201,18 +178,11 @@ def test_html_spans_start_at_tags_and_tile_the_file() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "<nav>all there is</nav>",
-        "<aside><p>all there is",
-        "<p>x<nav>all there is",
-        "<div>" * 100_000 + "all there is",
-        "<title>all there is",
-        "<table><tr><td>all<td>there<tr>is",
-        "all there is",
-        "<h1></h1><p>all there is<",
-        "<![CDATA[all there is]]>",
-        "<select><option>all there is",
+        "<nav>all there is</nav>", "<aside><p>all there is", "<p>x<nav>all there is",
+        "<div>" * 100_000 + "all there is", "<title>all there is", "<table><tr><td>all<td>there<tr>is", "all there is",
+        "<h1></h1><p>all there is<", "<![CDATA[all there is]]>", "<select><option>all there is",
     ],
-)
+)  # fmt: skip
 def test_broken_html_loses_nothing(text: str) -> None:
     words = re.findall(r"\w+", " ".join(chunk.content for chunk in chunks(text, "html")))
     assert [word for word in words if word != "x"] == ["all", "there", "is"]
@@ -259,54 +229,24 @@ FENCE = "```\nfenced line\n\n# fenced\n```\n"
 LINES = st.sampled_from(
     [
         *(
-            "# H",
-            "## H2 ##",
-            "### Größe",
-            "Title\n=====",
-            "Sub\n---",
-            "text. More text!",
-            "金額はセント。",
-            "",
-            "   ",
+            "# H", "## H2 ##", "### Größe", "Title\n=====", "Sub\n---", "text. More text!", "金額はセント。", "", "   ",
             "\t",
         ),
         *(
-            "- item",
-            "  - nested",
-            "1. one",
-            "> quote",
-            ">> deeper",
-            "    code",
-            "| a | b |\n|---|---|\n| 1 | 2 |",
+            "- item", "  - nested", "1. one", "> quote", ">> deeper", "    code", "| a | b |\n|---|---|\n| 1 | 2 |",
             "***",
         ),
         *(
-            "<div>",
-            "</div>",
-            "<p>x</p>",
-            "<pre>",
-            "</pre>",
-            "<h2>t</h2>",
-            "<table><tr><td>a</td></tr>",
-            "<!--",
-            "-->",
+            "<div>", "</div>", "<p>x</p>", "<pre>", "</pre>", "<h2>t</h2>", "<table><tr><td>a</td></tr>", "<!--", "-->",
             "<li>",
         ),
         *(
-            ".. note::",
-            "   body",
-            "para::",
-            "======",
-            "~~~~",
-            ".. _t:",
-            "== ==\na  b\n== ==",
-            "[r]: x",
-            "&amp; &eacute;",
-            "\x0c",
+            ".. note::", "   body", "para::", "======", "~~~~", ".. _t:", "== ==\na  b\n== ==", "[r]: x",
+            "&amp; &eacute;", "\x0c",
         ),
         *("long " * 60, "x" * 90, "---", "- ```\n  a\n  ```", "\u2028", "😀 é"),
     ]
-)
+)  # fmt: skip
 TEXTS = st.one_of(
     st.lists(LINES, max_size=25).map("\n".join),
     st.tuples(st.sampled_from(NAMES).map(page), st.integers(0, 2_000), st.integers(0, 200), st.text(max_size=8)).map(
@@ -378,23 +318,13 @@ def test_a_chunk_of_html_names_the_anchor_that_it_stands_below() -> None:
 
 
 HOSTILE = {
-    "brackets": "[" * 200_000,
-    "stars": "*" * 200_000,
-    "quotes": "> " * 100_000,
-    "lists": "".join("  " * depth + "- x\n" for depth in range(300)),
-    "bars": "|" * 200_000,
-    "rows": "|a|b\n" * 40_000,
-    "less-than": "<" * 200_000,
-    "unclosed tags": "<a " * 60_000,
-    "unclosed comments": "<!-- x\n" * 30_000,
-    "unclosed sections": "<![CDATA[" * 20_000,
-    "nested lists": "<ul><li>x" * 20_000,
-    "titles": "a\n=\n" * 40_000,
-    "styles": "".join(f"a{i}\n{'=-~^+*#:'[i % 8] * 5}\n" for i in range(1_900)),
-    "one word": "a" * 200_000,
-    "blank lines": "\n" * 200_000 + "x",
-    "fences": "```\n" * 40_000,
-}
+    "brackets": "[" * 200_000, "stars": "*" * 200_000, "quotes": "> " * 100_000,
+    "lists": "".join("  " * depth + "- x\n" for depth in range(300)), "bars": "|" * 200_000, "rows": "|a|b\n" * 40_000,
+    "less-than": "<" * 200_000, "unclosed tags": "<a " * 60_000, "unclosed comments": "<!-- x\n" * 30_000,
+    "unclosed sections": "<![CDATA[" * 20_000, "nested lists": "<ul><li>x" * 20_000, "titles": "a\n=\n" * 40_000,
+    "styles": "".join(f"a{i}\n{'=-~^+*#:'[i % 8] * 5}\n" for i in range(1_900)), "one word": "a" * 200_000,
+    "blank lines": "\n" * 200_000 + "x", "fences": "```\n" * 40_000,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)

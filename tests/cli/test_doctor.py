@@ -29,11 +29,8 @@ def workspace(tmp_path: Path) -> Path:
 
 def configure(folder: Path, sources: list[dict[str, Any]], **keys: Any) -> None:
     config = {
-        "data_dir": "var",
-        "sources": sources,
-        "domains": {"documentation": HASHED, "conversations": HASHED},
-        **keys,
-    }
+        "data_dir": "var", "sources": sources, "domains": {"documentation": HASHED, "conversations": HASHED}, **keys,
+    }  # fmt: skip
     (folder / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")
 
 

@@ -37,11 +37,9 @@ def closed_port() -> Iterator[int]:
 
 def workspace(folder: Path, url: str | None) -> Path:
     config = {
-        "data_dir": "var",
-        "sources": [{"id": "docs", "domain": "documentation", "type": "files", "path": "docs"}],
-        "domains": {"documentation": HASHED},
-        **({"storage": {"url": url}} if url else {}),
-    }
+        "data_dir": "var", "sources": [{"id": "docs", "domain": "documentation", "type": "files", "path": "docs"}],
+        "domains": {"documentation": HASHED}, **({"storage": {"url": url}} if url else {}),
+    }  # fmt: skip
     (folder / "docs").mkdir()
     (folder / "docs/a.md").write_text("# A\n\nThe guide.\n")
     (folder / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")

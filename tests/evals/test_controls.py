@@ -68,14 +68,10 @@ def test_other_lines_and_messages_will_do_where_there_is_one_document() -> None:
 @pytest.mark.parametrize(
     "places",
     [
-        {},
-        {"only": ["a.md"]},
-        {"p": ["a.md"], "q": ["a.md"]},
-        {"p": ["a.md#L1-9"], "q": ["a.md#L9-20"]},
-        {"p": ["a.md#L1-9"], "q": ["a.md"]},
-        {"p": ["c.json#1.0", "c.json#2.0"], "q": ["c.json#2.0"]},
+        {}, {"only": ["a.md"]}, {"p": ["a.md"], "q": ["a.md"]}, {"p": ["a.md#L1-9"], "q": ["a.md#L9-20"]},
+        {"p": ["a.md#L1-9"], "q": ["a.md"]}, {"p": ["c.json#1.0", "c.json#2.0"], "q": ["c.json#2.0"]},
     ],
-)
+)  # fmt: skip
 def test_queries_without_a_stranger_are_left_out(places: Mapping[str, Sequence[str]]) -> None:
     assert not strangers(judged(places))
 
@@ -252,14 +248,9 @@ def test_reports() -> None:
     ]
     first, second = controls_json(controls)
     assert first == {
-        "control": "shuffled",
-        "stage": "fused",
-        "measure": "Recall@10",
-        "queries": 2,
-        "real": {"mean": 1.0, "low": 1.0, "high": 1.0},
-        "value": {"mean": 0.0, "low": 0.0, "high": 0.0},
-        "chance": None,
+        "control": "shuffled", "stage": "fused", "measure": "Recall@10", "queries": 2,
+        "real": {"mean": 1.0, "low": 1.0, "high": 1.0}, "value": {"mean": 0.0, "low": 0.0, "high": 0.0}, "chance": None,
         "holds": True,
-    }
+    }  # fmt: skip
     assert (second["chance"], second["holds"]) == (0.0125, False)
     assert not controls_markdown([])

@@ -52,10 +52,8 @@ def test_one_item_may_hit_several_judgments_best_grade_first() -> None:
 
 def test_equal_paths_in_two_sources_are_two_documents() -> None:
     ranking = [
-        Passage(DOCS, "x.md", "", source="one"),
-        Passage(DOCS, "x.md", "", source="two"),
-        Passage(DOCS, "a.md", ""),
-    ]
+        Passage(DOCS, "x.md", "", source="one"), Passage(DOCS, "x.md", "", source="two"), Passage(DOCS, "a.md", ""),
+    ]  # fmt: skip
     assert places(ranking, "a.md", by_document=True, own=DOCS) == ((), (), ("a.md#",))
 
 
@@ -67,15 +65,12 @@ def test_a_judgment_in_another_domain_than_the_sets_can_be_hit_there() -> None:
 
 _ITEMS = st.lists(
     st.builds(
-        Passage,
-        st.sampled_from([CODE, DOCS]),
-        st.sampled_from(["a", "b"]),
-        st.just(""),
+        Passage, st.sampled_from([CODE, DOCS]), st.sampled_from(["a", "b"]), st.just(""),
         lines=st.tuples(st.integers(1, 6), st.integers(6, 9)),
         messages=st.none() | st.lists(st.sampled_from("123"), max_size=3).map(tuple),
     ),
     max_size=30,
-)
+)  # fmt: skip
 _JUDGMENTS = st.lists(
     st.tuples(st.sampled_from(["a", "b", "a#L2-4", "a#L3", "b#L8-9", "a#1", "a#2", "b#3"]), st.integers(1, 3)),
     min_size=1,
@@ -121,13 +116,11 @@ CHAT_SET = judged(
         JudgedQuery("deploy", "deploy failed"),
     ],
     [
-        judgment("red/1.json#1", query_id="lunch red"),
-        judgment("red/1.json#2", query_id="lunch red"),
-        judgment("blue/1.json#5", query_id="lunch blue"),
-        judgment("red/2.json#3", query_id="deploy"),
+        judgment("red/1.json#1", query_id="lunch red"), judgment("red/1.json#2", query_id="lunch red"),
+        judgment("blue/1.json#5", query_id="lunch blue"), judgment("red/2.json#3", query_id="deploy"),
     ],
     "chat",
-)
+)  # fmt: skip
 DOCS_SET = judged(
     [JudgedQuery("lunch", "when is lunch"), JudgedQuery("deploy", "deploy failed")],
     [judgment("lunch.md", query_id="lunch"), judgment("deploy.md", query_id="deploy")],
@@ -244,12 +237,10 @@ def test_unjudged_queries_are_not_run_and_missing_documents_are_misses_on_reques
     set_ = judged(
         [JudgedQuery("lunch", "when is lunch"), JudgedQuery("nobody judged", "x"), JudgedQuery("only wrong", "y")],
         [
-            judgment("lunch.md", query_id="lunch"),
-            judgment("gone.md", query_id="lunch"),
-            judgment("red/1.json", query_id="lunch"),
-            judgment("never.md", grade=0, query_id="only wrong"),
+            judgment("lunch.md", query_id="lunch"), judgment("gone.md", query_id="lunch"),
+            judgment("red/1.json", query_id="lunch"), judgment("never.md", grade=0, query_id="only wrong"),
         ],
-    )
+    )  # fmt: skip
     searcher = WordSearcher(CORPUS)
     result = evaluate(searcher, set_, domains=(DOCS,), scopes=(ResultScope.DOMAIN,), count_missing=True)
     assert (result.queries, result.measured) == (3, 1)

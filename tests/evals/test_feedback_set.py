@@ -31,15 +31,9 @@ def shown(
     chunk_id: str | None = None,
 ) -> ShownItem:
     return ShownItem(
-        chunk_id=chunk_id or f"{domain}/{path}/{lines}/{messages}",
-        rank=1,
-        score=0.5,
-        domain_id=domain,
-        source_id="s",
-        source_path=path,
-        line_range=lines,
-        message_ids=messages,
-    )
+        chunk_id=chunk_id or f"{domain}/{path}/{lines}/{messages}", rank=1, score=0.5, domain_id=domain, source_id="s",
+        source_path=path, line_range=lines, message_ids=messages,
+    )  # fmt: skip
 
 
 def judged(text: str, said: dict[ShownItem, bool], **filters: Any) -> JudgedAnswer:
@@ -117,11 +111,9 @@ def test_a_document_of_which_one_of_several_chunks_is_useful_is_useful_once() ->
     found = only(judged("why", {first: False, second: True}), judged("why", {first: True, second: True}))
     assert grades(found) == {("why", "a.pdf#"): 1}
     settled = only(
-        judged("why", {shown("b.py"): True}),
-        judged("why", {first: True, second: True}),
+        judged("why", {shown("b.py"): True}), judged("why", {first: True, second: True}), judged("why", {first: False}),
         judged("why", {first: False}),
-        judged("why", {first: False}),
-    )
+    )  # fmt: skip
     assert grades(settled)["why", "a.pdf#"] == 0, "two answers against one, whatever number of chunks"
 
 
@@ -153,12 +145,9 @@ def test_a_place_that_judged_files_cannot_name_is_left_out(path: str, messages: 
 
 NAMES = st.text(st.sampled_from("ab#/. \t\né\u00a0L1"), min_size=1, max_size=6)
 SHOWN = st.builds(
-    shown,
-    NAMES,
-    st.none() | st.tuples(st.integers(1, 5), st.integers(5, 9)),
-    st.lists(NAMES, max_size=2).map(tuple),
+    shown, NAMES, st.none() | st.tuples(st.integers(1, 5), st.integers(5, 9)), st.lists(NAMES, max_size=2).map(tuple),
     st.sampled_from(["code", "research"]),
-)
+)  # fmt: skip
 ANSWERS = st.lists(
     st.builds(judged, st.sampled_from(["x", "y", "x "]), st.dictionaries(SHOWN, st.booleans(), max_size=4)), max_size=6
 )

@@ -44,22 +44,11 @@ def result(
         for stage, values in stages.items()
     )
     return SetResult(
-        name="golden",
-        domain=Domain.CODE,
-        across_domains=False,
-        origin=origin,
-        queries=len(ids),
-        measured=len(ids),
-        unjudged=(),
-        unanswerable=0,
-        judgments=len(ids),
-        missing=(),
-        missing_counted=False,
-        unmeasured=(),
-        digests=MappingProxyType({query: f"{digest} {query}" for query in ids}),
-        elsewhere=(),
+        name="golden", domain=Domain.CODE, across_domains=False, origin=origin, queries=len(ids), measured=len(ids),
+        unjudged=(), unanswerable=0, judgments=len(ids), missing=(), missing_counted=False, unmeasured=(),
+        digests=MappingProxyType({query: f"{digest} {query}" for query in ids}), elsewhere=(),
         scopes=(ScopeResult(scope, measured, 1.0, 2.0, ()),),
-    )
+    )  # fmt: skip
 
 
 def published(was: SetResult) -> Baseline:
@@ -162,11 +151,9 @@ def test_where_there_is_nothing_to_compare_with_it_passes() -> None:
     findings = judge(result(fused=[0] * 20, others={"dense": [0] * 20}), None, USUAL)
 
     assert [(finding.stage, finding.measure, finding.refuses) for finding in findings] == [
-        ("fused", "Recall@10", False),
-        ("fused", "RR@10", False),
-        ("dense", "Recall@10", False),
+        ("fused", "Recall@10", False), ("fused", "RR@10", False), ("dense", "Recall@10", False),
         ("dense", "RR@10", False),
-    ]
+    ]  # fmt: skip
 
 
 def test_values_that_are_not_kept_any_more_are_nothing_to_compare_with() -> None:
@@ -219,11 +206,9 @@ def test_what_got_worse_in_the_answers_is_listed_worst_first() -> None:
     after = result(fused=[0.5, 0, 1, 1], others={"dense": [0, 0, 0, 0]})
 
     assert worse_queries(judge(after, published(before), USUAL)) == (
-        ("golden", "q01", "RR@10", 1, 0),
-        ("golden", "q01", "Recall@10", 1, 0),
-        ("golden", "q00", "RR@10", 1, 0.5),
+        ("golden", "q01", "RR@10", 1, 0), ("golden", "q01", "Recall@10", 1, 0), ("golden", "q00", "RR@10", 1, 0.5),
         ("golden", "q00", "Recall@10", 1, 0.5),
-    )
+    )  # fmt: skip
 
 
 @given(

@@ -355,12 +355,8 @@ def test_a_question_asks_for_its_accepted_answer(tmp_path: Path) -> None:
 def comment(number: int, who: str, body: str, likes: int = 0) -> dict[str, object]:
     moment = f"2026-01-12T09:{number % 60:02d}:00Z"
     return {
-        "id": number,
-        "user": {"login": who},
-        "body": body,
-        "created_at": moment,
-        "reactions": {"total_count": likes},
-    }
+        "id": number, "user": {"login": who}, "body": body, "created_at": moment, "reactions": {"total_count": likes},
+    }  # fmt: skip
 
 
 def test_an_issue_asks_for_the_comment_that_most_people_liked(tmp_path: Path) -> None:
@@ -376,11 +372,9 @@ def test_an_issue_asks_for_the_comment_that_most_people_liked(tmp_path: Path) ->
         ],
     }
     unanswered = {
-        "number": 8,
-        "title": "Nobody ever answers this report",
-        **comment(800, "erin", "Hello?"),
+        "number": 8, "title": "Nobody ever answers this report", **comment(800, "erin", "Hello?"),
         "comments": [comment(801, "erin", "Still nobody here who wants to answer my report?")],
-    }
+    }  # fmt: skip
     found = by_text(made(workspace(tmp_path, {"issues/a.json": json.dumps([issue, unanswered])}), Domain.CONVERSATIONS))
     assert list(found) == ["Connections die after an idle night"]
     query, place = found["Connections die after an idle night"]
@@ -519,14 +513,10 @@ def test_every_query_can_be_asked_and_its_place_is_there(mixed: Settings, domain
 @pytest.mark.parametrize(
     ("text", "askable"),
     [
-        ("Rate limits", False),
-        ("rate limits per merchant", True),
-        ("How do I do it to you?", False),
-        ("1 2 3 4 5 a b c d", False),
-        ("word " * 41, False),
-        ("Größe der Warteschlange", True),
+        ("Rate limits", False), ("rate limits per merchant", True), ("How do I do it to you?", False),
+        ("1 2 3 4 5 a b c d", False), ("word " * 41, False), ("Größe der Warteschlange", True),
     ],
-)
+)  # fmt: skip
 def test_what_says_enough_to_be_looked_for(text: str, askable: bool) -> None:
     assert is_askable(text) is askable
 

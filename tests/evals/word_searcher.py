@@ -27,20 +27,10 @@ class Passage:
     @property
     def citation(self) -> Citation:
         return Citation(
-            domain_id=self.domain,
-            source_id=self.source,
-            source_path=self.path,
-            timestamp=None,
-            line_range=self.lines,
-            char_range=(0, len(self.text)),
-            page=None,
-            section=None,
-            message_ids=self.messages,
-            url=None,
-            title=None,
-            revision=None,
-            stale=False,
-        )
+            domain_id=self.domain, source_id=self.source, source_path=self.path, timestamp=None, line_range=self.lines,
+            char_range=(0, len(self.text)), page=None, section=None, message_ids=self.messages, url=None, title=None,
+            revision=None, stale=False,
+        )  # fmt: skip
 
 
 @dataclass

@@ -31,22 +31,15 @@ def only(text: str, **known: str) -> Fact:
 @pytest.mark.parametrize(
     ("line", "value", "unit"),
     [
-        ("Default: 25", "25", None),
-        ("*Default: 90000 (90 seconds)*", "90000", None),
-        ("- **Default:** `30`", "30", None),
-        ("+ Default: `'gzip'`", "gzip", None),
-        (r"The default is 100 \* 1024.", "102400", None),
-        ("Default: `'[$lane]($colour) '`", "[$lane]($colour) ", None),
-        ("Defaults to `4 KiB`.", "4096", "byte"),
-        ("The default is 20 minutes.", "1200", "s"),
-        ("Default value: ``None``", "none", None),
-        ("Default: `2097152` (2 MiB)", "2097152", None),
-        ("By default it is set to `false`.", "false", None),
-        ("This is disabled by default.", "false", None),
-        ("Default: no limit", "unlimited", None),
-        ("Default: `[400, 404]`", '["400", "404"]', None),
+        ("Default: 25", "25", None), ("*Default: 90000 (90 seconds)*", "90000", None),
+        ("- **Default:** `30`", "30", None), ("+ Default: `'gzip'`", "gzip", None),
+        (r"The default is 100 \* 1024.", "102400", None), ("Default: `'[$lane]($colour) '`", "[$lane]($colour) ", None),
+        ("Defaults to `4 KiB`.", "4096", "byte"), ("The default is 20 minutes.", "1200", "s"),
+        ("Default value: ``None``", "none", None), ("Default: `2097152` (2 MiB)", "2097152", None),
+        ("By default it is set to `false`.", "false", None), ("This is disabled by default.", "false", None),
+        ("Default: no limit", "unlimited", None), ("Default: `[400, 404]`", '["400", "404"]', None),
     ],
-)
+)  # fmt: skip
 def test_default_below_the_heading_of_an_option(line: str, value: str, unit: str | None) -> None:
     fact = only(f"## Cache\n\n### `cacheMaxIdle`\n\n{line}\n", title="Cache")
 
@@ -157,12 +150,10 @@ def test_entries_of_lists(entry: str, expected: list[tuple[str, str, str]]) -> N
 @pytest.mark.parametrize(
     "text",
     [
-        "The default `lane_depth` is 1,200.",
-        "The default value of `lane_depth` is set to `1200`.",
-        "Lanes are cut at `lane_depth` (default: `1,200`).",
-        "The default laneDepth is 1,200.",
+        "The default `lane_depth` is 1,200.", "The default value of `lane_depth` is set to `1200`.",
+        "Lanes are cut at `lane_depth` (default: `1,200`).", "The default laneDepth is 1,200.",
     ],
-)
+)  # fmt: skip
 def test_defaults_of_a_name_in_the_sentence(text: str) -> None:
     assert [(fact.name, fact.attribute, fact.value) for fact in read(text)] == [("lane depth", "default", "1200")]
 
@@ -354,18 +345,12 @@ def test_denied_values_are_negated() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Released on 2021-03-04.",
-        "See section 3.1.2 of the guide.",
-        "The default lane is fine.",
-        "Use `lane_wait` between 10 and 20 lanes of the hall.",
-        "There are 3 lanes in the hall.",
-        "The `default` branch has 5 lanes.",
-        "## 2.1.0\n\nSome lanes were opened.",
-        "```yaml\nlane_depth: 6\n```",
-        "- `lane=None` selects the first lane.",
-        "Messages stay until they are removed from the lane.",
+        "Released on 2021-03-04.", "See section 3.1.2 of the guide.", "The default lane is fine.",
+        "Use `lane_wait` between 10 and 20 lanes of the hall.", "There are 3 lanes in the hall.",
+        "The `default` branch has 5 lanes.", "## 2.1.0\n\nSome lanes were opened.", "```yaml\nlane_depth: 6\n```",
+        "- `lane=None` selects the first lane.", "Messages stay until they are removed from the lane.",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_fact(text: str) -> None:
     assert read(text) == []
 
@@ -388,20 +373,12 @@ def test_facts_of_a_long_document_are_bounded() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "`" * 50_000,
-        "| a" * 30_000,
-        "=== ===\n" * 10_000,
-        "Default: 5\n" * 10_000,
-        "<td>" * 30_000,
-        "[a](" * 30_000,
-        "the maximum default value of " * 3_000,
-        "{@code " * 20_000,
-        ".. function:: f(" + "a=5, " * 20_000,
-        "default: 9**99999999\n" * 500,
-        "İ" * 20_000 + " `a_b` defaults to 5",
+        "`" * 50_000, "| a" * 30_000, "=== ===\n" * 10_000, "Default: 5\n" * 10_000, "<td>" * 30_000, "[a](" * 30_000,
+        "the maximum default value of " * 3_000, "{@code " * 20_000, ".. function:: f(" + "a=5, " * 20_000,
+        "default: 9**99999999\n" * 500, "İ" * 20_000 + " `a_b` defaults to 5",
         "".join(" " * min(depth, 400) + "- `a_b`: default 5\n" for depth in range(600)),
     ],
-)
+)  # fmt: skip
 @pytest.mark.timeout(20)
 def test_hostile_text_ends(text: str) -> None:
     for known in ({"format": "markdown"}, {"format": "", "subject": "lane"}):

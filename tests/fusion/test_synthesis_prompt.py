@@ -52,30 +52,21 @@ def conflict(items: Sequence[FusedItem], holds: str | None = None, **stated: str
     sides = tuple(ConflictSide(chunk_id=one.chunk_id, citation=one.citation, fact=None, role="says") for one in items)
     words = {"entity": "payment error", "attribute": "http_status", "reason": "it is 50 days newer", **stated}
     return ConflictRecord(
-        items=tuple(side.chunk_id for side in sides),
-        sides=sides,
-        detector=Detector.SAME_ENTITY_DIVERGENCE,
-        resolution=ConflictStrategy.RECENCY,
-        resolved_to=None if holds is None else ChunkId(holds),
-        explanation="422 against 400",
-        confidence=0.97,
-        **words,
-    )
+        items=tuple(side.chunk_id for side in sides), sides=sides, detector=Detector.SAME_ENTITY_DIVERGENCE,
+        resolution=ConflictStrategy.RECENCY, resolved_to=None if holds is None else ChunkId(holds),
+        explanation="422 against 400", confidence=0.97, **words,
+    )  # fmt: skip
 
 
 C1 = ranked(
-    "c-001",
-    "def handle_payment_error(e):\n    return JSONResponse(status_code=422)",
-    citation("code", "src/payments/handlers.py", line_range=(42, 67)),
-    0.831,
-)
+    "c-001", "def handle_payment_error(e):\n    return JSONResponse(status_code=422)",
+    citation("code", "src/payments/handlers.py", line_range=(42, 67)), 0.831,
+)  # fmt: skip
 C2 = ranked("c-002", "class PaymentValidator: ...", citation("code", "src/payments/validator.py"), 0.693)
 D1 = ranked(
-    "d-001",
-    "The payment module returns HTTP 400.",
-    citation("documentation", "docs/api/payments.md", section="Error Handling", line_range=(3, 9)),
-    0.582,
-)
+    "d-001", "The payment module returns HTTP 400.",
+    citation("documentation", "docs/api/payments.md", section="Error Handling", line_range=(3, 9)), 0.582,
+)  # fmt: skip
 M1 = ranked("m-001", "charlie: I pushed a fix", citation("conversations", "#engineering", timestamp=JANUARY), 0.85)
 GAP = CoverageGap("conversations", "convo-memory", "timeout after 5000ms")
 
@@ -331,16 +322,12 @@ def test_citations_are_checked(written: str, text: str, cited: str, unknown: str
 @pytest.mark.parametrize(
     "text",
     [
-        "as in [1] and [2, 3]",
-        "array[index: 3] and x[code]",
-        "[note: x] [wikipedia:Fusion] [see below]",
-        "[code: 200 OK] and [research: what we found]",
-        "[the docs](https://docs.example/a:b) and ![code](x.png)",
-        "code:nope, documentation:nope and (docs:nope) outside of brackets",
-        "[code:] [:c-001] [] [code",
+        "as in [1] and [2, 3]", "array[index: 3] and x[code]", "[note: x] [wikipedia:Fusion] [see below]",
+        "[code: 200 OK] and [research: what we found]", "[the docs](https://docs.example/a:b) and ![code](x.png)",
+        "code:nope, documentation:nope and (docs:nope) outside of brackets", "[code:] [:c-001] [] [code",
         "- [ ] todo\n- [x] done\n\n    matrix[0:3]",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_citation_stays_as_it_is(text: str) -> None:
     checked = check_citations(text, ALLOWED)
     assert (checked.text, checked.cited, checked.unknown) == (text, (), ())
@@ -381,15 +368,8 @@ def test_a_citation_is_held_back_until_it_is_whole() -> None:
     stream = CheckedStream([("code", "c1")])
     pieces = ["It ", "is paid", " [co", "de:c", "1", "] at once (", "[code:c9]", ") or later."]
     assert [stream.add(piece) for piece in pieces] == [
-        "It",
-        " is paid",
-        "",
-        "",
-        "",
-        " [code:c1] at once",
-        "",
-        " or later.",
-    ]
+        "It", " is paid", "", "", "", " [code:c1] at once", "", " or later.",
+    ]  # fmt: skip
     assert stream.rest() == ""
 
 

@@ -65,14 +65,11 @@ def workspace(folder: Path, root: Path, kind: str = "git", **more: str) -> Setti
     below = {Domain.CODE: "src", Domain.DOCUMENTATION: "docs"}
     sources = [
         {
-            "id": f"parcels-{domain.value}",
-            "domain": domain.value,
-            "type": kind,
-            "path": str(root / below[domain]),
+            "id": f"parcels-{domain.value}", "domain": domain.value, "type": kind, "path": str(root / below[domain]),
             **more,
         }
         for domain in below
-    ]
+    ]  # fmt: skip
     file = folder / "nornweave.yaml"
     domains = {domain.value: NO_MODELS for domain in Domain}
     file.write_text(json.dumps({"data_dir": "var", "sources": sources, "domains": domains}), encoding="utf-8")

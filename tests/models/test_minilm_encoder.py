@@ -144,18 +144,11 @@ def test_more_texts_than_a_window_keep_their_order(minilm: Encoder, monkeypatch:
 @pytest.mark.parametrize(
     "text",
     [
-        "\ud800",
-        "a \udfff b",
-        "\x00",
-        "a\x00b",
-        "🧾" * 400,
-        "x" * 200_000,
-        "e\u0301" * 500,
-        "\n" * 50_000,
+        "\ud800", "a \udfff b", "\x00", "a\x00b", "🧾" * 400, "x" * 200_000, "e\u0301" * 500, "\n" * 50_000,
         "\u202e\ufeff",
     ],
     ids=["surrogate", "surrogate-inside", "nul", "nul-inside", "emoji", "one-word", "accents", "blank", "marks"],
-)
+)  # fmt: skip
 def test_odd_texts_have_a_vector(minilm: Encoder, text: str) -> None:
     assert np.isclose(np.linalg.norm(minilm.encode_query(text)), 1, atol=1e-5)
     assert (
@@ -213,14 +206,9 @@ texts = ["refund a payment " * n for n in range(1, 40)]
 
 def _run(script: str, cache: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", SETUP + textwrap.dedent(script), str(cache)],
-        env={**os.environ, **environment},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+        [sys.executable, "-c", SETUP + textwrap.dedent(script), str(cache)], env={**os.environ, **environment},
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
 
 
 @pytest.mark.slow

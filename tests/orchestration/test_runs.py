@@ -102,11 +102,8 @@ def test_what_the_assets_say_is_numbers_that_plot(done: Run) -> None:
     index = metadata_of(done.instance, Domain.CODE, "index")
     generation = metadata_of(done.instance, Domain.CODE, "generation")
     assert {name: documents[name] for name in ("listed", "to_read", "to_remove", "held_removals")} == {
-        "listed": 2,
-        "to_read": 2,
-        "to_remove": 0,
-        "held_removals": 0,
-    }
+        "listed": 2, "to_read": 2, "to_remove": 0, "held_removals": 0,
+    }  # fmt: skip
     assert (chunks["added"], chunks["failed"]) == (2, 0)
     assert index["vectors"] == index["chunks"] == chunks["chunks"]
     assert metadata_of(done.instance, Domain.CODE, "embeddings")["embedded"] == index["vectors"]

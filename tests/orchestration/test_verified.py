@@ -43,12 +43,10 @@ def test_what_a_source_does_not_confirm_keeps_its_moment() -> None:
     before = Verified(G1, {"a": VerifiedSource(noon, noon, {"failed": None}), "b": VerifiedSource(one, one)})
     listing = Listing(
         (
-            Entry(path="seen", gate=""),
-            Entry(path="old", gate="", verified_at=ONE),
-            Entry(path="failed", gate=""),
+            Entry(path="seen", gate=""), Entry(path="old", gate="", verified_at=ONE), Entry(path="failed", gate=""),
             Entry(path="new", gate=""),
         )
-    )
+    )  # fmt: skip
     listings: Mapping[str, Listing | Unavailable] = {"a": listing, "b": Unavailable("is down")}
     unconfirmed = {("a", "failed"), ("a", "held"), ("b", "x")}
     after = verified_by(listings, before, G1, TWO, unconfirmed=unconfirmed)
@@ -161,7 +159,7 @@ def written(folder: Path, keys: Mapping[str, object]) -> Settings:
 
 def synced(folder: Path) -> int:
     result = CliRunner().invoke(app, ["--config", str(folder / "nornweave.yaml"), "sync", "--json"])
-    print(result.output)  # pytest shows it when the test fails
+    print(result.output)  # noqa: T201 - pytest shows it when the test fails
     return result.exit_code
 
 

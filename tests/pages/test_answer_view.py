@@ -15,18 +15,11 @@ from api.pages.question_form import QuestionForm
 
 CATALOGUE = tuple(
     DomainChoice(
-        domain=domain,
-        name=domain,
-        description="",
-        state="READY",
-        generation="gen-000001",
-        indexed_at=None,
-        documents=1,
-        passages=10,
-        filters=(),
+        domain=domain, name=domain, description="", state="READY", generation="gen-000001", indexed_at=None,
+        documents=1, passages=10, filters=(),
     )
     for domain in ("code", "documentation", "research")
-)
+)  # fmt: skip
 FOUND = {"searched": True, "total_searched": 10, "retrieval": {"dense": "ok", "sparse": "timeout"}}
 EMPTY = {"searched": True, "total_searched": 10, "retrieval": {"dense": "empty"}}
 CITATION = {
@@ -43,16 +36,13 @@ ITEM = {
     "rerank_score": 0.9,
     "metadata": {},
     "explanation": {
-        "weights": {"dense": 0.6, "sparse": 0.4},
-        "contributions": {"dense": 0.42, "sparse": 0.0},
-        "combined": 0.42,
-        "bonuses": {"symbol_match": 0.15},
-        "model_score": None,
+        "weights": {"dense": 0.6, "sparse": 0.4}, "contributions": {"dense": 0.42, "sparse": 0.0}, "combined": 0.42,
+        "bonuses": {"symbol_match": 0.15}, "model_score": None,
     },
     "corroborated_by": [{**CITATION, "domain_id": "documentation"}],
     "conflict": {"index": 0, "role": "holds"},
     "shortened": False,
-}
+}  # fmt: skip
 SIDE = {
     "chunk_id": "one", "domain_id": "code", "source_path": "src/a.py", "agent_id": None, "timestamp": None,
     "kind": "number", "name": "retention", "owner": "", "attribute": "value", "value": "604800", "unit": "s",
@@ -63,19 +53,11 @@ SIDE = {
 
 def shown(*items: Any, coverage: dict[str, Any], **fields: Any) -> AnswerView:
     document: Any = {
-        "query_id": "q",
-        "query": "pay errors",
-        "items": list(items),
-        "extract": [],
-        "conflicts": [],
-        "coverage": coverage,
-        "coverage_gaps": [],
-        "merged": [],
-        "answerable": {"probability": 0.9, "unknown_words": [], "words": ""},
-        "duplicates_removed": 0,
-        "total_latency_ms": 12.4,
-        **fields,
-    }
+        "query_id": "q", "query": "pay errors", "items": list(items), "extract": [], "conflicts": [],
+        "coverage": coverage, "coverage_gaps": [], "merged": [],
+        "answerable": {"probability": 0.9, "unknown_words": [], "words": ""}, "duplicates_removed": 0,
+        "total_latency_ms": 12.4, **fields,
+    }  # fmt: skip
     return answer_view(document, CATALOGUE, QuestionForm(text="pay"))
 
 

@@ -28,26 +28,11 @@ KEYS = [
 ]  # fmt: skip
 COLONS = [": ", ":", " : ", ":\u00a0", "\uff1a ", ":\t", ":\n  "]
 VALUES = [
-    "board",
-    "[board]",
-    "['board']",
-    '"board"',
-    "\n  - board",
-    "!!str board",
-    "board  # who",
-    "[board",
-    "&x board",
-]
+    "board", "[board]", "['board']", '"board"', "\n  - board", "!!str board", "board  # who", "[board", "&x board",
+]  # fmt: skip
 BEFORE = [
-    "",
-    "title: x\n",
-    "# a comment\n",
-    "\n",
-    "date: 2026-13-40\n",
-    "x: [broken\n",
-    "a: b: c\n",
-    f"x: {'y' * 70_000}\n",
-]
+    "", "title: x\n", "# a comment\n", "\n", "date: 2026-13-40\n", "x: [broken\n", "a: b: c\n", f"x: {'y' * 70_000}\n",
+]  # fmt: skip
 AFTER = ["", "title: x\n", "access: public\n", "\n", "---nearly\n"]
 ENDS = ["---\n", "...\n", "---", ""]
 STARTS = ["", "\ufeff", "\n\n", "\r", " \n", "\u00a0\n"]
@@ -143,27 +128,18 @@ def test_mail_and_notebooks_without_a_statement_are_shown() -> None:
 
 FILLINGS = st.sampled_from(
     [
-        "",
-        "<title>x</title>",
-        "<!-- " + "x" * 70_000 + " -->",
-        "<script>'</head><body>'</script>",
-        "</head><body><p>x",
-        "<!--",
+        "", "<title>x</title>", "<!-- " + "x" * 70_000 + " -->", "<script>'</head><body>'</script>",
+        "</head><body><p>x", "<!--",
     ]
-)
+)  # fmt: skip
 METAS = st.sampled_from(
     [
-        '<meta name="access" content="board">',
-        "<META NAME=access CONTENT=board>",
-        "<meta content='board' name='Access'/>",
-        '<meta\nname = "access"\ncontent = "board" >',
-        '<meta name="&#97;ccess" content="board">',
-        '<meta name="access">',
-        '<meta property="access" content="board">',
-        '<meta name="access" content="board',
-        "<meta name=access content=''>",
+        '<meta name="access" content="board">', "<META NAME=access CONTENT=board>",
+        "<meta content='board' name='Access'/>", '<meta\nname = "access"\ncontent = "board" >',
+        '<meta name="&#97;ccess" content="board">', '<meta name="access">', '<meta property="access" content="board">',
+        '<meta name="access" content="board', "<meta name=access content=''>",
     ]
-)
+)  # fmt: skip
 
 
 @settings(max_examples=500)
@@ -223,15 +199,11 @@ def test_all_statements_have_to_be_met(text: str, markup: str, values: tuple[obj
 @pytest.mark.parametrize(
     "text",
     [
-        "# Title\n\naccess: staff\n",
-        "---\n\nA rule, then text.\naccess: none of this is a header\n",
-        "---\ntitle: 'Access: how to get it'\n---\n",
-        "---\naccess_level: 3\naccess-control: x\n---\n",
-        "```\n---\naccess: board\n---\n```\n",
-        "---\ntitle: a: b: c\n---\n",
-        "---\naccess:\n---\n",
+        "# Title\n\naccess: staff\n", "---\n\nA rule, then text.\naccess: none of this is a header\n",
+        "---\ntitle: 'Access: how to get it'\n---\n", "---\naccess_level: 3\naccess-control: x\n---\n",
+        "```\n---\naccess: board\n---\n```\n", "---\ntitle: a: b: c\n---\n", "---\naccess:\n---\n",
     ],
-)
+)  # fmt: skip
 def test_other_uses_of_the_word_hide_nothing(text: str) -> None:
     assert is_shown(text, "markdown") and ACCESS_NOTICE not in describe(text, "markdown").metadata
 

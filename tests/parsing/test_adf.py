@@ -41,10 +41,8 @@ def doc(*content: Any) -> dict[str, Any]:
         (
             [
                 node(
-                    "orderedList",
-                    node("listItem", p("a"), node("bulletList", node("listItem", p("b")))),
-                    node("listItem", node("codeBlock", text("x\ny"))),
-                    order=3,
+                    "orderedList", node("listItem", p("a"), node("bulletList", node("listItem", p("b")))),
+                    node("listItem", node("codeBlock", text("x\ny"))), order=3,
                 )
             ],
             "3. a\n   - b\n4. ```\n   x\n   y\n   ```",
@@ -52,9 +50,7 @@ def doc(*content: Any) -> dict[str, Any]:
         (
             [
                 node(
-                    "taskList",
-                    node("taskItem", text("a"), state="DONE"),
-                    node("taskItem", text("b"), state="TODO"),
+                    "taskList", node("taskItem", text("a"), state="DONE"), node("taskItem", text("b"), state="TODO"),
                     node("taskList", node("taskItem", text("c"), state="TODO")),
                 )
             ],
@@ -82,7 +78,7 @@ def doc(*content: Any) -> dict[str, Any]:
         ([node("layoutSection", node("layoutColumn", p("a")), node("layoutColumn", p("b")))], "a\n\nb"),
         ([node("bodiedExtension", p("a"), extensionKey="noise")], "a"),
     ],
-)
+)  # fmt: skip
 def test_what_a_reader_sees_stays(content: list[Any], said: str) -> None:
     assert text_of_adf(doc(*content)) == said
 

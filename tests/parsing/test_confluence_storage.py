@@ -111,12 +111,8 @@ def test_the_title_is_the_first_heading_and_the_outline_reads_the_rest() -> None
     readable = read_html(html_of_storage(storage, "The <title>", {}))
     assert readable.text == "The <title>\n\nA\n\nx\n\nf()\n\na | b"
     assert [(block.kind, block.level, block.title) for block in readable.blocks] == [
-        ("heading", 1, "The <title>"),
-        ("heading", 2, "A"),
-        ("paragraph", 0, ""),
-        ("code", 0, ""),
-        ("table", 0, ""),
-    ]
+        ("heading", 1, "The <title>"), ("heading", 2, "A"), ("paragraph", 0, ""), ("code", 0, ""), ("table", 0, ""),
+    ]  # fmt: skip
 
 
 def test_mentions_are_found_once() -> None:
@@ -127,41 +123,22 @@ def test_mentions_are_found_once() -> None:
 _PIECES = st.sampled_from(
     [
         *(
-            "<p>",
-            "</p>",
-            "<h1>",
-            "</h1>",
-            "<table>",
-            "<td>",
-            "</td>",
-            "</table>",
-            "text",
-            "&lt;",
-            "&nbsp;",
-            "<",
+            "<p>", "</p>", "<h1>", "</h1>", "<table>", "<td>", "</td>", "</table>", "text", "&lt;", "&nbsp;", "<",
             "<![X",
         ),
         *(
-            "<ac:link>",
-            "</ac:link>",
-            '<ri:page ri:content-title="t"/>',
-            "<ac:image>",
-            "</ac:image>",
-            "<![CDATA[",
+            "<ac:link>", "</ac:link>", '<ri:page ri:content-title="t"/>', "<ac:image>", "</ac:image>", "<![CDATA[",
             "]]>",
         ),
         *('<ac:structured-macro ac:name="code">', "</ac:structured-macro>", "<ac:plain-text-body>", "<ac:parameter>"),
         *(
-            "</ac:parameter>",
-            "</ac:plain-text-body>",
-            "<ac:rich-text-body>",
-            "</ac:rich-text-body>",
+            "</ac:parameter>", "</ac:plain-text-body>", "<ac:rich-text-body>", "</ac:rich-text-body>",
             "<ac:task-status>",
         ),
         *("<ac:adf-extension>", "<ac:adf-fallback>", "</ac:adf-fallback>", "</ac:adf-extension>", "<script>", "<br/>"),
         *("<ac:adf-attribute>", "</ac:adf-attribute>", "<ac:task-id>", "</ac:task-id>", "<ac:task>", "\x00", "\ud800"),
     ]
-)
+)  # fmt: skip
 
 
 @settings(max_examples=300, deadline=None)
@@ -177,15 +154,9 @@ def test_any_order_of_tags_becomes_well_nested_html(pieces: list[str], title: st
 @pytest.mark.parametrize(
     "piece",
     [
-        "<ac:link>",
-        "<h1>",
-        "<ac:adf-extension>",
-        macro("code", plain("x")),
-        "<ac:parameter>a",
-        "<![CDATA[",
-        "</p>",
+        "<ac:link>", "<h1>", "<ac:adf-extension>", macro("code", plain("x")), "<ac:parameter>a", "<![CDATA[", "</p>",
         "<p><",
     ],
-)
+)  # fmt: skip
 def test_the_time_is_linear_in_what_is_hostile(piece: str) -> None:
     assert_subquadratic(body, lambda size: "a" + piece * size, 8_000)

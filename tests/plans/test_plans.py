@@ -97,23 +97,14 @@ def test_an_edited_configuration_wins(settings: Settings, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ("", "EOF"),
-        ("{", "EOF"),
-        ("[" * 100_000, "recursion limit"),
-        ("null", "damaged"),
-        ("[]", "damaged"),
-        ({"schema": 2}, "schema"),
-        ({"subject": "research"}, "another domain's"),
-        ({"number": 2}, "another domain's"),
-        ({"values": []}, "values"),
-        ({"base": None}, "base"),
-        ({"replaces": "1"}, "replaces"),
-        ({"values": {"colour": "red"}}, "colour"),
-        ({"values": {"document_share": 2}}, "document_share"),
+        ("", "EOF"), ("{", "EOF"), ("[" * 100_000, "recursion limit"), ("null", "damaged"), ("[]", "damaged"),
+        ({"schema": 2}, "schema"), ({"subject": "research"}, "another domain's"), ({"number": 2}, "another domain's"),
+        ({"values": []}, "values"), ({"base": None}, "base"), ({"replaces": "1"}, "replaces"),
+        ({"values": {"colour": "red"}}, "colour"), ({"values": {"document_share": 2}}, "document_share"),
         ({"values": {"fields": {"path": 0, "title": 0, "section": 0, "content": 0}}}, "all fields count 0"),
         ({"values": {"weights": {"dense": 0, "sparse": 0, "fulltext": 0, "structured": 0}}}, "all weights are 0"),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_plan_never_stops_serving(settings: Settings, damage: str | dict[str, Any], said: str) -> None:
     files = plan_files(settings, Domain.CODE)
     activate(settings)
@@ -217,16 +208,11 @@ def test_processes_that_save_at_once_get_numbers_of_their_own(tmp_path: Path) ->
 
 SHARES = st.floats(0, 1, allow_nan=False)
 PLANS = st.builds(
-    PlanSettings,
-    combine=st.sampled_from(["convex", "rrf"]),
+    PlanSettings, combine=st.sampled_from(["convex", "rrf"]),
     weights=st.builds(SourceWeights, dense=st.floats(0.01, 1), sparse=SHARES, fulltext=SHARES, structured=SHARES),
-    fields=st.builds(FieldWeights, path=SHARES, title=SHARES, section=SHARES),
-    document_share=SHARES,
-    function_words=SHARES,
-    expand=st.booleans(),
-    rerank=st.booleans(),
-    heuristics=st.booleans(),
-)
+    fields=st.builds(FieldWeights, path=SHARES, title=SHARES, section=SHARES), document_share=SHARES,
+    function_words=SHARES, expand=st.booleans(), rerank=st.booleans(), heuristics=st.booleans(),
+)  # fmt: skip
 
 
 @given(plan=PLANS, other=PLANS)

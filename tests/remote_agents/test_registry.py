@@ -186,11 +186,9 @@ def test_a_silent_agent_is_a_gap_that_says_so(joined: Join) -> None:
 def test_agents_register_with_a_token_that_does_nothing_else(foreign: Start, hub: Serve) -> None:
     server = foreign()
     served = hub(
-        server.url,
-        agents={"registration_token_env": "JOIN"},
-        environment={"JOIN": "registers-agents"},
+        server.url, agents={"registration_token_env": "JOIN"}, environment={"JOIN": "registers-agents"},
         token="operates-the-service",
-    )
+    )  # fmt: skip
     token = {"authorization": "Bearer registers-agents"}
     body = {"agent_id": "vault", "domain_id": "documentation", "url": server.url}
     assert served.http.post("/agents/register", json=body, headers={"authorization": "Bearer x"}).status_code == 401

@@ -29,11 +29,9 @@ ASKED = st.lists(st.tuples(QUERIES, st.sampled_from(PLANS), st.booleans()), min_
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    documents=DOCUMENTS,
-    viewers=st.lists(VIEWERS, min_size=2, max_size=2),
-    asked=ASKED,
+    documents=DOCUMENTS, viewers=st.lists(VIEWERS, min_size=2, max_size=2), asked=ASKED,
     largest=st.sampled_from((1_000, 4)),
-)
+)  # fmt: skip
 def test_a_restricted_index_answers_as_one_that_never_had_the_rest(
     documents: list[tuple[str, str, str, object]],
     viewers: list[Viewer],

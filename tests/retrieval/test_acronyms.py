@@ -32,18 +32,14 @@ PAGES = {
 # An issue and a pull request whose comments say their number nowhere.
 THREADS = [
     {
-        "id": number * 10,
-        "number": number,
-        "title": title,
-        "user": {"login": "dana"},
-        "body": "See below.",
+        "id": number * 10, "number": number, "title": title, "user": {"login": "dana"}, "body": "See below.",
         "comments": [{"id": number * 10 + 1, "user": {"login": "bob"}, "body": comment}],
     }
     for number, title, comment in (
         (4711, "Receipts are cut off", "The printer feeds too little paper."),
         (815, "Shorter receipts", "Approved, but please name the constant."),
     )
-]
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -129,20 +125,12 @@ def test_threads_are_found_by_the_number_that_only_their_page_shows(small: Setti
 @pytest.mark.parametrize(
     ("text", "initials"),
     [
-        ("Small Office of Fine Arts", ["SOFA", "SOOFA"]),
-        ("in the European Economic Area, too", ["EEA"]),
-        ("The Internet of Many Things", ["IMT", "IOMT"]),
-        ("use Multi-Site Object Stores", ["MSOS"]),
-        ("Multi-Factor Sign In", []),
-        ('"Small Office of Fine Arts"', []),
-        ("How Do I Reset My Password", []),
-        ("What Is The Best Cache", []),
-        ("AWS EC2 S3", []),
-        ("Amazon Web", []),
-        ("a room for live acts", []),
-        ("", []),
+        ("Small Office of Fine Arts", ["SOFA", "SOOFA"]), ("in the European Economic Area, too", ["EEA"]),
+        ("The Internet of Many Things", ["IMT", "IOMT"]), ("use Multi-Site Object Stores", ["MSOS"]),
+        ("Multi-Factor Sign In", []), ('"Small Office of Fine Arts"', []), ("How Do I Reset My Password", []),
+        ("What Is The Best Cache", []), ("AWS EC2 S3", []), ("Amazon Web", []), ("a room for live acts", []), ("", []),
     ],
-)
+)  # fmt: skip
 def test_names_in_capitals(text: str, initials: list[str]) -> None:
     looked_up: list[str] = []
     assert acronym_variants(text, lambda form: bool(looked_up.append(form))) == ()

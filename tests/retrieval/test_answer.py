@@ -138,20 +138,9 @@ def places(result: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def item(chunk_id: str, score: float, domain: Domain = Domain.CODE) -> RecallItem:
     citation = Citation(
-        domain_id=domain,
-        source_id="s",
-        source_path="p",
-        timestamp=None,
-        line_range=None,
-        char_range=(0, 1),
-        page=None,
-        section=None,
-        message_ids=None,
-        url=None,
-        title=None,
-        revision=None,
-        stale=False,
-    )
+        domain_id=domain, source_id="s", source_path="p", timestamp=None, line_range=None, char_range=(0, 1), page=None,
+        section=None, message_ids=None, url=None, title=None, revision=None, stale=False,
+    )  # fmt: skip
     return RecallItem(chunk_id=ChunkId(chunk_id), content="c", score=score, citation=citation, sources={})
 
 

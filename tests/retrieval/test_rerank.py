@@ -131,10 +131,8 @@ def test_the_general_formula_is_clamped() -> None:
 def test_without_a_model_the_combined_score_takes_its_place(settings: Mapping[Domain, RerankingSettings]) -> None:
     ranked = rerank(
         [candidate("first", 0.62, function_name="other"), candidate("second", 0.60, function_name="retry_refund")],
-        query="retry_refund",
-        settings=settings[Domain.CODE],
-        now=NOW,
-    )
+        query="retry_refund", settings=settings[Domain.CODE], now=NOW,
+    )  # fmt: skip
     # .62 · .7 · · · .60 · .7 + .15 · .3
     assert finals(ranked) == pytest.approx({"first": 0.434, "second": 0.465})
     assert names(ranked) == ["second", "first"]
@@ -145,41 +143,28 @@ def test_without_a_model_the_combined_score_takes_its_place(settings: Mapping[Do
 def test_switched_off_without_a_model_nothing_changes(settings: Mapping[Domain, RerankingSettings]) -> None:
     ranked = rerank(
         [candidate("b", 0.3, age=0), candidate("c", 0.3, age=0), candidate("a", 0.2999999999999), candidate("d", 1.0)],
-        query="anything",
-        settings=settings[Domain.CONVERSATIONS],
-        now=NOW,
-        heuristics=False,
-    )
+        query="anything", settings=settings[Domain.CONVERSATIONS], now=NOW, heuristics=False,
+    )  # fmt: skip
     assert [(one.item.chunk_id, one.score) for one in ranked] == [
-        ("d", 1.0),
-        ("b", 0.3),
-        ("c", 0.3),
-        ("a", 0.2999999999999),
-    ]
+        ("d", 1.0), ("b", 0.3), ("c", 0.3), ("a", 0.2999999999999),
+    ]  # fmt: skip
     assert all(one.final_score == one.score and not one.bonuses for one in ranked)
 
 
 def test_switched_off_with_a_model_its_score_alone_decides(settings: Mapping[Domain, RerankingSettings]) -> None:
     ranked = rerank(
-        [candidate("a", 0.9, age=0), candidate("b", 0.1)],
-        query="anything",
-        settings=settings[Domain.CONVERSATIONS],
-        now=NOW,
-        model_scores=np.array([0.25, 0.5], dtype=np.float32),
-        heuristics=False,
-    )
+        [candidate("a", 0.9, age=0), candidate("b", 0.1)], query="anything", settings=settings[Domain.CONVERSATIONS],
+        now=NOW, model_scores=np.array([0.25, 0.5], dtype=np.float32), heuristics=False,
+    )  # fmt: skip
     assert [(one.item.chunk_id, one.final_score, one.score) for one in ranked] == [("b", 0.5, 0.9), ("a", 0.25, 0.1)]
 
 
 def test_equal_places_are_told_apart_by_the_order(settings: Mapping[Domain, RerankingSettings]) -> None:
     for score in (0.0, 0.5, 1.0):
         ranked = rerank(
-            [candidate(name, score) for name in "abc"],
-            query="q",
-            settings=settings[Domain.CODE],
-            now=NOW,
+            [candidate(name, score) for name in "abc"], query="q", settings=settings[Domain.CODE], now=NOW,
             model_scores=[0.1, 0.3, 0.2],
-        )
+        )  # fmt: skip
         assert names(ranked) == ["b", "c", "a"]
         assert ranked[0].score > ranked[1].score > ranked[2].score
         assert [one.score for one in ranked] == pytest.approx([score] * 3, abs=1e-6)
@@ -188,13 +173,10 @@ def test_equal_places_are_told_apart_by_the_order(settings: Mapping[Domain, Rera
 @pytest.mark.parametrize(
     ("scores", "model_scores", "problem"),
     [
-        ([0.5, math.nan], None, "nan"),
-        ([0.5, 1.5], None, r"1\.5"),
-        ([0.5, 0.5], [0.5], "1 model scores for 2"),
-        ([0.5, 0.5], [0.5, -2.0], r"-2\.0"),
-        ([0.5, 0.5], [0.5, math.inf], "inf"),
+        ([0.5, math.nan], None, "nan"), ([0.5, 1.5], None, r"1\.5"), ([0.5, 0.5], [0.5], "1 model scores for 2"),
+        ([0.5, 0.5], [0.5, -2.0], r"-2\.0"), ([0.5, 0.5], [0.5, math.inf], "inf"),
     ],
-)
+)  # fmt: skip
 def test_scores_that_are_none_are_refused(scores: list[float], model_scores: list[float] | None, problem: str) -> None:
     found = [candidate(f"c{at}", score) for at, score in enumerate(scores)]
     with pytest.raises(ValueError, match=problem):
@@ -221,29 +203,22 @@ CANDIDATES = st.lists(
         st.fixed_dictionaries(
             {},
             optional={
-                "function_name": st.sampled_from(["do_refund", "run"]),
-                "reaction_count": st.integers(0, 20),
-                "citation_count": st.integers(0, 10**6),
-                "is_accepted": st.booleans(),
+                "function_name": st.sampled_from(["do_refund", "run"]), "reaction_count": st.integers(0, 20),
+                "citation_count": st.integers(0, 10**6), "is_accepted": st.booleans(),
             },
         ),
     ),
     max_size=12,
-)
+)  # fmt: skip
 SETTINGS = st.builds(
     RerankingSettings,
     heuristics=st.builds(
-        HeuristicSettings,
-        symbol_match_bonus=SCORES,
-        path_match_bonus=SCORES,
-        recency_bonus_max=SCORES,
-        recency_decay=st.sampled_from(["linear", "exponential"]),
-        engagement_bonus_max=SCORES,
-        accepted_answer_bonus=SCORES,
-        citation_bonus_max=SCORES,
+        HeuristicSettings, symbol_match_bonus=SCORES, path_match_bonus=SCORES, recency_bonus_max=SCORES,
+        recency_decay=st.sampled_from(["linear", "exponential"]), engagement_bonus_max=SCORES,
+        accepted_answer_bonus=SCORES, citation_bonus_max=SCORES,
     ),
     weights=st.builds(RerankingWeights, model=st.floats(0.1, 1), heuristic=SCORES, recency=st.none() | SCORES),
-)
+)  # fmt: skip
 
 
 @given(found=CANDIDATES, settings=SETTINGS, modelled=st.booleans(), heuristics=st.booleans(), seed=st.integers(0, 99))
@@ -262,13 +237,9 @@ def test_reranking_only_orders(
 
     def run(order: list[int]) -> tuple[Ranked, ...]:
         return rerank(
-            [candidates[at] for at in order],
-            query="do_refund in payments/handlers.py",
-            settings=settings,
-            now=NOW,
-            model_scores=[models[at] for at in order] if modelled else None,
-            heuristics=heuristics,
-        )
+            [candidates[at] for at in order], query="do_refund in payments/handlers.py", settings=settings, now=NOW,
+            model_scores=[models[at] for at in order] if modelled else None, heuristics=heuristics,
+        )  # fmt: skip
 
     straight = list(range(len(found)))
     ranked = run(straight)

@@ -184,14 +184,10 @@ def test_no_chunk_reaches_the_bound(
 @pytest.mark.parametrize(
     "query",
     [
-        '"retry limit"',
-        '"RETRY  Limit"',
-        "`retry\tlimit`",
-        "“retry limit is three”",
-        'what is "the retry limit"',
+        '"retry limit"', '"RETRY  Limit"', "`retry\tlimit`", "“retry limit is three”", 'what is "the retry limit"',
         'where do we find the number of the "retry limit" of some other thing that nobody wrote down?',
     ],
-)
+)  # fmt: skip
 def test_a_quoted_phrase_is_found_whatever_its_case_and_blank_space(phrases: Index, query: str) -> None:
     finding = fulltext(query, phrases)
     assert found_paths(phrases, finding)[0] == "y"
@@ -306,14 +302,10 @@ def search_all(
     depth: int = 50,
 ) -> SearchOutcome:
     context = SearchContext(
-        domain=Domain.CODE,
-        generation=generation,
-        plan=plan,
-        encode=lambda asked: pool.submit(lambda: encode_queries(encoder or HashEncoder(64), [asked])[0]),
-        depth=depth,
-        executor=pool,
-        within=within,
-    )
+        domain=Domain.CODE, generation=generation, plan=plan,
+        encode=lambda asked: pool.submit(lambda: encode_queries(encoder or HashEncoder(64), [asked])[0]), depth=depth,
+        executor=pool, within=within,
+    )  # fmt: skip
     return search(read_query(text), context)
 
 

@@ -43,14 +43,11 @@ def test_signals_stay_in_range_and_repeat(query: str) -> None:
 @pytest.mark.parametrize(
     ("query", "domains"),
     [
-        ("in the docs, what is the retry limit", {DOCS}),
-        ("do the docs and the code differ on refunds?", {DOCS, CODE}),
-        ("do the docs disagree with the code?", {DOCS, CODE}),
-        ("retry storms #payments-oncall", {TALK}),
-        ("what did we say in slack about the code review", {TALK}),
-        ("which papers compare backoff", {PAPERS}),
+        ("in the docs, what is the retry limit", {DOCS}), ("do the docs and the code differ on refunds?", {DOCS, CODE}),
+        ("do the docs disagree with the code?", {DOCS, CODE}), ("retry storms #payments-oncall", {TALK}),
+        ("what did we say in slack about the code review", {TALK}), ("which papers compare backoff", {PAPERS}),
     ],
-)
+)  # fmt: skip
 def test_a_named_domain_narrows(query: str, domains: set[Domain]) -> None:
     assert set(choose_domains(domain_signals(query))) == domains
 
@@ -58,18 +55,11 @@ def test_a_named_domain_narrows(query: str, domains: set[Domain]) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "deadlock in the worker thread",
-        "close a channel in go",
-        "#include <stdio.h> fails",
-        "#fff",
-        "how is the paper invoice printed",
-        "in the manual mode",
-        "payment declined with the code 402",
-        "slack integration",
-        "how does the chat API work",
-        "code of conduct",
+        "deadlock in the worker thread", "close a channel in go", "#include <stdio.h> fails", "#fff",
+        "how is the paper invoice printed", "in the manual mode", "payment declined with the code 402",
+        "slack integration", "how does the chat API work", "code of conduct",
     ],
-)
+)  # fmt: skip
 def test_what_only_sounds_like_a_domain_narrows_nothing(query: str) -> None:
     assert set(choose_domains(domain_signals(query))) == set(Domain)
 
@@ -254,44 +244,19 @@ def test_in_doubt_a_question_stays_whole(query: str) -> None:
 PIECES = st.lists(
     st.sampled_from(
         (
-            "what is the retry limit",
-            "who owns the payment service",
-            "how do I rotate API keys",
-            "where is the ledger deployed",
-            "indoor air quality",
-            "why",
-            "it",
-            "how",
-            "Anna",
-            "and",
-            "also",
-            ",",
-            ";",
-            "?",
-            "? ",
-            '"',
-            "(",
-            ")",
-            "`",
-            "'",
-            "the service that handles refunds",
-            "are the doors locked",
-            "\n",
+            "what is the retry limit", "who owns the payment service", "how do I rotate API keys",
+            "where is the ledger deployed", "indoor air quality", "why", "it", "how", "Anna", "and", "also", ",", ";",
+            "?", "? ", '"', "(", ")", "`", "'", "the service that handles refunds", "are the doors locked", "\n",
         )
     ),
     max_size=9,
-)
+)  # fmt: skip
 
 
 ASKED = (
-    "what is the retry limit",
-    "who owns the payment service",
-    "how do I rotate API keys",
-    "where is the ledger deployed",
-    "indoor air quality",
-    'who said "no and what is next"',
-    "what is it",
-)
+    "what is the retry limit", "who owns the payment service", "how do I rotate API keys",
+    "where is the ledger deployed", "indoor air quality", 'who said "no and what is next"', "what is it",
+)  # fmt: skip
 JOINTS = (" and ", "? ", "; ", ", and ", " and also ", " or ", ", ", "? And ", '" and ')
 JOINED = st.lists(st.tuples(st.sampled_from(ASKED), st.sampled_from(JOINTS)), min_size=1, max_size=5).map(
     lambda parts: "".join(question + joint for question, joint in parts) + "which team runs settlement exports?"

@@ -189,17 +189,10 @@ def test_declared_filters_join_the_built_in_and_the_usual_ones(tmp_path: Path) -
     filters = {each.key: each for each in settings.domains[Domain.DOCUMENTATION].filters}
     assert [*filters] == [
         *(
-            "source",
-            "path_glob",
-            "format",
-            "heading_path",
-            "category",
-            "confidence",
-            "error_category",
-            "environment",
+            "source", "path_glob", "format", "heading_path", "category", "confidence", "error_category", "environment",
             "team",
         )
-    ]
+    ]  # fmt: skip
     assert filters["environment"].origins == ("front_matter.environment",)
     assert filters["team"].origins == ("metadata.team", "path:docs/{team}/**")
     assert filters["confidence"].origins[0] == "metadata.confidence"

@@ -71,8 +71,5 @@ REFUSALS: Mapping[str, Sequence[tuple[Reply, str]]] = {
     ),
 }
 SECRETS: Mapping[str, str] = {
-    "github": github.TOKEN,
-    "slack": slack.TOKEN,
-    "confluence": confluence.TOKEN,
-    "jira": jira.TOKEN,
-}
+    "github": github.TOKEN, "slack": slack.TOKEN, "confluence": confluence.TOKEN, "jira": jira.TOKEN,
+}  # fmt: skip

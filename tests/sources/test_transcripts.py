@@ -43,11 +43,9 @@ def test_every_transcript_below_the_folder_is_listed(tmp_path: Path) -> None:
 def test_vtt_voices_entities_and_cue_ids() -> None:
     found = document("2026-01-16-standup.vtt")
     assert [(message.id, message.speaker, message.offset, message.end_offset) for message in found.messages] == [
-        ("intro", "Alice Jansen", 1.0, 4.5),
-        ("2", "Alice Jansen", 5.0, 9.0),
-        ("3", "Bob Okafor", 10.0, 14.0),
+        ("intro", "Alice Jansen", 1.0, 4.5), ("2", "Alice Jansen", 5.0, 9.0), ("3", "Bob Okafor", 10.0, 14.0),
         ("4", "Bob Okafor", 90.0, 93.0),
-    ]
+    ]  # fmt: skip
     assert found.messages[0].body == "Good morning. First the payment\nerrors & retries."
     assert "NOTE" not in found.text and "::cue" not in found.text
 
@@ -64,11 +62,9 @@ def test_without_a_date_messages_have_no_time_and_the_document_the_files(tmp_pat
 def test_srt_speakers_change_within_a_cue_and_go_on_in_the_next() -> None:
     found = document("retro-20260117.srt")
     assert [(message.id, message.speaker, message.body) for message in found.messages] == [
-        ("1", "Alice", "What went well?"),
-        ("2", "Bob", "The rollout of 422,"),
-        ("2", "Alice", "and the tests."),
+        ("1", "Alice", "What went well?"), ("2", "Bob", "The rollout of 422,"), ("2", "Alice", "and the tests."),
         ("3", "Alice", "They caught x < 3."),
-    ]
+    ]  # fmt: skip
 
 
 def test_srt_blank_lines_inside_a_cue_lose_nothing() -> None:
@@ -131,27 +127,16 @@ def test_dates_in_names(path: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("line", "speaker"),
     [
-        ("alice: hi", "alice"),
-        ("Alice Smith-Jones: hi", "Alice Smith-Jones"),
-        ("Ludwig van Beethoven: hi", "Ludwig van Beethoven"),
-        ("speaker 1: hi", "speaker 1"),
-        (">> ALICE: hi", "ALICE"),
-        ("<alice> hi", "alice"),
-        ("陈伟: 你好", "陈伟"),
-        ("Dana (Payments): hi", "Dana (Payments)"),
-        ("The plan is: ship it", None),
-        ("https://example.com: down", None),
-        ("see https://example.com", None),
-        ("Note: the limit is 500", None),
-        ("at 12:30 we start", None),
-        ("a very long sentence that goes on and on until a colon: here", None),
-        (": hi", None),
-        ("AttributeError: 'x' has no attribute", None),
-        ("json.decoder.JSONDecodeError: Expecting value", None),
-        ("KeyboardInterrupt: stopped", None),
-        ("", None),
+        ("alice: hi", "alice"), ("Alice Smith-Jones: hi", "Alice Smith-Jones"),
+        ("Ludwig van Beethoven: hi", "Ludwig van Beethoven"), ("speaker 1: hi", "speaker 1"), (">> ALICE: hi", "ALICE"),
+        ("<alice> hi", "alice"), ("陈伟: 你好", "陈伟"), ("Dana (Payments): hi", "Dana (Payments)"),
+        ("The plan is: ship it", None), ("https://example.com: down", None), ("see https://example.com", None),
+        ("Note: the limit is 500", None), ("at 12:30 we start", None),
+        ("a very long sentence that goes on and on until a colon: here", None), (": hi", None),
+        ("AttributeError: 'x' has no attribute", None), ("json.decoder.JSONDecodeError: Expecting value", None),
+        ("KeyboardInterrupt: stopped", None), ("", None),
     ],
-)
+)  # fmt: skip
 def test_speakers(line: str, speaker: str | None) -> None:
     found = split_speaker(line)
     assert (found[0] if found else None) == speaker

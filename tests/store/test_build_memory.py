@@ -22,12 +22,8 @@ def store_of(folder: Path, documents: int, characters: int) -> DuckDBStore:
     stored = tuple(
         StoredDocument(
             document=Document(
-                id=document_id("memory", f"{number}.txt"),
-                domain=Domain.DOCUMENTATION,
-                source_id=SourceId("memory"),
-                path=f"{number}.txt",
-                text=f"document {number}" + " " * characters,
-                format="text",
+                id=document_id("memory", f"{number}.txt"), domain=Domain.DOCUMENTATION, source_id=SourceId("memory"),
+                path=f"{number}.txt", text=f"document {number}" + " " * characters, format="text",
                 content_hash=ContentHash(f"{number}"),
             ),
             gate="",
@@ -35,7 +31,7 @@ def store_of(folder: Path, documents: int, characters: int) -> DuckDBStore:
             chunks=(),
         )
         for number in range(documents)
-    )
+    )  # fmt: skip
     with store.writer() as writer:
         writer.apply(Batch(stored=stored))
     return store

@@ -54,24 +54,16 @@ class RecordSource(MemorySource):
             text += f"Part {number} of {entry.path}.\n"
             sections.append(
                 Section(
-                    span=Span(start, len(text)),
-                    heading=section.get("heading", ""),
-                    level=section.get("level", 1),
+                    span=Span(start, len(text)), heading=section.get("heading", ""), level=section.get("level", 1),
                     metadata=freeze(section.get("metadata", {})),
                 )
-            )
+            )  # fmt: skip
         return Document(
-            id=document_id(self.id, entry.path),
-            domain=self.domain,
-            source_id=SourceId(self.id),
-            path=entry.path,
-            text=text,
-            format=record.get("format", "text"),
-            content_hash=ContentHash(digest(raw)),
+            id=document_id(self.id, entry.path), domain=self.domain, source_id=SourceId(self.id), path=entry.path,
+            text=text, format=record.get("format", "text"), content_hash=ContentHash(digest(raw)),
             updated_at=datetime.fromisoformat(record["updated_at"]) if "updated_at" in record else None,
-            metadata=freeze(record.get("metadata", {})),
-            sections=tuple(sections),
-        )
+            metadata=freeze(record.get("metadata", {})), sections=tuple(sections),
+        )  # fmt: skip
 
 
 def published(folder: Path, records: dict[str, dict[str, Any]]) -> Connection:
@@ -82,12 +74,9 @@ def published(folder: Path, records: dict[str, dict[str, Any]]) -> Connection:
     encoder = HashEncoder(dimensions=4)
     store = DuckDBStore(folder, StorageSettings(), dimensions=encoder.dimensions)
     parts = DomainParts(
-        domain=Domain.DOCUMENTATION,
-        sources=(source,),
-        chunker=Chunker(strategy="HIERARCHICAL_SECTIONS", limit=64),
-        encoder=encoder,
-        store=store,
-    )
+        domain=Domain.DOCUMENTATION, sources=(source,), chunker=Chunker(strategy="HIERARCHICAL_SECTIONS", limit=64),
+        encoder=encoder, store=store,
+    )  # fmt: skip
     assert sync(parts).failed == ()
     name = store.current()
     assert name
@@ -96,37 +85,17 @@ def published(folder: Path, records: dict[str, dict[str, Any]]) -> Connection:
 
 FOLDERS = ("src", "src_utils", "src/payments", "src/pay%ments", "docs/api", "déjà/vu", "a b/it's", 'q"x/[1]')
 NAMES = (
-    "main.py",
-    "main.pyc",
-    "MAIN.py",
-    "read_me.md",
-    "read-me.md",
-    "x'; drop table chunks;--.py",
-    "naïve.rs",
-    "日本.md",
-)
+    "main.py", "main.pyc", "MAIN.py", "read_me.md", "read-me.md", "x'; drop table chunks;--.py", "naïve.rs", "日本.md",
+)  # fmt: skip
 AUTHORS = (
-    "Vaswani, A.",
-    "Ashish Vaswani",
-    "Vaswanison, B.",
-    "O'Brien-Smith, Müller",
-    "李 小龙",
-    "N. Shazeer",
-    "Shazeer",
-)
+    "Vaswani, A.", "Ashish Vaswani", "Vaswanison, B.", "O'Brien-Smith, Müller", "李 小龙", "N. Shazeer", "Shazeer",
+)  # fmt: skip
 TAGS = ("RAG", "rag", "c++", "100%", "under_score", "two  words", "naïve", "it's", "' or 1=1 --", "NFD: e\u0301")
 CHANNELS = ("#engineering", "engineering", "#Releases", "heronpay/payments", "#a b")
 HEADINGS = ("API Reference", "API", "Errors", "100% it's", "Überblick", "errors", "Section one")
 DATES = (
-    "2017",
-    "2017-06",
-    "2017-06-12",
-    "2017-06-12T08:30:00Z",
-    "2017-06-12T23:30:00-02:00",
-    "2016-12-31",
-    "in June",
-    "",
-)
+    "2017", "2017-06", "2017-06-12", "2017-06-12T08:30:00Z", "2017-06-12T23:30:00-02:00", "2016-12-31", "in June", "",
+)  # fmt: skip
 TIMES = tuple((NOW - each * DAY / 3).strftime("%Y-%m-%dT%H:%M:%SZ") for each in range(30))
 
 
@@ -207,12 +176,10 @@ def conditions() -> st.SearchStrategy[Condition]:
         st.builds(PathGlob, st.sampled_from(globs)),
         st.builds(Under, like((*HEADINGS, "API > Errors", "Reference", "Errors > API Reference > API"))),
         st.builds(
-            Between,
-            st.sampled_from(("updated_at", "publication_date", "message_timestamp")),
-            st.none() | moments(),
+            Between, st.sampled_from(("updated_at", "publication_date", "message_timestamp")), st.none() | moments(),
             st.none() | moments(),
         ),
-    )
+    )  # fmt: skip
 
 
 @given(st.lists(conditions(), min_size=1, max_size=3))
@@ -287,14 +254,10 @@ def test_any_glob_matches_what_brute_force_matches(tree: Corpus, glob: str) -> N
 @pytest.mark.parametrize(
     ("glob", "ending"),
     [
-        ("*a" * 500 + "b", None),
-        ("**/" * 300 + "*b", "b"),
-        ("/".join(["**", "*a*a*a*b"] * 90), None),
-        ("?" * 1000, None),
-        ("[!a-y]*" * 140, None),
-        ("**/*" + "a?????????????" * 40, None),
+        ("*a" * 500 + "b", None), ("**/" * 300 + "*b", "b"), ("/".join(["**", "*a*a*a*b"] * 90), None),
+        ("?" * 1000, None), ("[!a-y]*" * 140, None), ("**/*" + "a?????????????" * 40, None),
     ],
-)
+)  # fmt: skip
 def test_no_glob_takes_long(tree: Corpus, glob: str, ending: str | None) -> None:
     """An engine that backtracks would not return within the life of the machine."""
     expected = {number for number, row in enumerate(tree.rows) if ending and row.path.endswith(ending)}

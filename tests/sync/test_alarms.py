@@ -131,8 +131,6 @@ def test_a_sync_tells_what_it_did_what_goes_wrong_and_what_is_over_as_soon_as_so
     assert next(one["added"] for one in received if one["event"] == "publication") == ["s/a.md"]
     told = [(event["event"], event.get("of"), event.get("items", [{}])[0].get("subject")) for event in received]
     assert [one for one in told if one[0] != "publication"] == [
-        ("document_failed", None, "s/b.pdf"),
-        ("source_unavailable", None, "s"),
-        ("recovered", "source_unavailable", "s"),
-        ("recovered", "document_failed", "s/b.pdf"),
-    ]
+        ("document_failed", None, "s/b.pdf"), ("source_unavailable", None, "s"),
+        ("recovered", "source_unavailable", "s"), ("recovered", "document_failed", "s/b.pdf"),
+    ]  # fmt: skip

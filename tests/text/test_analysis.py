@@ -15,18 +15,12 @@ from nornweave.core.text.analyzer import MAX_TERM_LENGTH, analyze, occurrences, 
     ("text", "terms"),
     [
         ("handlePaymentError", {"handlepaymenterror", "handl", "payment", "error"}),
-        ("HTTPServer", {"httpserver", "http", "server"}),
-        ("max_retries", {"max_retries", "max", "retri"}),
-        ("running runs", {"run"}),
-        ("SDKs URLs getURLs IDs", {"sdk", "url", "geturls", "get", "id"}),
-        ("APIService", {"apiservice", "api", "servic"}),
-        ("API v2.1 at 0.85", {"api", "v2.1", "at", "0.85"}),
-        ("ERR_1042", {"err_1042", "err", "1042"}),
-        ("Größe", {"größe"}),
-        ("日本語", {"日本語"}),
-        ("... --- !!!", set()),
+        ("HTTPServer", {"httpserver", "http", "server"}), ("max_retries", {"max_retries", "max", "retri"}),
+        ("running runs", {"run"}), ("SDKs URLs getURLs IDs", {"sdk", "url", "geturls", "get", "id"}),
+        ("APIService", {"apiservice", "api", "servic"}), ("API v2.1 at 0.85", {"api", "v2.1", "at", "0.85"}),
+        ("ERR_1042", {"err_1042", "err", "1042"}), ("Größe", {"größe"}), ("日本語", {"日本語"}), ("... --- !!!", set()),
     ],
-)
+)  # fmt: skip
 def test_terms(text: str, terms: set[str]) -> None:
     assert set(analyze(text)) == terms
 
@@ -46,12 +40,9 @@ def test_terms_know_where_they_stand() -> None:
     text = "handlePaymentError, v2.1"
     found = [(term, text[start:end]) for term, start, end in occurrences(text)]
     assert found == [
-        ("handlepaymenterror", "handlePaymentError"),
-        ("handl", "handle"),
-        ("payment", "Payment"),
-        ("error", "Error"),
+        ("handlepaymenterror", "handlePaymentError"), ("handl", "handle"), ("payment", "Payment"), ("error", "Error"),
         ("v2.1", "v2.1"),
-    ]
+    ]  # fmt: skip
 
 
 @given(st.text())

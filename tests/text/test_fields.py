@@ -45,16 +45,10 @@ def indexed(
     **metadata: JsonValue,
 ) -> tuple[Document, Chunk]:
     document = Document(
-        id=document_id("source", path),
-        domain=Domain.DOCUMENTATION,
-        source_id=SourceId("source"),
-        path=path,
-        text="text",
-        format=document_format,
-        content_hash=ContentHash("0"),
-        title=document_title,
+        id=document_id("source", path), domain=Domain.DOCUMENTATION, source_id=SourceId("source"), path=path,
+        text="text", format=document_format, content_hash=ContentHash("0"), title=document_title,
         metadata=freeze(document_metadata or {}),
-    )
+    )  # fmt: skip
     chunk = Chunk(
         content="text", span=Span(0, 4), token_count=1, title=title, section=section, metadata=freeze(metadata)
     )
@@ -80,37 +74,20 @@ def test_a_thread_is_found_by_its_number() -> None:
 
 def test_every_tail_of_the_path() -> None:
     assert keys_of("src/payments/Handlers.py") == {
-        "path:src/payments/handlers.py",
-        "path:payments/handlers.py",
-        "path:handlers.py",
-    }
+        "path:src/payments/handlers.py", "path:payments/handlers.py", "path:handlers.py",
+    }  # fmt: skip
 
 
 def test_symbols_names_and_dates_of_a_chunk() -> None:
     keys = keys_of(
-        "a.md",
-        document_title="The  Handbook",
-        title="Limits",
-        section="Handbook > Rate limits",
-        function_name="Ledger.postEntry",
-        participants=["Dana", "Éva Kovács"],
-        channel="#Ops",
-        tags=["PSD2"],
+        "a.md", document_title="The  Handbook", title="Limits", section="Handbook > Rate limits",
+        function_name="Ledger.postEntry", participants=["Dana", "Éva Kovács"], channel="#Ops", tags=["PSD2"],
         message_timestamp="2026-01-16T23:30:00Z",
-    )
+    )  # fmt: skip
     assert keys - {"path:a.md"} == {
-        "name:the handbook",
-        "name:limits",
-        "name:handbook",
-        "name:rate limits",
-        "symbol:ledger.postentry",
-        "name:dana",
-        "name:éva kovács",
-        "name:ops",
-        "name:psd2",
-        "date:2026-01-16",
-        "date:2026-01",
-    }
+        "name:the handbook", "name:limits", "name:handbook", "name:rate limits", "symbol:ledger.postentry", "name:dana",
+        "name:éva kovács", "name:ops", "name:psd2", "date:2026-01-16", "date:2026-01",
+    }  # fmt: skip
 
 
 def test_an_issue_is_called_by_its_number_other_threads_are_not() -> None:
@@ -239,19 +216,11 @@ def test_a_month_written_with_a_long_s() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a" * 4096,
-        "." * 4096,
-        "A" * 4096,
-        "支付" * 2048,
-        "_" * 4096,
-        "-+~" * 1365,
-        "9." * 2048,
-        "aA_" * 1365,
-        "a." * 2048,
-        "a/" * 2048,
+        "a" * 4096, "." * 4096, "A" * 4096, "支付" * 2048, "_" * 4096, "-+~" * 1365, "9." * 2048, "aA_" * 1365,
+        "a." * 2048, "a/" * 2048,
     ],
     ids=lambda text: repr(text[:4]),
-)
+)  # fmt: skip
 def test_the_longest_query_is_read_in_linear_time(text: str) -> None:
     """Every domain reads the query, while no other thread runs: half a second each is an outage, a few ms is fine."""
     assert_subquadratic(asked_keys, lambda size: text[:size], len(text))
@@ -270,14 +239,10 @@ def test_written_as_words_are(word: str) -> None:
 @pytest.mark.parametrize(
     ("path", "is_aside"),
     [
-        ("src/main/java/poet/MethodSpec.java", False),
-        ("src/test/java/poet/PoetTest.java", True),
-        ("src/spec/UserSpec.scala", True),
-        ("lib/UserSpec.kt", True),
-        ("mux_test.go", True),
-        ("src/contest.py", False),
+        ("src/main/java/poet/MethodSpec.java", False), ("src/test/java/poet/PoetTest.java", True),
+        ("src/spec/UserSpec.scala", True), ("lib/UserSpec.kt", True), ("mux_test.go", True), ("src/contest.py", False),
     ],
-)
+)  # fmt: skip
 def test_a_specification_of_a_method_is_no_test(path: str, is_aside: bool) -> None:
     assert ("place:aside" in keys_of(path)) == is_aside
 
@@ -285,9 +250,6 @@ def test_a_specification_of_a_method_is_no_test(path: str, is_aside: bool) -> No
 def test_a_definition_is_spelled_with_what_stands_around_it() -> None:
     keys = keys_of("db/table.py", defines=["Table.Row.upsert_all", "connect"])
     assert {key for key in keys if key.startswith("spelled:")} == {
-        "spelled:upsert_all",
-        "spelled:Row.upsert_all",
-        "spelled:connect",
-        "spelled:table.connect",
+        "spelled:upsert_all", "spelled:Row.upsert_all", "spelled:connect", "spelled:table.connect",
         "spelled:db.connect",
-    }
+    }  # fmt: skip
