@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fact_support import fact
 from fusion_support import day, fused, item
@@ -9,6 +11,7 @@ from fusion_support import day, fused, item
 from nornweave.ask.fuse.authority import QueryType
 from nornweave.ask.fuse.conflict_resolution import ConflictRules, resolve_conflicts
 from nornweave.ask.fuse.records import ConflictRecord, ConflictStrategy, FusedItem, ResolvedItems
+from nornweave.ask.views.answer import conflict_document
 from nornweave.core.types import Fact, Origin
 from nornweave.disagree.conflicts.origins import NO_ORIGINS, LineKey, Origins, key_of
 
@@ -119,6 +122,23 @@ def test_lines_are_newer_or_older_than_lines() -> None:
 def line(fused: FusedItem) -> LineKey:
     citation = fused.citation
     return key_of((fused.domain, citation.source_id, citation.source_path), fused.facts[0])
+
+
+def test_all_that_two_items_disagree_on_is_shown() -> None:
+    """A value and a denial: a reader who asks about one of them must not be told of the other alone."""
+    says, denies = (f"The gateway {verb} OAuth." for verb in ("supports", "does not support"))
+    code = fused(item("c", says, written="2026-01-20", facts=(timeout(10, "code"), retries(3, "code"))))
+    page = item("d", denies, domain="documentation", facts=(timeout(30, "documentation"), retries(5, "documentation")))
+    code = replace(code, item=replace(code.item, content=f'"""{says}"""'))
+    conflicts = resolved(code, fused(page)).conflicts
+    assert {conflict.entity for conflict in conflicts} == {"gateway oauth", "retry limit", "webhook delivery timeout"}
+    (denial,) = (conflict for conflict in conflicts if conflict.attribute == "holds")
+    stated = {side["chunk_id"]: side["value"] for side in conflict_document(denial)["claims"]}
+    assert stated == {"c": "true", "d": "false"}
+
+
+def retries(count: int, domain: str) -> Fact:
+    return fact("retry_limit", str(count), side=_SIDES.get(domain, "documentation"))
 
 
 def test_flagging_keeps_both_as_they_are() -> None:

@@ -292,17 +292,20 @@ def find_disagreements(
     """Return the pairs of items that contradict each other.
 
     Returns:
-        At most one per pair, the most confident one; by ``first``, then ``second``.
+        At most one per pair, thing and attribute, the most confident one, by ``first``, then ``second``. What sentences
+        contradict is left out where facts of the pair differ in the same attribute.
     """
     located = [fact for place, fused in enumerate(items) for fact in _located(place, fused)]
-    best: dict[tuple[int, int], Disagreement] = {}
-    found = find_conflicts(located, min_confidence=min_confidence)
-    read = sorted(range(len(items)), key=lambda place: -items[place].relevance)[:READ]
-    for conflict in (*found, *find_contradictions([_passage(place, items[place]) for place in sorted(read)])):
-        pair = _disagreement(conflict)
+    best: dict[tuple[int, int, str, str], Disagreement] = {}
+    for pair in map(_disagreement, find_conflicts(located, min_confidence=min_confidence)):
         if pair.first != pair.second:
-            best.setdefault((pair.first, pair.second), pair)
-    return tuple(best[pair] for pair in sorted(best))
+            best.setdefault((pair.first, pair.second, pair.attribute, pair.entity), pair)
+    known = {key[:3] for key in best}
+    read = sorted(range(len(items)), key=lambda place: -items[place].relevance)[:READ]
+    for pair in map(_disagreement, find_contradictions([_passage(place, items[place]) for place in sorted(read)])):
+        if (pair.first, pair.second, pair.attribute) not in known:
+            best[pair.first, pair.second, pair.attribute, pair.entity] = pair
+    return tuple(sorted(best.values(), key=lambda pair: (pair.first, pair.second)))
 
 
 def _located(place: int, fused: FusedItem) -> list[LocatedFact]:

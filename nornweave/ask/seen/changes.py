@@ -232,7 +232,7 @@ def _facts_at(place: Place, side: Side) -> dict[FactName, list[str]]:
 
 
 def _value(fact: Fact) -> str:
-    return f"{'not ' if fact.negated else ''}{fact.value}{f' {fact.unit}' if fact.unit else ''}"
+    return f"{fact.stated} {fact.unit}" if fact.unit else fact.stated
 
 
 def _written(as_of: AsOf) -> str:

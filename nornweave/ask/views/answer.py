@@ -254,7 +254,7 @@ def claim_document(fact: Fact | None, chunk_id: str, citation: Citation) -> Clai
         "name": fact.name if fact else None,
         "owner": fact.owner if fact else None,
         "attribute": fact.attribute if fact else None,
-        "value": fact.value if fact else None,
+        "value": fact.stated if fact else None,
         "unit": fact.unit if fact else None,
         "qualifiers": list(fact.qualifiers) if fact else [],
         "statement": fact.statement if fact else None,

@@ -110,7 +110,7 @@ def _side_document(side: LocatedFact) -> LedgerSideDocument:
         "side": fact.side,
         "name": fact.name,
         "owner": fact.owner,
-        "value": fact.value,
+        "value": fact.stated,
         "unit": fact.unit,
         "statement": fact.statement,
         "char_range": [fact.span.start, fact.span.end],

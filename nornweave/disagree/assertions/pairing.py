@@ -79,7 +79,7 @@ def find_contradictions(passages: Sequence[AssertingPassage]) -> list[FactConfli
     They are about the same thing: they name it, or their passages have one symbol, heading or file name.
 
     Returns:
-        One for every two passages, in order.
+        At most one for each sentence and other passage, in order.
     """
     if len({passage.domain for passage in passages}) < 2:
         return []
@@ -89,7 +89,7 @@ def find_contradictions(passages: Sequence[AssertingPassage]) -> list[FactConfli
         if THERE in assertion.about:
             for name in assertion.names:
                 groups[frozenset((name, THERE))].append((place, assertion))
-    conflicts: dict[tuple[int, int], FactConflict] = {}
+    conflicts: dict[tuple[int, int, int], FactConflict] = {}
     for alike in groups.values():
         said: dict[int, list[Assertion]] = defaultdict(list)
         for place, assertion in alike:
@@ -98,8 +98,8 @@ def find_contradictions(passages: Sequence[AssertingPassage]) -> list[FactConfli
             for one, other in combinations(sorted(said), 2):
                 conflict = _contradiction(passages[one], said[one], passages[other], said[other])
                 if conflict is not None:
-                    conflicts.setdefault((one, other), conflict)
-    return [conflicts[pair] for pair in sorted(conflicts)]
+                    conflicts.setdefault((one, other, conflict.first.fact.span.start), conflict)
+    return [conflicts[key] for key in sorted(conflicts)]
 
 
 def _read_all(passages: Sequence[AssertingPassage]) -> Iterator[tuple[int, Assertion]]:
