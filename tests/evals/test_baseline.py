@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.baseline.comparing import NOISY, is_worse, report, with_sums, worse
-from lab.baseline.measuring import Rows, conflict_pairs, example_corpus, index_facts, rankings
+from lab.baseline.comparing import NOISY, is_worse, report, worse
+from lab.baseline.measuring import conflict_pairs, example_corpus, index_facts, rankings
 from lab.conflicts.pairs import OWN
 from nornweave.ask.engine import Engine
 from nornweave.connect.connectors import load_settings
@@ -50,13 +50,6 @@ def test_small_drops_of_many_sets_show_in_their_sum() -> None:
     # .5 + .4 = .9 and .497 + .397 = .894
     assert list(worse(before, after)) == ["golden sets, sum, MRR: 0.9000 → 0.8940 (-0.0060)"]
     assert not list(worse(before, before))
-
-
-def test_sums_are_over_the_sets_of_both_records() -> None:
-    old: Rows = {"code": judged(0.8, 0.5)}
-    new: Rows = {"code": judged(0.8, 0.5), "research": judged(0.1, 0.1)}
-    assert with_sums(new, old)["sum"] == {"Recall@10": 0.8, "MRR": 0.5}
-    assert "sum" not in with_sums({"POST /query": {"p50 ms": 20.0}}, old)
 
 
 def test_parts_that_were_not_measured_and_noisy_ones_are_not_worse_but_told() -> None:

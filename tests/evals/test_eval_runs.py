@@ -44,23 +44,11 @@ def means(result: SetResult, scope: ResultScope = ResultScope.DOMAIN, stage: str
 # --- places -----------------------------------------------------------------------------------------------------
 
 
-def test_one_item_may_hit_several_judgments_best_grade_first() -> None:
-    hits = JudgedHits([judgment("c.json#1", 1), judgment("c.json#2", 3), judgment("c.json#9", 3)], CHAT, {})
-    item = Passage(CHAT, "c.json", "", messages=("1", "2", "3"))
-    assert hits.places([item.citation], by_document=False) == (("c.json#2", "c.json#1"),)
-
-
 def test_equal_paths_in_two_sources_are_two_documents() -> None:
     ranking = [
         Passage(DOCS, "x.md", "", source="one"), Passage(DOCS, "x.md", "", source="two"), Passage(DOCS, "a.md", ""),
     ]  # fmt: skip
     assert places(ranking, "a.md", by_document=True, own=DOCS) == ((), (), ("a.md#",))
-
-
-def test_a_judgment_in_another_domain_than_the_sets_can_be_hit_there() -> None:
-    hits = JudgedHits([judgment("a.py"), judgment("a.md")], DOCS, {"a.py": CODE, "a.md": DOCS})
-    ranking = [Passage(CODE, "a.py", "").citation, Passage(CODE, "a.md", "").citation]
-    assert hits.places(ranking, by_document=True) == (("a.py#",), ())
 
 
 _ITEMS = st.lists(
@@ -224,15 +212,6 @@ def test_a_damaged_domain_gives_zeros_and_reasons_not_an_end() -> None:
     assert 0 <= own.p50_ms <= own.p95_ms
 
 
-def test_a_defect_of_the_searcher_is_not_hidden() -> None:
-    class Broken(WordSearcher):
-        def rankings(self, *_: object, **__: object) -> dict[str, tuple[()]]:  # type: ignore[override]
-            raise KeyError("nobody thought of this")
-
-    with pytest.raises(KeyError):
-        evaluate(Broken(CORPUS), DOCS_SET)
-
-
 def test_unjudged_queries_are_not_run_and_missing_documents_are_misses_on_request() -> None:
     set_ = judged(
         [JudgedQuery("lunch", "when is lunch"), JudgedQuery("nobody judged", "x"), JudgedQuery("only wrong", "y")],
@@ -274,18 +253,6 @@ def test_questions_without_an_answer_are_run_and_told_by_their_scores() -> None:
         ("easy", 1, 1),
         ("hard", 1, 1),
     ]
-
-
-def test_progress_is_told_per_query() -> None:
-    told: list[tuple[str, int, int]] = []
-    evaluate(WordSearcher(CORPUS), DOCS_SET, progress=lambda *step: told.append(step))
-    assert told == [(f"docs, {scope}", done, 2) for scope in ("domain", "all domains") for done in (1, 2)]
-
-
-def test_the_baseline_of_all_domains_is_the_domain_without_filters() -> None:
-    chat, docs = (evaluate(WordSearcher(CORPUS), one) for one in (CHAT_SET, DOCS_SET))
-    assert chat.baseline is chat.scope(ResultScope.UNFILTERED)
-    assert docs.baseline is docs.scope(ResultScope.DOMAIN)
 
 
 # --- whose set is it ----------------------------------------------------------------------------------------------

@@ -190,15 +190,6 @@ def test_what_differs_in_digest_set_or_scope_is_not_compared(history: HistoryFil
     ]
 
 
-def test_a_generation_that_was_never_measured_is_named(history: HistoryFile) -> None:
-    history.record([measured(FIRST, {"a": 1})])
-
-    document = comparison_document(history, Domain.CODE, FIRST, "gen-000009")
-    assert document["measures"] == []
-    assert [notice[:40] for notice in document["notices"]] == ["code: gen-000009 was never measured; `no"]
-    assert len(comparison_document(history, Domain.RESEARCH, FIRST, SECOND)["notices"]) == 2
-
-
 @pytest.mark.parametrize(
     ("second", "expected"),
     [

@@ -68,11 +68,6 @@ def test_useful_is_1_and_not_useful_is_0() -> None:
     assert query.answerable and len(query.id) == 12
 
 
-def test_each_message_of_a_chunk_is_judged() -> None:
-    found = only(judged("why", {shown("c/2026.json", (1, 5), ("1.0", "2.0"), "conversations"): True}))
-    assert grades(found) == {("why", "c/2026.json#1.0"): 1, ("why", "c/2026.json#2.0"): 1}
-
-
 def test_each_domain_has_a_set_of_its_own_with_its_own_filters() -> None:
     said = {shown(domain="documentation"): True, shown(): True, shown(domain="wiki"): True}
     sets = sets_of_answers([judged("why", said, code={"language": "python"}, research={"year": 2020})])
@@ -115,13 +110,6 @@ def test_a_document_of_which_one_of_several_chunks_is_useful_is_useful_once() ->
         judged("why", {first: False}),
     )  # fmt: skip
     assert grades(settled)["why", "a.pdf#"] == 0, "two answers against one, whatever number of chunks"
-
-
-def test_what_was_never_useful_is_kept_and_not_measured() -> None:
-    found = only(judged("good", {shown("a.py"): True}), judged("bad", {shown("a.py"): False, shown("b.py"): False}))
-    assert [query.text for query in found.queries] == ["bad", "good"]
-    assert list(found.relevant) == [query.id for query in found.queries if query.text == "good"]
-    assert len(found.judgments) == 3
 
 
 def test_a_domain_without_anything_useful_has_no_set() -> None:
@@ -184,7 +172,3 @@ def test_from_what_users_said_to_a_measure(tmp_path: Path) -> None:
     stage = result.scopes[0].stage("fused")
     assert stage
     assert stage.metrics["Recall@10"].mean == 0.5, "1 of 1 and 0 of 1"
-
-
-def test_without_feedback_there_is_no_set(tmp_path: Path) -> None:
-    assert feedback_sets(FeedbackBook(FeedbackFile(tmp_path / "nothing"))) == ()

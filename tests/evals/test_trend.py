@@ -164,17 +164,3 @@ def test_the_small_one_is_always_short_enough_to_be_shown_at_once(points: list[T
     assert bool(markdown) == bool(points)
     if markdown:
         assert drawn(within(markdown)).attrib["width"] == "380"
-
-
-def test_the_small_one_has_room_for_weeks() -> None:
-    svg = within(small_trend([point(number, 0.9 + 0.05 * math.sin(number), 0.8) for number in range(100)]))
-    paths = [one.attrib["d"] for one in drawn(svg).iter(f"{SVG}path")]
-    steps = [len(re.findall(r"-?\d+", path.partition("l")[2])) / 2 for path in paths if "l" in path]
-    assert steps[0] == steps[1] >= 19
-    assert "Recall@10 0.900" in texts(within(small_trend([point(0), point(1, 0.4, refused=True)])))
-
-
-def test_the_markdown_holds_the_picture() -> None:
-    svg = trend_svg([point(0), point(1)], "conversations")
-    assert within(as_markdown_image(svg)) == svg
-    assert as_markdown_image(svg).startswith("![trend](data:image/svg+xml;base64,")

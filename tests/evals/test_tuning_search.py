@@ -53,11 +53,6 @@ def test_what_is_judged_in_one_document_is_in_one_fold_in_whatever_order(
     assert [again[one.id] for one in cases] == list(folds)
 
 
-def test_folds_are_of_about_equal_size() -> None:
-    folds = folds_of([case(f"q{at}", f"d{at}") for at in range(52)])
-    assert sorted(folds.count(fold) for fold in range(5)) == [10, 10, 10, 11, 11]
-
-
 def test_a_chain_of_documents_hangs_together_and_one_big_document_does_not() -> None:
     chain = [case("a", "1", "2"), case("b", "2", "3"), case("c", "3", "4")]
     others = [case(f"q{at}", f"d{at}") for at in range(20)]
@@ -210,7 +205,3 @@ def test_a_change_is_what_the_comparison_says() -> None:
     assert change.p_drop == 1
     with pytest.raises(ValueError, match="no query"):
         Change.of("x", np.array([]), np.array([]))
-
-
-def test_values_are_flattened_to_dotted_keys() -> None:
-    assert flattened({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
