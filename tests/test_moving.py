@@ -17,13 +17,10 @@ from nornweave.ingest.wiring import domain_parts
 EXAMPLES = Path(__file__).parents[1] / "examples" / "payments"
 
 
-@pytest.mark.parametrize(
-    ("domain", "kind", "folder"),
-    [
-        (Domain.CODE, "files", "code"), (Domain.DOCUMENTATION, "files", "docs"),
-        (Domain.CONVERSATIONS, "transcripts", "transcripts"), (Domain.RESEARCH, "files", "research"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("domain", "kind", "folder"), [
+    (Domain.CODE, "files", "code"), (Domain.DOCUMENTATION, "files", "docs"),
+    (Domain.CONVERSATIONS, "transcripts", "transcripts"), (Domain.RESEARCH, "files", "research"),
+])  # fmt: skip
 def test_moving_a_folder_embeds_nothing(tmp_path: Path, domain: Domain, kind: str, folder: str) -> None:
     shutil.copytree(EXAMPLES / folder, tmp_path / "files" / "before")
     config = {

@@ -44,14 +44,11 @@ def test_a_list_of_groups_is_enough(tmp_path: Path) -> None:
     assert read_tokens(file) == {}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "nw_secret: [staff]", "- nw_secret", "nw_secret", f"{hash_of('x')}: staff", f"{hash_of('x')}: [3]",
-        f"{hash_of('x')}: {{group: [staff]}}", f"{hash_of('x')}: {{groups: [''], name: x}}", "{nw_secret",
-        f"{hash_of('x')}: {{groups: [a], expires: soon}}", "\x00nw_secret", "!!python/object:os.system nw_secret",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "nw_secret: [staff]", "- nw_secret", "nw_secret", f"{hash_of('x')}: staff", f"{hash_of('x')}: [3]",
+    f"{hash_of('x')}: {{group: [staff]}}", f"{hash_of('x')}: {{groups: [''], name: x}}", "{nw_secret",
+    f"{hash_of('x')}: {{groups: [a], expires: soon}}", "\x00nw_secret", "!!python/object:os.system nw_secret",
+])  # fmt: skip
 def test_a_broken_file_is_refused_and_its_secrets_are_not_repeated(tmp_path: Path, text: str) -> None:
     file = tmp_path / "tokens.yaml"
     file.write_text(text)

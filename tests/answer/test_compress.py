@@ -219,13 +219,10 @@ def test_the_order_of_the_terms_does_not_matter(text: str, room: int) -> None:
     assert len(found) == 1
 
 
-@pytest.mark.parametrize(
-    "hostile",
-    [
-        ".", "!)", " ", "\n", "\n ", " .", "[", "a:", "a b ", "\t", "。", "1.", "`", "(", "e.g. ", "x", "- ", "\r\n",
-        "((\n",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("hostile", [
+    ".", "!)", " ", "\n", "\n ", " .", "[", "a:", "a b ", "\t", "。", "1.", "`", "(", "e.g. ", "x", "- ", "\r\n",
+    "((\n",
+])  # fmt: skip
 @pytest.mark.parametrize("is_code", [False, True])
 def test_hostile_texts_take_no_longer_than_others(hostile: str, is_code: bool) -> None:
     def shortened(text: str) -> None:

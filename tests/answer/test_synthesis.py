@@ -278,14 +278,11 @@ def test_a_provider_that_nobody_knows_is_said_to_be_one(server: ModelServer) -> 
 
 
 @pytest.mark.parametrize("status", [400, 401, 429, 500])
-@pytest.mark.parametrize(
-    "message",
-    [
-        f"Incorrect API key provided: {KEY}. You can find yours at …", f"bad header Authorization: Bearer {KEY}",
-        "Incorrect API key provided: xk_nor*********************cdef.", f"your prompt was: {CONTENT}",
-        f"your question, {QUERY}, is refused", "http://user:hunter22@proxy.example refused",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("message", [
+    f"Incorrect API key provided: {KEY}. You can find yours at …", f"bad header Authorization: Bearer {KEY}",
+    "Incorrect API key provided: xk_nor*********************cdef.", f"your prompt was: {CONTENT}",
+    f"your question, {QUERY}, is refused", "http://user:hunter22@proxy.example refused",
+])  # fmt: skip
 def test_neither_keys_nor_the_prompt_get_into_reasons_and_logs(
     server: ModelServer, message: str, status: int, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -39,13 +39,10 @@ CLOSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {}, bearing(""), bearing("s3cret"), bearing(TOKEN + "x"), bearing(TOKEN.upper()), bearing(TOKEN, "Basic"),
-        bearing("", TOKEN), {b"authorization": TOKEN.encode()}, {b"authorization": b"\xff\xfe"},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("headers", [
+    {}, bearing(""), bearing("s3cret"), bearing(TOKEN + "x"), bearing(TOKEN.upper()), bearing(TOKEN, "Basic"),
+    bearing("", TOKEN), {b"authorization": TOKEN.encode()}, {b"authorization": b"\xff\xfe"},
+])  # fmt: skip
 def test_everything_else_stays_closed(look: Ask, still_code: ScriptedAgent, headers: dict[bytes, bytes]) -> None:
     # An app each: of one address only a number of wrong tokens are compared.
     app = {"environment": {**LOCKED["environment"], "OF": str(headers)}}

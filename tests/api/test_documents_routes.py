@@ -151,13 +151,10 @@ async def test_pages_of_documents_hold_every_one_once(tmp_path: Path) -> None:
         assert (await listed(client, status="failed", source="handbook")).keys() == {"empty.md"}
 
 
-@pytest.mark.parametrize(
-    ("parameters", "field"),
-    [
-        ({"cursor": "nonsense!"}, "cursor"), ({"cursor": "WzEsMl0="}, "cursor"), ({"limit": 0}, "limit"),
-        ({"limit": "many"}, "limit"), ({"status": "lost"}, "status"), ({"page": 2}, "page"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("parameters", "field"), [
+    ({"cursor": "nonsense!"}, "cursor"), ({"cursor": "WzEsMl0="}, "cursor"), ({"limit": 0}, "limit"),
+    ({"limit": "many"}, "limit"), ({"status": "lost"}, "status"), ({"page": 2}, "page"),
+])  # fmt: skip
 def test_wrong_parameters_are_named(look: Ask, parameters: dict[str, Any], field: str) -> None:
     problem = is_problem(look("GET", DOCUMENTS, params=parameters), 422)
     assert [each["field"] for each in problem["errors"]] == [field]

@@ -55,13 +55,10 @@ def test_what_was_measured_comes_newest_first(get: Any) -> None:
     assert first["latency_ms"] == {"p50": 4.25, "p95": None}
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("set=other", 1), ("generation=gen-000002", 2), ("limit=1", 1), ("domain=code&scope=domain", 3),
-        ("domain=all", 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("query", "found"), [
+    ("set=other", 1), ("generation=gen-000002", 2), ("limit=1", 1), ("domain=code&scope=domain", 3),
+    ("domain=all", 0),
+])  # fmt: skip
 def test_it_can_be_narrowed(get: Any, query: str, found: int) -> None:
     assert len(get(f"/evaluations?{query}").json()["evaluations"]) == found
 
@@ -96,14 +93,11 @@ def test_a_generation_that_was_never_measured_is_said(get: Any) -> None:
     assert document["notices"] == ["code: gen-000009 was never measured; `nornweave evaluations` lists what was"]
 
 
-@pytest.mark.parametrize(
-    ("url", "field"),
-    [
-        ("/evaluations?limit=0", "limit"), ("/evaluations?limit=x", "limit"), ("/evaluations?from=1", "from"),
-        ("/evaluations?set=%00", "set"), ("/evaluations/compare?domain=code&before=gen-000001", "after"),
-        ("/evaluations/compare?domain=nothing&before=a&after=b", "domain"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("url", "field"), [
+    ("/evaluations?limit=0", "limit"), ("/evaluations?limit=x", "limit"), ("/evaluations?from=1", "from"),
+    ("/evaluations?set=%00", "set"), ("/evaluations/compare?domain=code&before=gen-000001", "after"),
+    ("/evaluations/compare?domain=nothing&before=a&after=b", "domain"),
+])  # fmt: skip
 def test_wrong_parameters_are_named(look: Ask, url: str, field: str) -> None:
     problem = is_problem(look("GET", url), 422)
     assert field in str(problem["errors"])

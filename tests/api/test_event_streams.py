@@ -109,14 +109,11 @@ def test_without_a_text_there_are_items_and_the_end(url: str, model: ModelServer
     assert model.requests == []
 
 
-@pytest.mark.parametrize(
-    ("accept", "wanted"),
-    [
-        ("text/event-stream", True), ("text/event-stream, application/json;q=0.5", True),
-        ("application/json, text/event-stream", False), ("text/event-stream;q=0.4, */*;q=0.5", False),
-        ("text/event-stream;q=x", False), ("*/*", False), ("", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("accept", "wanted"), [
+    ("text/event-stream", True), ("text/event-stream, application/json;q=0.5", True),
+    ("application/json, text/event-stream", False), ("text/event-stream;q=0.4, */*;q=0.5", False),
+    ("text/event-stream;q=x", False), ("*/*", False), ("", False),
+])  # fmt: skip
 def test_events_are_sent_to_who_prefers_them(accept: str, wanted: bool) -> None:
     assert prefers_events(accept) is wanted
 

@@ -19,13 +19,10 @@ def test_this_machine_is_answered(look: Ask, host: str) -> None:
     assert look("GET", "/agents", app=GUARDED, headers={"host": host}).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "evil.example", "evil.example:8082", "localhost.evil.example", "127.0.0.1.evil.example",
-        "127.0.0.1@evil.example", "::1", "[::1].evil.example", "", "localhost:80:80", "0.0.0.0",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("host", [
+    "evil.example", "evil.example:8082", "localhost.evil.example", "127.0.0.1.evil.example",
+    "127.0.0.1@evil.example", "::1", "[::1].evil.example", "", "localhost:80:80", "0.0.0.0",
+])  # fmt: skip
 def test_any_other_name_is_not(look: Ask, host: str) -> None:
     for path in ("/agents", "/health", "/openapi.json", "/docs", "/nowhere"):
         assert "localhost" in is_problem(look("GET", path, app=GUARDED, headers={"host": host}), 421)["detail"]
@@ -46,25 +43,19 @@ def test_behind_a_token_every_name_is_answered(look: Ask) -> None:
     assert look("GET", "/agents", headers={"host": "search.company.example"}).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("header", "name"),
-    [
-        ("a:1", "a"), ("A", "a"), ("[::1]:8", "[::1]"), ("[::1]", "[::1]"), ("::1", ":"), ("a:b", "a:b"), (" a ", "a"),
-        (":80", ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("header", "name"), [
+    ("a:1", "a"), ("A", "a"), ("[::1]:8", "[::1]"), ("[::1]", "[::1]"), ("::1", ":"), ("a:b", "a:b"), (" a ", "a"),
+    (":80", ""),
+])  # fmt: skip
 def test_the_port_is_no_part_of_the_name(header: str, name: str) -> None:
     assert host_name(header) == name
 
 
-@pytest.mark.parametrize(
-    ("host", "base"),
-    [
-        ("127.0.0.1:8082", "http://127.0.0.1:8082"), ("localhost:8082", "http://localhost:8082"),
-        ("10.0.0.5:8082", "http://10.0.0.5:8082"), ("evil.example", "http://10.0.0.5:8082"),
-        ("evil.example:8082", "http://10.0.0.5:8082"), ("", "http://10.0.0.5:8082"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("host", "base"), [
+    ("127.0.0.1:8082", "http://127.0.0.1:8082"), ("localhost:8082", "http://localhost:8082"),
+    ("10.0.0.5:8082", "http://10.0.0.5:8082"), ("evil.example", "http://10.0.0.5:8082"),
+    ("evil.example:8082", "http://10.0.0.5:8082"), ("", "http://10.0.0.5:8082"),
+])  # fmt: skip
 def test_a_foreign_host_gets_into_no_link(host: str, base: str) -> None:
     scope = {"type": "http", "scheme": "http", "server": ("10.0.0.5", 8082), "path": "/mcp", "query_string": b""}
     request = Request({**scope, "headers": [(b"host", host.encode())]})

@@ -154,14 +154,11 @@ def test_what_cannot_be_asked_is_said_beside_the_question(look: Ask, query: str,
     is_problem(look("GET", f"/.json?{query}"), 422)
 
 
-@pytest.mark.parametrize(
-    ("address", "field"),
-    [
-        ("/status?x=1", "x"), ("/passages/x?lines=1", "lines"), ("/conflicts?x=1", "x"),
-        ("/conflicts/Retry%20limit?limit=1", "limit"), ("/quality?set=x", "set"),
-        ("/quality?domain=code&before=%00&after=b", "before"), ("/quality?domain=poetry&before=a&after=b", "domain"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("address", "field"), [
+    ("/status?x=1", "x"), ("/passages/x?lines=1", "lines"), ("/conflicts?x=1", "x"),
+    ("/conflicts/Retry%20limit?limit=1", "limit"), ("/quality?set=x", "set"),
+    ("/quality?domain=code&before=%00&after=b", "before"), ("/quality?domain=poetry&before=a&after=b", "domain"),
+])  # fmt: skip
 def test_unknown_and_wrong_fields_are_named(look: Ask, address: str, field: str) -> None:
     page = look("GET", address, headers=BROWSER)
     assert page.status_code == 422

@@ -224,13 +224,10 @@ def test_what_cannot_be_served_is_a_clear_error(published: Settings, options: di
         serve(published, **{"environment": {}, **options})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("agent", "environment", "port"),
-    [
-        (None, {}, 8082), (None, {"FUSION_PORT": "9000", "AGENT_PORT": "1"}, 9000), (None, {"FUSION_PORT": ""}, 8082),
-        (Domain.CODE, {}, 8081), (Domain.CODE, {"AGENT_PORT": "0", "FUSION_PORT": "1"}, 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("agent", "environment", "port"), [
+    (None, {}, 8082), (None, {"FUSION_PORT": "9000", "AGENT_PORT": "1"}, 9000), (None, {"FUSION_PORT": ""}, 8082),
+    (Domain.CODE, {}, 8081), (Domain.CODE, {"AGENT_PORT": "0", "FUSION_PORT": "1"}, 0),
+])  # fmt: skip
 def test_the_port_comes_from_the_environment(agent: Domain | None, environment: dict[str, str], port: int) -> None:
     assert default_port(agent, environment) == port
 

@@ -105,13 +105,10 @@ async def test_a_mention_is_answered_in_its_thread_with_passages_and_conflicts(
     assert (answer["parse"], answer["link_names"], answer["unfurl_links"]) == ("none", False, False)
 
 
-@pytest.mark.parametrize(
-    ("channel", "asker", "sees"),
-    [
-        (OPEN, {}, set()), (STAFF, {}, {INNER}), (STAFF, {"user": BOB}, set()), (STAFF, {"team": "T02"}, set()),
-        (STAFF, {"user_team": "T02"}, set()), (STAFF, {"source_team": "T02"}, set()),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("channel", "asker", "sees"), [
+    (OPEN, {}, set()), (STAFF, {}, {INNER}), (STAFF, {"user": BOB}, set()), (STAFF, {"team": "T02"}, set()),
+    (STAFF, {"user_team": "T02"}, set()), (STAFF, {"source_team": "T02"}, set()),
+])  # fmt: skip
 async def test_a_channel_is_shown_what_it_and_the_asker_may_see(
     engine: ScriptedEngine, slack: SlackAppServer, channel: str, asker: dict[str, str], sees: set[str]
 ) -> None:

@@ -95,14 +95,11 @@ def test_the_ledger_and_parts_of_it(ask: Ask, query: str, found: tuple[list[str]
     assert entities(ask, query) == found
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ("?limit=0", "limit"), ("?limit=-1", "limit"), ("?limit=1.0", "limit"), ("?limit=1_0", "limit"),
-        ("?limit=", "limit"), ("?limit=99999999999", "limit"), ("?settled=yes", "settled"), ("?settled=1", "settled"),
-        ("?domain=docs", "domain"), ("?entity=", "entity"), ("?entity=%00", "entity"), ("?order=desc", "order"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("query", "field"), [
+    ("?limit=0", "limit"), ("?limit=-1", "limit"), ("?limit=1.0", "limit"), ("?limit=1_0", "limit"),
+    ("?limit=", "limit"), ("?limit=99999999999", "limit"), ("?settled=yes", "settled"), ("?settled=1", "settled"),
+    ("?domain=docs", "domain"), ("?entity=", "entity"), ("?entity=%00", "entity"), ("?order=desc", "order"),
+])  # fmt: skip
 def test_wrong_parameters_are_named(look: Ask, query: str, field: str) -> None:
     problem = is_problem(look("GET", f"/conflicts{query}"), 422)
     assert [one["field"] for one in problem["errors"]] == [field]
@@ -142,13 +139,10 @@ def test_lines_by_text_and_by_regex(look: Ask) -> None:
     assert look("GET", "/find?text=x&domain=nowhere", headers={"accept": "text/html"}).status_code == 422
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ("", "text"), ("text=a&regex=b", "regex"), ("regex=(", "regex"), ("text=a%0Ab", "text"),
-        ("text=a&domain=nothing", "domain"), ("text=a&limit=0", "limit"), ("text=a&case=perhaps", "case"),
-        ("text=a&path_glob=../x", "filters.code.path_glob"), ("text=a&nothing=1", "nothing"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("query", "field"), [
+    ("", "text"), ("text=a&regex=b", "regex"), ("regex=(", "regex"), ("text=a%0Ab", "text"),
+    ("text=a&domain=nothing", "domain"), ("text=a&limit=0", "limit"), ("text=a&case=perhaps", "case"),
+    ("text=a&path_glob=../x", "filters.code.path_glob"), ("text=a&nothing=1", "nothing"),
+])  # fmt: skip
 def test_what_find_cannot_look_for_is_named(look: Ask, query: str, field: str) -> None:
     assert is_problem(look("GET", f"/find?{query}"), 422)["errors"][0]["field"] == field

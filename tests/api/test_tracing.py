@@ -25,14 +25,11 @@ def test_a_valid_traceparent_names_the_trace(header: str) -> None:
     assert callers_trace_id({"headers": [(b"traceparent", header.encode())]}) == TRACE
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        "", TRACE, f"00-{TRACE}", f"ff-{TRACE}-{PARENT}-01", f"00-{'0' * 32}-{PARENT}-01",
-        f"00-{TRACE}-{'0' * 16}-01", FULL.upper(), f"{FULL}-more", f"{FULL}x", f"0-{TRACE}-{PARENT}-01",
-        f"00-{TRACE[1:]}-{PARENT}-01", f"00-{TRACE[1:]}ß-{PARENT}-01",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("header", [
+    "", TRACE, f"00-{TRACE}", f"ff-{TRACE}-{PARENT}-01", f"00-{'0' * 32}-{PARENT}-01",
+    f"00-{TRACE}-{'0' * 16}-01", FULL.upper(), f"{FULL}-more", f"{FULL}x", f"0-{TRACE}-{PARENT}-01",
+    f"00-{TRACE[1:]}-{PARENT}-01", f"00-{TRACE[1:]}ß-{PARENT}-01",
+])  # fmt: skip
 def test_what_is_not_a_traceparent_names_none(header: str) -> None:
     assert callers_trace_id({"headers": [(b"traceparent", header.encode())]}) is None
 

@@ -42,13 +42,10 @@ def test_every_entry_is_one_version_with_the_hashes_of_its_files(name: str) -> N
     assert "://" not in text, "a lock is good for every index"
 
 
-@pytest.mark.parametrize(
-    ("name", "extras"),
-    [
-        ("image.txt", ("office", "ui")), ("runtime.txt", ("hnsw", "llm", "office", "pymupdf", "ui")),
-        ("workers.txt", ("workers",)), ("development.txt", ("torch", "dev")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "extras"), [
+    ("image.txt", ("office", "ui")), ("runtime.txt", ("hnsw", "llm", "office", "pymupdf", "ui")),
+    ("workers.txt", ("workers",)), ("development.txt", ("torch", "dev")),
+])  # fmt: skip
 def test_a_lock_holds_every_dependency_in_a_version_that_is_wanted(name: str, extras: tuple[str, ...]) -> None:
     entries = locked(name) | (locked("torch-cpu.txt") if "torch" in extras else {})
     optional = PROJECT["project"]["optional-dependencies"]

@@ -263,14 +263,11 @@ def test_blank_text_has_hardly_a_chunk(text: str) -> None:
 # --- tables ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("path", "language"),
-    [
-        ("src/a.py", "python"), ("A.TSX", "typescript"), ("x.d.ts", "typescript"), ("a.mjs", "javascript"),
-        ("a.h", "c"), ("a.hpp", "cpp"), ("a.cc", "cpp"), ("lib/Rakefile", "ruby"), ("a.kts", "kotlin"),
-        ("a.cs", "csharp"), ("README.md", None), ("py", None), (".py", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("path", "language"), [
+    ("src/a.py", "python"), ("A.TSX", "typescript"), ("x.d.ts", "typescript"), ("a.mjs", "javascript"),
+    ("a.h", "c"), ("a.hpp", "cpp"), ("a.cc", "cpp"), ("lib/Rakefile", "ruby"), ("a.kts", "kotlin"),
+    ("a.cs", "csharp"), ("README.md", None), ("py", None), (".py", None),
+])  # fmt: skip
 def test_language_of(path: str, language: str | None) -> None:
     assert language_of(path) == language
 

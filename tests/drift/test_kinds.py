@@ -19,28 +19,22 @@ def test_pages_are_documentation(path: str) -> None:
     assert kind_of(path) == "documentation"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "CHANGELOG.md", "docs/release-notes/2.md", "docs/upgrading.md", "docs/migration/v2.md", "HISTORY.rst",
-        "LICENSE.txt",
-        "docs/de/setup.md", "docs/zh-CN/setup.md", "README.ja.md", "README-pt-BR.md", "docs/1.4/setup.md",
-        "docs/versioned_docs/version-1.2/a.md", "docs/adr/0001.md", "blog/2020.md",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("path", [
+    "CHANGELOG.md", "docs/release-notes/2.md", "docs/upgrading.md", "docs/migration/v2.md", "HISTORY.rst",
+    "LICENSE.txt",
+    "docs/de/setup.md", "docs/zh-CN/setup.md", "README.ja.md", "README-pt-BR.md", "docs/1.4/setup.md",
+    "docs/versioned_docs/version-1.2/a.md", "docs/adr/0001.md", "blog/2020.md",
+])  # fmt: skip
 def test_pages_about_other_versions_and_translations_are_left_out(path: str) -> None:
     assert kind_of(path) is None
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "tests/test_app.py", "src/app_test.go", "web/app.spec.ts", "src/FooTest.java", "examples/a.py",
-        "node_modules/a/b.js",
-        "vendor/x.go", "a.min.js", "package-lock.json", "poetry.lock", "x_pb2.py", "logo.png", "app/migrations/0001.py",
-        "templates/page.html", "locales/de.json",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("path", [
+    "tests/test_app.py", "src/app_test.go", "web/app.spec.ts", "src/FooTest.java", "examples/a.py",
+    "node_modules/a/b.js",
+    "vendor/x.go", "a.min.js", "package-lock.json", "poetry.lock", "x_pb2.py", "logo.png", "app/migrations/0001.py",
+    "templates/page.html", "locales/de.json",
+])  # fmt: skip
 def test_tests_examples_vendored_and_generated_files_are_left_out(path: str) -> None:
     assert kind_of(path) is None
 

@@ -72,13 +72,10 @@ def test_a_huge_line_does_not_make_a_huge_prompt() -> None:
     assert sum(len(message["content"]) for message in prompt_of(FINDING, texts.__getitem__).messages) < 20_000
 
 
-@pytest.mark.parametrize(
-    ("answer", "verdict"),
-    [
-        (YES, "yes"), ('```json\n{"contradiction": "NO"}\n```', "no"), ('{"contradiction": "unsure"}', "unsure"),
-        ("They do.", "unsure"), ('{"contradiction": "maybe"}', "unsure"), ("{" * 10_000, "unsure"), ("[1]", "unsure"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("answer", "verdict"), [
+    (YES, "yes"), ('```json\n{"contradiction": "NO"}\n```', "no"), ('{"contradiction": "unsure"}', "unsure"),
+    ("They do.", "unsure"), ('{"contradiction": "maybe"}', "unsure"), ("{" * 10_000, "unsure"), ("[1]", "unsure"),
+])  # fmt: skip
 def test_answers_are_read_strictly(answer: str, verdict: str) -> None:
     assert read_opinion(answer).verdict == verdict
 

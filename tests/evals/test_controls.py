@@ -58,13 +58,10 @@ def test_other_lines_and_messages_will_do_where_there_is_one_document() -> None:
     assert dict(strangers(judged({"p": ["c.json#1.0"], "q": ["c.json#2.0"]}))) == {"p": "q", "q": "p"}
 
 
-@pytest.mark.parametrize(
-    "places",
-    [
-        {}, {"only": ["a.md"]}, {"p": ["a.md"], "q": ["a.md"]}, {"p": ["a.md#L1-9"], "q": ["a.md#L9-20"]},
-        {"p": ["a.md#L1-9"], "q": ["a.md"]}, {"p": ["c.json#1.0", "c.json#2.0"], "q": ["c.json#2.0"]},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("places", [
+    {}, {"only": ["a.md"]}, {"p": ["a.md"], "q": ["a.md"]}, {"p": ["a.md#L1-9"], "q": ["a.md#L9-20"]},
+    {"p": ["a.md#L1-9"], "q": ["a.md"]}, {"p": ["c.json#1.0", "c.json#2.0"], "q": ["c.json#2.0"]},
+])  # fmt: skip
 def test_queries_without_a_stranger_are_left_out(places: Mapping[str, Sequence[str]]) -> None:
     assert not strangers(judged(places))
 

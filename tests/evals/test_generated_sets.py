@@ -510,13 +510,10 @@ def test_every_query_can_be_asked_and_its_place_is_there(mixed: Settings, domain
     assert read_judgments(tmp_path / "generated") == judged
 
 
-@pytest.mark.parametrize(
-    ("text", "askable"),
-    [
-        ("Rate limits", False), ("rate limits per merchant", True), ("How do I do it to you?", False),
-        ("1 2 3 4 5 a b c d", False), ("word " * 41, False), ("Größe der Warteschlange", True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "askable"), [
+    ("Rate limits", False), ("rate limits per merchant", True), ("How do I do it to you?", False),
+    ("1 2 3 4 5 a b c d", False), ("word " * 41, False), ("Größe der Warteschlange", True),
+])  # fmt: skip
 def test_what_says_enough_to_be_looked_for(text: str, askable: bool) -> None:
     assert is_askable(text) is askable
 

@@ -49,22 +49,19 @@ def test_a_fact_stands_where_its_key_and_value_stand() -> None:
     assert (fact.line, fact.statement, fact.side, fact.form) == (1, "idle_timeout: 30s", "configuration", "setting")
 
 
-@pytest.mark.parametrize(
-    ("text", "path", "expected"),
-    [
-        ("[http]\nread_timeout = 15\n", "app.toml", ("http", "read timeout", "setting", "15")),
-        ("[worker]\nconcurrency: 4 ; cores\n", "app.ini", ("worker", "concurrency", "setting", "4")),
-        ("spool.flush.interval.ms=250\n", "app.properties", ("spool flush", "interval", "setting", "1/4")),
-        ("export MAX_BODY_KB=64\n", ".env", ("", "max body", "setting", "64000")),
-        ('{"server": {"keepAlive": true}}', "app.json", ("server", "keep alive", "setting", "true")),
-        ("// x\n{server: {keepAlive: false,},}", "app.json5", ("server", "keep alive", "setting", "false")),
-        ('spool {\n  depth = 12\n}\n', "app.hcl", ("spool", "depth", "setting", "12")),
-        ("http {\n  gzip {\n    level 7;\n  }\n}\n", "nginx.conf", ("http gzip", "level", "setting", "7")),
-        ("ENV QUEUE_DEPTH=12\n", "Dockerfile", ("", "queue depth", "setting", "12")),
-        ("env:\n  - name: QUEUE_DEPTH\n    value: 12\n", "deploy.yaml", ("env", "queue depth", "setting", "12")),
-        ("QUEUE_DEPTH=12\n", "run.sh", ("", "queue depth", "value", "12")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "path", "expected"), [
+    ("[http]\nread_timeout = 15\n", "app.toml", ("http", "read timeout", "setting", "15")),
+    ("[worker]\nconcurrency: 4 ; cores\n", "app.ini", ("worker", "concurrency", "setting", "4")),
+    ("spool.flush.interval.ms=250\n", "app.properties", ("spool flush", "interval", "setting", "1/4")),
+    ("export MAX_BODY_KB=64\n", ".env", ("", "max body", "setting", "64000")),
+    ('{"server": {"keepAlive": true}}', "app.json", ("server", "keep alive", "setting", "true")),
+    ("// x\n{server: {keepAlive: false,},}", "app.json5", ("server", "keep alive", "setting", "false")),
+    ('spool {\n  depth = 12\n}\n', "app.hcl", ("spool", "depth", "setting", "12")),
+    ("http {\n  gzip {\n    level 7;\n  }\n}\n", "nginx.conf", ("http gzip", "level", "setting", "7")),
+    ("ENV QUEUE_DEPTH=12\n", "Dockerfile", ("", "queue depth", "setting", "12")),
+    ("env:\n  - name: QUEUE_DEPTH\n    value: 12\n", "deploy.yaml", ("env", "queue depth", "setting", "12")),
+    ("QUEUE_DEPTH=12\n", "run.sh", ("", "queue depth", "value", "12")),
+])  # fmt: skip
 def test_every_syntax_is_read(text: str, path: str, expected: tuple[str, str, str, str]) -> None:
     assert expected in said(text, path)
 
@@ -98,14 +95,11 @@ def test_comments_of_other_files_are_not_settings() -> None:
     assert len(facts("# timeout = 30\nretries = 2\n", "spool.ini")) == 1
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "db_password: hunter2", "password: 12345", "api_key: abc", "token: 99", "privateKey: x", "client-secret: y",
-        "url: postgres://user:hunter2@host/db", "aws_credentials: z", "auth: {password: hunter2, ttl: 5m}",
-        "- password: hunter2",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("line", [
+    "db_password: hunter2", "password: 12345", "api_key: abc", "token: 99", "privateKey: x", "client-secret: y",
+    "url: postgres://user:hunter2@host/db", "aws_credentials: z", "auth: {password: hunter2, ttl: 5m}",
+    "- password: hunter2",
+])  # fmt: skip
 def test_secrets_are_never_read(line: str) -> None:
     for fact in facts(f"store:\n  {line}\n", "app.yaml"):
         assert "hunter2" not in fact.statement
@@ -123,26 +117,23 @@ def test_data_is_not_configuration() -> None:
     assert is_configuration("", "setup.py")
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "name", "value"),
-    [
-        ("pyproject.toml", '[project]\nrequires-python = ">=3.9"\n', "python", ">=3.9"),
-        ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.9"\n', "python", ">=3.9"),
-        ("setup.py", "setup(\n    python_requires='>=3.9',\n)", "python", ">=3.9"),
-        ("package.json", '{"engines": {"node": ">=18.2"}}', "node", ">=18.2"),
-        ("package.json", '{"engines": {"node": "18 || 20 || >=22"}}', "node", ">=18"),
-        ("package.json", '{"dependencies": {"@acme/spool": "^2.1.0"}}', "acme spool", ">=2.1.0"),
-        ("go.mod", "module example.com/spool\n\ngo 1.21\n", "go", ">=1.21"),
-        ("go.mod", "require (\n\tgithub.com/acme/spool/v2 v2.1.0\n)\n", "spool", ">=2.1.0"),
-        ("Cargo.toml", '[package]\nrust-version = "1.70"\n', "rust", ">=1.70"),
-        ("Gemfile", 'ruby "~> 3.1"\n', "ruby", ">=3.1"),
-        ("spool.gemspec", 's.required_ruby_version = ">= 2.7"\n', "ruby", ">=2.7"),
-        ("composer.json", '{"require": {"php": ">=8.1"}}', "php", ">=8.1"),
-        ("pom.xml", "<java.version>17</java.version>", "java", ">=17"),
-        ("build.gradle", "sourceCompatibility = JavaVersion.VERSION_17\n", "java", ">=17"),
-        ("requirements.txt", "spoolkit>=2.1,<3\n", "spoolkit", ">=2.1"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("path", "text", "name", "value"), [
+    ("pyproject.toml", '[project]\nrequires-python = ">=3.9"\n', "python", ">=3.9"),
+    ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.9"\n', "python", ">=3.9"),
+    ("setup.py", "setup(\n    python_requires='>=3.9',\n)", "python", ">=3.9"),
+    ("package.json", '{"engines": {"node": ">=18.2"}}', "node", ">=18.2"),
+    ("package.json", '{"engines": {"node": "18 || 20 || >=22"}}', "node", ">=18"),
+    ("package.json", '{"dependencies": {"@acme/spool": "^2.1.0"}}', "acme spool", ">=2.1.0"),
+    ("go.mod", "module example.com/spool\n\ngo 1.21\n", "go", ">=1.21"),
+    ("go.mod", "require (\n\tgithub.com/acme/spool/v2 v2.1.0\n)\n", "spool", ">=2.1.0"),
+    ("Cargo.toml", '[package]\nrust-version = "1.70"\n', "rust", ">=1.70"),
+    ("Gemfile", 'ruby "~> 3.1"\n', "ruby", ">=3.1"),
+    ("spool.gemspec", 's.required_ruby_version = ">= 2.7"\n', "ruby", ">=2.7"),
+    ("composer.json", '{"require": {"php": ">=8.1"}}', "php", ">=8.1"),
+    ("pom.xml", "<java.version>17</java.version>", "java", ">=17"),
+    ("build.gradle", "sourceCompatibility = JavaVersion.VERSION_17\n", "java", ">=17"),
+    ("requirements.txt", "spoolkit>=2.1,<3\n", "spoolkit", ">=2.1"),
+])  # fmt: skip
 def test_manifests_say_what_is_required(path: str, text: str, name: str, value: str) -> None:
     found = {
         (one.name, one.value, one.kind, one.side, one.form) for one in facts(text, path) if one.attribute == "requires"
@@ -159,19 +150,16 @@ def test_a_fragment_that_begins_and_ends_anywhere_is_read() -> None:
     assert ("", "depth", "setting", "12") in said("    - x\n  depth: 12\n  wid", "app.yaml")
 
 
-@pytest.mark.parametrize(
-    ("sized", "size", "path"),
-    [
-        (lambda n: "{" * n, 200_000, "a.json"), (lambda n: '"' + '\\"' * n, 200_000, "a.json"),
-        (lambda n: '{"a":' * n, 100_000, "a.json"), (lambda n: "a:\n" * n, 100_000, "a.yaml"),
-        (lambda n: " " * n + "a:\n", 990, "a.yaml"), (lambda n: (" " * n + "x\n") * 300, 990, "a.conf"),
-        (lambda n: ("a " * n + "{\n") * 400, 400, "a.hcl"), (lambda n: ("a " * 400 + "{\n") * n, 400, "a.hcl"),
-        (lambda n: ("# " + " " * n + "a\n") * 400, 900, "default.ini"),
-        (lambda n: "a: [\n" * n, 100_000, "a.yaml"), (lambda n: "a: [b, 'c\n" * n, 50_000, "a.yaml"),
-        (lambda n: ("[" + " " * n + "\n") * 400, 900, "a.ini"),
-        (lambda n: "github.com/" * n, 50_000, "go.mod"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("sized", "size", "path"), [
+    (lambda n: "{" * n, 200_000, "a.json"), (lambda n: '"' + '\\"' * n, 200_000, "a.json"),
+    (lambda n: '{"a":' * n, 100_000, "a.json"), (lambda n: "a:\n" * n, 100_000, "a.yaml"),
+    (lambda n: " " * n + "a:\n", 990, "a.yaml"), (lambda n: (" " * n + "x\n") * 300, 990, "a.conf"),
+    (lambda n: ("a " * n + "{\n") * 400, 400, "a.hcl"), (lambda n: ("a " * 400 + "{\n") * n, 400, "a.hcl"),
+    (lambda n: ("# " + " " * n + "a\n") * 400, 900, "default.ini"),
+    (lambda n: "a: [\n" * n, 100_000, "a.yaml"), (lambda n: "a: [b, 'c\n" * n, 50_000, "a.yaml"),
+    (lambda n: ("[" + " " * n + "\n") * 400, 900, "a.ini"),
+    (lambda n: "github.com/" * n, 50_000, "go.mod"),
+])  # fmt: skip
 def test_hostile_files_are_read_in_linear_time(sized: Callable[[int], str], size: int, path: str) -> None:
     def read(text: str) -> None:
         tuple(configuration_facts(Passage(text=text, path=path, domain="code")))

@@ -28,18 +28,15 @@ def only(text: str, **known: str) -> Fact:
     return fact
 
 
-@pytest.mark.parametrize(
-    ("line", "value", "unit"),
-    [
-        ("Default: 25", "25", None), ("*Default: 90000 (90 seconds)*", "90000", None),
-        ("- **Default:** `30`", "30", None), ("+ Default: `'gzip'`", "gzip", None),
-        (r"The default is 100 \* 1024.", "102400", None), ("Default: `'[$lane]($colour) '`", "[$lane]($colour) ", None),
-        ("Defaults to `4 KiB`.", "4096", "byte"), ("The default is 20 minutes.", "1200", "s"),
-        ("Default value: ``None``", "none", None), ("Default: `2097152` (2 MiB)", "2097152", None),
-        ("By default it is set to `false`.", "false", None), ("This is disabled by default.", "false", None),
-        ("Default: no limit", "unlimited", None), ("Default: `[400, 404]`", '["400", "404"]', None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "value", "unit"), [
+    ("Default: 25", "25", None), ("*Default: 90000 (90 seconds)*", "90000", None),
+    ("- **Default:** `30`", "30", None), ("+ Default: `'gzip'`", "gzip", None),
+    (r"The default is 100 \* 1024.", "102400", None), ("Default: `'[$lane]($colour) '`", "[$lane]($colour) ", None),
+    ("Defaults to `4 KiB`.", "4096", "byte"), ("The default is 20 minutes.", "1200", "s"),
+    ("Default value: ``None``", "none", None), ("Default: `2097152` (2 MiB)", "2097152", None),
+    ("By default it is set to `false`.", "false", None), ("This is disabled by default.", "false", None),
+    ("Default: no limit", "unlimited", None), ("Default: `[400, 404]`", '["400", "404"]', None),
+])  # fmt: skip
 def test_default_below_the_heading_of_an_option(line: str, value: str, unit: str | None) -> None:
     fact = only(f"## Cache\n\n### `cacheMaxIdle`\n\n{line}\n", title="Cache")
 
@@ -103,23 +100,20 @@ GRID = """+------------+---------+----------------------+
 """
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            PIPES,
-            [
-                ("retry limit", "default", "4", None),
-            ],
-        ),
-        (RULED, [("lane width", "default", "3", "s"), ("lane colour", "default", "none", None)]),
-        (GRID, [("lane depth", "default", "12", None)]),
-        ("| `lane_depth` | int | `12` | How deep a lane is. |\n", [
-            ("lane depth", "default", "12", None)]),
-        ("laneDepth      12      How deep a lane is.\nlaneOpen       false   Whether it is open.\n", [
-            ("lane depth", "default", "12", None), ("lane open", "default", "false", None)]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    (
+        PIPES,
+        [
+            ("retry limit", "default", "4", None),
+        ],
+    ),
+    (RULED, [("lane width", "default", "3", "s"), ("lane colour", "default", "none", None)]),
+    (GRID, [("lane depth", "default", "12", None)]),
+    ("| `lane_depth` | int | `12` | How deep a lane is. |\n", [
+        ("lane depth", "default", "12", None)]),
+    ("laneDepth      12      How deep a lane is.\nlaneOpen       false   Whether it is open.\n", [
+        ("lane depth", "default", "12", None), ("lane open", "default", "false", None)]),
+])  # fmt: skip
 def test_tables_with_and_without_their_header(text: str, expected: list[Row]) -> None:
     found = rows(text, title="Lanes")
 
@@ -127,33 +121,27 @@ def test_tables_with_and_without_their_header(text: str, expected: list[Row]) ->
     assert {fact.form for fact in read(text, title="Lanes")} == {"table"}
 
 
-@pytest.mark.parametrize(
-    ("entry", "expected"),
-    [
-        ("- `drain` (bool, default `true`)", [("drain", "default", "true")]),
-        ("- `drain` `(bool: false)` - Whether.", [("drain", "default", "false")]),
-        ("* **drain** `boolean` (optional): Default: `true`", [("drain", "default", "true")]),
-        ("- `-linger=4m`: How long to stay.", [("linger", "default", "240")]),
-        ("* `lanes`, the number of lanes to open.\n  Default `6`.", [("lanes", "default", "6")]),
-        ("- `wait_policy` `(map: { turns = 3 pause = \"2s\" })` - How to wait.", [
-            ("turns", "default", "3"), ("pause", "default", "2s")]),
-        ("lane_count:: Lanes to open. Default: 4.", [("lane count", "default", "4")]),
-        ('- `"lane_count"`: `int`\n  Lanes to open. Defaults to `4`.', [("lane count", "default", "4")]),
-        ("- `lane_count`, lanes to open, or `None` for all. (Defaults 4)", [("lane count", "default", "4")]),
-        ("### `-l, --lanes <n>`\n\nHow many, defaulting to 4.", [("lanes", "default", "4")]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("entry", "expected"), [
+    ("- `drain` (bool, default `true`)", [("drain", "default", "true")]),
+    ("- `drain` `(bool: false)` - Whether.", [("drain", "default", "false")]),
+    ("* **drain** `boolean` (optional): Default: `true`", [("drain", "default", "true")]),
+    ("- `-linger=4m`: How long to stay.", [("linger", "default", "240")]),
+    ("* `lanes`, the number of lanes to open.\n  Default `6`.", [("lanes", "default", "6")]),
+    ("- `wait_policy` `(map: { turns = 3 pause = \"2s\" })` - How to wait.", [
+        ("turns", "default", "3"), ("pause", "default", "2s")]),
+    ("lane_count:: Lanes to open. Default: 4.", [("lane count", "default", "4")]),
+    ('- `"lane_count"`: `int`\n  Lanes to open. Defaults to `4`.', [("lane count", "default", "4")]),
+    ("- `lane_count`, lanes to open, or `None` for all. (Defaults 4)", [("lane count", "default", "4")]),
+    ("### `-l, --lanes <n>`\n\nHow many, defaulting to 4.", [("lanes", "default", "4")]),
+])  # fmt: skip
 def test_entries_of_lists(entry: str, expected: list[tuple[str, str, str]]) -> None:
     assert sorted((fact.name, fact.attribute, fact.value) for fact in read(entry)) == sorted(expected)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The default `lane_depth` is 1,200.", "The default value of `lane_depth` is set to `1200`.",
-        "Lanes are cut at `lane_depth` (default: `1,200`).", "The default laneDepth is 1,200.",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "The default `lane_depth` is 1,200.", "The default value of `lane_depth` is set to `1200`.",
+    "Lanes are cut at `lane_depth` (default: `1,200`).", "The default laneDepth is 1,200.",
+])  # fmt: skip
 def test_defaults_of_a_name_in_the_sentence(text: str) -> None:
     assert [(fact.name, fact.attribute, fact.value) for fact in read(text)] == [("lane depth", "default", "1200")]
 
@@ -342,15 +330,12 @@ def test_denied_values_are_negated() -> None:
     assert only("`lane_wait` does not default to 30 seconds.").negated
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Released on 2021-03-04.", "See section 3.1.2 of the guide.", "The default lane is fine.",
-        "Use `lane_wait` between 10 and 20 lanes of the hall.", "There are 3 lanes in the hall.",
-        "The `default` branch has 5 lanes.", "## 2.1.0\n\nSome lanes were opened.", "```yaml\nlane_depth: 6\n```",
-        "- `lane=None` selects the first lane.", "Messages stay until they are removed from the lane.",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "Released on 2021-03-04.", "See section 3.1.2 of the guide.", "The default lane is fine.",
+    "Use `lane_wait` between 10 and 20 lanes of the hall.", "There are 3 lanes in the hall.",
+    "The `default` branch has 5 lanes.", "## 2.1.0\n\nSome lanes were opened.", "```yaml\nlane_depth: 6\n```",
+    "- `lane=None` selects the first lane.", "Messages stay until they are removed from the lane.",
+])  # fmt: skip
 def test_what_is_no_fact(text: str) -> None:
     assert read(text) == []
 
@@ -370,15 +355,12 @@ def test_facts_of_a_long_document_are_bounded() -> None:
     assert len(read(text)) == MAX_FACTS
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "`" * 50_000, "| a" * 30_000, "=== ===\n" * 10_000, "Default: 5\n" * 10_000, "<td>" * 30_000, "[a](" * 30_000,
-        "the maximum default value of " * 3_000, "{@code " * 20_000, ".. function:: f(" + "a=5, " * 20_000,
-        "default: 9**99999999\n" * 500, "İ" * 20_000 + " `a_b` defaults to 5",
-        "".join(" " * min(depth, 400) + "- `a_b`: default 5\n" for depth in range(600)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "`" * 50_000, "| a" * 30_000, "=== ===\n" * 10_000, "Default: 5\n" * 10_000, "<td>" * 30_000, "[a](" * 30_000,
+    "the maximum default value of " * 3_000, "{@code " * 20_000, ".. function:: f(" + "a=5, " * 20_000,
+    "default: 9**99999999\n" * 500, "İ" * 20_000 + " `a_b` defaults to 5",
+    "".join(" " * min(depth, 400) + "- `a_b`: default 5\n" for depth in range(600)),
+])  # fmt: skip
 @pytest.mark.timeout(20)
 def test_hostile_text_ends(text: str) -> None:
     for known in ({"format": "markdown"}, {"format": "", "subject": "lane"}):

@@ -319,15 +319,12 @@ def test_citations_are_checked(written: str, text: str, cited: str, unknown: str
     assert (checked.text, checked.cited, checked.unknown) == (text, tuple(cited.split()), tuple(unknown.split()))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "as in [1] and [2, 3]", "array[index: 3] and x[code]", "[note: x] [wikipedia:Fusion] [see below]",
-        "[code: 200 OK] and [research: what we found]", "[the docs](https://docs.example/a:b) and ![code](x.png)",
-        "code:nope, documentation:nope and (docs:nope) outside of brackets", "[code:] [:c-001] [] [code",
-        "- [ ] todo\n- [x] done\n\n    matrix[0:3]",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "as in [1] and [2, 3]", "array[index: 3] and x[code]", "[note: x] [wikipedia:Fusion] [see below]",
+    "[code: 200 OK] and [research: what we found]", "[the docs](https://docs.example/a:b) and ![code](x.png)",
+    "code:nope, documentation:nope and (docs:nope) outside of brackets", "[code:] [:c-001] [] [code",
+    "- [ ] todo\n- [x] done\n\n    matrix[0:3]",
+])  # fmt: skip
 def test_what_is_no_citation_stays_as_it_is(text: str) -> None:
     checked = check_citations(text, ALLOWED)
     assert (checked.text, checked.cited, checked.unknown) == (text, (), ())

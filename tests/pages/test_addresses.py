@@ -39,14 +39,11 @@ def test_a_permalink_is_one_part_of_a_path() -> None:
     assert passage_address("a/b?c#d") == "/passages/a%2Fb%3Fc%23d"
 
 
-@pytest.mark.parametrize(
-    ("accept", "html"),
-    [
-        (BROWSER, True), ("text/html", True), ("text/*", True), ("application/json, text/html;q=0.9", False),
-        ("application/json", False), ("text/html;q=0, */*", False),
-        ("text/html;q=broken, application/json;q=0.1", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("accept", "html"), [
+    (BROWSER, True), ("text/html", True), ("text/*", True), ("application/json, text/html;q=0.9", False),
+    ("application/json", False), ("text/html;q=0, */*", False),
+    ("text/html;q=broken, application/json;q=0.1", False),
+])  # fmt: skip
 def test_browsers_prefer_html(accept: str, html: bool) -> None:
     assert prefers_html(accept, otherwise=not html) is html
 

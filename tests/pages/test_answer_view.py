@@ -132,13 +132,10 @@ def test_a_conflict_shows_both_sides_and_which_holds() -> None:
     assert (open_conflict.verdict, open_conflict.reason) == ("", "May disagree")
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "words"),
-    [
-        ("60", "s", "1 minute"), ("61", "s", "61 s"), ("86400", "s", "1 day"), ("0", "s", "0 s"),
-        ("400", None, "400"), (None, "s", ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "unit", "words"), [
+    ("60", "s", "1 minute"), ("61", "s", "61 s"), ("86400", "s", "1 day"), ("0", "s", "0 s"),
+    ("400", None, "400"), (None, "s", ""),
+])  # fmt: skip
 def test_values_read_as_people_write_them(value: str | None, unit: str | None, words: str) -> None:
     assert value_of(value, unit) == words
 

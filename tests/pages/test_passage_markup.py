@@ -118,13 +118,10 @@ def test_nothing_of_a_document_becomes_markup_that_runs(format_: str) -> None:
     assert "<script>x</script>" in "".join(run.text for run in runs)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "> " * 9_000, "[" * 20_000, "* " * 10_000, "`" * 20_000, "- \n" * 9_000, "|" * 20_000, "+--" * 9_000,
-        "<b>" * 9_000, "<!--" * 9_000,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "> " * 9_000, "[" * 20_000, "* " * 10_000, "`" * 20_000, "- \n" * 9_000, "|" * 20_000, "+--" * 9_000,
+    "<b>" * 9_000, "<!--" * 9_000,
+])  # fmt: skip
 @pytest.mark.parametrize("format_", ["markdown", "rst", "html"])
 def test_hostile_markup_ends_in_time(text: str, format_: str) -> None:
     started = time.thread_time()
@@ -132,13 +129,10 @@ def test_hostile_markup_ends_in_time(text: str, format_: str) -> None:
     assert time.thread_time() - started < 5
 
 
-@pytest.mark.parametrize(
-    ("sentence", "words"),
-    [
-        ("- The **limit** is `3`.", "The limit is 3."), ("| 429 | too many |", "429 · too many"),
-        ("## Errors", "Errors"), ("2. Two", "Two"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("sentence", "words"), [
+    ("- The **limit** is `3`.", "The limit is 3."), ("| 429 | too many |", "429 · too many"),
+    ("## Errors", "Errors"), ("2. Two", "Two"),
+])  # fmt: skip
 def test_a_sentence_loses_its_marks(sentence: str, words: str) -> None:
     assert "".join(run.text for run in sentence_runs(sentence, frozenset())) == words
 

@@ -196,14 +196,11 @@ def test_all_statements_have_to_be_met(text: str, markup: str, values: tuple[obj
     assert is_shown(text, markup, BOARD) is (len(values) == 1)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "# Title\n\naccess: staff\n", "---\n\nA rule, then text.\naccess: none of this is a header\n",
-        "---\ntitle: 'Access: how to get it'\n---\n", "---\naccess_level: 3\naccess-control: x\n---\n",
-        "```\n---\naccess: board\n---\n```\n", "---\ntitle: a: b: c\n---\n", "---\naccess:\n---\n",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "# Title\n\naccess: staff\n", "---\n\nA rule, then text.\naccess: none of this is a header\n",
+    "---\ntitle: 'Access: how to get it'\n---\n", "---\naccess_level: 3\naccess-control: x\n---\n",
+    "```\n---\naccess: board\n---\n```\n", "---\ntitle: a: b: c\n---\n", "---\naccess:\n---\n",
+])  # fmt: skip
 def test_other_uses_of_the_word_hide_nothing(text: str) -> None:
     assert is_shown(text, "markdown") and ACCESS_NOTICE not in describe(text, "markdown").metadata
 

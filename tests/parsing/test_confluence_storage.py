@@ -151,12 +151,9 @@ def test_any_order_of_tags_becomes_well_nested_html(pieces: list[str], title: st
         assert html.count(f"</{tag}>") == html.count(f"<{tag}>") + html.count(f"<{tag} ")
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "<ac:link>", "<h1>", "<ac:adf-extension>", macro("code", plain("x")), "<ac:parameter>a", "<![CDATA[", "</p>",
-        "<p><",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("piece", [
+    "<ac:link>", "<h1>", "<ac:adf-extension>", macro("code", plain("x")), "<ac:parameter>a", "<![CDATA[", "</p>",
+    "<p><",
+])  # fmt: skip
 def test_the_time_is_linear_in_what_is_hostile(piece: str) -> None:
     assert_subquadratic(body, lambda size: "a" + piece * size, 8_000)

@@ -125,12 +125,9 @@ def test_hostile_pages_take_linear_time(name: str) -> None:
     assert_subquadratic(lambda part: read(f"<body>{part}x") and None, lambda size: text[-size:], 8_000)
 
 
-@pytest.mark.parametrize(
-    "text_of",
-    [
-        lambda html: read_html(html).text, lambda html: str(describe(html.replace("h1", "title"), "html").title),
-        lambda html: read(html).content, lambda html: html_of_storage(html, "", {}), text_of_html, markdown_of,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text_of", [
+    lambda html: read_html(html).text, lambda html: str(describe(html.replace("h1", "title"), "html").title),
+    lambda html: read(html).content, lambda html: html_of_storage(html, "", {}), text_of_html, markdown_of,
+])  # fmt: skip
 def test_a_reference_with_too_many_digits_is_no_error(text_of: Callable[[str], str]) -> None:
     assert "before" in text_of("<h1>before &#" + "9" * 5_000 + "; after</h1>")

@@ -94,17 +94,14 @@ def test_an_edited_configuration_wins(settings: Settings, tmp_path: Path) -> Non
     assert plan_in_force(same, Domain.CODE).name == "plan-1"
 
 
-@pytest.mark.parametrize(
-    ("damage", "said"),
-    [
-        ("", "EOF"), ("{", "EOF"), ("[" * 100_000, "recursion limit"), ("null", "damaged"), ("[]", "damaged"),
-        ({"schema": 2}, "schema"), ({"subject": "research"}, "another domain's"), ({"number": 2}, "another domain's"),
-        ({"values": []}, "values"), ({"base": None}, "base"), ({"replaces": "1"}, "replaces"),
-        ({"values": {"colour": "red"}}, "colour"), ({"values": {"document_share": 2}}, "document_share"),
-        ({"values": {"fields": {"path": 0, "title": 0, "section": 0, "content": 0}}}, "all fields count 0"),
-        ({"values": {"weights": {"dense": 0, "sparse": 0, "fulltext": 0, "structured": 0}}}, "all weights are 0"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("damage", "said"), [
+    ("", "EOF"), ("{", "EOF"), ("[" * 100_000, "recursion limit"), ("null", "damaged"), ("[]", "damaged"),
+    ({"schema": 2}, "schema"), ({"subject": "research"}, "another domain's"), ({"number": 2}, "another domain's"),
+    ({"values": []}, "values"), ({"base": None}, "base"), ({"replaces": "1"}, "replaces"),
+    ({"values": {"colour": "red"}}, "colour"), ({"values": {"document_share": 2}}, "document_share"),
+    ({"values": {"fields": {"path": 0, "title": 0, "section": 0, "content": 0}}}, "all fields count 0"),
+    ({"values": {"weights": {"dense": 0, "sparse": 0, "fulltext": 0, "structured": 0}}}, "all weights are 0"),
+])  # fmt: skip
 def test_a_damaged_plan_never_stops_serving(settings: Settings, damage: str | dict[str, Any], said: str) -> None:
     files = plan_files(settings, Domain.CODE)
     activate(settings)

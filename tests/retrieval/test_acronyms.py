@@ -122,15 +122,12 @@ def test_threads_are_found_by_the_number_that_only_their_page_shows(small: Setti
                 assert str(number) not in first.content
 
 
-@pytest.mark.parametrize(
-    ("text", "initials"),
-    [
-        ("Small Office of Fine Arts", ["SOFA", "SOOFA"]), ("in the European Economic Area, too", ["EEA"]),
-        ("The Internet of Many Things", ["IMT", "IOMT"]), ("use Multi-Site Object Stores", ["MSOS"]),
-        ("Multi-Factor Sign In", []), ('"Small Office of Fine Arts"', []), ("How Do I Reset My Password", []),
-        ("What Is The Best Cache", []), ("AWS EC2 S3", []), ("Amazon Web", []), ("a room for live acts", []), ("", []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "initials"), [
+    ("Small Office of Fine Arts", ["SOFA", "SOOFA"]), ("in the European Economic Area, too", ["EEA"]),
+    ("The Internet of Many Things", ["IMT", "IOMT"]), ("use Multi-Site Object Stores", ["MSOS"]),
+    ("Multi-Factor Sign In", []), ('"Small Office of Fine Arts"', []), ("How Do I Reset My Password", []),
+    ("What Is The Best Cache", []), ("AWS EC2 S3", []), ("Amazon Web", []), ("a room for live acts", []), ("", []),
+])  # fmt: skip
 def test_names_in_capitals(text: str, initials: list[str]) -> None:
     looked_up: list[str] = []
     assert acronym_variants(text, lambda form: bool(looked_up.append(form))) == ()

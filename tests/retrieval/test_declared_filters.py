@@ -112,22 +112,19 @@ def generation(settings: Settings) -> Iterator[Index]:
 RUN, STAGE, CARDS, HTML, PLAIN = sorted(FILES, key=list(FILES).index)
 
 
-@pytest.mark.parametrize(
-    ("values", "paths"),
-    [
-        ({"environment": "prod"}, {RUN, STAGE, HTML}), ({"environment": "PROD"}, {RUN, STAGE, HTML}),
-        ({"environment": ["staging"]}, {STAGE, CARDS}),
-        ({"environment": ["staging", "prod"]}, {RUN, STAGE, CARDS, HTML}), ({"environment": "pro"}, set()),
-        ({"severity": 3}, {RUN}), ({"severity": [1, 9]}, {CARDS, PLAIN}), ({"severity": {"min": 2}}, {RUN, PLAIN}),
-        ({"severity": {"min": 1, "max": 3}}, {RUN, CARDS}), ({"severity": {"max": 0}}, set()),
-        ({"load": {"min": 0.6}}, {HTML, CARDS}), ({"load": 0.5}, {PLAIN}), ({"load": 2}, {CARDS}),
-        ({"public": True}, {RUN}), ({"public": False}, set()), ({"reviewed": "2026-01-15"}, {RUN}),
-        ({"reviewed": {"start": "2026-01-15T12:00:00Z"}}, {RUN}), ({"reviewed": {"start": "2026-01-16"}}, set()),
-        ({"service": "billing"}, {RUN, STAGE}),
-        ({"service": ["cards", "billing"], "environment": "staging"}, {STAGE, CARDS}),
-        ({"place": "handbook"}, set(FILES)), ({"kind": "files"}, set(FILES)), ({"kind": "inbox"}, set()),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("values", "paths"), [
+    ({"environment": "prod"}, {RUN, STAGE, HTML}), ({"environment": "PROD"}, {RUN, STAGE, HTML}),
+    ({"environment": ["staging"]}, {STAGE, CARDS}),
+    ({"environment": ["staging", "prod"]}, {RUN, STAGE, CARDS, HTML}), ({"environment": "pro"}, set()),
+    ({"severity": 3}, {RUN}), ({"severity": [1, 9]}, {CARDS, PLAIN}), ({"severity": {"min": 2}}, {RUN, PLAIN}),
+    ({"severity": {"min": 1, "max": 3}}, {RUN, CARDS}), ({"severity": {"max": 0}}, set()),
+    ({"load": {"min": 0.6}}, {HTML, CARDS}), ({"load": 0.5}, {PLAIN}), ({"load": 2}, {CARDS}),
+    ({"public": True}, {RUN}), ({"public": False}, set()), ({"reviewed": "2026-01-15"}, {RUN}),
+    ({"reviewed": {"start": "2026-01-15T12:00:00Z"}}, {RUN}), ({"reviewed": {"start": "2026-01-16"}}, set()),
+    ({"service": "billing"}, {RUN, STAGE}),
+    ({"service": ["cards", "billing"], "environment": "staging"}, {STAGE, CARDS}),
+    ({"place": "handbook"}, set(FILES)), ({"kind": "files"}, set(FILES)), ({"kind": "inbox"}, set()),
+])  # fmt: skip
 def test_every_origin_and_type_is_found_exactly(
     settings: Settings, generation: Index, values: dict[str, Any], paths: set[str]
 ) -> None:

@@ -119,25 +119,19 @@ def leading(text: str, generation: Index) -> str:
     return next(iter(generation.contents(np.array([scores.argmax()], np.int32)).values())) if scores.any() else ""
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Table.upsert", "table::Upsert", "def upsert", "upsert", "where is upsert implemented in Table", "table.upsert",
-        "Table.upsret",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "Table.upsert", "table::Upsert", "def upsert", "upsert", "where is upsert implemented in Table", "table.upsert",
+    "Table.upsret",
+])  # fmt: skip
 def test_a_definition_leads_however_it_is_named(code: Index, text: str) -> None:
     assert "def upsert(self" in leading(text, code)
 
 
-@pytest.mark.parametrize(
-    ("text", "definition"),
-    [
-        ("Page.turn", "Go on to the next page"), ("where is turn implemented in Page", "Go on to the next page"),
-        ("Raw.turn", "Go on to the next bytes"), ("paged.turn", "def turn(page)"), ("delay.delay", "def delay(step)"),
-        ("where is delay implemented in delay", "def delay(step)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "definition"), [
+    ("Page.turn", "Go on to the next page"), ("where is turn implemented in Page", "Go on to the next page"),
+    ("Raw.turn", "Go on to the next bytes"), ("paged.turn", "def turn(page)"), ("delay.delay", "def delay(step)"),
+    ("where is delay implemented in delay", "def delay(step)"),
+])  # fmt: skip
 def test_what_is_right_around_a_member_tells_it_from_others_of_its_name(
     code: Index, text: str, definition: str
 ) -> None:

@@ -52,14 +52,11 @@ def test_variants_of_a_query(query: str, expected: tuple[str, ...]) -> None:
     assert variants(query)[: len(expected) or 1] == expected
 
 
-@pytest.mark.parametrize(
-    ("filters", "category"),
-    [
-        ({"error_category": "INFRA_ERROR"}, "INFRA_ERROR"), ({"error_category": ["infra_error"]}, "INFRA_ERROR"),
-        ({"category": "CODE_ERROR"}, "CODE_ERROR"), ({"category": "runbook", "environment": "prod"}, None),
-        ({"error_category": ["INFRA_ERROR", "CODE_ERROR"]}, None), ({"error_category": 3}, None), ({}, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("filters", "category"), [
+    ({"error_category": "INFRA_ERROR"}, "INFRA_ERROR"), ({"error_category": ["infra_error"]}, "INFRA_ERROR"),
+    ({"category": "CODE_ERROR"}, "CODE_ERROR"), ({"category": "runbook", "environment": "prod"}, None),
+    ({"error_category": ["INFRA_ERROR", "CODE_ERROR"]}, None), ({"error_category": 3}, None), ({}, None),
+])  # fmt: skip
 def test_the_error_category_that_is_filtered_by(filters: dict[str, JsonValue], category: str | None) -> None:
     assert stated_category(filters) == category
 

@@ -29,15 +29,12 @@ def test_lines_are_named_as_the_host_names_them(url: str, lines: tuple[int, int]
     assert passage_url(address, {}, line_range=lines) == address + expected
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        None, "https://docs.example.org/guide/", "https://example.slack.com/archives/C1/p1",
-        "https://github.com/o/r/issues/1", "https://github.com/o/r/blob/main/a.py",
-        f"https://github.com/o/r/blob/{COMMIT}/a.py?x=1", f"https://github.com/o/r/blob/{COMMIT}/a.py#L1",
-        f"javascript:alert(1)//o/r/blob/{COMMIT}/a.py",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("url", [
+    None, "https://docs.example.org/guide/", "https://example.slack.com/archives/C1/p1",
+    "https://github.com/o/r/issues/1", "https://github.com/o/r/blob/main/a.py",
+    f"https://github.com/o/r/blob/{COMMIT}/a.py?x=1", f"https://github.com/o/r/blob/{COMMIT}/a.py#L1",
+    f"javascript:alert(1)//o/r/blob/{COMMIT}/a.py",
+])  # fmt: skip
 def test_other_addresses_stay(url: str | None) -> None:
     assert passage_url(url, {}, line_range=(1, 2)) == url
 

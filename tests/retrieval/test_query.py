@@ -21,15 +21,12 @@ def test_a_question_in_words() -> None:
     assert "name:rate limits" in query.keys
 
 
-@pytest.mark.parametrize(
-    ("text", "phrases"),
-    [
-        ('where is "connection reset by peer" logged', ("connection reset by peer",)),
-        ("the `retry_limit` of “two  words”", ("retry_limit", "two  words")), ('" padded "', ("padded",)), ('""', ()),
-        ('"  "', ()), ('an "unfinished quote', ()), ('"over\nlines"', ()), (f'"{"x" * 513}"', ()), ('"=>"', ("=>",)),
-        ("it's the client's", ()),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "phrases"), [
+    ('where is "connection reset by peer" logged', ("connection reset by peer",)),
+    ("the `retry_limit` of “two  words”", ("retry_limit", "two  words")), ('" padded "', ("padded",)), ('""', ()),
+    ('"  "', ()), ('an "unfinished quote', ()), ('"over\nlines"', ()), (f'"{"x" * 513}"', ()), ('"=>"', ("=>",)),
+    ("it's the client's", ()),
+])  # fmt: skip
 def test_phrases(text: str, phrases: tuple[str, ...]) -> None:
     assert read_query(text).phrases == phrases
 
@@ -72,13 +69,9 @@ def test_the_rest_is_searched(text: str, top_k: int) -> None:
     check_query(text, top_k)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '"' * 4096, "`a" * 2048, "a:" + " " * 4094, "(a+)+$" * 600, "[a 1" * 1024, "a: " * 1365, "HTTPE" * 819,
-        "A" * 4096,
-    ],
-    ids=lambda text: repr(text[:5]),
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    '"' * 4096, "`a" * 2048, "a:" + " " * 4094, "(a+)+$" * 600, "[a 1" * 1024, "a: " * 1365, "HTTPE" * 819,
+    "A" * 4096,
+], ids=lambda text: repr(text[:5]))  # fmt: skip
 def test_reading_takes_linear_time(text: str) -> None:
     assert_subquadratic(read_query, lambda size: text[:size], len(text))

@@ -170,13 +170,10 @@ def test_equal_places_are_told_apart_by_the_order(settings: Mapping[Domain, Rera
         assert [one.score for one in ranked] == pytest.approx([score] * 3, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("scores", "model_scores", "problem"),
-    [
-        ([0.5, math.nan], None, "nan"), ([0.5, 1.5], None, r"1\.5"), ([0.5, 0.5], [0.5], "1 model scores for 2"),
-        ([0.5, 0.5], [0.5, -2.0], r"-2\.0"), ([0.5, 0.5], [0.5, math.inf], "inf"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("scores", "model_scores", "problem"), [
+    ([0.5, math.nan], None, "nan"), ([0.5, 1.5], None, r"1\.5"), ([0.5, 0.5], [0.5], "1 model scores for 2"),
+    ([0.5, 0.5], [0.5, -2.0], r"-2\.0"), ([0.5, 0.5], [0.5, math.inf], "inf"),
+])  # fmt: skip
 def test_scores_that_are_none_are_refused(scores: list[float], model_scores: list[float] | None, problem: str) -> None:
     found = [candidate(f"c{at}", score) for at, score in enumerate(scores)]
     with pytest.raises(ValueError, match=problem):

@@ -181,13 +181,10 @@ def test_no_chunk_reaches_the_bound(
 # Full text
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        '"retry limit"', '"RETRY  Limit"', "`retry\tlimit`", "“retry limit is three”", 'what is "the retry limit"',
-        'where do we find the number of the "retry limit" of some other thing that nobody wrote down?',
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("query", [
+    '"retry limit"', '"RETRY  Limit"', "`retry\tlimit`", "“retry limit is three”", 'what is "the retry limit"',
+    'where do we find the number of the "retry limit" of some other thing that nobody wrote down?',
+])  # fmt: skip
 def test_a_quoted_phrase_is_found_whatever_its_case_and_blank_space(phrases: Index, query: str) -> None:
     finding = fulltext(query, phrases)
     assert found_paths(phrases, finding)[0] == "y"

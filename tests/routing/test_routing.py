@@ -40,26 +40,20 @@ def test_signals_stay_in_range_and_repeat(query: str) -> None:
     assert signals == domain_signals(query)
 
 
-@pytest.mark.parametrize(
-    ("query", "domains"),
-    [
-        ("in the docs, what is the retry limit", {DOCS}), ("do the docs and the code differ on refunds?", {DOCS, CODE}),
-        ("do the docs disagree with the code?", {DOCS, CODE}), ("retry storms #payments-oncall", {TALK}),
-        ("what did we say in slack about the code review", {TALK}), ("which papers compare backoff", {PAPERS}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("query", "domains"), [
+    ("in the docs, what is the retry limit", {DOCS}), ("do the docs and the code differ on refunds?", {DOCS, CODE}),
+    ("do the docs disagree with the code?", {DOCS, CODE}), ("retry storms #payments-oncall", {TALK}),
+    ("what did we say in slack about the code review", {TALK}), ("which papers compare backoff", {PAPERS}),
+])  # fmt: skip
 def test_a_named_domain_narrows(query: str, domains: set[Domain]) -> None:
     assert set(choose_domains(domain_signals(query))) == domains
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "deadlock in the worker thread", "close a channel in go", "#include <stdio.h> fails", "#fff",
-        "how is the paper invoice printed", "in the manual mode", "payment declined with the code 402",
-        "slack integration", "how does the chat API work", "code of conduct",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("query", [
+    "deadlock in the worker thread", "close a channel in go", "#include <stdio.h> fails", "#fff",
+    "how is the paper invoice printed", "in the manual mode", "payment declined with the code 402",
+    "slack integration", "how does the chat API work", "code of conduct",
+])  # fmt: skip
 def test_what_only_sounds_like_a_domain_narrows_nothing(query: str) -> None:
     assert set(choose_domains(domain_signals(query))) == set(Domain)
 

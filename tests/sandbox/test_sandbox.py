@@ -49,13 +49,10 @@ def test_a_process_is_used_again_however_much_memory_its_parent_holds(pool: Pool
     del held
 
 
-@pytest.mark.parametrize(
-    ("task", "cpu_s", "reason"),
-    [
-        ("loop", 1, "too slow: it takes more than 1 s"), ("sleep", 0.05, "too slow"),
-        ("fill", 20, "more than 2 GiB of memory"), ("crash", 5, "SIGSEGV"), ("lie", 5, "at most 536,870,912 are taken"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("task", "cpu_s", "reason"), [
+    ("loop", 1, "too slow: it takes more than 1 s"), ("sleep", 0.05, "too slow"),
+    ("fill", 20, "more than 2 GiB of memory"), ("crash", 5, "SIGSEGV"), ("lie", 5, "at most 536,870,912 are taken"),
+])  # fmt: skip
 def test_what_a_task_does_to_its_process_is_one_failure_and_the_next_task_runs(
     pool: Pool, task: str, cpu_s: float, reason: str
 ) -> None:

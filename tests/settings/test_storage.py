@@ -32,13 +32,10 @@ def test_each_domain_has_a_schema(tmp_path: Path) -> None:
     assert storage_schemas(settings)[:2] == ("team_code", "team_documentation")
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "postgresql://ann:sesame@db/x", "postgresql://db/x?password=sesame", "postgresql://db/x?sslpassword=sesame",
-        "mysql://ann:sesame@db/x", "sesame", "postgresql://[sesame/x",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("url", [
+    "postgresql://ann:sesame@db/x", "postgresql://db/x?password=sesame", "postgresql://db/x?sslpassword=sesame",
+    "mysql://ann:sesame@db/x", "sesame", "postgresql://[sesame/x",
+])  # fmt: skip
 def test_a_password_is_refused_and_not_repeated(tmp_path: Path, url: str) -> None:
     with pytest.raises(ConfigError, match=r"storage\.url") as refused:
         load_settings(written(tmp_path, f"storage: {{url: '{url}'}}"))

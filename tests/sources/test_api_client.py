@@ -154,13 +154,10 @@ def test_a_server_that_hangs_ends_in_time(server: Server) -> None:
     assert time.monotonic() - began < SOON_S
 
 
-@pytest.mark.parametrize(
-    ("url", "token"),
-    [
-        ("ftp://x", None), ("https://user:pw@x", None), ("http://[", None), ("https://x", "two\nlines"),
-        ("https://x", "schlüssel"), ("http://api.example.com", "t"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("url", "token"), [
+    ("ftp://x", None), ("https://user:pw@x", None), ("http://[", None), ("https://x", "two\nlines"),
+    ("https://x", "schlüssel"), ("http://api.example.com", "t"),
+])  # fmt: skip
 def test_wrong_settings_are_refused(url: str, token: str | None) -> None:
     with pytest.raises(ConfigError):
         ApiClient(url, token=token)

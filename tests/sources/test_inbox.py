@@ -147,13 +147,10 @@ def test_an_inbox_that_nobody_wrote_to_is_empty(tmp_path: Path) -> None:
 # Refusals ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ("", "empty"), (" \n\t", "empty"), ("a\0b", "binary"), ("\ud800", "not valid Unicode"),
-        ("x" * (MAX_BYTES + 1), "10,485,761"), ("é" * (MAX_BYTES // 2 + 1), "too large"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("content", "reason"), [
+    ("", "empty"), (" \n\t", "empty"), ("a\0b", "binary"), ("\ud800", "not valid Unicode"),
+    ("x" * (MAX_BYTES + 1), "10,485,761"), ("é" * (MAX_BYTES // 2 + 1), "too large"),
+])  # fmt: skip
 def test_contents_that_could_not_be_ingested_are_refused_at_once(tmp_path: Path, content: str, reason: str) -> None:
     receipt = put(tmp_path, "a.md", content)
     assert receipt.status is REJECTED
@@ -216,13 +213,10 @@ def test_a_folder_that_cannot_be_written_is_an_error_not_a_receipt(tmp_path: Pat
 # Broken files --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"", b"{", b"[]", b'{"source_path": "b.m', b'{"source_path": "other.md", "size": 1,\n"content": "x"}\n',
-        b'{"source_path": 1,\n"content": "x"}', b"\xff\xfe\x00", b"[" * 100_000,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("raw", [
+    b"", b"{", b"[]", b'{"source_path": "b.m', b'{"source_path": "other.md", "size": 1,\n"content": "x"}\n',
+    b'{"source_path": 1,\n"content": "x"}', b"\xff\xfe\x00", b"[" * 100_000,
+])  # fmt: skip
 def test_a_broken_file_fails_alone(tmp_path: Path, raw: bytes) -> None:
     put(tmp_path, "a.md", "text")
     name = f"{digest('b.md')}.json"

@@ -124,19 +124,16 @@ def test_dates_in_names(path: str, expected: str) -> None:
     assert str(date_of(PurePosixPath(path))) == expected
 
 
-@pytest.mark.parametrize(
-    ("line", "speaker"),
-    [
-        ("alice: hi", "alice"), ("Alice Smith-Jones: hi", "Alice Smith-Jones"),
-        ("Ludwig van Beethoven: hi", "Ludwig van Beethoven"), ("speaker 1: hi", "speaker 1"), (">> ALICE: hi", "ALICE"),
-        ("<alice> hi", "alice"), ("陈伟: 你好", "陈伟"), ("Dana (Payments): hi", "Dana (Payments)"),
-        ("The plan is: ship it", None), ("https://example.com: down", None), ("see https://example.com", None),
-        ("Note: the limit is 500", None), ("at 12:30 we start", None),
-        ("a very long sentence that goes on and on until a colon: here", None), (": hi", None),
-        ("AttributeError: 'x' has no attribute", None), ("json.decoder.JSONDecodeError: Expecting value", None),
-        ("KeyboardInterrupt: stopped", None), ("", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "speaker"), [
+    ("alice: hi", "alice"), ("Alice Smith-Jones: hi", "Alice Smith-Jones"),
+    ("Ludwig van Beethoven: hi", "Ludwig van Beethoven"), ("speaker 1: hi", "speaker 1"), (">> ALICE: hi", "ALICE"),
+    ("<alice> hi", "alice"), ("陈伟: 你好", "陈伟"), ("Dana (Payments): hi", "Dana (Payments)"),
+    ("The plan is: ship it", None), ("https://example.com: down", None), ("see https://example.com", None),
+    ("Note: the limit is 500", None), ("at 12:30 we start", None),
+    ("a very long sentence that goes on and on until a colon: here", None), (": hi", None),
+    ("AttributeError: 'x' has no attribute", None), ("json.decoder.JSONDecodeError: Expecting value", None),
+    ("KeyboardInterrupt: stopped", None), ("", None),
+])  # fmt: skip
 def test_speakers(line: str, speaker: str | None) -> None:
     found = split_speaker(line)
     assert (found[0] if found else None) == speaker

@@ -144,14 +144,11 @@ def test_sitemaps_of_robots_txt_in_indexes_packed_and_plain_are_read(site: SiteS
     assert Source(site, tmp_path).paths() == ["guide/b", "guide/c"]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"<html><body>Sorry</body></html>", b"", b"<urlset><url>",
-        b'<!DOCTYPE u [<!ENTITY a "x">]><urlset><url><loc>&a;</loc></url></urlset>', gzip.compress(b"0" * 70_000_000),
-        b"\x1f\x8bnonsense",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("content", [
+    b"<html><body>Sorry</body></html>", b"", b"<urlset><url>",
+    b'<!DOCTYPE u [<!ENTITY a "x">]><urlset><url><loc>&a;</loc></url></urlset>', gzip.compress(b"0" * 70_000_000),
+    b"\x1f\x8bnonsense",
+])  # fmt: skip
 def test_what_is_no_sitemap_is_passed_over_at_first_and_an_outage_later(
     site: SiteServer, tmp_path: Path, content: bytes
 ) -> None:
@@ -488,14 +485,11 @@ def test_a_site_without_pages_is_named(site: SiteServer, tmp_path: Path) -> None
         Source(site, tmp_path / "2").list()
 
 
-@pytest.mark.parametrize(
-    ("key", "options"),
-    [
-        ("url", {"url": "ftp://x.example.org/"}), ("url", {"url": "https://user:pw@x.example.org/"}),
-        ("prefix", {"prefix": "docs"}), ("prefix", {"prefix": "https://other.example.org/"}),
-        ("hosts", {"hosts": ["https://x.example.org/"]}), ("exclude", {"exclude": [""]}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("key", "options"), [
+    ("url", {"url": "ftp://x.example.org/"}), ("url", {"url": "https://user:pw@x.example.org/"}),
+    ("prefix", {"prefix": "docs"}), ("prefix", {"prefix": "https://other.example.org/"}),
+    ("hosts", {"hosts": ["https://x.example.org/"]}), ("exclude", {"exclude": [""]}),
+])  # fmt: skip
 def test_wrong_settings_are_refused(key: str, options: Mapping[str, Any]) -> None:
     with pytest.raises(ConfigError, match=key):
         WebFeed(STAND_INS["web"].settings("https://docs.example.org", **options))

@@ -92,13 +92,10 @@ def test_no_word_of_a_hidden_document_comes_out(server: PostgresServer, statemen
     assert SECRET not in answer, answer[:2000]
 
 
-@pytest.mark.parametrize(
-    ("table", "column"),
-    [
-        ("documents", "path"), ("documents", "text"), ("documents", "source_id"), ("chunks", "content"),
-        ("chunks", "title"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("table", "column"), [
+    ("documents", "path"), ("documents", "text"), ("documents", "source_id"), ("chunks", "content"),
+    ("chunks", "title"),
+])  # fmt: skip
 def test_plans_say_nothing_of_hidden_rows(server: PostgresServer, table: str, column: str) -> None:
     """A plan says how often a part of it ran, and what the planner expects: which tells a text letter by letter."""
 

@@ -59,13 +59,10 @@ def test_every_operation_of_a_generation_has_a_decision() -> None:
     assert public == set().union(*DECIDED.values())
 
 
-@pytest.mark.parametrize(
-    ("viewer", "paths"),
-    [
-        (OPERATOR, "abcde"), (ANYONE, "a"), (Viewer(), "a"), (STAFF, "ab"), (BOARD, "ac"), (BOTH, "abce"),
-        (Viewer(groups=frozenset({"guests"})), "ad"), (Viewer(groups=frozenset({"nobody knows it"})), "a"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("viewer", "paths"), [
+    (OPERATOR, "abcde"), (ANYONE, "a"), (Viewer(), "a"), (STAFF, "ab"), (BOARD, "ac"), (BOTH, "abce"),
+    (Viewer(groups=frozenset({"guests"})), "ad"), (Viewer(groups=frozenset({"nobody knows it"})), "a"),
+])  # fmt: skip
 def test_every_statement_has_to_be_met(generation: Index, viewer: Viewer, paths: str) -> None:
     seen = generation.seen_by(viewer)
     assert sorted(seen.paths()) == [f"{letter}.md" for letter in paths]

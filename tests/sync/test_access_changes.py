@@ -119,18 +119,15 @@ def test_what_is_handed_in_may_name_groups(tmp_path: Path) -> None:
     assert seen(settings, OPERATOR) == {"open.md", "board.md", "odd.md", "both.md"}
 
 
-@pytest.mark.parametrize(
-    ("text", "stated"),
-    [
-        ("---\naccess: staff\n---\n", "staff"), ("---\nAccess: [staff, board]\n---\n", ("staff", "board")),
-        ("+++\naccess = ['staff']\n+++\n", ("staff",)), ("---\naccess: []\n---\n", ()),
-        ("---\naccess: {a: 1}\n---\n", ()), ("---\naccess: 3\n---\n", ()),
-        ("---\naccess: [staff, 3]\n---\n", ("staff", "")), ("---\naccess: [staff\ntitle: broken\n---\n", ()),
-        ("---\ntitle: a: b: c\naccess: [staff]\n---\n", ()), ("---\ntitle: never closed\naccess: [staff]\n", ()),
-        ("---\naccess:\n---\n", None), ("---\ntitle: a: b: c\n---\n", None),
-        ("---\n\nA rule, then text.\naccess: none of this is a header\n", None), ("# Title\n\naccess: staff\n", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "stated"), [
+    ("---\naccess: staff\n---\n", "staff"), ("---\nAccess: [staff, board]\n---\n", ("staff", "board")),
+    ("+++\naccess = ['staff']\n+++\n", ("staff",)), ("---\naccess: []\n---\n", ()),
+    ("---\naccess: {a: 1}\n---\n", ()), ("---\naccess: 3\n---\n", ()),
+    ("---\naccess: [staff, 3]\n---\n", ("staff", "")), ("---\naccess: [staff\ntitle: broken\n---\n", ()),
+    ("---\ntitle: a: b: c\naccess: [staff]\n---\n", ()), ("---\ntitle: never closed\naccess: [staff]\n", ()),
+    ("---\naccess:\n---\n", None), ("---\ntitle: a: b: c\n---\n", None),
+    ("---\n\nA rule, then text.\naccess: none of this is a header\n", None), ("# Title\n\naccess: staff\n", None),
+])  # fmt: skip
 def test_front_matter_that_cannot_be_read_hides_what_it_meant_to_restrict(text: str, stated: object) -> None:
     assert describe(text + "\nText.", "markdown").metadata.get("access") == stated
 

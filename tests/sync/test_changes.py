@@ -51,14 +51,11 @@ def test_every_document_is_looked_at_kept_removed_or_held(before: set[str], afte
     assert [look.entry.path for look in changes.looks] == sorted(looked_at)
 
 
-@pytest.mark.parametrize(
-    ("known", "due"),
-    [
-        (stored("a"), False), (stored("a", gate="0"), True), (stored("a", pipeline="older"), True),
-        (stored("a", outcome="failed"), False), (stored("a", outcome="transient"), True),
-        (stored("a", outcome="skipped"), False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("known", "due"), [
+    (stored("a"), False), (stored("a", gate="0"), True), (stored("a", pipeline="older"), True),
+    (stored("a", outcome="failed"), False), (stored("a", outcome="transient"), True),
+    (stored("a", outcome="skipped"), False),
+])  # fmt: skip
 def test_what_is_due(known: tuple[tuple[str, str], Stored], due: bool) -> None:
     assert bool(compare([entry("a")], dict([known])).looks) is due
 

@@ -72,13 +72,10 @@ def test_a_confirmation_of_another_state_is_refused(confirmations: Confirmations
     assert "what is held has changed" in refusal(confirmations, "another state")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("state", "another state"), ("issued_at", 1_800_000_000), ("signature", ""), ("signature", "é"),
-        ("nonce", "../x"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "value"), [
+    ("state", "another state"), ("issued_at", 1_800_000_000), ("signature", ""), ("signature", "é"),
+    ("nonce", "../x"),
+])  # fmt: skip
 def test_a_confirmation_that_was_altered_is_refused(
     confirmations: Confirmations, file: Path, name: str, value: object
 ) -> None:

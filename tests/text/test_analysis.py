@@ -11,16 +11,13 @@ from hypothesis import strategies as st
 from nornweave.core.text.analyzer import MAX_TERM_LENGTH, analyze, occurrences, query_terms
 
 
-@pytest.mark.parametrize(
-    ("text", "terms"),
-    [
-        ("handlePaymentError", {"handlepaymenterror", "handl", "payment", "error"}),
-        ("HTTPServer", {"httpserver", "http", "server"}), ("max_retries", {"max_retries", "max", "retri"}),
-        ("running runs", {"run"}), ("SDKs URLs getURLs IDs", {"sdk", "url", "geturls", "get", "id"}),
-        ("APIService", {"apiservice", "api", "servic"}), ("API v2.1 at 0.85", {"api", "v2.1", "at", "0.85"}),
-        ("ERR_1042", {"err_1042", "err", "1042"}), ("Größe", {"größe"}), ("日本語", {"日本語"}), ("... --- !!!", set()),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "terms"), [
+    ("handlePaymentError", {"handlepaymenterror", "handl", "payment", "error"}),
+    ("HTTPServer", {"httpserver", "http", "server"}), ("max_retries", {"max_retries", "max", "retri"}),
+    ("running runs", {"run"}), ("SDKs URLs getURLs IDs", {"sdk", "url", "geturls", "get", "id"}),
+    ("APIService", {"apiservice", "api", "servic"}), ("API v2.1 at 0.85", {"api", "v2.1", "at", "0.85"}),
+    ("ERR_1042", {"err_1042", "err", "1042"}), ("Größe", {"größe"}), ("日本語", {"日本語"}), ("... --- !!!", set()),
+])  # fmt: skip
 def test_terms(text: str, terms: set[str]) -> None:
     assert set(analyze(text)) == terms
 

@@ -213,14 +213,10 @@ def test_a_month_written_with_a_long_s() -> None:
     assert asked_keys("ſep 2026") is not None
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a" * 4096, "." * 4096, "A" * 4096, "支付" * 2048, "_" * 4096, "-+~" * 1365, "9." * 2048, "aA_" * 1365,
-        "a." * 2048, "a/" * 2048,
-    ],
-    ids=lambda text: repr(text[:4]),
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "a" * 4096, "." * 4096, "A" * 4096, "支付" * 2048, "_" * 4096, "-+~" * 1365, "9." * 2048, "aA_" * 1365,
+    "a." * 2048, "a/" * 2048,
+], ids=lambda text: repr(text[:4]))  # fmt: skip
 def test_the_longest_query_is_read_in_linear_time(text: str) -> None:
     """Every domain reads the query, while no other thread runs: half a second each is an outage, a few ms is fine."""
     assert_subquadratic(asked_keys, lambda size: text[:size], len(text))
@@ -236,13 +232,10 @@ def test_written_as_words_are(word: str) -> None:
     assert not is_identifier(word)
 
 
-@pytest.mark.parametrize(
-    ("path", "is_aside"),
-    [
-        ("src/main/java/poet/MethodSpec.java", False), ("src/test/java/poet/PoetTest.java", True),
-        ("src/spec/UserSpec.scala", True), ("lib/UserSpec.kt", True), ("mux_test.go", True), ("src/contest.py", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("path", "is_aside"), [
+    ("src/main/java/poet/MethodSpec.java", False), ("src/test/java/poet/PoetTest.java", True),
+    ("src/spec/UserSpec.scala", True), ("lib/UserSpec.kt", True), ("mux_test.go", True), ("src/contest.py", False),
+])  # fmt: skip
 def test_a_specification_of_a_method_is_no_test(path: str, is_aside: bool) -> None:
     assert ("place:aside" in keys_of(path)) == is_aside
 
