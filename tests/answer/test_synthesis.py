@@ -325,7 +325,13 @@ from test_synthesis import CITED, ITEMS, QUERY, settings
 from nornweave.ask.answer.synthesis.prompt import Evidence
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 assert "litellm" not in sys.modules, "importing the port loads LiteLLM"
-real, tried = socket.getaddrinfo, []
+real, real_connect, tried = socket.getaddrinfo, socket.socket.connect, []
+def connect(self, address):
+    if self.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1"):
+        tried.append(address)
+        raise OSError("no network in this test")
+    return real_connect(self, address)
+socket.socket.connect = connect
 def lookup(host, *rest, **more):
     if host not in ("127.0.0.1", "localhost", None):
         tried.append(host)
@@ -340,6 +346,8 @@ with ModelServer({"first": CITED}) as server:
     assert "being loaded" in early.reason, early
     synthesizer.prepare()
     assert synthesizer.synthesize(Evidence(QUERY, ITEMS)).text == CITED.text
+    litellm = sys.modules["litellm"]
+    assert litellm.telemetry is False and len(litellm.model_cost) > 100, "of its own table"
     assert Synthesizer(settings(model="ollama/x")).synthesize(Evidence(QUERY, ITEMS)).text == "Yes."
     server.behaviours["first"] = Behaviour(kind="hangs")
     Synthesizer(settings(fallback="", synthesis_timeout_ms=100)).synthesize(Evidence(QUERY, ITEMS))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -221,35 +219,6 @@ def test_an_answer_that_is_no_json_is_an_encoder_error(behaviour: Behaviour) -> 
     behaviour.broken = True
     with pytest.raises(EncoderError, match="openai/embedder"):
         encoder.encode(["a"])
-
-
-CONNECTIONS = """
-import socket, sys
-tried = []
-real = socket.socket.connect
-def connect(self, address):
-    tried.append(address)
-    raise OSError("no network in this test")
-socket.socket.connect = connect
-real_lookup = socket.getaddrinfo
-def lookup(host, *rest, **more):
-    tried.append(host)
-    raise socket.gaierror("no network in this test")
-socket.getaddrinfo = lookup
-from nornweave.models.runtimes import import_litellm
-litellm = import_litellm()
-assert litellm.telemetry is False
-assert len(litellm.model_cost) > 100
-print(tried)
-"""
-
-
-@pytest.mark.slow
-def test_importing_litellm_opens_no_connection() -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CONNECTIONS], capture_output=True, text=True, timeout=120, check=True
-    )
-    assert done.stdout.strip().splitlines()[-1] == "[]"
 
 
 def test_a_server_encodes_for_a_worker_and_is_believed_only_where_it_has_the_same_model(
