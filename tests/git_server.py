@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from tests.git_repository import ENVIRONMENT
+from git_repository import ENVIRONMENT
 
 
 @dataclass

@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from drift_repository import CODE, page, parcels
 from git_repository import Repository, write
+from test_drift_command import run
 
 from nornweave.core.errors import ConfigError
 from nornweave.disagree.drift.lock import FILE_NAME, read_lock
 from nornweave.disagree.drift.scan import DriftOptions, scan
-from tests.drift.drift_repository import CODE, page, parcels
-from tests.drift.test_drift_command import run
 
 DATES = ("2024-02-01T12:00:00Z", "2024-03-01T12:00:00Z")
 

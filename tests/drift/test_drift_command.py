@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 import typer
+from drift_repository import parcels
 from typer.testing import CliRunner
 
 from nornweave.cli.drift import drift
 from nornweave.core.errors import ConfigError
 from nornweave.disagree.drift.baseline import read_baseline
-from tests.drift.drift_repository import parcels
 
 app = typer.Typer()
 app.command()(lambda: None)

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 import yaml
+from drift_repository import CODE, page
 from git_repository import Repository
-
-from tests.drift.drift_repository import CODE, page
 
 ROOT = Path(__file__).parents[2]
 (HOOK,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+from fact_support import located
+
 from nornweave.disagree.conflicts.decision import CandidatePair, conflict_of
 from nornweave.disagree.drift.ranking import Affinity, ranked
 from nornweave.disagree.facts.comparison import FactComparison
-from tests.fact_support import located
 
 OTHERS = ("pool width", "pool height", "pool depth", "pool weight")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from drift_repository import CODE, page, parcels
 from git_repository import Repository, write
 
 from nornweave.core.errors import ConfigError
@@ -13,7 +14,6 @@ from nornweave.disagree.drift.files import SourceFile, WorkingTree
 from nornweave.disagree.drift.reading import read_facts
 from nornweave.disagree.drift.records import Report
 from nornweave.disagree.drift.scan import DriftOptions, scan
-from tests.drift.drift_repository import CODE, page, parcels
 
 
 def report_of(root: Path, **options: object) -> Report:

@@ -3,13 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from openai_server import LITELLM_WARNINGS, Behaviour, ModelServer
 
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.errors import ConfigError
 from nornweave.disagree.drift.formats import FORMATS
 from nornweave.disagree.drift.records import Finding, Place, Report
 from nornweave.disagree.drift.verify import SecondReader, prompt_of, read_opinion, second_reader, verified
-from tests.openai_server import LITELLM_WARNINGS, Behaviour, ModelServer
 
 pytestmark = LITELLM_WARNINGS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from git_repository import Repository
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from nornweave.connect.git.open_clone import RemoteRef, choose, unknown_ref
 from nornweave.connect.git.source import GitSource
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain, SourceId
-from tests.git_repository import Repository
 
 COMMIT = "a" * 40
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import forked
 import pytest
+from git_server import serve_git
+from waiting import until
 
 from lab.campaigns.upstream import Upstream
 from nornweave.connect.connectors import open_source
@@ -24,8 +26,6 @@ from nornweave.connect.git.open_clone import remove_leftovers
 from nornweave.connect.git.remote import RemoteGitSource
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
 from nornweave.core.types import Domain
-from tests.git_server import serve_git
-from tests.waiting import until
 
 SEED = 20_261_123
 
@@ -85,10 +85,10 @@ def test_git_that_outlives_a_killed_sync_holds_the_clone_until_it_ends(tmp_path:
         server.drip = threading.Event()
         url = server.url("pages.git")
         script = (
-            "from pathlib import Path; from tests.sources.test_git_clones import source; "
+            "from pathlib import Path; from test_git_clones import source; "
             f"source(Path({str(tmp_path)!r}), {url!r}).list()"
         )
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[:3]))}
         sync = forked.Popen([sys.executable, "-c", script], env=environment)
         until(lambda: any(request.endswith(" fetch") for request in server.requests))
         sync.send_signal(signal.SIGKILL)

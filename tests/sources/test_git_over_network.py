@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from git_repository import Repository
+from git_server import GitServer, serve_git
 
 from nornweave.connect.connectors import open_source
 from nornweave.connect.git import network
@@ -18,8 +20,6 @@ from nornweave.connect.git.connector import GitSettings
 from nornweave.connect.git.remote import RemoteGitSource
 from nornweave.core.errors import ConfigError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.types import Domain, Listing
-from tests.git_repository import Repository
-from tests.git_server import GitServer, serve_git
 
 DATE, LATER = "2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z"
 SECRET = "glpat-XyZ_secret.123"

@@ -8,13 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from git_repository import ENVIRONMENT, Repository
 
 from nornweave.connect.git.blame import is_own_repository
 from nornweave.connect.git.source import GitSource
 from nornweave.core.errors import ConfigError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.types import Domain, SourceId
 from nornweave.disagree.drift.files import Commit
-from tests.git_repository import ENVIRONMENT, Repository
 
 DATE = "2024-01-01T00:00:00Z"
 

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import MemorySource, memory_parts, published_texts, sync
 
 from lab.access.corpora import GROUPS, SOURCES, Written, publish_into, published
 from lab.campaigns.processes import CampaignChild
@@ -36,7 +37,6 @@ from nornweave.index.searching.arrays import arrays_file, open_arrays, writing_a
 from nornweave.index.searching.generation_file import statistics_of
 from nornweave.index.writing.merging import LARGEST, SMALLEST, Held, joining
 from nornweave.ingest.records import DomainParts
-from tests.support import MemorySource, memory_parts, published_texts, sync
 
 WORDS = """
     the retry timeout of a queue worker waits until every lease ends or its owner dies again
