@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import suppress
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from forked import free_port
 from waiting import until
 
 PROGRAM = """
@@ -70,11 +70,6 @@ def config(tmp_path: Path) -> str:
     return str(file)
 
 
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return str(probe.getsockname()[1])
-
-
 @pytest.mark.slow
 def test_a_server_in_the_background_ends_on_sigterm_with_all_its_processes(config: str) -> None:
     """``test_wheel`` ends ``nornweave up`` so."""
@@ -110,10 +105,10 @@ def test_a_signal_while_it_starts_ends_everything_silently(
     moment: tuple[str, ...], number: signal.Signals, config: str
 ) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "nornweave.cli", "--config", config, "up", "--dagster-port", free_port()],
+        [sys.executable, "-m", "nornweave.cli", "--config", config, "up", "--dagster-port", str(free_port())],
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "FUSION_PORT": free_port(), "PYTHONPROFILEIMPORTTIME": "1"},
+        env={**os.environ, "FUSION_PORT": str(free_port()), "PYTHONPROFILEIMPORTTIME": "1"},
         preexec_fn=ignore_signals,
     )
     everything = [psutil.Process(process.pid)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -19,6 +18,7 @@ from typing import Any
 import httpx
 import psutil
 import pytest
+from forked import free_port
 from test_interrupts import ignore_signals
 
 ROOT = Path(__file__).parents[1]
@@ -157,12 +157,6 @@ def served(installed: Path, folder: Path) -> Iterator[tuple[str, str]]:
         process.send_signal(signal.SIGTERM)
         assert process.wait(START_S) == 0, (folder / "up.log").read_text()
         assert not psutil.wait_procs(family, 60)[1], "it leaves no process"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_up_serves_and_loads_our_definitions(installed: Path, folder: Path, served: tuple[str, str]) -> None:

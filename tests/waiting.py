@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 # Nothing takes so long but what never comes. A test that hangs is ended by its time limit, which is longer.
 WITHIN_S = 120.0
@@ -14,6 +15,16 @@ GENEROUS_MS = 2_500
 # The answer came without what hangs: that hangs until it is let go, or for much longer.
 SOON_S = 30.0
 HANGS_S = 240.0
+
+
+@dataclass
+class Clock:
+    """A clock that stands until it is moved."""
+
+    now: float = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 def until(

@@ -13,6 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from identity_provider import AUDIENCE, Key, Provider, ec_key, forged, jwk_of, pem_of, rsa_key
 from pydantic import ValidationError
+from waiting import Clock
 
 from api.access import keys as keys_module
 from api.access.door import Door
@@ -23,16 +24,6 @@ from nornweave.config.access import AccessSettings, OidcSettings
 from nornweave.core.access.viewer import Viewer
 
 ONE, OTHER, CURVE = rsa_key(), rsa_key(), ec_key()
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.at = 1000.0
-
-    def __call__(self) -> float:
-        return self.at
 
 
 @pytest.fixture
@@ -47,7 +38,7 @@ def settings_of(provider: Provider, **changed: Any) -> OidcSettings:
 
 def checker_of(provider: Provider, clock: Clock | None = None, **changed: Any) -> Checker:
     settings = settings_of(provider, **changed)
-    return Checker(settings, SigningKeys(settings, now=clock or Clock()))
+    return Checker(settings, SigningKeys(settings, now=clock or Clock(1000)))
 
 
 @pytest.mark.parametrize(("key", "key_id", "algorithm"), [(ONE, "one", "RS256"), (CURVE, "curve", "ES256")])
@@ -136,18 +127,18 @@ def test_a_token_without_a_key_id_needs_a_single_key(provider: Provider) -> None
 
 
 def test_a_rotated_key_is_fetched_and_made_up_ones_are_not_asked_for_again_and_again(provider: Provider) -> None:
-    clock = Clock()
+    clock = Clock(1000)
     checker = checker_of(provider, clock)
     assert checker.identity(provider.token(ONE, "RS256")) is not None
     assert provider.asked == 1
-    clock.at += ASK_AGAIN_S
+    clock.now += ASK_AGAIN_S
     for number in range(20):
         assert checker.identity(provider.token(OTHER, "RS256", f"made-up-{number}")) is None
     assert provider.asked == 2
     provider.keys = [jwk_of(OTHER, "two")]
     rotated = provider.token(OTHER, "RS256", "two")
     assert checker.identity(rotated) is None, "asked a moment ago"
-    clock.at += ASK_AGAIN_S
+    clock.now += ASK_AGAIN_S
     assert checker.has_to_wait(rotated)
     assert checker.identity(rotated) is not None
     assert not checker.has_to_wait(rotated)
@@ -156,23 +147,23 @@ def test_a_rotated_key_is_fetched_and_made_up_ones_are_not_asked_for_again_and_a
 
 
 def test_keys_are_read_again_when_they_are_old_and_kept_for_a_day_without_the_provider(provider: Provider) -> None:
-    clock = Clock()
+    clock = Clock(1000)
     checker = checker_of(provider, clock, keys_fresh_s=60)
     token = provider.token(ONE, "RS256")
     assert checker.identity(token) is not None
-    clock.at += 61
+    clock.now += 61
     assert checker.identity(token) is not None
     assert provider.asked == 2
     provider.status = 500
-    clock.at += OUTDATED_S - 1
+    clock.now += OUTDATED_S - 1
     assert checker.identity(token) is not None
-    clock.at += 2
+    clock.now += 2
     with pytest.raises(ProblemError) as raised:
         checker.identity(token)
     assert (raised.value.status_code, raised.value.kind) == (503, "access-unavailable")
     assert provider.address not in raised.value.detail
     provider.status = 200
-    clock.at += ASK_AGAIN_S
+    clock.now += ASK_AGAIN_S
     assert checker.identity(token) is not None
 
 

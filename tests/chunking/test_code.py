@@ -1,8 +1,9 @@
 """The SYNTAX_AWARE chunker: golden files for every language, and what must hold for any text."""
 
+from __future__ import annotations
+
 import json
 import os
-import re
 import tracemalloc
 from collections.abc import Sequence
 from dataclasses import fields
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from words import TOKEN, Words
 
 from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId, document_id
@@ -21,19 +23,9 @@ from nornweave.read.chunking.languages import GRAMMARS, LANGUAGES, language_of
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
 SOURCES = sorted(path for path in GOLDEN.iterdir() if path.suffix != ".json")
-TOKEN = re.compile(r"\w+|[^\w\s]")
 SYMBOL_KEYS = (
     "node_type", "function_name", "class_name", "parameter_count", "return_type", "imports_used", "line_range",
 )  # fmt: skip
-
-
-class Words:
-    """One token for each word and each mark."""
-
-    version = "words"
-
-    def token_starts(self, text: str) -> Sequence[int]:
-        return [match.start() for match in TOKEN.finditer(text)]
 
 
 def document(text: str, path: str, language: str | None = None, revision: str | None = None) -> Document:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from words import Words
 
 from nornweave.connect.connectors import CONNECTORS
 from nornweave.connect.conversation import conversation, gather_threads
@@ -21,15 +21,6 @@ from nornweave.read.chunking.messages import CONTEXT_TOKENS, VERSION, chunk_mess
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations"
 START = datetime(2026, 1, 16, 14, 22, tzinfo=UTC)
 KINDS = ("github", "messages", "slack", "transcripts")
-
-
-class Words:
-    """A token is a word or a punctuation mark."""
-
-    version = "words"
-
-    def token_starts(self, text: str) -> Sequence[int]:
-        return [match.start() for match in re.finditer(r"\w+|[^\w\s]", text)]
 
 
 def document_of(raw: Sequence[Message], kind: str = "slack", **metadata: str) -> Document:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from itertools import pairwise
 
 from growth import assert_subquadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from words import Words
 
 from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import (
@@ -24,15 +23,6 @@ from nornweave.core.types import (
     freeze,
 )
 from nornweave.read.chunking.papers import chunk_papers
-
-
-class Words:
-    """A token is a word or a mark, so that limits can be counted by hand."""
-
-    version = "words"
-
-    def token_starts(self, text: str) -> Sequence[int]:
-        return [match.start() for match in re.finditer(r"\w+|[^\w\s]", text)]
 
 
 def document(*parts: tuple[str, int, SectionKind, str], pages: tuple[int, ...] = (), context: str = "") -> Document:

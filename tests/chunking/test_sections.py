@@ -17,6 +17,7 @@ from docutils.utils import new_document
 from growth import assert_subquadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from words import Words
 
 from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import NO_METADATA, Chunk, ContentHash, Document, DocumentId, Domain, JsonValue, SourceId
@@ -28,15 +29,6 @@ from nornweave.read.front_matter import describe
 PAGES = Path(__file__).parents[1] / "golden" / "sections"
 FORMATS = {".md": "markdown", ".rst": "rst", ".html": "html", ".txt": "text"}
 NAMES = sorted(path.name for path in PAGES.iterdir() if path.suffix in FORMATS)
-
-
-class Words:
-    """Words and signs, as close to word pieces as a test needs."""
-
-    version = "words"
-
-    def token_starts(self, text: str) -> list[int]:
-        return [match.start() for match in re.finditer(r"\w+|[^\w\s]", text)]
 
 
 def page(name: str) -> str:

@@ -6,18 +6,12 @@ import re
 
 import hypothesis.strategies as st
 from hypothesis import given
+from words import Words
 
 from nornweave.core.text.spans import BOUNDARIES, Lines, TokenIndex, cut, pack, split, strip, strip_lines
 from nornweave.core.types import Span
 
 TEXTS = st.text(alphabet=st.sampled_from("ab. \n\t!é日"), max_size=400)
-
-
-class Words:
-    version = "words"
-
-    def token_starts(self, text: str) -> list[int]:
-        return [match.start() for match in re.finditer(r"\w|[^\w\s]", text)]
 
 
 def whole(text: str) -> Span:
@@ -26,7 +20,7 @@ def whole(text: str) -> Span:
 
 @given(TEXTS, st.integers(1, 20))
 def test_split_tiles_within_the_limit(text: str, limit: int) -> None:
-    index = TokenIndex(text, Words())
+    index = TokenIndex(text, Words(re.compile(r"\w|[^\w\s]")))
     pieces = split(whole(text), index, limit)
     assert "".join(text[piece.start : piece.end] for piece in pieces) == text
     assert all(index.count(piece) <= limit for piece in pieces)
@@ -40,7 +34,7 @@ def test_cut_tiles(text: str, boundary: re.Pattern[str]) -> None:
 
 @given(TEXTS, st.integers(1, 20))
 def test_packed_neighbours_do_not_fit_together(text: str, limit: int) -> None:
-    index = TokenIndex(text, Words())
+    index = TokenIndex(text, Words(re.compile(r"\w|[^\w\s]")))
     packed = list(pack(cut(text, whole(text), BOUNDARIES[1]), index, limit))
     assert "".join(text[piece.start : piece.end] for piece in packed) == text
     for first, second in zip(packed, packed[1:], strict=False):
@@ -50,7 +44,7 @@ def test_packed_neighbours_do_not_fit_together(text: str, limit: int) -> None:
 
 @given(TEXTS, st.integers(0, 400), st.integers(0, 400))
 def test_counts_add_up(text: str, one: int, other: int) -> None:
-    index = TokenIndex(text, Words())
+    index = TokenIndex(text, Words(re.compile(r"\w|[^\w\s]")))
     first, second = sorted((min(one, len(text)), min(other, len(text))))
     parts = [Span(0, first), Span(first, second), Span(second, len(text))]
     assert sum(map(index.count, parts)) == index.count(whole(text))

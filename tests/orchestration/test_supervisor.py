@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from forked import free_port
 from waiting import until
 
 from nornweave.config import Settings
@@ -43,12 +44,6 @@ from nornweave.share.supervisor import up
 ports = map(int, sys.argv[2:])
 sys.exit(up(load_settings(Path(sys.argv[1]), {}), dagster_port=next(ports), port=next(ports)))
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def answers(port: int) -> bool:

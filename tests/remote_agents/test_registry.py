@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from remote_hub import ForeignServer, Hub
-from waiting import until
+from waiting import Clock, until
 
 from nornweave.ask.agents.registry import FILE, MOST_REGISTRATIONS, REMEMBERED_S, Registry, RemoteState
 from nornweave.config.addresses import checked_pattern, checked_server, is_allowed
@@ -19,14 +19,6 @@ Start = Callable[..., ForeignServer]
 Serve = Callable[..., Hub]
 Join = Callable[..., tuple[Hub, ForeignServer]]
 URL = "http://10.0.0.5:8082"
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.seconds = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.seconds
 
 
 @pytest.mark.parametrize(
@@ -82,17 +74,17 @@ def test_a_lease_that_ran_out_is_shown_and_forgotten_after_a_day(tmp_path: Path)
     registry = Registry(tmp_path, 30, clock)
     assert registry.register("vault", Domain.DOCUMENTATION, URL, {})[0]
     assert not registry.register("vault", Domain.DOCUMENTATION, URL, {})[0]
-    clock.seconds += 20
+    clock.now += 20
     assert registry.beat("vault", URL, RemoteState.DEGRADED) == 1
     (known,) = registry.registrations()
     assert known.state_at(clock() - 3_600) is RemoteState.STOPPED, "the clock was wrong when it was heard of"
-    clock.seconds += 29
+    clock.now += 29
     (known,) = registry.registrations()
     assert known.state_at(clock()) is RemoteState.DEGRADED
-    clock.seconds += 1
+    clock.now += 1
     (known,) = registry.registrations()
     assert known.state_at(clock()) is RemoteState.STOPPED
-    clock.seconds += REMEMBERED_S
+    clock.now += REMEMBERED_S
     assert registry.registrations() == ()
 
 
@@ -103,7 +95,7 @@ def test_the_registry_is_bounded_and_makes_room_for_the_living(tmp_path: Path) -
         registry.register("vault", Domain.CODE, f"{URL}/{place}", {})
     with pytest.raises(ConflictingAgentError, match="no more are taken"):
         registry.register("vault", Domain.CODE, f"{URL}/new", {})
-    clock.seconds += 31
+    clock.now += 31
     assert registry.register("vault", Domain.CODE, f"{URL}/new", {})[0]
     assert len(registry.registrations()) == 1
 

@@ -6,29 +6,20 @@ import random
 from collections import Counter
 
 import pytest
+from waiting import Clock
 
 from nornweave.ask.agents.replicas import ENOUGH, FAILURES, Latencies, Replica, choose
 
 
-class Clock:
-    """A clock that is moved."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 def _replicas(*latencies_s: float) -> list[Replica]:
-    made = [Replica(f"http://10.0.0.{number}", Clock()) for number in range(len(latencies_s))]
+    made = [Replica(f"http://10.0.0.{number}", Clock(0)) for number in range(len(latencies_s))]
     for replica, latency_s in zip(made, latencies_s, strict=True):
         replica.took(latency_s)
     return made
 
 
 def test_a_latency_rises_at_once_falls_by_a_quarter_and_halves_in_ten_seconds() -> None:
-    clock = Clock()
+    clock = Clock(0)
     replica = Replica("http://10.0.0.1", clock)
     replica.took(0.1)
     assert replica.cost == pytest.approx(0.101)
@@ -36,7 +27,7 @@ def test_a_latency_rises_at_once_falls_by_a_quarter_and_halves_in_ten_seconds() 
     assert replica.cost == pytest.approx(0.501)
     replica.took(0.1)  # 0.5 - 0.25 x 0.4
     assert replica.cost == pytest.approx(0.401)
-    clock.now_s = 10.0
+    clock.now = 10.0
     assert replica.cost == pytest.approx(0.201)
     replica.outstanding = 2
     assert replica.cost == pytest.approx(0.603)
@@ -68,12 +59,12 @@ def test_an_address_that_was_tried_or_is_left_alone_is_not_asked() -> None:
 
 
 def test_a_slow_address_is_tried_again_when_its_latency_has_decayed() -> None:
-    clock = Clock()
+    clock = Clock(0)
     usual, was_slow = Replica("http://10.0.0.1", clock), Replica("http://10.0.0.2", clock)
     was_slow.took(10.0)
     for _ in range(12):  # ten seconds halve it: 10 s are below 5 ms after eleven halvings
         usual.took(0.005)
-        clock.now_s += 10.0
+        clock.now += 10.0
     usual.took(0.005)
     assert choose([usual, was_slow], (), random.Random(1)) is was_slow
 

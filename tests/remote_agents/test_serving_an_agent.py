@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from typing import Any
 
 import forked
 import pytest
+from forked import free_port
 from live_server import live
 from recall_workspace import publish, write_workspace
 from remote_hub import Hub
@@ -131,13 +131,6 @@ def test_items_order_and_scores_are_those_of_agents_here(workspace: Settings, hu
 def ranked(answer: dict[str, Any]) -> list[tuple[str, float]]:
     """Return chunks and scores; recency moves the last digits from one second to the next."""
     return [(item["chunk_id"].rpartition(":")[2], round(item["score"]["value"], 5)) for item in answer["items"]]
-
-
-def free_port() -> int:
-    """Return a port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def children(process: int) -> list[int]:

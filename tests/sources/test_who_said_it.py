@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
+from words import Words
 
 from nornweave.connect.conversation import clean, clean_name, render
 from nornweave.core.text.message_lines import line_of
@@ -72,14 +73,5 @@ def test_of_a_cue_that_goes_on_all_words_count() -> None:
     text, messages = render(
         [first, replace(first, id="2", body="Seven more words are said\nin here.", is_labelled=False)]
     )
-    pack = _Packer(messages, TokenIndex(text, Words()), timedelta(), limit=256, group_limit=512)
+    pack = _Packer(messages, TokenIndex(text, Words(re.compile(r"\w+"))), timedelta(), limit=256, group_limit=512)
     assert [pack._body_tokens(range(place, place + 1)) for place in (0, 1)] == [2, 7]
-
-
-class Words:
-    """A token is a word."""
-
-    version = "words"
-
-    def token_starts(self, text: str) -> list[int]:
-        return [match.start() for match in re.finditer(r"\w+", text)]

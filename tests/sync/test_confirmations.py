@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from waiting import Clock
 
 from nornweave.core.errors import ConfirmationError
 from nornweave.core.types import Domain
@@ -18,17 +18,9 @@ STATE = "digest of what is held"
 REMOVALS = (Domain.CODE, ConfirmationSubject.REMOVALS)
 
 
-@dataclass
-class Clock:
-    now: float = field(default_factory=time.time)
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(time.time())
 
 
 @pytest.fixture
