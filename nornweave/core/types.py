@@ -309,13 +309,6 @@ class Fact:
     line: int = 0
     statement: str = ""
 
-    @property
-    def stated(self) -> str:
-        """What it says of the thing: its value, ``not`` before one that it denies; a denied ``true`` is ``false``."""
-        if self.negated and self.kind == "boolean":
-            return "false" if self.value == "true" else "true"
-        return f"not {self.value}" if self.negated else self.value
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:

@@ -30,6 +30,7 @@ from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import GenerationNotKeptError, NoGenerationError, StoreError
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, Fact, present
+from nornweave.disagree.facts.values import stated
 from nornweave.disagree.ledger.entries import LedgerEntry, Place, entries_of
 from nornweave.disagree.ledger.likelihood import likely_conflicts
 from nornweave.index.fact_pairs import read_fact_pairs
@@ -232,7 +233,7 @@ def _facts_at(place: Place, side: Side) -> dict[FactName, list[str]]:
 
 
 def _value(fact: Fact) -> str:
-    return f"{fact.stated} {fact.unit}" if fact.unit else fact.stated
+    return f"{stated(fact)} {fact.unit}" if fact.unit else stated(fact)
 
 
 def _written(as_of: AsOf) -> str:

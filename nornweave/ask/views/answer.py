@@ -23,6 +23,7 @@ from nornweave.ask.search.records import Citation
 from nornweave.ask.views.coverage import CoverageDocument, GapDocument, coverage_document, gap_document
 from nornweave.ask.views.items import CitationDocument, ItemDocument, _utc, citation_document, item_document
 from nornweave.core.types import Fact
+from nornweave.disagree.facts.values import stated
 
 
 class ClaimDocument(TypedDict):
@@ -254,7 +255,7 @@ def claim_document(fact: Fact | None, chunk_id: str, citation: Citation) -> Clai
         "name": fact.name if fact else None,
         "owner": fact.owner if fact else None,
         "attribute": fact.attribute if fact else None,
-        "value": fact.stated if fact else None,
+        "value": stated(fact) if fact else None,
         "unit": fact.unit if fact else None,
         "qualifiers": list(fact.qualifiers) if fact else [],
         "statement": fact.statement if fact else None,

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict bef
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import GenerationId
 from nornweave.disagree.conflicts import LocatedFact
+from nornweave.disagree.facts.values import stated
 from nornweave.disagree.ledger.entries import Ledger, LedgerEntry
 
 
@@ -110,7 +111,7 @@ def _side_document(side: LocatedFact) -> LedgerSideDocument:
         "side": fact.side,
         "name": fact.name,
         "owner": fact.owner,
-        "value": fact.stated,
+        "value": stated(fact),
         "unit": fact.unit,
         "statement": fact.statement,
         "char_range": [fact.span.start, fact.span.end],

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 
-from nornweave.core.types import ValueKind
+from nornweave.core.types import Fact, ValueKind
 
 _TIMES = {
     "s": "s sec secs second seconds",
@@ -176,6 +176,13 @@ def show(kind: ValueKind, text: str, unit: str | None) -> str:
         found = next((f"{value / size} {name}" for name, size in _SHOWN_SIZES if value and value % size == 0), None)
         return found or f"{_written(value)} bytes"
     return _written(value) + {None: "", "percent": "%"}.get(unit, f" {unit}")
+
+
+def stated(fact: Fact) -> str:
+    """Return what a fact says of its thing: its value, ``not`` before one that it denies, ``false`` for no ``true``."""
+    if fact.negated and fact.kind == "boolean":
+        return "false" if fact.value == "true" else "true"
+    return f"not {fact.value}" if fact.negated else fact.value
 
 
 def _written(value: Fraction) -> str:
