@@ -19,7 +19,14 @@ from api.pages.text_runs import TextRun, highlighted, query_terms_of, runs_of
 from api.pages.thread_view import MessageView, messages_of
 from nornweave.ask.answer.extract import as_read
 from nornweave.ask.search.combine import EXACT
-from nornweave.ask.views.answer import ConflictDocument, FusedItemDocument, FusionResult, MergeDocument, SideDocument
+from nornweave.ask.views.answer import (
+    ConflictDocument,
+    ExtractDocument,
+    FusedItemDocument,
+    FusionResult,
+    MergeDocument,
+    SideDocument,
+)
 from nornweave.core.text.legible import counted
 
 _NOTES = {
@@ -127,12 +134,14 @@ class AnswerView:
     """An answer as the page shows it.
 
     Attributes:
+        is_unsure: whether the sentences are only what comes nearest.
         tail: results below a clear gap, which are folded and have no excerpts.
         not_searched: why, and the domains and agents that were not.
     """
 
     query_id: str
     extract: tuple[QuotedSentence, ...]
+    is_unsure: bool
     doubt: str
     results: tuple[Result, ...]
     tail: tuple[Result, ...]
@@ -145,12 +154,25 @@ class AnswerView:
     not_searched: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice], form: QuestionForm) -> AnswerView:
-    """Return what the page shows of an answer to the question of a form."""
+def answer_view(
+    document: FusionResult,
+    catalogue: Sequence[DomainChoice],
+    form: QuestionForm,
+    near: Sequence[ExtractDocument] = (),
+) -> AnswerView:
+    """Return what the page shows of an answer to the question of a form.
+
+    Args:
+        document: the answer.
+        catalogue: what is served.
+        form: the question.
+        near: the sentences that come nearest, where the answer has none because it is doubtful.
+    """
+    sentences = document["extract"] or near
     terms = query_terms_of(document["query"])
     places = {item["chunk_id"]: place_of(item["citation"], item["chunk_id"]) for item in document["items"]}
     merges = document.get("merged", [])
-    quoted = {sentence["chunk_id"] for sentence in document["extract"]}
+    quoted = {sentence["chunk_id"] for sentence in sentences}
     # What the first sentences are taken from is not folded.
     shown = max(
         before_gap([item["score"]["value"] for item in document["items"]]),
@@ -166,7 +188,8 @@ def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice], form:
     asked = [one for one in coverage if one.state != "left out"]
     return AnswerView(
         query_id=document["query_id"],
-        extract=_extract(document, results, terms),
+        extract=_extract(sentences, document["items"], results, terms),
+        is_unsure=not document["extract"],
         doubt=_doubt(document) if results else "",
         results=results[:shown],
         tail=results[shown:],
@@ -182,19 +205,21 @@ def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice], form:
     )
 
 
-def _extract(document: FusionResult, results: Sequence[Result], terms: Collection[str]) -> tuple[QuotedSentence, ...]:
+def _extract(
+    sentences: Sequence[ExtractDocument],
+    items: Sequence[FusedItemDocument],
+    results: Sequence[Result],
+    terms: Collection[str],
+) -> tuple[QuotedSentence, ...]:
     by_chunk = {result.chunk_id: result for result in reversed(results)}
-    return tuple(
-        QuotedSentence(
-            result.number,
-            result.title,
-            result.conflict,
-            result.is_code,
-            _stated(sentence["text"], terms, is_code=result.is_code),
-        )
-        for sentence in document["extract"]
-        if (result := by_chunk.get(sentence["chunk_id"]))
-    )
+    quoted = []
+    for sentence in sentences:
+        if result := by_chunk.get(sentence["chunk_id"]):
+            fences = items[result.number - 1]["content"].count("```", 0, sentence["char_range"][0])
+            is_code = result.is_code or fences % 2 == 1
+            runs = _stated(sentence["text"], terms, is_code=is_code)
+            quoted.append(QuotedSentence(result.number, result.title, result.conflict, is_code, runs))
+    return tuple(quoted)
 
 
 def _stated(text: str, terms: Collection[str], *, is_code: bool) -> tuple[TextRun, ...]:

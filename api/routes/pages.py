@@ -56,9 +56,10 @@ from api.routes.feedback import judge
 from api.routes.page_routes import HtmlRoute, both, came_from, is_from_here, shown, validated, wants_json
 from api.schemas import json_response
 from api.state import Serving, serving_of
+from nornweave.ask.answer.extract import nearest
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen.answers import SeenAnswers
-from nornweave.ask.views.answer import FusionResult
+from nornweave.ask.views.answer import ExtractDocument, FusionResult, answer_document, extract_document
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
 from nornweave.ask.views.ledger import LedgerDocument
 from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FormerDocument
@@ -215,12 +216,14 @@ async def _answered(
     question = body.question(serving.askable, arrival)
     may_write = serving.engine.answers.writes_answers
 
-    def shown(document: FusionResult, written: WrittenView | None = None) -> Response:
+    def shown(
+        document: FusionResult, written: WrittenView | None = None, near: Sequence[ExtractDocument] = ()
+    ) -> Response:
         if wants_json(request):
             return json_response(document)
         context = {
             **_ask_context(request, catalogue, form),
-            "answer": answer_view(document, catalogue, form),
+            "answer": answer_view(document, catalogue, form, near),
             "more": form.with_more(len(document["items"])),
             "written": written,
             "writing": writing_body(body) if may_write and document["items"] else "",
@@ -229,9 +232,10 @@ async def _answered(
         return html_response("ask.html", context)
 
     def answer(answers: SeenAnswers) -> Response:
-        document: FusionResult = answers.query(question)
+        answered = answers.answer(question)
+        document = answer_document(answered)
         answers.remember(question, document)
-        return shown(document)
+        return shown(document, near=extract_document(nearest(answered)))
 
     if form.writes and may_write and is_from_here(request):
         return await _with_a_text(request, replace(question, synthesize=True), shown)

@@ -39,6 +39,37 @@ def test_a_heading_and_a_question_are_no_answer() -> None:
     assert [each.text for each in extract([page], "webhook timeout")] == ["It is 30 seconds for every webhook."]
 
 
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "webhook_timeout\n~~~~~~~~~~~~~~~\n",
+        ".. _webhook_timeout:\n\n",
+        "## webhook_timeout\n",
+        "```sh webhook timeout\n",
+    ],
+)
+def test_headings_and_targets_are_no_answers(heading: str) -> None:
+    page = ranked("page", f"{heading}It is 30 seconds.\n", domain="documentation")
+    beside = ranked("beside", RUNBOOK, domain="documentation")
+    sentences = extract([page, beside], "webhook timeout")
+    assert [each.text for each in sentences] == ["The webhook timeout is 30 seconds.", "It is 30 seconds."]
+
+
+def test_of_fenced_code_a_line_is_taken() -> None:
+    text = "Settings:\n\n```go\nstore.Interval = 24 * time.Hour // how often\nstore.Kept = 7 * day // how long\n```\n"
+    (line,) = extract([ranked("page", text, domain="documentation")], "how often is the interval")
+    assert line.text == "store.Interval = 24 * time.Hour // how often"
+
+
+def test_one_sentence_of_each_of_the_best_passages() -> None:
+    """What ranked a passage knows more than the words of one sentence: those of lower passages do not push it out."""
+    low = [ranked(f"low{place}", "The webhook timeout is a webhook timeout.", domain="research") for place in range(3)]
+    best = ranked("best", "A delivery is given up after 30 seconds.", domain="documentation")
+    (first, *_) = sentences = extract([best, *low], "webhook timeout")
+    assert {each.chunk_id for each in sentences} == {"best", "low0", "low1"}
+    assert first.chunk_id == "low0"
+
+
 @pytest.mark.parametrize("mark", ["- ", "* ", "> ", "12. ", "3) "])
 def test_an_entry_of_a_list_is_quoted_without_its_mark(mark: str) -> None:
     text = f"- Keys stay.\n{mark}The webhook timeout is 30 seconds.\n"

@@ -62,17 +62,18 @@ def test_filters_that_leave_nothing_are_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("probability", "unknown", "words"),
+    ("probability", "unknown", "words", "may_answer"),
     [
-        (0.9, (), ""),
-        (0.9, ("zz",), "No passage holds “zz”."),
-        (0.01, (), "Nothing here seems to answer this; the nearest by meaning are below."),
-        (0.01, ("zz", "yy"), "No passage holds “zz” or “yy”; the nearest by meaning are below."),
-        (0.49, (), "It is not sure that one of these passages answers this."),
-        (None, (), ""),
+        (0.9, (), "", False),
+        (0.9, ("zz",), "No passage holds “zz”.", False),
+        (0.01, (), "Nothing here seems to answer this; the nearest by meaning are below.", False),
+        (0.01, ("zz", "yy"), "No passage holds “zz” or “yy”; the nearest by meaning are below.", False),
+        (0.49, (), "It is not sure that one of these passages answers this.", True),
+        (None, (), "", False),
     ],
 )
-def test_it_is_said_in_words(probability: float | None, unknown: tuple[str, ...], words: str) -> None:
+def test_it_is_said_in_words(probability: float | None, unknown: tuple[str, ...], words: str, may_answer: bool) -> None:
+    assert Answerable(probability, unknown).may_answer is may_answer
     assert 0 < shipped().nothing_below < UNSURE_BELOW
     assert Answerable(probability, unknown).words == words
     assert Answerable(probability, unknown).is_doubtful is (probability is not None and probability < UNSURE_BELOW)

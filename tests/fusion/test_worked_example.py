@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from fusion_support import day, item, response
 from questions import question_of
 
+from nornweave.ask.answer.extract import nearest
+from nornweave.ask.fuse.answerable import Answerable
 from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.pipeline import answer_from
 from nornweave.ask.search.question import ConflictStrategy
@@ -97,6 +100,13 @@ def test_the_conflict_of_the_example() -> None:
     assert "2025-12-01" in conflict.reason
     assert next(side.fact.value for side in conflict.sides if side.fact) == "422"
     assert all(value in conflict.explanation for value in ("422", "400"))
+
+
+def test_a_doubtful_answer_names_sentences_for_readers_alone() -> None:
+    answered = answer_from(QUESTION, RECALLED, SETTINGS)
+    assert [one.chunk_id for one in answered.extract] == ["c-003"]
+    assert nearest(replace(answered, answerable=Answerable(0.4))) == answered.extract
+    assert nearest(replace(answered, answerable=Answerable(0.01))) == ()
 
 
 def test_the_json_of_the_example() -> None:

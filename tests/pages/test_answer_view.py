@@ -51,14 +51,14 @@ SIDE = {
 }  # fmt: skip
 
 
-def shown(*items: Any, coverage: dict[str, Any], **fields: Any) -> AnswerView:
+def shown(*items: Any, coverage: dict[str, Any], near: Any = (), **fields: Any) -> AnswerView:
     document: Any = {
         "query_id": "q", "query": "pay errors", "items": list(items), "extract": [], "conflicts": [],
         "coverage": coverage, "coverage_gaps": [], "merged": [],
         "answerable": {"probability": 0.9, "unknown_words": [], "words": ""}, "duplicates_removed": 0,
         "total_latency_ms": 12.4, **fields,
     }  # fmt: skip
-    return answer_view(document, CATALOGUE, QuestionForm(text="pay"))
+    return answer_view(document, CATALOGUE, QuestionForm(text="pay"), near)
 
 
 def test_every_served_domain_says_how_it_was_searched() -> None:
@@ -80,6 +80,23 @@ def test_sentences_that_answer_name_their_result_and_have_their_words_marked() -
     (quoted,) = shown(ITEM, coverage={"code": FOUND}, extract=[sentence]).extract
     assert (quoted.number, "".join(run.text for run in quoted.title)) == (1, "pay")
     assert [(run.text, run.kind) for run in quoted.runs] == [("return ", ""), ("error", "hit")]
+
+
+def test_a_doubtful_answer_shows_what_comes_nearest_and_says_so() -> None:
+    near = [{"text": "return error", "chunk_id": "one", "char_range": [15, 27]}]
+    answer = shown(ITEM, coverage={"code": FOUND}, near=near)
+    assert (len(answer.extract), answer.is_unsure) == (1, True)
+    assert not shown(ITEM, coverage={"code": FOUND}, extract=near).is_unsure
+
+
+def test_a_line_of_fenced_code_is_shown_as_code() -> None:
+    text = "Pay:\n```\npay(*cents*)\n```\nThen *return*."
+    item = {**ITEM, "content": text, "citation": {**CITATION, "domain_id": "documentation"}}
+    for line, is_code, runs in (("pay(*cents*)", True, "pay(*cents*)"), ("Then *return*.", False, "Then return.")):
+        at = text.index(line)
+        extract = [{"text": line, "chunk_id": "one", "char_range": [at, at + len(line)]}]
+        (quoted,) = shown(item, coverage={"code": FOUND}, extract=extract).extract
+        assert (quoted.is_code, "".join(run.text for run in quoted.runs)) == (is_code, runs)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """The sentences of an answer's passages that answer, word for word: an answer without a language model.
 
-A sentence counts by the words of the question that it holds, weighed by how rare they are among the sentences; words
-that only its heading or a neighbour holds count a little. The score of its passage counts too. Of code the sentences of
-comments and docstrings are read; its lines only where the question is a name or holds one, as code writes names.
+The best sentence of each of the best passages. A sentence counts by the words of the question that it holds, weighed by
+how rare they are among the sentences; words that only its heading or a neighbour holds count a little. Of code the
+sentences of comments and docstrings are read; its lines only where the question is a name or holds one, as code writes
+names.
 """
 
 from __future__ import annotations
@@ -13,18 +14,22 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from nornweave.ask.answer.snippet import Unit, terms_of_units, units_of
-from nornweave.ask.fuse.records import ExtractedSentence, FusedItem
+from nornweave.ask.fuse.records import Answer, ExtractedSentence, FusedItem
 from nornweave.ask.search.query import SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
 from nornweave.core.text.index_fields import is_identifier
 from nornweave.core.text.inline_markup import one_line
-from nornweave.core.types import ChunkId, Domain, Span
+from nornweave.core.types import Domain, Span
 
+# One of each passage: a word of the question in a passage further down tells less than what ranked the passages.
 MOST_SENTENCES = 3
-# Passages further down rarely answer, and each costs a quarter of a millisecond.
+# Code that says nothing in words is passed over, up to here: each passage costs a quarter of a millisecond.
 READ_PASSAGES = 8
+# The first sentence is that of a better passage unless another holds much more of the question.
+SCORE_POWER = 4
 # A sentence is divided above this, so that three of them are read at a glance.
 LONGEST = 400
 # What a word counts that stands beside the sentence: in the heading, or in the sentence before or after it.
@@ -37,7 +42,13 @@ _COMMENT_MARK = re.compile(r"\s*(?:[#*!/-]+\s+)*")
 _LINE_MARK = re.compile(r"\n[^\S\n]*(?:/{2,3}!?|#+|\*|--)(?=\s)")
 _ENTRY_MARK = re.compile(r"(?:[-*+>]|\d{1,3}[.)])\s+(?=\S)")
 # Headings, underlines, fences and questions say what a passage is about, and answer nothing.
-_NO_ANSWER = re.compile(r"\s*(?:#{1,6}\s[^\n]*|[=~^*+#-]{3,}|(?:```|~~~)[^\n]*)\s*|.*\?[\"')*_\s]*", re.DOTALL)
+_NO_ANSWER = re.compile(
+    r"\s*(?:#{1,6}\s[^\n]*|[=~^*+#-]{3,}|(?:```|~~~)[^\n]*|(?:\.\.\s+)?_[^\n]*:|\.\.)\s*|.*\?[\"')*_\s]*", re.DOTALL
+)
+_WORD = re.compile(r"\w")
+# In reStructuredText a heading stands above a line of signs.
+_UNDERLINE = re.compile(r"([=~^*+#\"'-])\1{2,}\s*$", re.MULTILINE)
+_FENCED = re.compile(r"^(```|~~~)[^\n]*\n(.*?)(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +69,30 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     """
     wanted = frozenset(query_terms(question)) - FUNCTION_TERMS
     read = partial(_candidates, wanted=wanted, asks_for_code=_asks_for_code(question))
-    candidates = [each for item in items[:READ_PASSAGES] if not item.demoted for each in read(item)]
+    saying = filter(None, ([*read(item)] for item in items[:READ_PASSAGES] if not item.demoted))
+    passages = [*islice(saying, MOST_SENTENCES)]
+    candidates = [candidate for passage in passages for candidate in passage]
     spread = Counter(term for candidate in candidates for term in candidate.terms)
-    weights = {term: math.log(1 + len(candidates) / (spread[term] or 1)) for term in wanted}
-    best: dict[ChunkId, tuple[float, _Candidate]] = {}
-    for candidate in candidates:
+    weights = {term: math.log(1 + len(candidates) / count) for term, count in spread.items()}
+    if not weights:
+        return ()
+
+    def worth(candidate: _Candidate) -> float:
         covered = math.fsum(weights[term] for term in candidate.terms)
-        covered += CONTEXT_SHARE * math.fsum(weights[term] for term in candidate.beside)
-        worth = candidate.item.score * covered
-        known = best.get(candidate.item.chunk_id)
-        if known is None or worth > known[0]:
-            best[candidate.item.chunk_id] = worth, candidate
-    ranked = sorted(best.values(), key=lambda each: -each[0])  # stable: equals stay in the order of their passages
-    return tuple(_sentence(candidate) for _, candidate in ranked[:MOST_SENTENCES])
+        covered += CONTEXT_SHARE * math.fsum(weights.get(term, 0.0) for term in candidate.beside)
+        return covered * candidate.item.score**SCORE_POWER
+
+    best = [max(passage, key=worth) for passage in passages]
+    # Stable: equals stay in the order of their passages.
+    return tuple(_sentence(candidate) for candidate in sorted(best, key=worth, reverse=True))
+
+
+def nearest(answer: Answer) -> tuple[ExtractedSentence, ...]:
+    """Return what an answer would begin with that doubts whether something answers; nothing where nothing seems to.
+
+    For a reader, who is told of the doubt: a program gets no sentence then.
+    """
+    return extract(answer.items, answer.question.text) if answer.answerable.may_answer else ()
 
 
 def as_read(sentence: str) -> str:
@@ -84,26 +106,48 @@ def _asks_for_code(question: str) -> bool:
 
 
 def _candidates(item: FusedItem, wanted: frozenset[str], asks_for_code: bool) -> Iterator[_Candidate]:
-    """Yield the sentences of a passage that hold a word of the question; of code, if that is asked for, the lines."""
+    """Yield the sentences of a passage; of code, if that is asked for, the lines."""
     text, citation = item.item.content, item.citation
     is_code = item.domain == Domain.CODE
-    units = [*_comments(text)] if is_code and not asks_for_code else units_of(text, LONGEST, is_code=is_code)
+    if is_code and asks_for_code:
+        units = units_of(text, LONGEST, is_code=True)
+    else:
+        units = [*(_comments(text) if is_code else _sentences(text))]
     terms = terms_of_units(text, units, wanted)
     heading = wanted.intersection(sequence(" ".join(filter(None, (citation.title, citation.section)))))
     around = [frozenset[str](), *terms, frozenset[str]()]
     for place, unit in enumerate(units):
-        if terms[place] and (is_code or not _NO_ANSWER.fullmatch(text, *unit)):
+        if _WORD.search(text, *unit) and (is_code or not _is_heading_or_question(text, unit)):
             beside = (heading | around[place] | around[place + 2]) - terms[place]
             yield _Candidate(item, unit, terms[place], beside)
+
+
+def _is_heading_or_question(text: str, unit: Unit) -> bool:
+    return bool(_NO_ANSWER.fullmatch(text, *unit) or _UNDERLINE.match(text, unit[1]))
+
+
+def _sentences(text: str) -> Iterator[Unit]:
+    """Yield the sentences of prose, and the lines of fenced code in it."""
+    at = 0
+    for fence in _FENCED.finditer(text):
+        yield from _units_in(text, at, fence.start(2), is_code=False)
+        yield from _units_in(text, *fence.span(2), is_code=True)
+        at = fence.end(2)
+    yield from _units_in(text, at, len(text), is_code=False)
+
+
+def _units_in(text: str, first: int, last: int, *, is_code: bool) -> Iterator[Unit]:
+    for start, end in units_of(text[first:last], LONGEST, is_code=is_code):
+        yield first + start, first + end
 
 
 def _comments(text: str) -> Iterator[Unit]:
     """Yield the sentences of comments and docstrings."""
     for comment in _COMMENT.finditer(text):
         first, last = comment.span(comment.lastindex or 0)
-        for start, end in units_of(text[first:last], LONGEST, is_code=False):
-            marked = _COMMENT_MARK.match(text, first + start, first + end)
-            yield marked.end() if marked else first + start, first + end
+        for start, end in _units_in(text, first, last, is_code=False):
+            marked = _COMMENT_MARK.match(text, start, end)
+            yield marked.end() if marked else start, end
 
 
 def _sentence(candidate: _Candidate) -> ExtractedSentence:

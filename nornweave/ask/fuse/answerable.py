@@ -50,6 +50,11 @@ class Answerable:
         return self.probability is not None and self.probability < UNSURE_BELOW
 
     @property
+    def may_answer(self) -> bool:
+        """Tell whether something may answer although that is doubtful."""
+        return self.is_doubtful and (self.probability or 0.0) >= shipped().nothing_below
+
+    @property
     def words(self) -> str:
         """Say in words what a reader should know; empty where something probably answers."""
         if not self.was_searched:
@@ -58,7 +63,7 @@ class Answerable:
         holds = f"No passage holds {' or '.join(known)}" if known else ""
         if self.probability is None or not self.is_doubtful:
             return f"{holds}." if holds else ""
-        if self.probability < shipped().nothing_below:
+        if not self.may_answer:
             return f"{holds or 'Nothing here seems to answer this'}; the nearest by meaning are below."
         return f"{f'{holds}. ' if holds else ''}It is not sure that one of these passages answers this."
 

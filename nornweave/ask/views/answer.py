@@ -14,6 +14,7 @@ from nornweave.ask.fuse.records import (
     Answer,
     ConflictRecord,
     ConflictSide,
+    ExtractedSentence,
     FusedItem,
     Merge,
     MergeReason,
@@ -162,10 +163,7 @@ def answer_document(answer: Answer) -> FusionResult:
         "query_id": question.query_id,
         "query": question.text,
         "items": [fused_item_document(item, answer.conflicts) for item in answer.items],
-        "extract": [
-            {"text": each.text, "chunk_id": each.chunk_id, "char_range": [each.span.start, each.span.end]}
-            for each in answer.extract
-        ],
+        "extract": extract_document(answer.extract),
         "answerable": answerable_document(answer.answerable),
         "synthesis": answer.synthesis.text if answer.synthesis else None,
         "synthesis_details": synthesis_document(answer.synthesis) if answer.synthesis else None,
@@ -190,6 +188,14 @@ def answer_document(answer: Answer) -> FusionResult:
     if question.explain:
         document["merged"] = [_merge_document(merge) for merge in answer.fused.merges]
     return document
+
+
+def extract_document(sentences: Sequence[ExtractedSentence]) -> list[ExtractDocument]:
+    """Return sentences with where they stand in their chunks."""
+    return [
+        {"text": each.text, "chunk_id": each.chunk_id, "char_range": [each.span.start, each.span.end]}
+        for each in sentences
+    ]
 
 
 def answerable_document(answerable: Answerable) -> AnswerableDocument:
