@@ -73,7 +73,6 @@ class Engine:
         """Store what to serve; nothing is loaded before ``start``.
 
         Args:
-            settings: of the workspace.
             domains: which to serve; ``None`` serves all that have a source or an inbox.
             candidates: domains that answer from a generation which is built but not published, to measure it.
             watch: whether entering it as a context swaps to new generations as they are published.

@@ -28,14 +28,9 @@ class QueryPath:
     """The agents and what fuses their answers.
 
     Attributes:
-        settings: of the workspace.
-        agents: of this process, by domain.
         pools: the threads of each domain's agent.
-        lanes: where agents answer, in these threads.
         remote: agents on other machines; ``None``: none can join.
         feedback: what answers showed, and what users say of it.
-        fusion: settings of fusion.
-        synthesizer: writes answers.
         lines: who wrote which line.
         is_closing: set once no question is answered any more.
         on_answer: is told of every answer, in the thread that made it.

@@ -60,7 +60,6 @@ class Place:
     """What is asked about: a document, or the part of it that holds a line.
 
     Attributes:
-        chunk_ids: its chunks.
         words: of these chunks, that a person might add to the question, the best first.
     """
 

@@ -39,8 +39,6 @@ def places_of(settings: Settings, deleted: Deleted, writer: Writer | None) -> li
     """Return every place, in the order in which they are purged.
 
     Args:
-        settings: of the workspace.
-        deleted: the document.
         writer: of the domain; ``None`` for a replica, which has nothing that is written.
     """
     from orchestration.deletion import runs_place

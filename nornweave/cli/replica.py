@@ -30,7 +30,6 @@ def replica(url: str, data_dir: Path | None, config: Path, *, renews: bool) -> I
     """Follow a store while in the context; give the follower, which knows the settings to serve with.
 
     Args:
-        url: of the store.
         data_dir: where the copy is kept; below the user's cache folder unless given.
         config: a configuration of this machine, if there is one: of it `access` counts, and how the store is reached.
         renews: whether who serves takes over other settings while it runs.

@@ -60,7 +60,6 @@ def read_settings(file: Path, kinds: SourceKinds, environment: Mapping[str, str]
     """Read ``nornweave.yaml`` and what it refers to.
 
     Args:
-        file: the configuration file.
         kinds: what ``sources:`` may name.
         environment: ``os.environ`` unless given.
 

@@ -35,8 +35,6 @@ class TunedPlan(BaseModel):
     """One tuned plan, as its file holds it.
 
     Attributes:
-        format: the version of the file's format.
-        subject: the domain's name.
         number: from 1.
         made_at: ISO 8601, UTC.
         base: digest of the configured plan that it was fitted from.

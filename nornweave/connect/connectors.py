@@ -60,7 +60,6 @@ def open_source(settings: SourceSettings, data_dir: Path) -> Source:
     """Return the source; nothing is read yet.
 
     Args:
-        settings: of the source.
         data_dir: of the workspace; remote sources keep there what they have read.
 
     Raises:

@@ -163,7 +163,6 @@ def passages_of(texts: Collection[str], is_elsewhere: Callable[[str], bool]) -> 
     """Choose parts of a document's text that tell it from others, evenly over the text.
 
     Args:
-        texts: of the document.
         is_elsewhere: tells whether another document has a passage as well.
     """
     matches = dict.fromkeys(match for text in texts for match in _PASSAGE.findall(text))

@@ -39,7 +39,6 @@ def optional(extra: str, purpose: str, error_class: type[NornWeaveError] = Confi
     Args:
         extra: of ``pyproject.toml``.
         purpose: what needs the package, for people.
-        error_class: what is raised.
 
     Raises:
         NornWeaveError: of ``error_class``, the package is not installed.

@@ -57,18 +57,12 @@ class Evaluation:
     """A judged set that was run in one scope.
 
     Attributes:
-        evaluation_id: unique.
         run_id: shared by what was evaluated together; the Dagster run's where there was one.
-        at: when.
         domain: the set's own.
-        set_name: of the judged set.
         origin: who made the judgments: people, public, generated, feedback.
         scope: what it was run against; see ``evals.results.Scope``.
-        generation: of the domain.
         verdict: what was evaluated, and what became of it.
-        commit: which version of NornWeave measured.
         plan: what the domain answered with: ``configured`` or the name of a tuned plan.
-        queries: in the set.
         measured: those that count: with a relevant judgment whose document is there.
         missing: judged documents that the generation does not hold.
         failed: queries that were refused or could not be answered; they count as unanswered.

@@ -88,8 +88,6 @@ class DuckDBStore:
         """Return the texts of a document's chunks in a generation, at least one if it has the document.
 
         Args:
-            generation: that is looked into.
-            deleted: the document.
             also_gone: also what its files still hold and nobody finds.
         """
         files = self.files.data_files(generation)

@@ -48,7 +48,6 @@ class DocumentState:
 
     Attributes:
         generation: that has it, in this or an older version; ``None`` where none has.
-        reason: why it was not stored.
         updated_at: ISO 8601, UTC.
         size: bytes that were handed in, of other sources bytes of its text; ``None`` where nothing is stored.
     """

@@ -99,7 +99,6 @@ class ObjectStore:
         """Return a part of an object.
 
         Args:
-            key: of the object.
             start: the first byte.
             length: in bytes.
             arrived: told how many bytes came, piece by piece; what it raises ends the request.

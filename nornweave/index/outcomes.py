@@ -28,7 +28,6 @@ class Outcome:
     """What became of a document that was looked at and not stored.
 
     Attributes:
-        gate: of what was looked at.
         outcome: ``failed``, ``transient`` (failed, tried again at every sync) or ``skipped``.
         looked_at: ISO 8601, UTC.
     """

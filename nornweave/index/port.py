@@ -255,7 +255,6 @@ class Writer(Protocol):
         """Build a generation that readers do not see yet.
 
         Args:
-            run_id: of the run that builds it.
             facts: what a reader must know of how it was made (encoder, analyzer, versions); kept in the generation.
         """
 

@@ -127,8 +127,6 @@ def encoder_of(settings: Settings, configured: DomainSettings, *, like: str | No
     """Return the domain's encoder, loaded once per process.
 
     Args:
-        settings: of the workspace.
-        configured: of the domain.
         like: version of the vectors that the encoder's are to join; queries, which search vectors of any precision,
             leave it out and take the fastest.
     """

@@ -83,7 +83,6 @@ class AlarmBook:
     """The alarms of one domain, in one file; the domain's lock keeps others from it.
 
     Args:
-        file: in which they are kept.
         domain: that they are about; ``None`` for the answers over all domains.
     """
 
@@ -103,11 +102,7 @@ class AlarmBook:
         """Send what began and what is over, then write down what is wrong now: who is killed in between sends it twice.
 
         Args:
-            alarms: what is wrong.
             looked_at: the kinds that were looked at: alarms of other kinds stay as they are.
-            send: takes each event.
-            run_id: of the run that looked.
-            at: when it did.
 
         Raises:
             OSError: the file cannot be written.

@@ -85,7 +85,6 @@ def diff(
         manifest: by source id and path.
         pipelines: per source id, the versions and settings that documents go through; a document that went through
             another pipeline is read again.
-        full: read everything.
         confirm_deletes: a person has confirmed the removals that the brake would hold.
     """
     listed = _listed_entries(listings)

@@ -77,10 +77,6 @@ def verified_by(
     """Return what the sources confirm of a generation.
 
     Args:
-        listings: by source id.
-        before: what the last sync left.
-        generation: the published one.
-        listed_from: when the listing began.
         unconfirmed: source id and path of documents that answer as they were, because no source lists them, or their
             new version could not be read. What was known of them stays.
     """

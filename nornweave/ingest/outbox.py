@@ -55,7 +55,6 @@ class Receiver(Protocol):
         Args:
             event_id: the same at every attempt: the receiver may get an event twice.
             event: JSON.
-            seconds: what it may take.
         """
 
 
@@ -202,7 +201,6 @@ def signature_headers(name: str, event: bytes, secret: str | None) -> dict[str, 
 
     Args:
         name: of the event; the same at every attempt, so that a receiver knows what it has already.
-        event: the body.
         secret: ``None`` leaves the signature out.
 
     Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md

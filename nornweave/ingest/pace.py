@@ -49,9 +49,7 @@ def describe(done: int, total: int, unit: str, kib: int = 0, rate: float = 0.0) 
     """Describe a step.
 
     Args:
-        done: in units.
         total: of the step; 0 where it is not known.
-        unit: what is counted.
         kib: what was read besides.
         rate: units per second; 0 where it is not known.
     """

@@ -75,9 +75,6 @@ class DomainSync:
     builds if that has not been done, so that no caller can publish what was not checked.
 
     Args:
-        parts: what the sync works with.
-        options: what a person asks for.
-        progress: called while a step works.
         gate: measures the candidate; without it nothing is measured.
         confirm: asked before removals that the mass-delete brake holds, and before publishing what is worse. Unless
             given, the options decide.

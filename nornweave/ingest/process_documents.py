@@ -78,7 +78,6 @@ class Intake:
     """Reads, parses and cuts documents.
 
     Attributes:
-        sources: by id.
         pipelines: per source, the versions and settings that its documents go through.
         full: read documents again that did not change.
         failing_s: per source, the seconds that documents took which ended their reader; at ``FAILING_S`` the rest of

@@ -32,7 +32,6 @@ def batches_of(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
 
     Args:
         lengths: of each text, in tokens.
-        batch_size: texts at once, at most.
 
     Yields:
         The positions of each batch.

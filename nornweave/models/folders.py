@@ -51,7 +51,6 @@ def unpacked(requirement: str, sha256: str, folder: Path) -> Path:
 
     Args:
         requirement: name and version, ``name==1.0``.
-        sha256: of the wheel.
         folder: where the files are to lie; appears whole or not at all.
 
     Raises:

@@ -65,7 +65,6 @@ def access_statements(text: str, format: str) -> AccessStatements:  # noqa: A002
     """Read all statements of a text.
 
     Args:
-        text: the whole file.
         format: ``html`` and ``rst`` have statements of their own; front matter may stand in every format.
     """
     plain = _LEADING.sub("", text, count=1).replace("\r\n", "\n").replace("\r", "\n")

@@ -113,7 +113,6 @@ def read_web_page(values: Mapping[str, Any], raw: bytes) -> WebPage:
 
     Args:
         values: ``charset`` as its server names it, or ``None``.
-        raw: HTML.
 
     Raises:
         DocumentError: it is too large, empty or binary.

@@ -30,7 +30,6 @@ class ListedAgent:
     """One address as it is listed: what the registry has, and what this process knows of it.
 
     Attributes:
-        registration: of the registry.
         breaker: whether it is asked.
         p95_ms: of the agent's last answers, wherever they came from; ``None`` before there are enough.
     """

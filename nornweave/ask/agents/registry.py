@@ -153,7 +153,6 @@ class Registry:
         """Store where it is kept; the file is made with the first registration.
 
         Args:
-            folder: of the file.
             lease_s: how long somebody is asked who says nothing.
             now: the clock, seconds since 1970: processes share it, and a lease outlives them.
         """

@@ -86,7 +86,6 @@ def diversified(items: Sequence[FusedItem], top_k: int, diversity: float) -> lis
 
     Args:
         items: ranked, best first.
-        top_k: how many to select.
         diversity: ``d`` in [0, 1]: 0 asks for scores alone, 1 takes the domains in turn; 0.2 is a usual value.
 
     Source: maximal marginal relevance (Carbonell & Goldstein, SIGIR 1998) with the domain as what items have in common.

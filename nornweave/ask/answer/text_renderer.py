@@ -102,7 +102,6 @@ def render_text(
         items: in their final order; the same item found twice is shown once, where it stands first.
         conflicts: what ``FusedItem.conflict`` points into; each is shown with both sides, why one holds, or that none
             does.
-        coverage_gaps: who was not searched, and why.
         synthesis: what a model wrote about the items; stands first.
         doubt: why the items may not answer; stands before them.
         max_chars_per_source: with two sources or more a section has at most so many characters below its header, ≥ 100;

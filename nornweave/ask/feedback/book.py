@@ -77,9 +77,7 @@ class FeedbackBook:
         """Store where it is kept.
 
         Args:
-            database: that it is written to.
             keep_queries: remember answers; without, no new one can be judged, and ``tidy`` forgets those that were not.
-            now: the clock.
         """
         self._database = database
         self._keep_queries = keep_queries

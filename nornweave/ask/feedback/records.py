@@ -44,8 +44,6 @@ class JudgedAnswer:
     """An answer of which at least one item was judged.
 
     Attributes:
-        filters: by domain.
-        domains: that were asked.
         items: all that were shown, best first.
         votes: chunk → whether it was useful; always of items that were shown.
     """

@@ -40,7 +40,6 @@ class ConflictRules:
     """How conflicts are settled.
 
     Attributes:
-        strategy: which side holds.
         penalty: what a loser's relevance goes down by: where min-max has stretched it over [0, 1] this much, where it
             is calibrated, which seldom reaches 0.6, this share.
         policy: ``demote`` keeps losers with a lower relevance, ``drop`` removes them.

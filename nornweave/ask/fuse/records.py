@@ -25,13 +25,10 @@ class FusedItem:
 
     Attributes:
         item: as the agent answered it, its own score included.
-        agent, domain: who answered it.
         relevance: the agent's score, from stage 2 on comparable between agents, in [0, 1]; a lost conflict lowers it.
         calibrated: whether the agent's scores compare with those of other agents that say the same.
         encoder: what made ``item.vector``.
-        facts: what the item states.
         corroborated_by: citations of the items that were merged into this one.
-        demoted: whether it lost a conflict.
         lost: what that took off ``relevance``, ≥ 0.
         score: weighted sum of the signals, in [0, 1]; the order of the ranking.
         signals: signal → its part of the score.
@@ -106,7 +103,6 @@ class Disagreement:
 
     Attributes:
         first, second: places among the items that were looked at, ``first < second``.
-        detector: what noticed it.
         entity, attribute: about what; words for people.
         facts: the contradicting statement of each, in the order of ``first`` and ``second``.
         explanation: one sentence that names both values.
@@ -147,7 +143,6 @@ class ConflictRecord:
         sides: what each says, in the order of ``items``.
         resolved_to: the item that holds; ``None`` for a flagged conflict.
         reason: why that one holds, or why none does.
-        explanation: what disagrees, with both values.
         confidence: the probability that it is a contradiction, in [0, 1].
     """
 
@@ -178,7 +173,6 @@ class Synthesis:
     Attributes:
         text: the answer with its citations; ``None`` when there is none.
         reason: why there is none, or what to know of the text.
-        model: which answered.
         cited: chunks that the text cites and that it was given.
         unknown_citations: citations in the text that name nothing it was given; they are taken out of the text.
     """
@@ -205,8 +199,6 @@ class Recalled:
 
     Attributes:
         asked: domain → agent: of all that were asked, in their order; of given answers, those that answered.
-        responses: of those that answered.
-        coverage_gaps: who gave no answer, and why.
         domain_signals: domain → how strongly the question is about it, in [0, 1]; 0.5 for one that is missing.
     """
 
@@ -224,7 +216,6 @@ class Fused:
         items: in their final order.
         conflicts: all of them; ``FusedItem.conflict`` is a place among them.
         merges: which items went into which others.
-        normalization: how scores were made comparable.
         total_items, deduplicated_items: how many came in, and how many were left after merging.
     """
 
@@ -241,17 +232,12 @@ class Answer:
     """One answer out of those of several agents; ``views`` makes JSON of it, ``answer/text_renderer.py`` text.
 
     Attributes:
-        question: what was asked.
-        recalled: what it was made of.
-        fused: everything that fusion made of that.
         items: those that are shown, in reading order.
         extract: the sentences of the items that answer, the best first.
         conflicts: those of which a side is shown; ``FusedItem.conflict`` is a place among them.
         answerable: how probable it is that one of them answers.
         synthesis: what a model made of the items; ``None`` when none was asked for.
-        estimated_tokens: of all contents.
         stage_latency_ms: stage → time that it took.
-        total_latency_ms: from the question to here.
     """
 
     question: Question

@@ -99,11 +99,7 @@ def exact_evidence(
     """Return the evidence for every chunk of a generation.
 
     Args:
-        query: what is asked.
-        statistics: of its terms in the generation.
-        generation: open.
         quoting: chunks that hold a phrase which the query has in quotation marks, word for word.
-        within: which chunks may be found.
     """
     asked = [word for word in query.words if not word.is_function_word]
     unasked = [place for place, terms in _PLACES.items() if terms.isdisjoint(query.in_order)]
@@ -276,7 +272,6 @@ class _Runs:
 
     Attributes:
         pairs: the place of each pair's first word in the query, and the chunks that hold it, ascending.
-        weights: of the words of the query.
     """
 
     pairs: Sequence[tuple[int, Numbers | None]]

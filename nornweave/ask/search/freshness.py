@@ -17,12 +17,7 @@ from nornweave.index.wiring import INBOX, domain_folder
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """What is known of the sources of a domain.
-
-    Attributes:
-        file: what the syncs left.
-        bounds: by source id.
-    """
+    """What is known of the sources of a domain."""
 
     file: VerifiedFile
     bounds: Mapping[str, str]

@@ -36,10 +36,8 @@ def late_interaction(
 
     Args:
         query: by the encoder of the generation.
-        idf: of each of its terms.
         ranking: of the candidates by the retrieval sources.
         candidates: ascending.
-        generation: that is searched.
 
     Returns:
         ``None`` where there are no token vectors, or no word can be weighed.

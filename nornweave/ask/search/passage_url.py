@@ -60,7 +60,6 @@ def passage_url(
     """Return the address that opens a passage: at its first message, its lines or its section, as far as known.
 
     Args:
-        url: of the document.
         metadata: of the chunk: ``permalink`` and ``thread_permalink`` are templates of the address of a message, in
             which ``{id}`` stands for its id and ``{digits}`` for the digits of that; ``anchor`` names the section.
         line_range: first and last line, from 1; ``None`` where the passage has no lines.

@@ -57,7 +57,6 @@ class Query:
     """A query, analyzed once for all domains.
 
     Attributes:
-        text: as asked.
         terms: distinct terms of the analyzer.
         pairs: distinct neighbours among them → the key of the pair in the index.
         phrases: what stands in quotation marks or backticks.

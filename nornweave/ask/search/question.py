@@ -44,7 +44,6 @@ class Deadline:
     """When an answer has to be there.
 
     Attributes:
-        timeout_ms: as it was asked for.
         started: when the request came in, of ``time.monotonic()``; waiting for anything counts from then.
     """
 

@@ -46,8 +46,6 @@ class FindQuery:
     """Which lines are looked for.
 
     Attributes:
-        pattern: what a line must hold.
-        limit: matches wanted.
         domains: where; all that are served when empty.
         filters: declared filter key → value, for each of these domains.
         document: the path of the only document that is read, as citations print it.

@@ -67,9 +67,6 @@ def rerank(
 
     Args:
         items: in any order; it has no effect.
-        query: what bonuses are given for.
-        settings: of the domain.
-        now: what ages are counted from.
         model_scores: of the cross-encoder, in [0, 1], one per item in their order.
         heuristics: ``False`` leaves the bonuses out; the model's score alone is then final, or the score as it was.
 

@@ -56,14 +56,10 @@ class SearchContext:
     """What a question searches one domain with: the same for each of its wordings.
 
     Attributes:
-        domain: whose chunks are searched.
-        generation: open for reading.
-        plan: the domain's weights.
         encode: begins to encode a text with the generation's own encoder; the error may be a ``NornWeaveError``.
         executor: where quoted phrases are looked for, in the file; what is in memory is searched by the caller.
         within: which chunks may be found; ``None`` are all.
         deadline: ``time.monotonic()`` after which sources that have not answered are left out.
-        depth: candidates per source.
         verified: what the sources confirmed of the generation.
     """
 
@@ -90,7 +86,6 @@ class SearchOutcome:
     Attributes:
         findings: of the sources that answered.
         states: of all four.
-        reasons: why a source did not answer.
         weights: what each source counts for, together 1.
         statistics: of the query's terms in the domain.
     """
@@ -110,7 +105,6 @@ class ExpandedOutcome:
     Attributes:
         ranking: of all wordings together.
         outcomes: of each wording, the question itself first.
-        variants: the other wordings.
     """
 
     ranking: Ranking

@@ -22,10 +22,8 @@ class SeenEngine:
     """What a viewer may ask and do; ``Engine.as_seen_by`` makes it.
 
     Attributes:
-        viewer: on whose behalf.
         agents: of each domain, here and on other machines.
         answers: to questions, and what users say of them.
-        texts: behind citations.
         documents: what syncs reported of them, and the inbox; for operators.
         quality: what was measured; for operators.
         ledger: what disagrees in the whole corpus.

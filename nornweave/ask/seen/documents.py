@@ -54,7 +54,6 @@ class SeenDocuments:
         """Put documents into a domain's inbox; what is accepted is on disk when this returns.
 
         Args:
-            domain: whose inbox.
             documents: in order.
             key: with one that came before, with the same documents, this returns what it returned then
                 (``inbox/receipts.py``).

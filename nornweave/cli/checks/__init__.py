@@ -14,9 +14,7 @@ class CheckFinding:
 
     Attributes:
         check: what kind of thing: ``configuration``, ``disk``, ``source``, …
-        subject: which one.
         level: ``error`` for what does not work, ``warning`` for what may stop working or is left undone.
-        text: what was found.
         remedy: what to do about it; empty where nothing is to be done.
     """
 

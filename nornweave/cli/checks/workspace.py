@@ -91,8 +91,6 @@ def look_at_index(settings: Settings, domain: Domain, *, can_sync: bool) -> Iter
     """Say whether something is published, and how the last sync ended.
 
     Args:
-        settings: of the workspace.
-        domain: that is looked at.
         can_sync: it has a source that can be read; otherwise a sync is no remedy.
     """
     finding, documents = (partial(CheckFinding, check, domain.value) for check in ("index", "documents"))

@@ -24,7 +24,6 @@ def page_of(content: Mapping[str, Any], space: Body, base: str, kind: str) -> Fe
     """Return what a list says about a page or a blog post.
 
     Args:
-        space: that it is in.
         base: what its links are relative to.
         kind: of the list.
     """

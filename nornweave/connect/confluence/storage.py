@@ -82,7 +82,6 @@ def html_of_storage(storage: str, title: str, names: Mapping[str, str]) -> str:
 
     Args:
         storage: the body as the API gives it.
-        title: of the page.
         names: account id → name, for mentions.
 
     Returns:

@@ -91,7 +91,6 @@ class FolderSource:
     """The base class of sources that read a folder: a document for each file with one of some suffixes.
 
     Attributes:
-        suffixes: of the files.
         parser: a function of a module; ``parse`` runs it in the sandbox.
     """
 

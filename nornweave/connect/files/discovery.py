@@ -42,7 +42,6 @@ class Proposal:
     Attributes:
         id: unique among the proposals, as ``nornweave.yaml`` wants it.
         path: relative to the folder that was looked at; ``.`` for itself.
-        why: what was found there.
         repository: ``owner/name`` on GitHub that a repository comes from.
         exclude: globs of what is another source.
     """

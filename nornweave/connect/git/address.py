@@ -33,7 +33,6 @@ class GitAddress:
     """Where a repository lives.
 
     Attributes:
-        url: as git is given it.
         protocol: the only one that git may use for it.
         host: lower-case; empty for files.
         port: ``None`` for the protocol's own.

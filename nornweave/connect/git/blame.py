@@ -45,7 +45,6 @@ def origins(
 
     Args:
         root: a folder in a repository, which may be a bare one.
-        revision: the commit that is asked.
         lines: path relative to ``root``, and number from 1 → the line as it was read; the file may differ from the
             commit.
         total_s: seconds that all of it may take.

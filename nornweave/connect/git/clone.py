@@ -36,8 +36,6 @@ class Clone:
     """The clone of one address.
 
     Attributes:
-        data_dir: of the workspace.
-        network: the way to the repository.
         max_bytes: what the clone may take on disk.
     """
 
@@ -78,7 +76,6 @@ def remove_unused(data_dir: Path, urls: Iterable[str]) -> None:
     """Remove the clones of addresses that no source names any more, unless they are being written.
 
     Args:
-        data_dir: of the workspace.
         urls: of all sources.
 
     Raises:

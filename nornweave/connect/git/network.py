@@ -71,7 +71,6 @@ class Network:
     """A way to one repository.
 
     Attributes:
-        address: of the repository.
         hosts: further hosts that it may lead to; nobody's credentials are sent there but those that git itself knows.
         credentials_env: the variable that holds a password or token.
     """
@@ -251,11 +250,7 @@ class Network:
 
 
 def ssh_command(settings: Mapping[str, str]) -> str:
-    """Return what git runs for ssh: the user's own command, or ``ssh``; neither may ask nor wait for ever.
-
-    Args:
-        settings: of the user's git configuration.
-    """
+    """Return what git runs for ssh: the user's own command, or ``ssh``; neither may ask nor wait for ever."""
     own = os.environ.get("GIT_SSH_COMMAND") or settings.get("core.sshcommand") or "ssh"
     return f"{own} {_SSH_OPTIONS}"
 

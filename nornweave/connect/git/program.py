@@ -108,8 +108,6 @@ def stream_git(root: Path, *arguments: str, timeout_s: float, must_finish: bool 
     """Run git and yield what it prints as it comes; closing the iterator ends the program.
 
     Args:
-        root: the folder that it runs in.
-        arguments: of git.
         timeout_s: seconds until the end of the output.
         must_finish: raise when git fails or the deadline passes; otherwise the output just ends, for what is good to
             know and not needed.

@@ -44,7 +44,6 @@ def list_tree(root: Path, *arguments: str, timeout_s: float, with_sizes: bool = 
     """Yield the files of a tree in git's order, folders entered.
 
     Args:
-        root: a folder in a repository.
         arguments: options of ``git ls-tree`` and the tree.
         timeout_s: the longest that it may take.
         with_sizes: needs the files themselves, which a partial clone may not have.

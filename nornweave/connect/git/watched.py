@@ -35,9 +35,6 @@ class Bounds:
     Attributes:
         seconds: on the clock.
         folder: what it writes to; ``None`` if nothing.
-        max_bytes: of the folder.
-        max_answer_bytes: of what it prints.
-        given: what it reads.
         inherited: descriptors that it keeps open: a lock that is theirs as well is held until the last of them ends.
     """
 

@@ -71,7 +71,6 @@ class GithubGraphql:
         """Read discussions: in a full pass all of them, else back to those that were read already.
 
         Args:
-            state: of the pass.
             notes: brought up to date for the next pass.
             cursor: of the page to go on with; ``None`` for the first one.
         """

@@ -38,8 +38,6 @@ class ReceiptBook:
 
         Args:
             key: 1 to 255 printable ASCII characters.
-            documents: that are handed in with it.
-            put: puts them into the inbox.
 
         Raises:
             QueryError: the key is none, or came with other documents before.

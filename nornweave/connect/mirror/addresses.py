@@ -75,7 +75,6 @@ class AddressScope:
     """Which addresses belong to a source.
 
     Attributes:
-        start: the page to begin with.
         prefix: addresses have to begin so, whatever their scheme.
         hosts: further hosts; there the path has to begin like the prefix's.
         keeps_queries: links that differ in their query lead to different pages.

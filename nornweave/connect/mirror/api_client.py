@@ -32,17 +32,14 @@ class ApiClient:
 
     Args:
         base_url: of the API; relative addresses are joined to it.
-        headers: sent with every request.
         auth: user and password or token, sent as HTTP Basic.
         token: sent as a bearer token.
         token_name: where the secret comes from, for messages, such as the environment variable's name.
         secrets: parameters of the query that every request has and no message shows.
         advice: status → what to do.
         hosts: see ``Origin``.
-        limits: of each request.
 
     Attributes:
-        requests: that were sent.
         ends_at: of ``time.monotonic()``; nothing is asked or waited for after that.
     """
 
@@ -84,8 +81,6 @@ class ApiClient:
 
         Args:
             address: relative to the API's, or a whole one on its host.
-            parameters: of the query.
-            headers: of this request.
             allowed: statuses beside success that the caller understands, such as 304 and 404.
             follow: follow redirects; otherwise they are answers, if ``allowed`` has their status.
             wanted: says by status and headers whether the content is read; it comes back empty otherwise.

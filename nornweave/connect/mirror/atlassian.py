@@ -29,9 +29,7 @@ class AtlassianSite(ApiClient):
         Args:
             settings: the site with or without ``/wiki``; with a user, user and token are sent as HTTP Basic, else the
                 token as a bearer token; without a token, only what everybody may read is read.
-            product: of Atlassian's.
             rights: that the account needs, for messages.
-            limits: of each request.
 
         Raises:
             ConfigError: the address or the token has the wrong form, or there is a user without a token.

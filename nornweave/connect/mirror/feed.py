@@ -132,7 +132,6 @@ class Feed(ABC):
     """One API of one source.
 
     Attributes:
-        domain: that its documents belong to.
         version: changes when the same records may become another document.
         scope: changes when what is stored belongs to something else (another repository, other channels); it is then
             thrown away and read anew.

@@ -158,7 +158,6 @@ class Mirror(Known):
         """Store a page of a pass, and where to go on, in one transaction.
 
         Args:
-            number: of the pass.
             at: the API was asked for the page after this moment, in seconds since 1970.
         """
         with self._transaction():

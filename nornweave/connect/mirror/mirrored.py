@@ -45,8 +45,6 @@ class MirroredSource:
         """Store the parameters; nothing is read yet.
 
         Args:
-            settings: of the source.
-            feed: the API.
             data_dir: of the workspace; the mirror is kept below it.
             now: seconds since 1970.
         """

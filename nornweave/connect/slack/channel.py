@@ -58,7 +58,6 @@ class ChannelReader:
         is_thorough: all threads are read again.
         turn: which of the old threads are read again, in a full pass.
         until: a pass of changes looks back to this moment, in seconds since 1970, or further.
-        began_at: when the pass began.
         channels: name by id.
     """
 

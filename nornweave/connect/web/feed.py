@@ -42,8 +42,6 @@ class WebFeed(Feed):
         """Store the parameters; no request is made yet.
 
         Args:
-            settings: of the source.
-            limits: of each request.
             sleep: waits for so many seconds where robots.txt asks for it.
 
         Raises:

@@ -99,7 +99,6 @@ class PageReader:
         Args:
             address: normalized.
             before: what is stored of it; it is asked whether that is still so.
-            needs_links: its links are wanted too.
 
         Raises:
             SourceUnavailableError: nothing may be asked for now.

@@ -12,7 +12,6 @@ class Viewer:
     """Somebody who asks, or a program that does.
 
     Attributes:
-        groups: that they belong to.
         sees_everything: whatever groups a document names.
         operates: may also see and do what concerns the whole service: status, quality, metrics, syncs, the inbox.
         registers: may register agents of other machines, and nothing else.

@@ -21,7 +21,6 @@ def write_whole(file: Path, text: str, mode: int = PRIVATE) -> None:
     Args:
         file: in a folder that exists.
         text: written as UTF-8.
-        mode: of the file.
 
     Raises:
         OSError: it cannot be written; the old file stays.

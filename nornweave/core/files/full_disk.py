@@ -48,7 +48,6 @@ def full_disk(error: BaseException, *folders: Path) -> str | None:
     """Return a message if a full disk caused an error, else ``None``.
 
     Args:
-        error: with the errors that caused it.
         folders: what may have been written to; files that the errors name are considered before them.
     """
     chain = tuple(_chain(error))

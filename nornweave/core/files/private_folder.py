@@ -24,7 +24,6 @@ def keep_private(data_dir: Path, configuration: Path) -> None:
 
     Args:
         data_dir: need not be there yet.
-        configuration: the file that names it.
     """
     os.umask(UMASK)
     try:

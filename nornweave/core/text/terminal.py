@@ -65,8 +65,6 @@ def configure_logging(
     """Send log records to stderr, from ``LOG_LEVEL`` on, in the form that ``NORNWEAVE_LOG_FORMAT`` says: text or json.
 
     Args:
-        environment: of the process.
-        line: the form of a record.
         added: gives records what the line has besides; other handlers are then replaced.
     """
     handler = logging.StreamHandler()

@@ -63,10 +63,7 @@ def place_in_files(
     """Return where a chunk stood in a generation; ``None`` when that did not have it.
 
     Args:
-        files: of the domain.
         known: what each file said of this chunk; generations share most of theirs.
-        generation: that is asked.
-        chunk_id: of the chunk.
     """
     for file in files.data_files(generation):
         if file.path not in known:

@@ -116,7 +116,6 @@ def kept_by(policy: KeepSettings, moves: Iterable[Move]) -> set[GenerationId]:
     """Return the generations that a retention policy keeps: the last of each of the newest days, weeks and months.
 
     Args:
-        policy: how many of each.
         moves: to generations that there are, oldest first. Days without any do not count.
     """
     kept: set[GenerationId] = set()

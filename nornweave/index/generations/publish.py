@@ -73,7 +73,6 @@ class GenerationFiles(KeptGenerations):
         """Point readers at a complete generation.
 
         Args:
-            generation: that answers from now on.
             at: when it was published, where that was elsewhere.
             built_at: when it was built; as it was noted before, or by the time of the file, unless given.
 

@@ -143,7 +143,6 @@ class ServedGeneration:
         """Store the parameters; nothing is opened before the first query or ``refresh``.
 
         Args:
-            files: of the domain.
             access: source id → groups that may see its documents, as the configuration says now.
             now: the clock that retries go by, in seconds.
         """
@@ -199,9 +198,6 @@ class ServedGeneration:
         """Tell whether a viewer may know of a document that may be gone.
 
         Args:
-            viewer: who asks.
-            source_id: of the document.
-            path: of the document.
             rule: that it had; what the configuration says now, and what answers now, has to be met as well.
         """
         if viewer.sees_everything:
@@ -232,7 +228,6 @@ class ServedGeneration:
         Nobody else hands out generations to those that answer: there is no way to one without saying who asks.
 
         Args:
-            viewer: who asks.
             generation: an older one that is kept; ``None`` for the current one.
 
         Raises:

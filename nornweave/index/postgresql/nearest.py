@@ -35,9 +35,7 @@ class ServerIndex:
         """Store the parameters.
 
         Args:
-            server: with the table.
             table: of the vectors, a constant of the caller.
-            dimensions: of a vector.
             width: candidates that a search of the index keeps (``hnsw_ef_search``).
         """
         self._server = server

@@ -105,10 +105,6 @@ def arrays_file(segment: Path) -> Path:
 def writing_arrays(segment: Path, of: str) -> Iterator[ArrayWriter]:
     """Write the arrays of a segment, in the place of what is there; a file that is left unfinished is not read.
 
-    Args:
-        segment: its file.
-        of: which segment it is.
-
     Raises:
         OSError: the disk is full.
     """
@@ -124,10 +120,6 @@ def writing_arrays(segment: Path, of: str) -> Iterator[ArrayWriter]:
 
 def open_arrays(segment: Path, of: str) -> Arrays:
     """Return the arrays of a segment, mapped.
-
-    Args:
-        segment: its file.
-        of: which segment it is.
 
     Raises:
         StoreError: they are missing, damaged, or of another segment.

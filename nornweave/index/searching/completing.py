@@ -36,10 +36,8 @@ def complete(file: GenerationFile, documents: Mask | None, typed: str, limit: in
     """Return the best completions, in their order.
 
     Args:
-        file: open.
         documents: which may be seen, by number; ``None`` for all.
         typed: what the text or a word in it begins with, in either case.
-        limit: how many.
 
     Raises:
         StoreError: the generation cannot be read.

@@ -66,7 +66,6 @@ class FileCounts:
         """Store the parameters.
 
         Args:
-            file: open.
             masks: of the last filters, which viewers share.
             visible: what may be seen; ``None`` for everything.
             live: which documents there are, whoever may see them; ``None`` for all.

@@ -34,8 +34,6 @@ class LinePattern:
 
     Attributes:
         expression: in RE2's syntax, or a text that stands for itself.
-        is_regex: which of both.
-        ignores_case: letters match in either case.
     """
 
     expression: str
@@ -78,10 +76,7 @@ def find_lines(
     """Find the first lines that match.
 
     Args:
-        file: open.
         documents: numbers of those that may be read, ascending; no other text is touched.
-        pattern: what a line must hold.
-        limit: lines to return.
         deadline: ``time.monotonic()`` after which what has been found is returned.
 
     Raises:

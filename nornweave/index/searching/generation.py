@@ -55,7 +55,6 @@ class Segment:
     """One file as somebody may see it: its searches, texts and counts; implements ``index.Parts``.
 
     Attributes:
-        opened: the file.
         corpus: the lengths of the chunks that may be seen, of this file or of all segments.
         visible: what may be seen; ``None`` for everything.
     """
@@ -93,7 +92,6 @@ def open_generation(
     """Open one file; the index is a context manager, safe to use from several threads.
 
     Args:
-        path: of the file.
         statements: what the configuration says now about who may see each source, beside what the file says.
         nearest: asks an index over the vectors that is elsewhere.
         today: of an older generation, what is stated of its documents today.
@@ -130,7 +128,6 @@ def open_shared(
 
     Args:
         stack: ends the use.
-        path: of the file.
         statements, today: as ``open_generation``.
         live: which of its documents there are, by number; ``None`` for all.
 

@@ -34,9 +34,7 @@ class GenerationFile:
     """An open file; safe to use from several threads.
 
     Attributes:
-        path: of the file.
         connection: for opening; queries use a cursor of their thread.
-        meta: how it was built.
         size: how many chunks it has, numbered from 0.
         all_documents: how many documents it has, also without chunks.
         documents: the document of each chunk, by number.

@@ -16,9 +16,7 @@ class Numbering:
     """Which chunk and document of the whole is which of a segment; what is gone has no number.
 
     Attributes:
-        size: how many chunks there are.
         chunks: of each segment, the number in the whole of each of its chunks; ``size`` for those that are gone.
-        document_count: how many documents there are.
         documents: the same of documents.
         of_chunks: the document of each chunk, in the whole.
     """

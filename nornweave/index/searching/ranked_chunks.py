@@ -28,7 +28,6 @@ def best(scores: Scores, k: int, numbers: Numbers | None = None) -> Hits:
 
     Args:
         scores: one per chunk.
-        k: how many, at most.
         numbers: the chunk of each score; their positions unless given.
     """
     k = min(k, len(scores))

@@ -33,8 +33,6 @@ class FileTexts:
         """Store the parameters.
 
         Args:
-            file: open.
-            mapped: its arrays.
             visible: what may be seen; ``None`` for everything.
             live: which documents there are, whoever may see them; ``None`` for all.
         """

@@ -22,7 +22,6 @@ class ChunkPlace:
 
     Attributes:
         position: of the chunk in its document, from 0.
-        format: of the document.
         line_range: first and last line, from 1.
         section: the heading path as one line.
     """

@@ -52,7 +52,6 @@ class WeightedTerms:
             lists: term → chunks.
             frequencies: beside ``lists.chunk_nos``.
             half: ``saturations`` of every chunk.
-            bm25: the settings.
             seen: which chunks may be found; ``None`` for all.
         """
         self._lists = lists
@@ -106,7 +105,6 @@ class TermLists:
         """Return what terms count for by some settings.
 
         Args:
-            bm25: of the domain.
             corpus: what the lengths of chunks are compared with.
             connection: returns one to the generation, should it be needed.
         """

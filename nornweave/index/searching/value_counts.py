@@ -38,7 +38,6 @@ class ValueCounts:
 
     Attributes:
         documents: that have any.
-        distinct: how many values there are.
         frequent: those that most chunks have, then most documents, then by value.
         least, most: of numbers and moments (ISO 8601); ``None`` for texts and where there are none.
     """
@@ -101,11 +100,7 @@ def count_values(
     """Count the values of a field.
 
     Args:
-        found: the values of the field.
-        type_: of its filter.
         documents: the document of each chunk, by number.
-        limit: frequent values to return.
-        within: which chunks may be counted.
     """
     values, chunks = found
     if within is not None:

@@ -34,8 +34,6 @@ class VectorIndex(Protocol):
 
         Args:
             query: normalised vector.
-            k: how many.
-            within: which chunks may be found.
             seen: chunks that there are at all, ascending; those of ``within`` are among them. ``None`` for all.
         """
 

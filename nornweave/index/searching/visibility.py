@@ -126,8 +126,6 @@ class Visibilities:
         """Read the rules.
 
         Args:
-            connection: at the generation.
-            chunk_documents: the document of each chunk.
             sources: the statements of the sources when the generation was built, as JSON.
             also: those of the configuration now; both have to be met, so that a stricter configuration needs no sync.
             today: of an older generation, what counts instead of its own rules.

@@ -46,9 +46,7 @@ class Layout:
     """How the tables of a domain are laid out.
 
     Attributes:
-        settings: of the domain's storage.
         dimensions: of the vectors; matters to writers only.
-        declared: filters of the domain.
         token_vectors: version of the vectors of tokens beside those of texts; empty for none.
     """
 

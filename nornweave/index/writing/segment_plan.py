@@ -69,9 +69,7 @@ def plan(connection: Connection, generation: GenerationId, published: Sequence[S
 
     Args:
         connection: at the working file; the table ``placed`` is made there.
-        generation: that is to be built.
         published: the segments of the newest publication that are sound and were built as this one is.
-        folder: in which they lie.
 
     Raises:
         duckdb.Error: the working file or a segment is damaged.

@@ -44,7 +44,6 @@ def load_encoder(
         model: ``sentence-transformers/all-MiniLM-L6-v2`` (bundled), any sentence-transformers model by name or folder,
             ``litellm:<model>`` for one behind an API, ``hash:<dimensions>`` for none at all.
         dimensions: what the domain declares; ``None`` takes what the model has.
-        batch_size: texts at once, at most.
         cache_dir: where converted models are kept; read by every process, written once per model.
         timeout: seconds for one call of an API.
         api_base: address of the API; ``None`` leaves it to the environment, as LiteLLM reads it.

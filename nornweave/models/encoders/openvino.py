@@ -60,10 +60,6 @@ class OpenVinoEncoder:
         """Load a converted model; it is compiled when it is first used.
 
         Args:
-            folder: of the converted model.
-            manifest: of that folder.
-            version: of the vectors.
-            batch_size: texts at once, at most.
             precision: ``bfloat16`` is float32 on a CPU that lacks it; ``int8`` is for models that have that form.
 
         Raises:

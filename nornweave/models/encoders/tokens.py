@@ -48,7 +48,6 @@ class EncodedQuery:
     """A query as an encoder sees it.
 
     Attributes:
-        text: as asked.
         vector: of all of it.
         tokens: of its tokens; ``None`` if the encoder has none.
         starts: the character at which each token starts.

@@ -24,7 +24,6 @@ def load_reranker(model: str, *, device: Literal["cpu", "cuda"] = "cpu", batch_s
     Args:
         model: a sentence-transformers ``CrossEncoder`` by folder, or by name on the Hugging Face hub. The hub is asked
             only for what is not on this machine, and counts as out of reach after five seconds.
-        batch_size: pairs at once, at most.
 
     Raises:
         RerankerError: the model cannot be found or loaded, or does not give one score to a pair.

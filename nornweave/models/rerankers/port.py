@@ -31,7 +31,6 @@ class Reranker(Protocol):
         """Score every text, longest first; may be called from several threads at once.
 
         Args:
-            query: what is asked.
             texts: what may answer; cut to what the model sees.
             deadline: on ``time.monotonic()``'s clock; looked at before each batch, so one batch at most overruns it.
 

@@ -42,7 +42,6 @@ def group_messages(
 
     Args:
         messages: in the order of the text.
-        index: over the text.
         is_transcript: whether turns and pauses decide.
         limit: tokens of one message; a longer one stays alone.
         group_limit: tokens of a group.

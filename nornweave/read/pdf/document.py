@@ -54,7 +54,6 @@ def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
     ``tags``. Scanned pages are read by OCR: ``ocr_pages`` has their numbers, ``left_out`` says which were not read.
 
     Args:
-        raw: the file.
         deadline_s: seconds after which reading stops, checked after every page; OCR has its own.
 
     Returns:

@@ -26,7 +26,6 @@ def page_picture(values: Mapping[str, JsonValue], raw: bytes) -> str | None:
 
     Args:
         values: ``page``, from 1, and ``text`` of the passage.
-        raw: the file.
 
     Returns:
         A PNG in base64; ``None`` where the page holds nothing of the passage, as after the file was replaced, or

@@ -49,9 +49,7 @@ class Evidence:
     """What a model writes an answer from.
 
     Attributes:
-        query: as it was asked.
         items: in their final order.
-        conflicts: between them.
         coverage_gaps: what the answer has to do without.
         doubt: why the items may not answer, in words; empty without a doubt.
     """

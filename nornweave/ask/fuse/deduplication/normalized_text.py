@@ -39,7 +39,6 @@ class Unit:
 
     Attributes:
         said: its words that say something, in order.
-        operators: of a line of code.
     """
 
     start: int
