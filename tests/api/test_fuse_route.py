@@ -263,7 +263,7 @@ def test_ten_thousand_items_and_not_one_more(look: Ask, still_engine: ScriptedEn
 
 
 def test_a_large_body_is_read_and_a_larger_one_is_not(look: Ask) -> None:
-    items = [{**LEAST, "chunk_id": str(number), "content": f"{number} " + "x" * 99_000} for number in range(200)]
+    items = [{**LEAST, "chunk_id": str(number), "content": f"{number} " + "x" * 99_000} for number in range(40)]
     assert look("POST", "/fuse", json=with_response(items=items)).status_code == 200
     body = json.dumps(with_item()).encode() + b" " * (32 << 20)
     is_problem(look("POST", "/fuse", content=body, headers={"content-type": "application/json"}), 413)

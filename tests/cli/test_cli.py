@@ -54,17 +54,6 @@ def readable_by_others(folder: Path) -> list[str]:
     return [str(path) for path in (folder, *folder.rglob("*")) if path.lstat().st_mode & 0o077]
 
 
-def test_strict_syncs_end_with_their_own_code_when_documents_fail(workspace: Path) -> None:
-    (workspace / "payments" / "docs" / "broken.md").write_bytes(b"\x00\xff\xfe\x00" * 40)
-    sync = ("sync", "--domain", "documentation", "--json")
-    done = nornweave(workspace, *sync, "--strict")
-    assert done.returncode == 3, done.stderr
-    assert [one["path"] for one in json.loads(done.stdout)["documentation"]["failed"]] == ["broken.md"]
-    assert nornweave(workspace, *sync).returncode == 0, "which is no failure otherwise"
-    (workspace / "payments" / "docs" / "broken.md").unlink()
-    assert nornweave(workspace, *sync, "--strict").returncode == 0
-
-
 def test_a_sync_says_from_the_first_moment_what_it_does_and_what_is_kept(workspace: Path) -> None:
     terminal, end = pty.openpty()
     process = subprocess.Popen([sys.executable, "-m", "nornweave.cli", "sync"], cwd=workspace, stdout=end, stderr=end)
@@ -134,10 +123,12 @@ def test_the_lines_that_match_are_shown_and_marked() -> None:
 
 @pytest.mark.slow
 def test_a_day_with_the_command_line(workspace: Path) -> None:
-    """Sync, search, change, break, delete, sync again, look at the status, roll back; nobody else may read it."""
+    """Sync, search, change, break, delete, sync again, look at the status, roll back, lose a source; nobody else may
+    read it.
+    """
     (workspace / "var/plans").mkdir(parents=True)
     (workspace / "var").chmod(0o755)
-    first = as_json(workspace, "sync")
+    first = as_json(workspace, "sync", "--strict")
     assert set(first) == {"code", "documentation", "conversations", "research"}
     for report in first.values():
         assert report["published"]
@@ -164,29 +155,22 @@ def test_a_day_with_the_command_line(workspace: Path) -> None:
     status = as_json(workspace, "status")["documentation"]
     assert [failure["path"] for failure in status["failed"]] == ["scan.md"]
     assert (status["generation"], len(status["runs"])) == ("gen-000002", 2)
+    strict = nornweave(workspace, "sync", "--domain", "documentation", "--json", "--strict")
+    assert strict.returncode == 3, strict.stderr
+    assert [failure["path"] for failure in json.loads(strict.stdout)["documentation"]["failed"]] == ["scan.md"]
 
     assert as_json(workspace, "rollback", "documentation")["generation"] == "gen-000001"
     items = as_json(workspace, "query", "zebracorn", "--domain", "documentation")["items"]
     assert all(item["citation"]["source_path"] != "added.md" for item in items)
 
-    again = as_json(workspace, "sync", "--domain", "code")["code"]
-    assert (again["published"], again["embedded"], again["unchanged"]) == (False, 0, first["code"]["added"])
-    assert readable_by_others(workspace / "var") == []
-
-
-@pytest.mark.slow
-def test_one_missing_source_fails_alone_and_says_so(workspace: Path) -> None:
-    two = ("--domain", "code", "--domain", "documentation")
-    as_json(workspace, "sync", *two)
     (workspace / "payments/docs").rename(workspace / "payments/unmounted")
-    done = nornweave(workspace, "sync", *two, "--json")
-    reports = json.loads(done.stdout)
-    assert done.returncode == 1
-    assert "docs" in done.stderr
-    assert reports["documentation"]["removed"] == 0
-    assert reports["documentation"]["unavailable"]["docs"]
-    assert reports["code"]["unchanged"] > 0
+    third = nornweave(workspace, "sync", "--domain", "code", "--domain", "documentation", "--json")
+    assert third.returncode == 1 and "docs" in third.stderr
+    again, missing = (json.loads(third.stdout)[domain] for domain in ("code", "documentation"))
+    assert (again["published"], again["embedded"], again["unchanged"]) == (False, 0, first["code"]["added"])
+    assert missing["removed"] == 0 and missing["unavailable"]["docs"], "one source fails alone"
     assert as_json(workspace, "query", "payments", "--domain", "documentation")["items"]
+    assert readable_by_others(workspace / "var") == []
 
 
 @pytest.mark.parametrize(
