@@ -24,15 +24,9 @@ def citation(domain: str = "code", path: str = "src/a.py", **stated: Any) -> Cit
 
 
 def ranked(
-    chunk_id: str,
-    content: str,
-    *,
-    domain: str = "code",
-    score: float = 0.5,
-    cited: Citation | None = None,
-    metadata: dict[str, Any] | None = None,
-    **stated: Any,
-) -> FusedItem:
+    chunk_id: str, content: str, *, domain: str = "code", score: float = 0.5, cited: Citation | None = None,
+    metadata: dict[str, Any] | None = None, **stated: Any,
+) -> FusedItem:  # fmt: skip
     """Make an item in its final place, as stage 5 hands it on."""
     item = RecallItem(
         chunk_id=ChunkId(chunk_id), content=content, score=score,

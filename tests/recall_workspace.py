@@ -179,14 +179,9 @@ def paths_of(generation: Index, numbers: Any) -> list[str]:
 
 @contextmanager
 def agent_of(
-    settings: Settings,
-    domain: Domain,
-    executor: Executor,
-    *,
-    encoder: Encoder | None = None,
-    plan: PlanSettings | None = None,
-    kind: type[Agent] = Agent,
-) -> Iterator[Agent]:
+    settings: Settings, domain: Domain, executor: Executor, *, encoder: Encoder | None = None,
+    plan: PlanSettings | None = None, kind: type[Agent] = Agent,
+) -> Iterator[Agent]:  # fmt: skip
     """Wire one agent as the engine does, with another encoder, plan or kind of agent where given."""
     configured = settings.domains[domain]
     if plan:

@@ -17,13 +17,9 @@ FILLER = "Herons stand in shallow water and wait for fish. "
 
 
 def within(
-    items: list[FusedItem],
-    *,
-    top_k: int = 10,
-    max_tokens: int | None = None,
-    min_score: float | None = None,
+    items: list[FusedItem], *, top_k: int = 10, max_tokens: int | None = None, min_score: float | None = None,
     diversity: float | None = None,
-) -> Budgeted:
+) -> Budgeted:  # fmt: skip
     return fit(items, QUERY, top_k=top_k, max_tokens=max_tokens, min_score=min_score, diversity=diversity)
 
 

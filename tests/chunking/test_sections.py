@@ -36,14 +36,9 @@ def page(name: str) -> str:
 
 
 def document(
-    text: str,
-    form: str = "markdown",
-    *,
-    domain: Domain = Domain.DOCUMENTATION,
-    title: str | None = None,
-    metadata: Mapping[str, JsonValue] = NO_METADATA,
-    path: str = "docs/page",
-) -> Document:
+    text: str, form: str = "markdown", *, domain: Domain = Domain.DOCUMENTATION, title: str | None = None,
+    metadata: Mapping[str, JsonValue] = NO_METADATA, path: str = "docs/page",
+) -> Document:  # fmt: skip
     return Document(
         id=DocumentId("d"), domain=domain, source_id=SourceId("s"), path=path, text=text, format=form,
         content_hash=ContentHash("h"), title=title, metadata=metadata,

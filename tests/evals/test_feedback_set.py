@@ -24,12 +24,9 @@ from nornweave.core.types import Domain, freeze
 
 
 def shown(
-    path: str = "a.py",
-    lines: tuple[int, int] | None = (1, 9),
-    messages: tuple[str, ...] = (),
-    domain: str = "code",
+    path: str = "a.py", lines: tuple[int, int] | None = (1, 9), messages: tuple[str, ...] = (), domain: str = "code",
     chunk_id: str | None = None,
-) -> ShownItem:
+) -> ShownItem:  # fmt: skip
     return ShownItem(
         chunk_id=chunk_id or f"{domain}/{path}/{lines}/{messages}", rank=1, score=0.5, domain_id=domain, source_id="s",
         source_path=path, line_range=lines, message_ids=messages,

@@ -29,13 +29,9 @@ def metric(values: Mapping[str, float]) -> Metric:
 
 
 def result(
-    *,
-    fused: Sequence[float],
-    others: Mapping[str, Sequence[float]] = NO_OTHERS,
-    origin: JudgmentOrigin = JudgmentOrigin.PEOPLE,
-    digest: str = "d",
-    scope: ResultScope = ResultScope.DOMAIN,
-) -> SetResult:
+    *, fused: Sequence[float], others: Mapping[str, Sequence[float]] = NO_OTHERS,
+    origin: JudgmentOrigin = JudgmentOrigin.PEOPLE, digest: str = "d", scope: ResultScope = ResultScope.DOMAIN,
+) -> SetResult:  # fmt: skip
     """Return results of the queries q00, q01, …: each stage has the same values for every measure."""
     stages = {**others, "fused": fused}
     ids = [f"q{number:02}" for number in range(len(fused))]

@@ -45,14 +45,9 @@ class WordSearcher:
     asked: list[tuple[str, Sequence[Domain] | None, Mapping[Domain, Filters], int]] = field(default_factory=list)
 
     def rankings(
-        self,
-        text: str,
-        *,
-        domains: Sequence[Domain] | None,
-        filters: Mapping[Domain, Filters],
-        depth: int,
+        self, text: str, *, domains: Sequence[Domain] | None, filters: Mapping[Domain, Filters], depth: int,
         views: Mapping[Domain, View] = MappingProxyType({}),
-    ) -> Rankings:
+    ) -> Rankings:  # fmt: skip
         self.asked.append((text, domains, filters, depth))
         words = set(text.lower().split())
         if not words:

@@ -24,16 +24,10 @@ def citation(domain: str = "code", path: str = "a.py", written: str | None = Non
 
 
 def item(
-    chunk_id: str,
-    content: str = "some words about something",
-    score: float = 0.5,
-    *,
-    domain: str = "code",
-    path: str = "a.py",
-    written: str | None = None,
-    facts: tuple[Fact, ...] | None = None,
+    chunk_id: str, content: str = "some words about something", score: float = 0.5, *, domain: str = "code",
+    path: str = "a.py", written: str | None = None, facts: tuple[Fact, ...] | None = None,
     metadata: Mapping[str, str] | None = None,
-) -> RecallItem:
+) -> RecallItem:  # fmt: skip
     return RecallItem(
         chunk_id=ChunkId(chunk_id), content=content, score=score, citation=citation(domain, path, written), sources={},
         metadata=freeze(metadata or {}), facts=facts,

@@ -123,12 +123,9 @@ def refusal(settings: Settings, instance: dg.DagsterInstance) -> str:
 
 
 def execute(
-    settings: Settings,
-    instance: dg.DagsterInstance,
-    job: str,
-    *selection: dg.AssetKey,
+    settings: Settings, instance: dg.DagsterInstance, job: str, *selection: dg.AssetKey,
     config: dict[str, object] | None = None,
-) -> dg.ExecuteInProcessResult:
+) -> dg.ExecuteInProcessResult:  # fmt: skip
     definition = build_definitions(settings).resolve_job_def(job)
     return definition.execute_in_process(
         config, instance=instance, asset_selection=selection or None, raise_on_error=False

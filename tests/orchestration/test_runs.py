@@ -37,12 +37,9 @@ BOTH = (Domain.CODE, Domain.DOCUMENTATION)
 
 
 def sync(
-    settings: Settings,
-    instance: dg.DagsterInstance,
-    *domains: Domain,
-    progress: Progress = no_progress,
+    settings: Settings, instance: dg.DagsterInstance, *domains: Domain, progress: Progress = no_progress,
     **options: bool,
-) -> Mapping[Domain, SyncReport | str]:
+) -> Mapping[Domain, SyncReport | str]:  # fmt: skip
     return materialize(settings, domains or BOTH, SyncOptions(wait_s=0, **options), progress, instance).outcomes
 
 

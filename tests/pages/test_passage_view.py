@@ -15,15 +15,9 @@ CODE = '"""A module.\n\nOf two lines."""\n\n\ndef pay(amount):\n    return "paid
 
 
 def view(
-    text: str,
-    cited: str,
-    *,
-    domain: str = "code",
-    kind: str = "python",
-    context: int = 3,
-    headings: Any = (),
+    text: str, cited: str, *, domain: str = "code", kind: str = "python", context: int = 3, headings: Any = (),
     **citation: Any,
-) -> PassageView:
+) -> PassageView:  # fmt: skip
     start = text.index(cited)
     first = text.count("\n", 0, start) + 1
     place: Any = {

@@ -33,11 +33,9 @@ ASKED = st.lists(st.tuples(QUERIES, st.sampled_from(PLANS), st.booleans()), min_
     largest=st.sampled_from((1_000, 4)),
 )  # fmt: skip
 def test_a_restricted_index_answers_as_one_that_never_had_the_rest(
-    documents: list[tuple[str, str, str, object]],
-    viewers: list[Viewer],
-    asked: list[tuple[str, object, bool]],
+    documents: list[tuple[str, str, str, object]], viewers: list[Viewer], asked: list[tuple[str, object, bool]],
     largest: int,
-) -> None:
+) -> None:  # fmt: skip
     written = [Written("open", "first.md", "the queue of the ledger")] + [
         Written(source, path_of(number, name), text, access)  # type: ignore[arg-type]
         for number, (source, name, text, access) in enumerate(documents)

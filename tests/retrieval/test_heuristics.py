@@ -35,13 +35,9 @@ ALL = HeuristicSettings(
 
 
 def candidate(
-    path: str = "src/payments/handlers.py",
-    *,
-    section: str | None = None,
-    title: str | None = None,
-    timestamp: datetime | None = None,
-    metadata: Mapping[str, JsonValue] | None = None,
-) -> RecallItem:
+    path: str = "src/payments/handlers.py", *, section: str | None = None, title: str | None = None,
+    timestamp: datetime | None = None, metadata: Mapping[str, JsonValue] | None = None,
+) -> RecallItem:  # fmt: skip
     return RecallItem(
         chunk_id=ChunkId("one"), score=0.5, content="text",
         citation=citation("documentation", path, title=title, section=section, timestamp=timestamp), sources={},

@@ -32,15 +32,9 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Mapping[Domain, Rerank
 
 
 def candidate(
-    name: str,
-    score: float,
-    *,
-    path: str = "a.md",
-    section: str | None = None,
-    age: float | None = None,
-    metadata: Mapping[str, JsonValue] | None = None,
-    **more: JsonValue,
-) -> RecallItem:
+    name: str, score: float, *, path: str = "a.md", section: str | None = None, age: float | None = None,
+    metadata: Mapping[str, JsonValue] | None = None, **more: JsonValue,
+) -> RecallItem:  # fmt: skip
     return RecallItem(
         chunk_id=ChunkId(name),
         score=score,
@@ -107,12 +101,9 @@ def test_the_code_formula(settings: Mapping[Domain, RerankingSettings]) -> None:
     ],
 )
 def test_the_formulas_of_other_domains(
-    settings: Mapping[Domain, RerankingSettings],
-    domain: Domain,
-    found: Mapping[str, Mapping[str, Any]],
-    model_score: float,
-    expected: Mapping[str, float],
-) -> None:
+    settings: Mapping[Domain, RerankingSettings], domain: Domain, found: Mapping[str, Mapping[str, Any]],
+    model_score: float, expected: Mapping[str, float],
+) -> None:  # fmt: skip
     candidates = [candidate(name, 0.5, **facts) for name, facts in found.items()]
     scores = [model_score] * len(candidates)
     ranked = rerank(candidates, query="how are refunds made", settings=settings[domain], now=NOW, model_scores=scores)
@@ -220,12 +211,9 @@ SETTINGS = st.builds(
 
 @given(found=CANDIDATES, settings=SETTINGS, modelled=st.booleans(), heuristics=st.booleans(), seed=st.integers(0, 99))
 def test_reranking_only_orders(
-    found: list[tuple[float, float, str, int | None, dict[str, JsonValue]]],
-    settings: RerankingSettings,
-    modelled: bool,
-    heuristics: bool,
-    seed: int,
-) -> None:
+    found: list[tuple[float, float, str, int | None, dict[str, JsonValue]]], settings: RerankingSettings,
+    modelled: bool, heuristics: bool, seed: int,
+) -> None:  # fmt: skip
     candidates = [
         candidate(f"c{at:02}", score, path=path, age=age, metadata=metadata)
         for at, (score, _, path, age, metadata) in enumerate(found)

@@ -289,15 +289,9 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def search_all(
-    text: str,
-    generation: Index,
-    pool: ThreadPoolExecutor,
-    *,
-    encoder: HashEncoder | None = None,
-    plan: PlanSettings = PLAIN,
-    within: Any = None,
-    depth: int = 50,
-) -> SearchOutcome:
+    text: str, generation: Index, pool: ThreadPoolExecutor, *, encoder: HashEncoder | None = None,
+    plan: PlanSettings = PLAIN, within: Any = None, depth: int = 50,
+) -> SearchOutcome:  # fmt: skip
     context = SearchContext(
         domain=Domain.CODE, generation=generation, plan=plan,
         encode=lambda asked: pool.submit(lambda: encode_queries(encoder or HashEncoder(64), [asked])[0]), depth=depth,

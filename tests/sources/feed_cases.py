@@ -94,16 +94,9 @@ def bodies(document: Document) -> list[str]:
 
 
 def opened(
-    name: str,
-    address: str,
-    folder: Path,
-    parse: Callable[..., Document],
-    say: Callable[[Document], Any],
-    *,
-    of: type[FeedSource] = FeedSource,
-    limits: Limits = QUICK,
-    **keys: Any,
-) -> FeedSource:
+    name: str, address: str, folder: Path, parse: Callable[..., Document], say: Callable[[Document], Any], *,
+    of: type[FeedSource] = FeedSource, limits: Limits = QUICK, **keys: Any,
+) -> FeedSource:  # fmt: skip
     """Open the stand-in of this name; ``keys`` are those of its settings."""
     settings = STAND_INS[name].settings(address, **keys)
     feed = STAND_INS[name].feed(settings, limits=limits)

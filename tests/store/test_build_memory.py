@@ -46,13 +46,9 @@ def store_of(folder: Path, documents: int, characters: int) -> DuckDBStore:
     ],
 )
 def test_texts_larger_than_the_writers_memory_are_built(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    documents: int,
-    characters: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, documents: int, characters: int,
     is_enough: bool,
-) -> None:
+) -> None:  # fmt: skip
     store = store_of(tmp_path, documents, characters)
     for module in (connection, build):
         monkeypatch.setattr(module, "WRITER_MEMORY", LITTLE)

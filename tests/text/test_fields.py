@@ -35,15 +35,9 @@ def keys_of(path: str = "a.md", **known: JsonValue) -> set[str]:
 
 
 def indexed(
-    path: str = "a.md",
-    *,
-    title: str | None = None,
-    section: str | None = None,
-    document_title: str | None = None,
-    document_metadata: dict[str, JsonValue] | None = None,
-    document_format: str = "text",
-    **metadata: JsonValue,
-) -> tuple[Document, Chunk]:
+    path: str = "a.md", *, title: str | None = None, section: str | None = None, document_title: str | None = None,
+    document_metadata: dict[str, JsonValue] | None = None, document_format: str = "text", **metadata: JsonValue,
+) -> tuple[Document, Chunk]:  # fmt: skip
     document = Document(
         id=document_id("source", path), domain=Domain.DOCUMENTATION, source_id=SourceId("source"), path=path,
         text="text", format=document_format, content_hash=ContentHash("0"), title=document_title,
