@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -94,7 +95,11 @@ class Engine:
             settings=settings,
             agents={domain: self._agent(domain) for domain in served},
             pools=pools,
-            lanes=Lanes(self._threads, partial(ThreadPoolExecutor, SHARED_THREADS, thread_name_prefix="domains")),
+            lanes=Lanes(
+                self._threads,
+                partial(ThreadPoolExecutor, SHARED_THREADS, thread_name_prefix="domains"),
+                settings.agents.budget_s if settings.agents else math.inf,
+            ),
             remote=remote,
             feedback=feedback_of(settings),
             fusion=settings.fusion,

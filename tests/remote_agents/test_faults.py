@@ -140,8 +140,25 @@ def test_one_agent_that_hangs_costs_the_others_nothing(foreign: Start, hub: Serv
     answer = served.query(**ASKED, timeout_ms=GENEROUS_MS)
     assert len(answer["items"]) == 3
     assert [(gap["agent_id"], gap["reason"]) for gap in answer["coverage_gaps"]] == [
-        ("stuck", "no answer in time: it was given 2 s")
+        ("stuck", "no answer in time: after the others it was given 0.5 s")
     ]
+
+
+def test_the_slowest_of_three_does_not_set_how_long_a_question_takes(foreign: Start, hub: Serve) -> None:
+    servers = {"one": foreign(), "two": foreign(), "slow": foreign("slow 4")}
+    took = {}
+    for budget_s in (60.0, 0.5):
+        agents = {"budget_s": budget_s, "wait_s": 60}
+        served = hub(*(server.url for server in servers.values()), agents=agents, folder=f"hub-{budget_s}")
+        for agent_id, server in servers.items():
+            served.register(server.url, agent_id)
+        started = time.monotonic()
+        answer = served.query(**ASKED, timeout_ms=60_000)
+        took[budget_s] = time.monotonic() - started
+        late = [] if budget_s > 4 else [("slow", "no answer in time: after the others it was given 0.5 s")]
+        assert [(gap["agent_id"], gap["reason"]) for gap in answer["coverage_gaps"]] == late
+    print(took)  # noqa: T201 - a figure
+    assert took[0.5] < took[60.0]
 
 
 def test_a_filter_that_an_agent_does_not_take_is_not_lost(joined: Join) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from waiting import HANGS_S, until
@@ -13,17 +14,32 @@ from waiting import HANGS_S, until
 from nornweave.ask.search.lanes import Lanes, Place
 from nornweave.core.types import Domain
 
+STRANGERS = ("vault", "shelf", "attic")
+
 
 @pytest.fixture
 def lanes() -> Iterator[Lanes]:
+    with lanes_with(math.inf) as lanes:
+        yield lanes
+
+
+@pytest.fixture
+def hasty() -> Iterator[Lanes]:
+    """Give agents elsewhere nearly no time after the others."""
+    with lanes_with(0.05) as lanes:
+        yield lanes
+
+
+@contextmanager
+def lanes_with(budget_s: float) -> Iterator[Lanes]:
     with ExitStack() as stack:
 
         def pool(name: str) -> ThreadPoolExecutor:
             return stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix=name))
 
         own: dict[Place, Executor] = {domain: pool(domain.value) for domain in Domain}
-        own[Domain.CODE, "vault"] = pool("vault")
-        yield Lanes(own.__getitem__, lambda: pool("shared"))
+        own |= {(Domain.CODE, name): pool(name) for name in STRANGERS}
+        yield Lanes(own.__getitem__, lambda: pool("shared"), budget_s)
 
 
 def names(lanes: Lanes, *places: Place, timeout_s: float | None = None) -> dict[Place, str]:
@@ -35,7 +51,10 @@ def names(lanes: Lanes, *places: Place, timeout_s: float | None = None) -> dict[
 
 def test_agents_here_take_turns_and_those_elsewhere_have_threads_of_their_own(lanes: Lanes) -> None:
     places: list[Place] = [*Domain, (Domain.CODE, "vault")]
-    assert names(lanes, *places) == {**dict.fromkeys(Domain, "shared"), (Domain.CODE, "vault"): "vault"}
+    assert names(lanes, *places) == {
+        **dict.fromkeys(Domain, "shared"),
+        (Domain.CODE, "vault"): "vault",
+    }
 
 
 def test_one_that_hangs_keeps_its_own_threads_until_it_is_quick_again(lanes: Lanes) -> None:
@@ -67,3 +86,34 @@ def test_an_error_is_that_agents_alone(lanes: Lanes) -> None:
     futures = lanes.run({Domain.CODE: fail, Domain.DOCUMENTATION: lambda: "fine"})
     assert isinstance(futures[Domain.CODE].exception(), ValueError)
     assert futures[Domain.DOCUMENTATION].result() == "fine"
+
+
+@pytest.mark.parametrize(
+    ("here", "quick"),
+    [
+        (Domain.DOCUMENTATION, 1),  # all that are here have answered
+        (None, 2),  # nobody is here: half of the others have
+    ],
+)
+def test_once_there_is_a_quorum_strangers_have_their_budget(hasty: Lanes, here: Domain | None, quick: int) -> None:
+    go = threading.Event()
+    tasks: dict[Place, Callable[[], object]] = {
+        (Domain.CODE, name): (lambda: "fine") if number < quick else (lambda: go.wait(HANGS_S))
+        for number, name in enumerate(STRANGERS)
+    }
+    try:
+        futures = hasty.run(tasks if here is None else {here: lambda: "fine", **tasks})
+        assert not futures[Domain.CODE, "attic"].done()  # and it is not waited for until it has
+    finally:
+        go.set()
+
+
+def test_a_stranger_that_is_asked_alone_is_waited_for(hasty: Lanes) -> None:
+    task = lambda: threading.Event().wait(0.5)  # noqa: E731 - ten times its budget
+    assert hasty.run({(Domain.CODE, "vault"): task})[Domain.CODE, "vault"].result(0) is False
+
+
+def test_an_agent_here_is_waited_for_as_before(hasty: Lanes) -> None:
+    slow = lambda: threading.Event().wait(0.5)  # noqa: E731
+    futures = hasty.run({Domain.CODE: slow, (Domain.CODE, "vault"): lambda: True})
+    assert futures[Domain.CODE].result(0) is False

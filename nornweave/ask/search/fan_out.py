@@ -71,7 +71,7 @@ def with_elsewhere(chosen: Mapping[Domain, Recaller], elsewhere: Sequence[Recall
 def recall_everywhere(
     question: Question, agents: Mapping[P, Recaller], lanes: Lanes
 ) -> tuple[dict[P, RecallResponse], tuple[CoverageGap, ...]]:
-    """Ask several agents, until all have answered or the question's deadline has passed.
+    """Ask several agents, until all have answered, the question's deadline has passed or strangers are late.
 
     Returns:
         The answers, in the order of the agents, and who gave none.
@@ -85,7 +85,7 @@ def recall_everywhere(
     responses: dict[P, RecallResponse] = {}
     gaps: list[CoverageGap] = []
     for place, future in futures.items():
-        outcome = _outcome(future, question)
+        outcome = _outcome(future, question, None if isinstance(place, Domain) else lanes.budget_s)
         if isinstance(outcome, RecallResponse):
             responses[place] = outcome
         else:
@@ -126,11 +126,13 @@ def _recall(question: Question, clauses: Sequence[str], agent: Recaller) -> Reca
     )
 
 
-def _outcome(future: Future[RecallResponse], question: Question) -> RecallResponse | str:
-    """Return the answer, or why there is none."""
+def _outcome(future: Future[RecallResponse], question: Question, budget_s: float | None) -> RecallResponse | str:
+    """Return the answer, or why there is none; ``budget_s`` if it was waited for no longer after the others."""
     timeout = f"timeout after {question.deadline.timeout_ms}ms" if question.deadline else "no answer"
     if not future.done():
         future.cancel()
+        if budget_s is not None and (question.deadline is None or question.deadline.left_ms):
+            return f"no answer in time: after the others it was given {budget_s:.3g} s"
         return timeout
     error = future.exception()
     if isinstance(error, QueryError):

@@ -28,11 +28,15 @@ class Lanes:
     it to each other thousands of times a second. So the agents of a question take turns in one of a few threads, which
     all questions share. If one keeps the next ones waiting, a thread of the next goes on with them, and the shared
     threads are replaced. From then on the slow one has threads of its own, until it is quick again: an agent that hangs
-    holds only its own threads. Agents elsewhere always have their own.
+    holds only its own threads. Agents elsewhere always have their own, and do not set how long a question takes: once
+    there is a quorum, all agents of this process or else half of those elsewhere, the others are given ``budget_s``.
     """
 
-    def __init__(self, threads: Callable[[Place], Executor], shared: Callable[[], Executor]) -> None:
-        """Store what returns the threads of an agent, and what makes those that quick agents share."""
+    def __init__(
+        self, threads: Callable[[Place], Executor], shared: Callable[[], Executor], budget_s: float = math.inf
+    ) -> None:
+        """Store what returns the threads of an agent, what makes those that quick agents share, and the budget."""
+        self.budget_s = budget_s
         self._threads = threads
         self._make_shared = shared
         self._shared = shared()
@@ -46,7 +50,9 @@ class Lanes:
     def run(self, tasks: Mapping[P, Callable[[], T]], timeout_s: float | None = None) -> dict[P, Future[T]]:
         """Run the tasks of some agents; return when all have ended or the time is over, in their order."""
         futures: dict[P, Future[T]] = {place: Future() for place in tasks}
-        replaced, line = self._replaced, deque(place for place in tasks if self._is_quick(place))
+        quorum = _Quorum(futures)
+        quick = [place for place in tasks if self._is_quick(place)]
+        replaced, line = self._replaced, deque(quick)
         for place in tasks:
             if place not in line:
                 self._start(self._threads(place), deque([place]), tasks, futures)
@@ -56,9 +62,9 @@ class Lanes:
         patience = PATIENCE_S if timeout_s is None else min(PATIENCE_S, timeout_s / 4)
         ended = 0
         while True:
-            left = max(0.0, until - time.monotonic())
+            left = max(0.0, min(until, quorum.at + self.budget_s) - time.monotonic())
             done, waiting = wait(futures.values(), min(left, patience))
-            is_stuck = len(done) == ended and any(futures[place].running() for place in tasks)
+            is_stuck = len(done) == ended and any(futures[place].running() for place in quick)
             if waiting and (is_stuck or left <= patience):
                 self._slow.update(place for place in tasks if futures[place].running())
             if not waiting or left <= patience:
@@ -98,3 +104,19 @@ class Lanes:
                 futures[place].set_exception(error)
             if time.monotonic() - started < PATIENCE_S:
                 self._slow.discard(place)
+
+
+class _Quorum:
+    """When all agents of this process had ended; where none of them is asked, half of the others."""
+
+    def __init__(self, futures: Mapping[P, Future[T]]) -> None:
+        self.at = math.inf
+        self._here = [future for place, future in futures.items() if isinstance(place, Domain)]
+        self._all = tuple(futures.values())
+        for future in self._all:
+            future.add_done_callback(self._note)
+
+    def _note(self, _: Future[T]) -> None:
+        ended = sum(future.done() for future in self._here or self._all)
+        if self.at == math.inf and (ended == len(self._here) if self._here else 2 * ended >= len(self._all)):
+            self.at = time.monotonic()
