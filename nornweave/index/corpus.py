@@ -15,16 +15,16 @@ from nornweave.core.errors import StoreError
 from nornweave.core.files.lock import Lock, WriterLock
 from nornweave.core.types import GenerationId
 from nornweave.index.generations.former_chunks import FormerPlace, former_place, place_in_files
+from nornweave.index.generations.kept import Elsewhere
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.port import Writer
 from nornweave.index.searching.generation_file import TEXTS_OF, DataFile, read_rows
 from nornweave.index.writing.build import Layout
 from nornweave.index.writing.declared import NO_DECLARED_FILTERS, DeclaredFilters
+from nornweave.index.writing.moving import WORKING_FILE, facts_ahead
 from nornweave.index.writing.writer import DuckDBWriter
 
 logger = logging.getLogger(__name__)
-
-WORKING_FILE = "working.duckdb"
 
 OpenLock: TypeAlias = Callable[[Path, str, float], Lock]
 """Folder, purpose and seconds to wait → the lock of the domain in that folder."""
@@ -47,10 +47,11 @@ class DuckDBStore:
         declared: DeclaredFilters = NO_DECLARED_FILTERS,
         token_vectors: str = "",
         open_lock: OpenLock = file_lock,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self.folder = folder
         self._open_lock = open_lock
-        self.files = GenerationFiles(folder / "generations")
+        self.files = GenerationFiles(folder / "generations", elsewhere)
         self._layout = Layout(settings, dimensions, declared, token_vectors)
 
     @contextmanager
@@ -75,7 +76,10 @@ class DuckDBStore:
     def published_facts(self) -> Mapping[str, str]:
         try:
             current = self.current()
-            return {} if current is None else self.files.facts(current)
+            if current is None:
+                return {}
+            ahead = None if (self.folder / WORKING_FILE).exists() else facts_ahead(self.folder, current)
+            return ahead or self.files.facts(current)
         except StoreError as error:
             logger.warning("%s: how it was made cannot be told: %s", self.folder, error)
             return {}

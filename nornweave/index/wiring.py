@@ -12,7 +12,7 @@ from nornweave.config.workspace import INBOX_ID, WorkspaceStorageSettings
 from nornweave.core.extras import optional
 from nornweave.core.types import Domain, SourceId
 from nornweave.index.corpus import DuckDBStore, file_lock
-from nornweave.index.leases.domain_lease import lease_lock
+from nornweave.index.leases.domain_lease import files_elsewhere, lease_lock
 from nornweave.index.leases.lease import DATABASE_VARIABLE
 from nornweave.index.writing.declared import DeclaredFilters
 from nornweave.models.conversion import machine_cache
@@ -100,14 +100,16 @@ def _schema(storage: WorkspaceStorageSettings, domain: Domain) -> str:
 
 def file_store_of(settings: Settings, domain: Domain, *, dimensions: int = 0, token_vectors: str = "") -> DuckDBStore:
     """Return the domain's storage in files, whether or not the configuration names a server."""
-    workers = settings.workers
+    workers, folder = settings.workers, domain_folder(settings, domain)
+    shared = workers if workers and workers.leases else None
     return DuckDBStore(
-        domain_folder(settings, domain),
+        folder,
         settings.domains[domain].storage,
         dimensions=dimensions,
         declared=_declared(settings, domain),
         token_vectors=token_vectors,
-        open_lock=partial(lease_lock, workers) if workers and workers.leases else file_lock,
+        open_lock=partial(lease_lock, shared) if shared else file_lock,
+        elsewhere=files_elsewhere(shared, folder) if shared else None,
     )
 
 

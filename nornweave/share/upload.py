@@ -10,7 +10,7 @@ import hashlib
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -96,9 +96,16 @@ class Upload:
         if is_stored and not self.full:
             return known
         replaced = self._manifest(pointer) if pointer else None
-        manifest = self._make(generation, pointer, replaced)
-        if is_ours and pointer and replaced and not self.full and _is_same(manifest, replaced):
+        copies = self._copies(generation, replaced)
+        if (
+            is_ours
+            and pointer
+            and replaced
+            and not self.full
+            and _is_same(replaced, self.publisher, generation, copies)
+        ):
             return self._noted(replaced, pointer.sha256)  # by another machine, or by one killed before it noted it
+        manifest = self._made(generation, pointer, copies)
         content = to_json(manifest, signer_of(self.data_dir))
         key = manifest_key(manifest, content)
         self._check_pace(started)
@@ -142,19 +149,21 @@ class Upload:
             log.warning("%s: %s", self.domain.value, error)
             return None
 
-    def _make(
-        self, generation: GenerationId, pointer: Pointer | None, replaced: PublishedManifest | None
-    ) -> PublishedManifest:
-        """Copy the files and say what they are."""
+    def _copies(self, generation: GenerationId, replaced: PublishedManifest | None) -> tuple[FileEntry, ...]:
+        """Copy the files; return what and where they are."""
         served = {file.suffix: file for file in replaced.files} if replaced and not self.full else {}
-        if not all(part.is_file() for part in self.files.parts(generation)):
+        if not all(part.is_file() or self.files.is_elsewhere(part) for part in self.files.parts(generation)):
             raise PublicationError(f"{self.files.folder}: a file of {generation} is gone; sync, then publish again")
-        paths = dict(generation_files(self.files, generation))
+        return tuple(self._entry(*file, served) for file in generation_files(self.files, generation))
+
+    def _made(
+        self, generation: GenerationId, pointer: Pointer | None, copies: tuple[FileEntry, ...]
+    ) -> PublishedManifest:
         return PublishedManifest(
             domain=self.domain,
             number=max(number_of(generation), pointer.number + 1 if pointer else 1),
             built_as=generation,
-            files=tuple(self._entry(suffix, path, served) for suffix, path in paths.items()),
+            files=copies,
             facts=self.files.facts(generation),
             statistics=statistics_of(self.files.data_files(generation)),
             previous=pointer.manifest if pointer else None,
@@ -165,7 +174,7 @@ class Upload:
     def _entry(self, suffix: str, path: Path, served: dict[str, FileEntry]) -> FileEntry:
         """Copy a file unless what is served has it; a segment that it has is known by its checksum and is not read."""
         known, checksum = served.get(suffix), served.get(f"{suffix.removesuffix(ARRAYS_SUFFIX)}{CHECKSUM_SUFFIX}")
-        if known and checksum and is_segment(suffix) and known.size == path.stat().st_size:
+        if known and checksum and is_segment(suffix) and (not path.is_file() or known.size == path.stat().st_size):
             stored = checksum_file(path.with_name(suffix.removesuffix(ARRAYS_SUFFIX)))
             if measured(checksum.suffix, stored).sha256 == checksum.sha256:
                 return known
@@ -177,19 +186,22 @@ class Upload:
         An object that nothing refers to is used again only while it is too young to be removed: a collection of garbage
         that another process has begun must not take it away. Otherwise the file gets a name of its own.
         """
+        self.files.bring(path)
         entry = measured(suffix, path)
         if same := next((file for file in served.values() if file.sha256 == entry.sha256), None):
             return entry.model_copy(update={"key": same.key})
         there = self.store.look(entry.key)
-        if there and not self.full and there.size == entry.size and self._is_young(there.modified):
+        if (
+            there
+            and not self.full
+            and there.size == entry.size
+            and _is_young(there.modified, self.settings.grace_hours)
+        ):
             return entry
         if there:
             entry = entry.model_copy(update={"key": object_key(entry.sha256, secrets.token_hex(4))})
         self.store.write(entry.key, path)
         return entry
-
-    def _is_young(self, modified: datetime) -> bool:
-        return datetime.now(UTC) - modified < timedelta(hours=self.settings.grace_hours) / 4
 
     def _check_pace(self, started: float) -> None:
         """Refuse to name objects that may have been removed meanwhile."""
@@ -248,10 +260,16 @@ class Upload:
             )
 
 
-def _is_same(manifest: PublishedManifest, other: PublishedManifest) -> bool:
-    """Tell whether two manifests of a publisher are of one generation with the same files."""
-    files, others = ({(file.suffix, file.sha256) for file in each.files} for each in (manifest, other))
-    return (manifest.publisher, manifest.built_as, files) == (other.publisher, other.built_as, others)
+def _is_young(modified: datetime, grace_hours: float) -> bool:
+    return datetime.now(UTC) - modified < timedelta(hours=grace_hours) / 4
+
+
+def _is_same(
+    manifest: PublishedManifest, publisher: str, generation: GenerationId, copies: Sequence[FileEntry]
+) -> bool:
+    """Tell whether a manifest is of a publisher's generation with the same files."""
+    files, others = ({(file.suffix, file.sha256) for file in each} for each in (manifest.files, copies))
+    return (manifest.publisher, manifest.built_as, files) == (publisher, generation, others)
 
 
 def generation_files(files: GenerationFiles, generation: GenerationId) -> Iterator[tuple[str, Path]]:
@@ -262,7 +280,7 @@ def generation_files(files: GenerationFiles, generation: GenerationId) -> Iterat
     """
     for part in files.parts(generation):
         for path in (part, checksum_file(part)):
-            if path.is_file():
+            if path.is_file() or files.is_elsewhere(path):
                 own = path.name.startswith(f"{generation}.")
                 yield (path.name.removeprefix(generation) if own else path.name), path
 

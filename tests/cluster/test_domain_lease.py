@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
+from typing import Any
 
 import psycopg
 import pytest
@@ -16,12 +18,20 @@ from dagster._core.launcher import WorkerStatus
 from postgres_server import new_database
 from syncing_process import SyncingProcess
 
+from nornweave.config import Settings
 from nornweave.config.publish import ObjectStoreSettings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import DomainBusyError, LeaseLostError, StoreError
+from nornweave.core.types import Domain
 from nornweave.index.generations.publish import GenerationFiles
-from nornweave.index.leases.domain_lease import DomainLease, pull_generations
+from nornweave.index.leases.domain_lease import DomainLease, pull, pull_generations
 from nornweave.index.leases.lease import Lease
 from nornweave.index.object_store import ObjectStore
+from nornweave.index.searching.generation_file import read_rows
+from nornweave.index.wiring import file_store_of
+from nornweave.index.writing import merging
+from nornweave.ingest.records import SyncOptions, no_progress
+from nornweave.ingest.wiring import domain_sync
 from orchestration.launcher import WorkerRunLauncher
 
 pytestmark = pytest.mark.slow
@@ -194,15 +204,7 @@ def sync(database: str, tmp_path: Path) -> Iterator[Callable[..., SyncingProcess
     started: list[SyncingProcess] = []
 
     def start(machine: str, *, wait_s: float = 60, lease_s: float = 2) -> SyncingProcess:
-        config = tmp_path / machine / "nornweave.yaml"
-        config.parent.mkdir(exist_ok=True)
-        document = {
-            "data_dir": "./var",
-            "sources": [{"id": "docs", "domain": "documentation", "type": "files", "path": "../documents"}],
-            "domains": {"documentation": {"embedding": {"model": "hash:64"}}},
-            "workers": {"objects": f"file://{tmp_path}/objects", "leases": True, "lease_s": lease_s},
-        }
-        config.write_text(yaml.safe_dump(document), encoding="utf-8")
+        config = settings_of(tmp_path, machine, lease_s=lease_s).file
         process = SyncingProcess(config, {"NORNWEAVE_DAGSTER_POSTGRES_URL": database}, wait_s=wait_s)
         started.append(process)
         return process
@@ -258,7 +260,189 @@ def test_a_writer_that_was_killed_holds_nobody_up_for_longer_than_its_lease(sync
     assert other.line() == "published gen-000001"
 
 
-def _state(database: str) -> object:
+@pytest.fixture
+def synced(tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str | None]:
+    """Syncs on a machine, in this process; returns what was published."""
+    monkeypatch.setenv("NORNWEAVE_DAGSTER_POSTGRES_URL", database)
+    (tmp_path / "documents").mkdir()
+    for name in "abcdefghijkl":
+        (tmp_path / f"documents/{name}.md").write_text(f"# Fees of {name}\n\nA fee of {name} is two per cent.\n")
+
+    def run(machine: str) -> str | None:
+        with domain_sync(
+            settings_of(tmp_path, machine), Domain.DOCUMENTATION, SyncOptions(), no_progress, gate=lambda *_, **__: None
+        ) as sync:
+            sync.store_changes()
+            sync.embed()
+            publication = sync.publish()
+            assert sync.report().documents == len(list((tmp_path / "documents").iterdir()))
+        return publication.generation if publication else None
+
+    return run
+
+
+def settings_of(tmp_path: Path, machine: str, *, lease_s: float = 60) -> Settings:
+    config = tmp_path / machine / "nornweave.yaml"
+    config.parent.mkdir(exist_ok=True)
+    document = {
+        "data_dir": "./var",
+        "sources": [{"id": "docs", "domain": "documentation", "type": "files", "path": "../documents"}],
+        "domains": {"documentation": {"embedding": {"model": "hash:64"}}},
+        "workers": {"objects": f"file://{tmp_path}/objects", "leases": True, "lease_s": lease_s},
+    }
+    config.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return load_settings(config)
+
+
+def folder_of(tmp_path: Path, machine: str) -> Path:
+    return tmp_path / machine / "var/domains/documentation"
+
+
+def large_files(tmp_path: Path, machine: str) -> set[str]:
+    """Return the files on a machine's disk that grow with what is written in documents."""
+    folder = folder_of(tmp_path, machine)
+    return {file.name for file in (*folder.glob("working.*"), *folder.glob("generations/gen-*-*.duckdb*"))
+            if not file.name.endswith(".crc32")}  # fmt: skip
+
+
+def answers_on(tmp_path: Path, machine: str) -> dict[str, list[str]]:
+    """Return the texts of each generation as a machine reads it, which may have to fetch them."""
+    settings = settings_of(tmp_path, machine)
+    pull(settings, Domain.DOCUMENTATION)
+    files = file_store_of(settings, Domain.DOCUMENTATION).files
+    texts = {}
+    for generation in files.all():
+        rows = [row for file in files.data_files(generation) for row in read_rows(file, "select content from chunks")]
+        texts[generation] = sorted(content for (content,) in rows)
+        with files.open(generation) as index:
+            assert index.chunk_count == len(rows)
+    return texts
+
+
+def test_a_fresh_machine_fetches_what_its_step_reads(synced, database, tmp_path, monkeypatch):
+    monkeypatch.setattr(merging, "SMALLEST", 2)  # so that a changed document does not write the others again
+    assert synced("one") == "gen-000001"
+    (tmp_path / "documents/a.md").write_text("# Fees of a\n\nA fee of a is three per cent.\n")
+    assert synced("one") == "gen-000002"
+    state = _state(database)
+
+    assert synced("two") is None
+    assert large_files(tmp_path, "two") == set()  # nothing changed: sources were compared with documents alone
+    assert {*state["files"]} <= {*_state(database)["files"]}  # and what it did not fetch is still named
+
+    (tmp_path / "documents/b.md").write_text("# Fees of b\n\nA fee of b is four per cent.\n")
+    assert synced("three") == "gen-000003"
+    assert large_files(tmp_path, "three") == {
+        "working.duckdb",
+        "gen-000001-000.duckdb",  # which of its documents are gone is asked there; its arrays nobody reads
+        "gen-000003-000.duckdb",
+        "gen-000003-000.duckdb.arrays",
+    }
+    assert synced("two") is None
+    assert large_files(tmp_path, "two") == set()
+    answers = answers_on(tmp_path, "one")
+    assert [*answers] == ["gen-000001", "gen-000002", "gen-000003"]
+    assert answers_on(tmp_path, "four") == answers
+    assert "A fee of b is four per cent." in "".join(answers["gen-000003"])
+    assert "A fee of b is two per cent." in "".join(answers["gen-000002"])
+
+
+def test_generations_that_are_kept_no_more_leave_the_store_from_a_machine_that_never_had_them(
+    synced, database, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(merging, "SMALLEST", 2)
+    for number in range(5):
+        (tmp_path / "documents/a.md").write_text(f"# Fees of a\n\nA fee of a is {number} per cent.\n")
+        assert synced(f"machine {number}") == f"gen-00000{number + 1}"
+    kept = GenerationFiles(folder_of(tmp_path, "machine 4") / "generations")
+    named = {f"generations/{part.name}" for name in kept.all() for part in kept.parts(name)}
+    stored = {name for name in _state(database)["files"] if "/gen-" in name and not name.endswith(".crc32")}
+    assert len(kept.all()) == 3
+    assert stored == named
+    objects = {key for file in _state(database)["files"].values() for key in file.get("parts", [file.get("object")])}
+    assert {
+        f"domains/documentation/{file.name}" for file in (tmp_path / "objects/domains/documentation").iterdir()
+    } == objects
+
+
+def test_a_fetch_that_fails_loses_nothing(synced, database, tmp_path):
+    assert synced("one") == "gen-000001"
+    state = _state(database)
+    whole = tmp_path / "objects" / state["files"]["working.duckdb"]["parts"][-1]
+    content = whole.read_bytes()
+    (tmp_path / "documents/b.md").write_text("# Fees of b\n\nA fee of b is four per cent.\n")
+    whole.write_bytes(content[: len(content) // 2])
+    with pytest.raises(StoreError, match="is damaged"):
+        synced("two")
+    whole.unlink()
+    with pytest.raises(StoreError, match="there is no such object"):
+        synced("two")
+    assert _state(database)["files"]["working.duckdb"] == state["files"]["working.duckdb"]
+    whole.write_bytes(content)
+    (folder_of(tmp_path, "two") / ".working.duckdb.arriving").write_bytes(content[:1000])  # of one that was killed
+    assert synced("two") == "gen-000002"
+    assert answers_on(tmp_path, "three") == answers_on(tmp_path, "two")
+
+
+def test_whoever_lost_the_lease_fetches_nothing_of_the_next_holder(database, tmp_path):
+    with domain_lease(database, tmp_path, "one"):
+        (tmp_path / "one/code/working.duckdb").write_bytes(b"working, 1")
+        (tmp_path / "one/code/documents.duckdb").write_bytes(b"documents, 1")
+    late, working = domain_lease(database, tmp_path, "late"), tmp_path / "late/code/working.duckdb"
+    late.__enter__()
+    assert not working.exists()
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("update nornweave_leases set expires_at = '-infinity'")
+    with domain_lease(database, tmp_path, "two") as quick:
+        quick.bring(tmp_path / "two/code/working.duckdb")
+        assert (tmp_path / "two/code/working.duckdb").read_bytes() == b"working, 1"
+        (tmp_path / "two/code/working.duckdb").write_bytes(b"working, 2")
+        (tmp_path / "two/code/documents.duckdb").write_bytes(b"documents, 2")
+    state = _state(database)
+    with pytest.raises(LeaseLostError):
+        late.bring(working)
+    with pytest.raises(LeaseLostError):
+        late.__exit__(None, None, None)
+    assert not working.exists()
+    assert _state(database) == state
+
+
+def test_of_a_working_file_that_changed_in_one_place_one_part_is_sent_and_fetched(database, tmp_path):
+    content, stored = bytearray(random.Random(1).randbytes(5 << 19)), tmp_path / "objects/domains/code"
+    for machine in ("one", "two"):  # the second one fetches it, and has it from now on
+        with domain_lease(database, tmp_path, machine):
+            (tmp_path / machine / "code/working.duckdb").write_bytes(content)
+    first = {*stored.iterdir()}
+    content[1 << 20] ^= 1
+    with domain_lease(database, tmp_path, "one"):
+        (tmp_path / "one/code/working.duckdb").write_bytes(content)
+        (tmp_path / "one/code/documents.duckdb").write_bytes(b"documents, 2")
+    (sent,) = (file for file in {*stored.iterdir()} - first if file.stat().st_size > 100)
+    assert sent.read_bytes() == content[1 << 20 : 2 << 20]
+    for file in first & {*stored.iterdir()}:
+        file.rename(tmp_path / file.name)  # what the second machine has already
+    working = tmp_path / "two/code/working.duckdb"
+    with domain_lease(database, tmp_path, "two") as lease:
+        assert not working.exists()
+        lease.bring(working)
+        assert working.read_bytes() == content
+    with pytest.raises(StoreError, match="there is no such object"), domain_lease(database, tmp_path, "three") as lease:
+        lease.bring(tmp_path / "three/code/working.duckdb")
+
+
+def test_documents_of_another_working_file_are_not_believed(database, tmp_path):
+    with domain_lease(database, tmp_path, "one"):
+        (tmp_path / "one/code/working.duckdb").write_bytes(b"working, 1")
+        (tmp_path / "one/code/documents.duckdb").write_bytes(b"documents, 1")
+    with psycopg.connect(database, autocommit=True) as connection:  # as a version that does not know of them leaves it
+        connection.execute(
+            "update nornweave_leases set state = jsonb_set(state, '{files,documents.duckdb,of}', '\"x\"')"
+        )
+    with domain_lease(database, tmp_path, "two"):
+        assert (tmp_path / "two/code/working.duckdb").read_bytes() == b"working, 1"
+
+
+def _state(database: str) -> Any:
     with psycopg.connect(database) as connection:
         row = connection.execute("select state from nornweave_leases").fetchone()
     assert row is not None

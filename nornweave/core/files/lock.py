@@ -58,6 +58,13 @@ class Lock(Protocol):
     ) -> None:
         """Release the lock."""
 
+    def bring(self, file: Path) -> None:
+        """Bring a file of the domain that the last holder left, if it is not here.
+
+        Raises:
+            StoreError: it cannot be brought whole.
+        """
+
     def confirm(self) -> None:
         """Return if the lock is still held.
 
@@ -107,6 +114,9 @@ class WriterLock:
             os.ftruncate(self._descriptor, 0)
             os.close(self._descriptor)
             self._descriptor = None
+
+    def bring(self, file: Path) -> None:
+        """Return: all files are here."""
 
     def confirm(self) -> None:
         """Return: the operating system takes this lock from nobody."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 from nornweave.core.access.rules import Statement
 from nornweave.core.errors import NoGenerationError, StoreError
@@ -34,11 +35,62 @@ _COMPLETE = re.compile(r"^gen-(\d{6,})\.(?:duckdb|json)$")
 SEGMENT = re.compile(r"^gen-(\d{6,})-\d{3}\.duckdb$")
 
 
-class KeptGenerations:
+class Elsewhere(Protocol):
+    """Where files of a domain lie that are not on this disk yet."""
+
+    def has(self, file: Path) -> bool:
+        """Tell whether a file, which is not here, is there."""
+
+    def fetch(self, file: Path) -> None:
+        """Bring a file, if it is there.
+
+        Raises:
+            StoreError: it is there, and cannot be brought whole.
+        """
+
+
+class SegmentFiles:
+    """The files of segments below ``folder``.
+
+    They may lie ``elsewhere``: one that is read is brought here first, and one that is not is never brought.
+    """
+
+    def __init__(self, folder: Path, elsewhere: Elsewhere | None = None) -> None:
+        self.folder = folder
+        self._elsewhere = elsewhere
+
+    def bring(self, file: Path) -> None:
+        """Bring a file that lies elsewhere.
+
+        Raises:
+            StoreError: it cannot be brought whole.
+        """
+        if self._elsewhere and not file.exists():
+            self._elsewhere.fetch(file)
+
+    def is_elsewhere(self, file: Path) -> bool:
+        """Tell whether a file is not here and can be brought; what was stored there is whole."""
+        return self._elsewhere is not None and not file.exists() and self._elsewhere.has(file)
+
+    def check_segment(self, file: Path) -> None:
+        """Compare the files of a segment with what was published; those that lie elsewhere are not brought.
+
+        Raises:
+            StoreError: one is missing or damaged.
+        """
+        if not self.is_elsewhere(file):
+            if not file.is_file():
+                raise StoreError(f"{file}: is missing; roll back, or sync again")
+            check(file)
+        if not self.is_elsewhere(arrays_file(file)):
+            check_arrays(file)
+
+
+class KeptGenerations(SegmentFiles):
     """The generations of one domain, as files below ``folder``, for reading."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, elsewhere: Elsewhere | None = None) -> None:
+        super().__init__(folder, elsewhere)
         self._pointer = folder / "CURRENT"
 
     def current(self) -> GenerationId | None:
@@ -75,7 +127,7 @@ class KeptGenerations:
 
     def of_candidate(self, candidate: GenerationId) -> KeptGenerations:
         """Return the generations as if a candidate was published."""
-        return CandidateFiles(self.folder, candidate)
+        return CandidateFiles(self.folder, candidate, self._elsewhere)
 
     def build_path(self, generation: GenerationId) -> Path:
         """Return the manifest of a candidate."""
@@ -91,11 +143,17 @@ class KeptGenerations:
         return read_manifest(file) if file.suffix == MANIFEST_SUFFIX else None
 
     def data_files(self, generation: GenerationId) -> tuple[DataFile, ...]:
-        """Return the DuckDB files of a generation, one for each segment, with what of them is gone.
+        """Return the DuckDB files of a generation, one for each segment, with what of them is gone; they are here then.
 
         Raises:
-            StoreError: its manifest cannot be read.
+            StoreError: its manifest cannot be read, or a file cannot be brought.
         """
+        files = self._files_of(generation)
+        for file in files:
+            self.bring(file.path)
+        return files
+
+    def _files_of(self, generation: GenerationId) -> tuple[DataFile, ...]:
         manifest = self.manifest(generation)
         if manifest is None:
             return (DataFile(self.path(generation)),)
@@ -114,7 +172,7 @@ class KeptGenerations:
         Raises:
             StoreError: its manifest cannot be read.
         """
-        files = (each for file in self.data_files(generation) for each in (file.path, arrays_file(file.path)))
+        files = (each for file in self._files_of(generation) for each in (file.path, arrays_file(file.path)))
         return tuple(dict.fromkeys((self.path(generation), *files)))
 
     def size_bytes(self, generation: GenerationId) -> int:
@@ -136,6 +194,9 @@ class KeptGenerations:
         if manifest is None:
             return open_generation(self.path(generation), statements, today=today)
         files = [self._data_file(segment.name) for segment in manifest.segments]
+        for file in files:
+            self.bring(file)
+            self.bring(arrays_file(file))
         return open_segments(files, manifest, statements, today)
 
     def facts(self, generation: GenerationId) -> Mapping[str, str]:
@@ -145,23 +206,25 @@ class KeptGenerations:
             StoreError: it cannot be read.
         """
         manifest = self.manifest(generation)
-        facts = facts_of(self.data_files(generation)[-1].path)
+        file = self._files_of(generation)[-1].path
+        self.bring(file)
+        facts = facts_of(file)
         if manifest is None:
             return facts
         return {**facts, "generation": manifest.generation, "built_at": manifest.built_at}
 
     def check(self, generation: GenerationId) -> None:
-        """Compare the files of a generation with what was published.
+        """Compare the files of a generation with what was published; those that lie elsewhere are not brought.
 
         Raises:
             StoreError: one is missing or damaged.
         """
-        for file in self.parts(generation):
-            if not file.is_file():
-                raise StoreError(f"{file}: is missing; roll back, or sync again")
-            check(file)
-        for segment in self.data_files(generation):
-            check_arrays(segment.path)
+        manifest = self.path(generation)
+        if not manifest.is_file():
+            raise StoreError(f"{manifest}: is missing; roll back, or sync again")
+        check(manifest)
+        for segment in self._files_of(generation):
+            self.check_segment(segment.path)
 
     def moves(self) -> list[Move]:
         """Return when each generation was published, oldest first; the time of its build where nothing else says it.
@@ -219,8 +282,8 @@ class KeptGenerations:
 class CandidateFiles(KeptGenerations):
     """The files of one domain as if a candidate was published, to measure it before it is."""
 
-    def __init__(self, folder: Path, candidate: GenerationId) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, candidate: GenerationId, elsewhere: Elsewhere | None) -> None:
+        super().__init__(folder, elsewhere)
         self._candidate = candidate
 
     def current(self) -> GenerationId:

@@ -18,7 +18,7 @@ from nornweave.config.domain import KeepSettings
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.files.atomic_write import sync_path, write_whole
 from nornweave.core.types import GenerationId
-from nornweave.index.generations.checksums import checksum_file, write_checksum
+from nornweave.index.generations.checksums import SUFFIX, checksum_file, write_checksum
 from nornweave.index.generations.kept import (
     MANIFEST_SUFFIX,
     NAME,
@@ -43,7 +43,7 @@ class GenerationFiles(KeptGenerations):
         """Return a name that was never published; numbers only grow."""
         known = [*self.all(), *([current] if (current := self.current()) else [])]
         files = self.folder.iterdir() if self.folder.is_dir() else ()
-        segments = [int(match[1]) for file in files if (match := SEGMENT.match(file.name))]
+        segments = [int(match[1]) for file in files if (match := SEGMENT.match(file.name.removesuffix(SUFFIX)))]
         newest = max([*map(number_of, known), *segments, self.floor()])
         return GenerationId(f"gen-{newest + 1:06d}")
 
@@ -116,7 +116,8 @@ class GenerationFiles(KeptGenerations):
         going = [name for name in self.all() if name in generations and name != current]
         staying = [number_of(name) for name in self.all() if name not in going]
         if going and staying:
-            remember_access(self.folder, min(staying), {number_of(name): self.named_files(name) for name in going})
+            newer = [name for name in going if number_of(name) > min(staying)]
+            remember_access(self.folder, min(staying), {number_of(name): self.named_files(name) for name in newer})
         for generation in going:
             _remove(self.path(generation))
         for file in _unnamed_segments(self):
@@ -152,8 +153,12 @@ def _remove(file: Path) -> None:
 
 
 def _unnamed_segments(files: GenerationFiles) -> list[Path]:
-    """Return the segments that no manifest names; none while one cannot be read."""
-    segments = [file for file in files.folder.iterdir() if SEGMENT.match(file.name)]
+    """Return the segments that no manifest names; none while one cannot be read.
+
+    Of one that lies elsewhere only the checksum is here.
+    """
+    here = {file.name.removesuffix(SUFFIX) for file in files.folder.iterdir()}
+    segments = [files.folder / name for name in sorted(here) if SEGMENT.match(name)]
     try:
         manifests = [files.manifest(generation) for generation in files.all()] if segments else []
     except StoreError as error:

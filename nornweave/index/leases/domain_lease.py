@@ -1,8 +1,10 @@
 """The writer's lock of a domain on several machines: a lease, and the domain's files, which move with it.
 
 Workers share no disk. Whoever takes the lease gets the files that the last holder committed: the lease's row names them
-with their SHA-256, and they lie on object storage. A commit writes the files that changed under new names and then the
-row, under the fence: a holder that has lost the lease can leave objects behind that nobody names, and nothing else.
+with their SHA-256, and they lie on object storage. Segments and the working file are nearly all bytes of a domain: they
+stay there until somebody reads them, and a commit names them again. It writes the files that changed under new names
+and then the row, under the fence: a holder that has lost the lease can leave objects behind that nobody names, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -10,25 +12,32 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from nornweave.config import Settings
 from nornweave.config.workers import WorkersSettings
 from nornweave.core.errors import ConfigError, DomainBusyError, MissingObjectError, PublicationError, StoreError
-from nornweave.core.files.lock import Lock, WriterLock
+from nornweave.core.files.lock import Lock, WriterLock, held
 from nornweave.core.types import Domain
+from nornweave.index.generations.checksums import checksum_file
 from nornweave.index.leases.lease import DATABASE_VARIABLE, Lease, plain_address
+from nornweave.index.leases.parts import join, send
 from nornweave.index.object_store import ObjectStore
+from nornweave.index.writing.moving import DOCUMENTS_FILE, WORKING_FILE
 
 log = logging.getLogger(__name__)
 
 FILES = "files"
 _LOCAL = (".lock", ".wal", ".tmp")
 _READERS = "generations/"
+_SEGMENT = re.compile(r"(generations/gen-\d{6,}-\d{3}\.duckdb)(?:\.arrays)?")
+Files: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""What the row of a lease says of each file: its SHA-256, the object or parts that have it, and what it was made of."""
 
 
 class DomainLease:
@@ -43,7 +52,7 @@ class DomainLease:
         self._wait_s = wait_s
         # The folder is one process's at a time, also while it waits for the lease.
         self._local = WriterLock(folder / "writer.lock", purpose=purpose, wait_s=wait_s)
-        self._files: Mapping[str, Mapping[str, str]] = {}
+        self._files: Files = {}
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -67,6 +76,17 @@ class DomainLease:
                     raise
                 log.warning("%s", lost)  # what ended the work matters more
 
+    def bring(self, file: Path) -> None:
+        """Bring a file that the last holder left; see ``Lock``."""
+        named = self._files.get(file.relative_to(self._folder).as_posix())
+        if named is None or file.exists():
+            return
+        try:
+            _fetch(self._objects, named, file)
+        except StoreError:
+            self._lease.confirm()  # who took the lease meanwhile removes what the row does not name any more
+            raise
+
     def confirm(self) -> None:
         """Return if the lease is still held; see ``Lock``."""
         self._lease.confirm()
@@ -86,23 +106,70 @@ class DomainLease:
 
     def _remove_others(self) -> None:
         """Remove the objects that nobody names, and nobody can name any more: a commit asks for its own fence."""
-        named = {file["object"] for file in self._files.values()}
+        named = {key for file in self._files.values() for key in _objects_of(file)}
         for stored in list(self._objects.list(f"domains/{self._folder.name}")):
             fence = stored.key.rpartition("/")[2].partition("-")[0]
             if stored.key not in named and fence.isdecimal() and int(fence) <= self._lease.fence:
                 self._objects.remove(stored.key)
 
-    def _uploaded(self) -> dict[str, Mapping[str, str]]:
+    def _uploaded(self) -> dict[str, Mapping[str, Any]]:
         """Return the files as the row names them; a name holds the fence, so nobody else writes it."""
-        found = {}
+        found = {name: file for name, file in self._files.items() if _stays_elsewhere(self._folder, name)}
         for path in _files_of(self._folder):
             name, sha256 = path.relative_to(self._folder).as_posix(), _sha256(path)
             known = self._files.get(name)
             if known is None or known["sha256"] != sha256:
-                known = {"sha256": sha256, "object": f"domains/{self._folder.name}/{self._lease.fence}-{sha256}"}
-                self._objects.write(known["object"], path)
+                known = {"sha256": sha256, **self._stored(name, path, sha256)}
             found[name] = known
+        if DOCUMENTS_FILE in found and WORKING_FILE in found:
+            found[DOCUMENTS_FILE] = {**found[DOCUMENTS_FILE], "of": found[WORKING_FILE]["sha256"]}
         return found
+
+    def _stored(self, name: str, path: Path, sha256: str) -> Mapping[str, Any]:
+        """Store a file; the working file in parts, most of which the last holder has stored."""
+        prefix = f"domains/{self._folder.name}/{self._lease.fence}-"
+        if name == WORKING_FILE:
+            return {"parts": send(self._objects, path, prefix, self._files.get(name, {}).get("parts", ()))}
+        self._objects.write(f"{prefix}{sha256}", path)
+        return {"object": f"{prefix}{sha256}"}
+
+
+def _objects_of(file: Mapping[str, Any]) -> Sequence[str]:
+    return file.get("parts") or [file["object"]]
+
+
+class FilesElsewhere:
+    """The segments of a domain that its lease's row names, for whoever reads one; implements ``kept.Elsewhere``.
+
+    Args:
+        lease: whose row names them; nobody has to hold it. Made when it is first needed, as ``objects``.
+        objects: where they lie.
+        folder: of the domain on this machine.
+    """
+
+    def __init__(self, lease: Callable[[], Lease], objects: Callable[[], ObjectStore], folder: Path) -> None:
+        self._lease = lease
+        self._objects = objects
+        self._folder = folder
+        self._files: Files = {}
+
+    def has(self, file: Path) -> bool:
+        """Tell whether the row names a file."""
+        return self._name(file) in self._files or self._name(file) in self._read()
+
+    def fetch(self, file: Path) -> None:
+        """Bring a file that the row names."""
+        if named := self._read().get(self._name(file)):
+            with held(self._folder / ".arriving"):
+                if not file.exists():  # another process has waited for it as well
+                    _fetch(self._objects(), named, file)
+
+    def _read(self) -> Files:
+        self._files = self._lease().state().get(FILES, {})
+        return self._files
+
+    def _name(self, file: Path) -> str:
+        return file.relative_to(self._folder).as_posix()
 
 
 def pull_generations(lease: Lease, objects: ObjectStore, folder: Path) -> bool:
@@ -125,9 +192,10 @@ def pull_generations(lease: Lease, objects: ObjectStore, folder: Path) -> bool:
         return False
 
 
-def _published(lease: Lease) -> Mapping[str, Mapping[str, str]]:
-    files: Mapping[str, Any] = lease.state().get(FILES, {})
-    return {name: file for name, file in files.items() if name.startswith(_READERS)}
+def _published(lease: Lease) -> Files:
+    """Return what readers open, and what says how it was made."""
+    files: Files = lease.state().get(FILES, {})
+    return {name: file for name, file in files.items() if name.startswith(_READERS) or name == DOCUMENTS_FILE}
 
 
 def _files_of(folder: Path) -> Iterator[Path]:
@@ -136,18 +204,36 @@ def _files_of(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _check_out(objects: ObjectStore, folder: Path, files: Mapping[str, Mapping[str, str]], *, within: str = "") -> None:
-    """Make a folder hold exactly ``files``; the pointer to the generation comes last.
+def _check_out(objects: ObjectStore, folder: Path, files: Files, *, within: str = "") -> None:
+    """Make a folder hold nothing but ``files``, and all but those that are brought later; the pointer comes last.
 
     Raises:
         StoreError: a file is missing or damaged on object storage.
     """
     for name, file in sorted(files.items(), key=lambda item: (item[0].endswith("CURRENT"), item[0])):
-        _fetch(objects, file, _below(folder, name))
+        path = _below(folder, name)
+        if not _is_brought_later(name, files):
+            _fetch(objects, file, path)
+        elif path.is_file() and _sha256(path) != file["sha256"]:
+            path.replace(_earlier(path)) if name == WORKING_FILE else path.unlink()
+            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
     for path in _files_of(folder):
         name = path.relative_to(folder).as_posix()
         if name.startswith(within) and name not in files:
             path.unlink()
+
+
+def _is_brought_later(name: str, files: Files) -> bool:
+    """Tell whether a file is brought when it is read: a segment, or the working file if its documents are known."""
+    if name == WORKING_FILE:
+        return bool(files.get(DOCUMENTS_FILE, {}).get("of") == files[WORKING_FILE]["sha256"])
+    return _SEGMENT.fullmatch(name) is not None
+
+
+def _stays_elsewhere(folder: Path, name: str) -> bool:
+    """Tell whether a file that is not here is still one of the domain: of a segment, its checksum is here as well."""
+    segment = _SEGMENT.fullmatch(name)
+    return name == WORKING_FILE or (segment is not None and checksum_file(folder / segment[1]).exists())
 
 
 def _below(folder: Path, name: str) -> Path:
@@ -158,19 +244,37 @@ def _below(folder: Path, name: str) -> Path:
 
 
 def _fetch(objects: ObjectStore, file: Mapping[str, str], path: Path) -> None:
+    """Bring a file unless it is here.
+
+    Raises:
+        StoreError: it is missing or damaged on object storage, or that does not answer.
+    """
     if path.is_file() and _sha256(path) == file["sha256"]:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.arriving")
     try:
-        objects.fetch(file["object"], temporary)
+        if "parts" in file:
+            size = join(objects, file["parts"], temporary, [path, _earlier(path)])
+        else:
+            objects.fetch(file["object"], temporary)
+            size = temporary.stat().st_size
     except MissingObjectError as error:
         raise StoreError(f"{error}; `nornweave sync --full` stores it anew") from error
+    except PublicationError as error:
+        raise StoreError(str(error)) from error
+    log.info("%s: brought, %d bytes", path, size)
     if _sha256(temporary) != file["sha256"]:
         temporary.unlink()
-        raise StoreError(f"{objects.url}/{file['object']}: is damaged: not the bytes that were stored")
+        raise StoreError(f"{objects.url}/{_objects_of(file)[0]}: is damaged: not the bytes that were stored")
+    _earlier(path).unlink(missing_ok=True)
     path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # of a writer that was killed here
     temporary.replace(path)
+
+
+def _earlier(path: Path) -> Path:
+    """Return where an earlier copy of a file waits for the later one, which has most of its parts."""
+    return path.with_name(f".{path.name}.earlier")
 
 
 def _sha256(path: Path) -> str:
@@ -186,6 +290,11 @@ def lease_lock(workers: WorkersSettings, folder: Path, purpose: str, wait_s: flo
     """
     objects = ObjectStore(workers.store)
     return DomainLease(_lease(workers, folder, purpose), objects, folder, purpose=purpose, wait_s=wait_s)
+
+
+def files_elsewhere(workers: WorkersSettings, folder: Path) -> FilesElsewhere:
+    """Return where the files of the domain in ``folder`` lie that are not on this machine."""
+    return FilesElsewhere(lambda: _lease(workers, folder, "read"), lambda: ObjectStore(workers.store), folder)
 
 
 @contextmanager

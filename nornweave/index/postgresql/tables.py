@@ -111,8 +111,7 @@ class PostgresTables(WorkingTables):
             """,
             [list(pipelines)],
         )
-        with self._transaction() as connection:
-            connection.execute(self._unwanted_tokens)
+        self._drop_unwanted_tokens()
         keys = [(chunk_id, key) for chunk_id, before, content in rows if (key := key_of(content)) != before]
         if keys:
             with self._transaction() as connection:

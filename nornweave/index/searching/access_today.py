@@ -59,14 +59,13 @@ def access_today(folder: Path, published: Sequence[DataFile], later: Sequence[Da
 
 
 def remember_access(folder: Path, oldest: int, removed: Mapping[int, Sequence[DataFile]]) -> None:
-    """Remember the rules of generations before they are removed, for those that are older and stay."""
+    """Remember the rules of generations before they are removed, all later than ``oldest``, for those that stay."""
     before = _read(folder)
     known = {document: (number, rule) for document, (number, rule) in before.items() if number > oldest}
     for number, files in removed.items():
-        if number > oldest:
-            for document, rule in _rules_of_removed(files):
-                stated = decode_rule(known[document][1]) if document in known else ()
-                known[document] = (number, encode_rule(all_of(stated, rule)))
+        for document, rule in _rules_of_removed(files):
+            stated = decode_rule(known[document][1]) if document in known else ()
+            known[document] = (number, encode_rule(all_of(stated, rule)))
     if known != before:
         write_whole(folder / NAME, json.dumps(known, ensure_ascii=False))
 

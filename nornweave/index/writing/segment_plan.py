@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from nornweave.core.types import GenerationId
 from nornweave.index.connection import Connection, quote
+from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.manifest import SegmentFile, named
 from nornweave.index.writing import merging
 from nornweave.index.writing.merging import Held, joining
@@ -64,14 +64,18 @@ class Plan:
     written: tuple[str, ...]
 
 
-def plan(connection: Connection, generation: GenerationId, published: Sequence[SegmentFile], folder: Path) -> Plan:
+def plan(
+    connection: Connection, generation: GenerationId, published: Sequence[SegmentFile], files: GenerationFiles
+) -> Plan:
     """Decide what a build does.
 
     Args:
         connection: at the working file; the table ``placed`` is made there.
         published: the segments of the newest publication that are sound and were built as this one is.
+        files: of the domain; a segment of which more is gone now is brought here.
 
     Raises:
+        StoreError: a segment cannot be brought.
         duckdb.Error: the working file or a segment is damaged.
     """
     connection.execute(_PLACED, [[segment.name for segment in published]])
@@ -90,14 +94,16 @@ def plan(connection: Connection, generation: GenerationId, published: Sequence[S
         [[each.name for each in kept]],
     ).fetchall()
     names = tuple(name for (name,) in written) or (() if kept else (named(generation, 0),))
-    return Plan(tuple(_as_it_is(connection, each, there[each.name][0], folder) for each in kept), names)
+    return Plan(tuple(_as_it_is(connection, each, there[each.name][0], files) for each in kept), names)
 
 
-def _as_it_is(connection: Connection, segment: SegmentFile, documents: int, folder: Path) -> SegmentFile:
+def _as_it_is(connection: Connection, segment: SegmentFile, documents: int, files: GenerationFiles) -> SegmentFile:
     """Return a segment without what is gone of it now, when it still has this many documents."""
     if documents == segment.documents - segment.gone_documents:
         return segment
-    connection.execute(f"attach {quote(str(folder / segment.name))} as held (read_only)")
+    file = files.folder / segment.name
+    files.bring(file)
+    connection.execute(f"attach {quote(str(file))} as held (read_only)")
     try:
         gone = connection.execute(_GONE, [segment.name]).fetchall()
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,11 +29,15 @@ class DuckDBTables(WorkingTables):
     """The part of a writer that stores documents and vectors in a working file."""
 
     mark, without = "?", "list_filter({0}, lambda name: name <> {1})"
-    _connection: Connection
 
     def __init__(self, file: Path, layout: Layout) -> None:
         super().__init__(layout)
         self._file = file
+
+    @property
+    @abstractmethod
+    def _connection(self) -> Connection:
+        """The working file, open."""
 
     def outcomes(self) -> tuple[Outcome, ...]:
         """Return what became of the documents that were not stored, failures first."""
@@ -89,8 +94,7 @@ class DuckDBTables(WorkingTables):
                 [list(pipelines)],
             ).fetchall()
         keys = [(chunk_id, key) for chunk_id, before, text in rows if (key := key_of(text)) != before]
-        with self._transaction() as connection:
-            connection.execute(self._unwanted_tokens)
+        self._drop_unwanted_tokens()
         if keys:
             renamed = pa.table({"chunk_id": [one for one, _ in keys], "embedding_key": [key for _, key in keys]})
             with self._transaction() as connection:

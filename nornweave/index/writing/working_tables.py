@@ -218,12 +218,15 @@ class WorkingTables(ABC):
         last = number - self._layout.settings.keep_generations
         connection.execute(f"delete from embeddings where orphaned_in <= {self.mark}", [last])
 
-    @property
-    def _unwanted_tokens(self) -> str:
+    def _drop_unwanted_tokens(self) -> None:
         """Forget vectors that lack their tokens where these are wanted, and tokens where they are not."""
-        if self._layout.token_vectors:
-            return "delete from embeddings where tokens is null"
-        return "update embeddings set tokens = null where tokens is not null"
+        wanted = bool(self._layout.token_vectors)
+        unwanted = f"from embeddings where tokens is {'' if wanted else 'not '}null"
+        if self._integer(f"select count(*) from (select 1 {unwanted} limit 1) one"):
+            with self._transaction() as connection:
+                connection.execute(
+                    f"delete {unwanted}" if wanted else "update embeddings set tokens = null where tokens is not null"
+                )
 
     def _check_shape(self, keys: Sequence[str], vectors: Vectors) -> None:
         if vectors.shape != (expected := (len(keys), self._layout.dimensions)):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -20,33 +19,31 @@ from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import Lock
 from nornweave.core.types import GenerationId, canonical_json
 from nornweave.index.connection import explain, quote
-from nornweave.index.generations.checksums import check, checksum_of
+from nornweave.index.generations.checksums import checksum_of
 from nornweave.index.generations.kept import number_of, segment_build_path
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.manifest import Manifest, SegmentFile, read_manifest
 from nornweave.index.outcomes import write_outcomes
 from nornweave.index.port import Candidate, Publication
-from nornweave.index.searching.arrays import check_arrays
 from nornweave.index.searching.generation_file import TEXTS_OF, DataFile, lengths_in, read_rows
 from nornweave.index.writing.build import Layout, build_generation, insert_publication
+from nornweave.index.writing.moving import MovingTables
 from nornweave.index.writing.segment_plan import plan
-from nornweave.index.writing.working_file import open_working_file, overwrite, read_meta
-from nornweave.index.writing.working_rows import DuckDBTables
+from nornweave.index.writing.working_file import overwrite
 
 logger = logging.getLogger(__name__)
 
 
-class DuckDBWriter(DuckDBTables):
+class DuckDBWriter(MovingTables):
     """The one writer of a working file; implements ``port.Writer``."""
 
     def __init__(self, file: Path, files: GenerationFiles, lock: Lock, layout: Layout) -> None:
         """Store the parts; ``lock`` is on the working file, and held."""
-        super().__init__(file, layout)
+        super().__init__(file, lock, layout)
         self._files = files
-        self._lock = lock
 
     def __enter__(self) -> Self:
-        self._connection = open_working_file(self._file, self._layout.dimensions)
+        self._begin()
         return self
 
     def __exit__(
@@ -57,7 +54,7 @@ class DuckDBWriter(DuckDBTables):
         except StoreError as unwritten:
             logger.warning("%s", unwritten)
         finally:
-            self._connection.close()
+            self._end()
 
     def unpublished(self, facts: Mapping[str, str]) -> bool:
         return not self._is_published_sound() or self._is_unrecorded() or self.is_changed(facts)
@@ -78,8 +75,7 @@ class DuckDBWriter(DuckDBTables):
         return self._meta().get("published_facts") == canonical_json(self._facts(facts))
 
     def _meta(self) -> Mapping[str, str]:
-        with self._reading() as connection:
-            return read_meta(connection)
+        return dict(self._rows("select key, value from meta"))
 
     def _is_published_sound(self) -> bool:
         """Tell whether there is a published generation, complete as it was published."""
@@ -101,7 +97,7 @@ class DuckDBWriter(DuckDBTables):
         publication = self._publication(generation, run_id)
         published = self._published() if self._is_made_so(facts) else []
         try:
-            made = plan(self._connection, generation, published, self._files.folder)
+            made = plan(self._connection, generation, published, self._files)
             built = [self._build_segment(name, publication, facts) for name in made.written]
             manifest = Manifest(
                 generation=generation, built_at=publication.created_at.isoformat(), segments=(*made.kept, *built)
@@ -133,14 +129,12 @@ class DuckDBWriter(DuckDBTables):
         return [segment for segment in recorded.segments if self._is_sound(segment)]
 
     def _is_sound(self, segment: SegmentFile) -> bool:
-        file = self._files.folder / segment.name
         try:
-            check(file)
-            check_arrays(file)
+            self._files.check_segment(self._files.folder / segment.name)
         except StoreError as error:
             logger.warning("a segment is built again: %s", error)
             return False
-        return file.is_file()
+        return True
 
     def _build_segment(self, name: str, publication: Publication, facts: Mapping[str, str]) -> SegmentFile:
         """Build a segment of the documents that are to have this name."""
@@ -202,15 +196,6 @@ class DuckDBWriter(DuckDBTables):
                 if before and self._files.path(before).is_file():
                     self._files.point_at(before)
                 raise
-
-    @contextmanager
-    def _closed(self) -> Iterator[None]:
-        """Close the working file for a while."""
-        self._connection.close()
-        try:
-            yield
-        finally:
-            self._connection = open_working_file(self._file, self._layout.dimensions)
 
     def _overwrite(self) -> None:
         with self._closed():
