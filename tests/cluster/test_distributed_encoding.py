@@ -71,7 +71,7 @@ def test_two_workers_encode_what_one_machine_would_have(broker, objects, workers
     vectors = encoder.encode(TEXTS, progress=told.append)
 
     assert np.array_equal(vectors, HashEncoder(64).encode(TEXTS))
-    assert encoder.local.here == 0
+    assert encoder.local.here == -(-len(TEXTS) // 16)  # one of each batch, to compare
     assert told[-1] == len(TEXTS)
     assert told == sorted(told)
     until((tmp_path / "one/var" / ALIVE).exists, within_s=HANGS_S)  # a probe is told that it works
@@ -133,7 +133,7 @@ def test_workers_come_back_after_the_broker_was_killed(broker, objects, workers,
     vectors = encoder.encode(TEXTS)
 
     assert np.array_equal(vectors, HashEncoder(64).encode(TEXTS))
-    assert encoder.local.here == 0
+    assert encoder.local.here == -(-len(TEXTS) // 16)
 
 
 def test_a_worker_goes_on_after_its_broker_was_killed_while_it_encoded(broker, objects, workers, tmp_path):
@@ -150,17 +150,32 @@ def test_a_worker_goes_on_after_its_broker_was_killed_while_it_encoded(broker, o
 
     encoder.encode(TEXTS[:32])
 
-    assert encoder.local.here == 0
+    assert encoder.local.here == 2
 
 
 def test_a_batch_that_is_there_is_not_encoded_again(broker, objects, workers, tmp_path):
     (batch,) = split(HashEncoder(64).version, TEXTS[:10], 16)
-    store_vectors(objects, batch, np.ones((10, 64), dtype=np.float32))  # no encoder returns these
+    stored = HashEncoder(64).encode(batch.texts) * np.float32(2)  # no encoder returns these
+    store_vectors(objects, batch, stored)
     start(workers, tmp_path, "one", broker, objects)
 
     vectors = distributed(broker, objects).encode(TEXTS[:10])
 
-    assert np.array_equal(vectors, np.ones((10, 64)))
+    assert np.array_equal(vectors[list(batch.positions)], stored)
+
+
+def test_vectors_of_something_else_under_the_right_digest_are_not_taken(objects, caplog):
+    class Liar:
+        def submit(self, domain, batch, texts, *, queue) -> None:
+            store_vectors(objects, batch, np.ones((len(batch.texts), 64), dtype=np.float32))
+
+    for wrong in (-(-len(TEXTS) // 16), 0):  # then ours lie in their place
+        encoder = DistributedEncoder(
+            local=CountingEncoder(64), domain="code", queue=Liar(), objects=objects, batch=16, patience_s=HANGS_S
+        )
+        assert np.array_equal(encoder.encode(TEXTS), HashEncoder(64).encode(TEXTS))
+        assert encoder.wrong == wrong
+    assert "a batch of code is not of its texts" in caplog.text
 
 
 def test_large_texts_travel_as_an_object(broker, objects, workers, tmp_path):
@@ -168,7 +183,7 @@ def test_large_texts_travel_as_an_object(broker, objects, workers, tmp_path):
     texts = [f"{number} " + "é\ud800 long " * 3_000 for number in range(20)]
     encoder = distributed(broker, objects)
     assert np.array_equal(encoder.encode(texts), HashEncoder(64).encode(texts))
-    assert encoder.local.here == 0
+    assert encoder.local.here == 2
     assert any(one.key.endswith(".json") for one in objects.list("encodings"))
 
 
@@ -206,7 +221,7 @@ def test_what_is_no_message_is_dropped_and_counted_and_the_worker_goes_on(broker
         client.lpush(ENCODING_QUEUE, *NO_MESSAGES)
     encoder = distributed(broker, objects)
     assert encoder.encode(TEXTS[:16]).shape == (16, 64)
-    assert encoder.local.here == 0
+    assert encoder.local.here == 1
     assert f"dropped {len(NO_MESSAGES)} from the queue" in workers[0].text()
     assert workers[0].process.poll() is None
 

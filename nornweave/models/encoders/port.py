@@ -22,6 +22,9 @@ Progress: TypeAlias = Callable[[int], None]
 INT8 = "+int8."
 _INT8_SUFFIX = re.compile(re.escape(INT8) + r"[0-9a-f]{8}$")
 
+ALIKE = 0.98
+"""Cosine of one text's vectors, here and elsewhere: half precision is above, another model or pooling below."""
+
 
 class Encoder(Protocol):
     """Turns texts into unit vectors whose dot product is their similarity."""

@@ -9,12 +9,10 @@ import httpx
 import numpy as np
 
 from nornweave.core.errors import EncoderError
-from nornweave.models.encoders.port import Encoder, Vectors, encodable, unit_rows
+from nornweave.models.encoders.port import ALIKE, Encoder, Vectors, encodable, unit_rows
 
 TOKEN_VARIABLE = "NORNWEAVE_ENCODER_TOKEN"  # noqa: S105 - a name
 TIMEOUT_S = 60.0
-ALIKE = 0.98
-"""Cosine of one text's vectors, here and there: half precision is above, another model or pooling below."""
 
 
 class ServedEncoder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import numpy as np
 
 from nornweave.core.errors import PublicationError
 from nornweave.index.object_store import ObjectStore
-from nornweave.models.encoders.port import Encoder, Progress, Vectors
+from nornweave.models.encoders.port import ALIKE, Encoder, Progress, Vectors
 from nornweave.share.workers.app import CONNECT_S, ENCODE, ENCODING_QUEUE, EXPIRES_S, LARGE_QUEUE, celery_app
 from nornweave.share.workers.batches import TextBatch, send_texts, split, store_vectors, take_vectors
 
@@ -73,6 +74,7 @@ class DistributedEncoder:
         local: encodes queries, and what no worker has done.
         domain: whose settings name the model; workers read their own.
         batch: texts of a task.
+        wrong: batches that came with vectors of something else.
     """
 
     local: Encoder
@@ -82,6 +84,7 @@ class DistributedEncoder:
     batch: int
     patience_s: float
     clock: Callable[[], float] = time.monotonic
+    wrong: int = 0
     _told: set[str] = field(default_factory=set)
     _is_late: bool = False
 
@@ -166,10 +169,30 @@ class DistributedEncoder:
     def _look(self, batches: Sequence[TextBatch]) -> list[tuple[TextBatch, Vectors]]:
         try:
             looked = [(batch, take_vectors(self.objects, batch, self.dimensions)) for batch in batches]
+            return [(batch, self._verified(batch, rows)) for batch, rows in looked if rows is not None]
         except PublicationError as error:
             self._tell(str(error))
             return []
-        return [(batch, rows) for batch, rows in looked if rows is not None]
+
+    def _verified(self, batch: TextBatch, rows: Vectors) -> Vectors:
+        """Return the vectors of a batch if a text that nobody could foresee has the one that it has here, else our own.
+
+        Whoever may write to object storage, or a worker whose processor or model is at fault, can return other vectors
+        under the right digest.
+        """
+        number = secrets.randbelow(len(batch.texts))
+        (own,), row = self.local.encode([batch.texts[number]]), rows[number]
+        alike = float(own @ row) / (float(np.linalg.norm(own) * np.linalg.norm(row)) or 1.0)
+        if alike >= ALIKE or np.array_equal(own, row):
+            return rows
+        self.wrong += 1
+        log.warning(
+            "workers: a batch of %s is not of its texts (one vector has a cosine of %.3f, expected %g); it is "
+            "encoded on this machine; %d so far: look at who may write to %s",
+            self.domain, alike, ALIKE, self.wrong, self.objects.url,
+        )  # fmt: skip
+        self.objects.remove(batch.result_key)
+        return self._encode_here(batch)
 
     def _encode_here(self, batch: TextBatch) -> Vectors:
         rows = self.local.encode(batch.texts)
