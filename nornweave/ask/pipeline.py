@@ -74,7 +74,7 @@ def answer_from(
             min_score=question.min_score,
             diversity=question.diversity,
         )
-    items, conflicts = shown_conflicts(fitted.items, fused.conflicts)
+    items, conflicts = shown_conflicts(fitted, fused.conflicts)
     answerable = judge(question.text, recalled.responses)
     with clock.step("extract"):
         extracted = () if answerable.is_doubtful else extract(items, question.text)
@@ -88,7 +88,6 @@ def answer_from(
         conflicts=conflicts,
         answerable=answerable,
         synthesis=_synthesise(question, evidence, synthesizer),
-        estimated_tokens=fitted.estimated_tokens,
         stage_latency_ms=clock.milliseconds,
         total_latency_ms=clock.total_ms,
     )

@@ -33,7 +33,6 @@ class HistoryFile(EvaluationHistory):
     mark = "?"
 
     def __init__(self, folder: Path) -> None:
-        """Store where it is; nothing is opened before it is needed."""
         self._file = folder / "history.duckdb"
 
     def record(self, evaluations: Sequence[tuple[Evaluation, Sequence[QueryValue]]]) -> None:

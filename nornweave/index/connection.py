@@ -58,7 +58,7 @@ def connect_writer(path: Path) -> Connection:
     Raises:
         StoreError: it cannot be opened; another process may have it, or it is damaged.
     """
-    connection = connect_memory(WRITER_MEMORY, spill=path.parent / "spill")
+    connection = connect_memory(spill=path.parent / "spill")
     try:
         attach(connection, path, "working")
         connection.execute("use working")
@@ -68,9 +68,9 @@ def connect_writer(path: Path) -> Connection:
     return connection
 
 
-def connect_memory(memory: str, *, spill: Path) -> Connection:
-    """Open a database without a file, to attach files to; beyond ``memory`` it spills to the folder ``spill``."""
-    return _connect(":memory:", memory=memory, spill=spill)
+def connect_memory(*, spill: Path) -> Connection:
+    """Open a database without a file, to attach files to; beyond its memory it spills to the folder ``spill``."""
+    return _connect(":memory:", memory=WRITER_MEMORY, spill=spill)
 
 
 def attach(connection: Connection, path: Path, name: str, *, is_small: bool = False) -> None:

@@ -14,7 +14,7 @@ from nornweave.core.errors import StoreError
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.apart import OF_FILES, stands_apart
 from nornweave.disagree.conflicts.comparable import MAX_BLOCK
-from nornweave.index.connection import WRITER_MEMORY, Connection, connect_memory, quote, statement_file
+from nornweave.index.connection import Connection, connect_memory, quote, statement_file
 from nornweave.index.facts import decode_fact
 from nornweave.index.generations.checksums import check
 from nornweave.index.searching.generation_file import DataFile
@@ -37,7 +37,7 @@ def read_fact_pairs(files: Mapping[str, Sequence[DataFile]]) -> tuple[list[Locat
         StoreError: a file is missing, damaged or older than facts.
     """
     with TemporaryDirectory(prefix="nornweave-ledger-") as spill:
-        connection = connect_memory(WRITER_MEMORY, spill=Path(spill))
+        connection = connect_memory(spill=Path(spill))
         try:
             return _joined(connection, files)
         except duckdb.Error as error:

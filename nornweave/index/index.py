@@ -28,7 +28,6 @@ class Index:
     """
 
     def __init__(self, meta: Mapping[str, str], parts: Segment | Segments, resources: ExitStack) -> None:
-        """Store the parts."""
         self.meta = meta
         self.size = parts.size
         """Chunk numbers are below this, for every viewer."""

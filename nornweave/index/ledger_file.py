@@ -57,7 +57,6 @@ class LedgerFile:
     """The document in a file; implements ``LedgerPlace``."""
 
     def __init__(self, file: Path) -> None:
-        """Store where it is."""
         self._file = file
         self.name = str(file)
 

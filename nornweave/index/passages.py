@@ -10,7 +10,7 @@ import duckdb
 
 from nornweave.core.errors import StoreError
 from nornweave.disagree.assertions.pairing import AssertingPassage
-from nornweave.index.connection import WRITER_MEMORY, Connection, connect_memory, quote
+from nornweave.index.connection import Connection, connect_memory, quote
 from nornweave.index.searching.generation_file import DataFile
 
 
@@ -24,7 +24,7 @@ def read_passages(files: Mapping[str, Sequence[DataFile]]) -> list[AssertingPass
         StoreError: a file cannot be read.
     """
     with TemporaryDirectory(prefix="nornweave-ledger-") as spill:
-        return _read(connect_memory(WRITER_MEMORY, spill=Path(spill)), files)
+        return _read(connect_memory(spill=Path(spill)), files)
 
 
 def _read(connection: Connection, files: Mapping[str, Sequence[DataFile]]) -> list[AssertingPassage]:

@@ -23,7 +23,7 @@ from nornweave.ingest.line_authors import find_lines
 log = logging.getLogger(__name__)
 
 
-def refresh_ledger(settings: Settings, now: datetime | None = None) -> Ledger:
+def refresh_ledger(settings: Settings) -> Ledger:
     """Read all published generations and write the ledger anew.
 
     Nothing is read when the generations are those of the last time. Two processes that do so at once wait for each
@@ -32,7 +32,7 @@ def refresh_ledger(settings: Settings, now: datetime | None = None) -> Ledger:
     Raises:
         StoreError: the ledger cannot be read or written.
     """
-    now = now or datetime.now(UTC)
+    now = datetime.now(UTC)
     place = ledger_place(settings)
     with place.locked():
         old = load_ledger(settings)

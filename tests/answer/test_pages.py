@@ -60,7 +60,6 @@ def answer_of(*items: FusedItem, conflicts: tuple[ConflictRecord, ...] = (), gap
             deduplicated_items=len(items),
         ),
         synthesis=None,
-        estimated_tokens=0,
         stage_latency_ms={},
         total_latency_ms=0.0,
     )  # fmt: skip

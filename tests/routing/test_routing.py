@@ -65,19 +65,16 @@ def test_the_strongest_come_first_up_to_the_limit() -> None:
     assert choose_domains(signals, [PAPERS, CODE]) == (CODE, PAPERS)
     assert choose_domains({}, [PAPERS, DOCS]) == (DOCS, PAPERS)
     assert choose_domains(signals, []) == ()
-    with pytest.raises(ValueError, match="max_sources: 0"):
-        choose_domains(signals, max_sources=0)
 
 
 SIGNALS = st.dictionaries(st.sampled_from(Domain), st.floats(0, 1))
 
 
-@given(SIGNALS, st.none() | st.sets(st.sampled_from(Domain)), st.integers(1, 5))
+@given(SIGNALS, st.sets(st.sampled_from(Domain)), st.integers(1, 5))
 def test_chosen_are_allowed_few_and_the_strongest(
-    signals: dict[Domain, float], allowed: set[Domain] | None, limit: int
+    signals: dict[Domain, float], candidates: set[Domain], limit: int
 ) -> None:
-    candidates = set(Domain) if allowed is None else allowed
-    chosen = choose_domains(signals, allowed, limit)
+    chosen = choose_domains(signals, candidates, limit)
     assert len(chosen) == len(set(chosen)) <= limit
     assert set(chosen) <= candidates
     assert bool(chosen) == bool(candidates)
@@ -117,14 +114,6 @@ def test_more_evidence_never_lowers_a_domain(cue: float, found: float) -> None:
     more = combine_signals({CODE: cue}, {**rest, CODE: found + 0.1})
     assert more[CODE] > less[CODE]
     assert all(more[domain] < less[domain] for domain in rest)
-
-
-@pytest.mark.parametrize("value", [-0.1, 1.1, math.nan])
-def test_values_outside_the_range_are_errors(value: float) -> None:
-    with pytest.raises(ValueError, match="cues: code is"):
-        combine_signals({CODE: value}, {})
-    with pytest.raises(ValueError, match="evidence: code is"):
-        combine_signals({}, {CODE: value})
 
 
 @pytest.mark.parametrize(

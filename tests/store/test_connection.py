@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.index.connection import WRITER_MEMORY, connect_memory
+from nornweave.index.connection import connect_memory
 
 
 @pytest.mark.skipif(find_spec("pandas") is not None, reason="what is installed is loaded once")
@@ -22,7 +22,7 @@ def test_parameters_do_not_search_for_pandas(tmp_path: Path, monkeypatch: pytest
             searched.append(name)
 
     monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
-    with closing(connect_memory(WRITER_MEMORY, spill=tmp_path)) as connection:
+    with closing(connect_memory(spill=tmp_path)) as connection:
         assert connection.execute("select ?, ?", ["a", 1]).fetchall() == [("a", 1)]
     assert searched == []
     assert "pandas" not in sys.modules, "nobody else takes it for installed"

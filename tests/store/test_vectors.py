@@ -42,7 +42,7 @@ def write_file(file: Path, vectors: np.ndarray, settings: StorageSettings) -> No
     order = np.random.default_rng(7).permutation(len(vectors)).astype(np.int32)
     flat = pa.array(vectors[order].reshape(-1), type=pa.float32())
     rows = pa.table({"chunk_no": order, "vector": pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])})
-    connection = connect_memory("256MB", spill=file.parent / "spill")
+    connection = connect_memory(spill=file.parent / "spill")
     try:
         attach(connection, file, "generation")
         connection.register("rows", rows)

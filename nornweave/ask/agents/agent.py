@@ -67,9 +67,7 @@ class RemoteAgent:
         *,
         has_access: bool,
         wait_s: float,
-        rng: random.Random | None = None,
     ) -> None:
-        """Store the parts."""
         self.agent_id = agent_id
         self.domain = domain
         self.addresses: tuple[AgentAddress, ...] = ()
@@ -78,7 +76,7 @@ class RemoteAgent:
         self._transport = transport
         self._has_access = has_access
         self._wait_s = wait_s
-        self._rng = rng or random.Random()  # noqa: S311 - spreads load, guards nothing
+        self._rng = random.Random()  # noqa: S311 - spreads load, guards nothing
         self._latencies = Latencies()
         self._replicas: Mapping[str, Replica] = {}
 

@@ -89,7 +89,6 @@ class Replica:
     """One address of an agent; used from one thread."""
 
     def __init__(self, url: str, now: Callable[[], float] = time.monotonic) -> None:
-        """Begin with a clean record."""
         self.url = url
         self.breaker = Breaker(now)
         self.outstanding = 0
@@ -116,7 +115,6 @@ class Latencies:
     """How long the last answers of an agent took, wherever they came from."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._seconds: deque[float] = deque(maxlen=MEASURED)
 
     def add(self, seconds: float) -> None:

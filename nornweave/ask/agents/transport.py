@@ -31,7 +31,6 @@ class Transport:
     """Sends questions; started with the first of them."""
 
     def __init__(self) -> None:
-        """Open nothing yet."""
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None

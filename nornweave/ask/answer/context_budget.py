@@ -8,7 +8,7 @@ headers around them come on top.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from nornweave.ask.answer.snippet import MARK, fair_share, shorten
@@ -24,21 +24,6 @@ USEFUL_TOKENS = 40
 SHARE_AT_LEAST = 160
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budgeted:
-    """What stays of a ranking.
-
-    Attributes:
-        items: in reading order, ``content`` set, ``shortened`` where it is not the whole.
-        below_min_score: items that were dropped for their score.
-        estimated_tokens: of all contents; at most ``max_tokens``.
-    """
-
-    items: tuple[FusedItem, ...]
-    below_min_score: int
-    estimated_tokens: int
-
-
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text: a quarter of its characters, rounded up."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
@@ -52,8 +37,8 @@ def fit(
     max_tokens: int | None,
     min_score: float | None,
     diversity: float | None,
-) -> Budgeted:
-    """Cut a ranking to what was asked for.
+) -> tuple[FusedItem, ...]:
+    """Cut a ranking to what was asked for; items come in reading order, ``shortened`` where not all is shown.
 
     Args:
         items: ranked, best first; their order settles ties.
@@ -69,12 +54,7 @@ def fit(
     chosen = _with_demoted(diversified(good, top_k, diversity) if diversity else good[:top_k], good)
     order = _two_domains_first(chosen) if diversity else list(range(len(chosen)))
     contents = _within(chosen, order, query, max_tokens)
-    shown = tuple(_with_content(item, contents[place]) for place, item in enumerate(chosen) if place in contents)
-    return Budgeted(
-        items=shown,
-        below_min_score=len(items) - len(good),
-        estimated_tokens=sum(estimate_tokens(item.content) for item in shown),
-    )
+    return tuple(_with_content(item, contents[place]) for place, item in enumerate(chosen) if place in contents)
 
 
 def diversified(items: Sequence[FusedItem], top_k: int, diversity: float) -> list[FusedItem]:

@@ -93,7 +93,6 @@ class FeedbackFile:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Store where it is; nothing is opened."""
         self._file = folder / FILE
         self.name = str(self._file)
         self._remembering: sqlite3.Connection | None = None

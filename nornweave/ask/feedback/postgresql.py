@@ -48,7 +48,6 @@ class FeedbackTables:
     """Feedback in the workspace's schema; implements ``FeedbackDatabase``."""
 
     def __init__(self, server: Server) -> None:
-        """Store the parameters; nothing is opened."""
         self._server = server
         self.name = server.name
 

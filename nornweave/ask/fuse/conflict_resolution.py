@@ -285,9 +285,7 @@ def _hours(span: timedelta) -> str:
     return f"{span.total_seconds() / 3600:g} h" if span >= timedelta(hours=1) else "a minute"
 
 
-def find_disagreements(
-    items: Sequence[FusedItem], *, min_confidence: float = POSSIBLE_FROM
-) -> tuple[Disagreement, ...]:
+def find_disagreements(items: Sequence[FusedItem]) -> tuple[Disagreement, ...]:
     """Return the pairs of items that contradict each other.
 
     Returns:
@@ -296,7 +294,7 @@ def find_disagreements(
     """
     located = [fact for place, fused in enumerate(items) for fact in _located(place, fused)]
     best: dict[tuple[int, int, str, str], Disagreement] = {}
-    for pair in map(_disagreement, find_conflicts(located, min_confidence=min_confidence)):
+    for pair in map(_disagreement, find_conflicts(located, min_confidence=POSSIBLE_FROM)):
         if pair.first != pair.second:
             best.setdefault((pair.first, pair.second, pair.attribute, pair.entity), pair)
     known = {key[:3] for key in best}

@@ -248,6 +248,5 @@ class Answer:
     conflicts: tuple[ConflictRecord, ...]
     answerable: Answerable = field(default_factory=Answerable)
     synthesis: Synthesis | None
-    estimated_tokens: int
     stage_latency_ms: Mapping[str, float]
     total_latency_ms: float

@@ -20,8 +20,6 @@ from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain
 
 NEUTRAL = 0.5
-# The default of ``FUSION_MAX_SOURCES``.
-MAX_SOURCES = 4
 # Where to look is said at the start of a query; the rest of a long one is pasted.
 MAX_CUED_CHARACTERS = 1000
 # Log-odds of a domain that a query names.
@@ -105,14 +103,7 @@ def combine_signals(cues: Mapping[Domain, float], evidence: Mapping[Domain, floa
 
     Returns:
         Every domain, in [0, 1].
-
-    Raises:
-        ValueError: a value is outside [0, 1].
     """
-    for name, values in (("cues", cues), ("evidence", evidence)):
-        for domain, value in values.items():
-            if not 0.0 <= value <= 1.0:
-                raise ValueError(f"{name}: {domain.value} is {value}, allowed are 0 to 1")
     mean = math.fsum(evidence.values()) / len(evidence) if evidence else 0.0
     return MappingProxyType(
         {
@@ -123,20 +114,15 @@ def combine_signals(cues: Mapping[Domain, float], evidence: Mapping[Domain, floa
 
 
 def choose_domains(
-    signals: Mapping[Domain, float], allowed: Collection[Domain] | None = None, max_sources: int = MAX_SOURCES
+    signals: Mapping[Domain, float], allowed: Collection[Domain] = tuple(Domain), max_sources: int = len(Domain)
 ) -> tuple[Domain, ...]:
     """Choose which domains to ask.
 
     All that are allowed, strongest signal first, ties in the order of ``Domain``; at most ``max_sources``
     (``FUSION_MAX_SOURCES``). Left out are domains that are 0.65 or more behind the first: those that a query does not
     name which names another.
-
-    Raises:
-        ValueError: ``max_sources`` is below 1.
     """
-    if max_sources < 1:
-        raise ValueError(f"max_sources: {max_sources}, allowed are 1 and above")
-    candidates = [domain for domain in Domain if allowed is None or domain in allowed]
+    candidates = [domain for domain in Domain if domain in allowed]
     ordered = sorted(candidates, key=lambda domain: -signals.get(domain, NEUTRAL))
     if not ordered:
         return ()

@@ -9,7 +9,6 @@ from nornweave.ask.search.filters import has_few_values
 from nornweave.config import FilterSettings
 from nornweave.core.types import JsonValue
 from nornweave.index.index import Index
-from nornweave.index.port import Mask
 from nornweave.index.searching.value_counts import UnreadValues, Value, ValueCounts
 from nornweave.index.searching.visibility import MOST_VISIBILITIES
 
@@ -46,9 +45,7 @@ class FilterCountsMemo:
         return by_part[generation.part]
 
 
-def count_filters(
-    generation: Index, filters: Sequence[FilterSettings], within: Mask | None = None
-) -> dict[str, FilterCounts]:
+def count_filters(generation: Index, filters: Sequence[FilterSettings]) -> dict[str, FilterCounts]:
     """Count the values of every filter that has some to count, by key.
 
     Raises:
@@ -56,8 +53,8 @@ def count_filters(
     """
     return {
         each.key: FilterCounts(
-            generation.value_counts(each.column, each.type, FREQUENT_VALUES, within),
-            generation.unread_values(each.column, UNREAD_EXAMPLES, within) if each.is_declared else UnreadValues(),
+            generation.value_counts(each.column, each.type, FREQUENT_VALUES),
+            generation.unread_values(each.column, UNREAD_EXAMPLES) if each.is_declared else UnreadValues(),
         )
         for each in filters
         if each.is_declared or has_few_values(each)

@@ -8,6 +8,7 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
+from nornweave.ask.answer.context_budget import estimate_tokens
 from nornweave.ask.fuse.answerable import Answerable
 from nornweave.ask.fuse.authority import query_type
 from nornweave.ask.fuse.records import (
@@ -179,7 +180,7 @@ def answer_document(answer: Answer) -> FusionResult:
             "total_items": answer.fused.total_items,
             "deduplicated_items": answer.fused.deduplicated_items,
             "final_items": len(answer.items),
-            "estimated_tokens": answer.estimated_tokens,
+            "estimated_tokens": sum(estimate_tokens(item.content) for item in answer.items),
         },
         "stage_latency_ms": dict(answer.stage_latency_ms),
         "total_latency_ms": round(answer.total_latency_ms, 3),

@@ -54,11 +54,6 @@ class ConfluenceFeed(Feed):
     parser = staticmethod(confluence_document)
 
     def __init__(self, settings: ConfluenceSettings, *, limits: Limits | None = None) -> None:
-        """Store the parameters; no request is made yet.
-
-        Raises:
-            ConfigError: address or token have the wrong form.
-        """
         self._spaces = tuple(dict.fromkeys(settings.spaces))
         self._site = AtlassianSite(settings, "Confluence", "view the spaces", limits)
         self._asks_for_names = True

@@ -99,11 +99,6 @@ class FolderSource:
     parser: Callable[[SourceId, Entry, bytes], Document]
 
     def __init__(self, settings: SourceSettings) -> None:
-        """Store the parameters; nothing is read yet.
-
-        Raises:
-            ConfigError: a glob is broken.
-        """
         self.id = SourceId(settings.id)
         self.folder = Folder(self.id, settings.required_path, include=settings.include, exclude=settings.exclude)
 

@@ -28,11 +28,6 @@ class RemoteGitSource:
     """The files of one branch, tag or commit of a repository that has an address."""
 
     def __init__(self, settings: GitSettings, data_dir: Path) -> None:
-        """Store the parameters; nothing is read yet.
-
-        Raises:
-            ConfigError: ``ref`` is no name, or ``url`` no address.
-        """
         self.id, self.domain = SourceId(settings.id), settings.domain
         self._ref, include, exclude = settings.ref, settings.include, settings.exclude
         if not is_name(self._ref):

@@ -49,11 +49,6 @@ class GithubFeed(Feed):
     parser = staticmethod(conversation_document)
 
     def __init__(self, settings: GithubSettings, *, limits: Limits | None = None) -> None:
-        """Store the parameters; no request is made yet.
-
-        Raises:
-            ConfigError: URL or token have the wrong form.
-        """
         self._repository = settings.repository or ""
         self._api_url = settings.api_url.rstrip("/")
         self._client = ApiClient(

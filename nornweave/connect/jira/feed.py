@@ -51,11 +51,6 @@ class JiraFeed(Feed):
     parser = staticmethod(conversation_document)
 
     def __init__(self, settings: JiraSettings, *, limits: Limits | None = None) -> None:
-        """Store the parameters; no request is made yet.
-
-        Raises:
-            ConfigError: address or token have the wrong form.
-        """
         projects = ", ".join(f'"{key}"' for key in dict.fromkeys(settings.projects))
         self._jql = f"{f'project in ({projects})' if projects else _EVERYTHING} {_ORDER}"
         self._site = AtlassianSite(settings, "Jira", _RIGHTS, limits)

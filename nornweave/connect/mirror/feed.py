@@ -129,7 +129,7 @@ def least_confirmed(known: Known, prefix: str, before: float, limit: int) -> lis
 
 
 class Feed(ABC):
-    """One API of one source.
+    """One API of one source; nothing is asked before ``pages``, and ``ConfigError`` is raised when it is made.
 
     Attributes:
         version: changes when the same records may become another document.

@@ -47,11 +47,6 @@ class SlackFeed(Feed):
     parser = staticmethod(conversation_document)
 
     def __init__(self, settings: SlackSettings, *, limits: Limits | None = None) -> None:
-        """Store the parameters; no request is made yet.
-
-        Raises:
-            ConfigError: URL or token have the wrong form.
-        """
         self._wanted = frozenset(each.removeprefix("#") for each in settings.channels)
         # Another choice of channels is settled by the next pass.
         self.scope = f"1,{settings.api_url.rstrip('/')}"

@@ -49,11 +49,6 @@ class StackExchangeFeed(Feed):
     options = MappingProxyType({"domain": Domain.RESEARCH})
 
     def __init__(self, settings: StackExchangeSettings, *, limits: Limits | None = None) -> None:
-        """Store the parameters; no request is made yet.
-
-        Raises:
-            ConfigError: no tags, or a URL or key of a wrong form.
-        """
         if not settings.tags:
             raise ConfigError(
                 f"tags: none; name those whose questions to read, as {settings.site!r} has too many in all"

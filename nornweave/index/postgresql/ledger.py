@@ -22,7 +22,6 @@ class LedgerRow:
     """The document in the workspace's schema; implements ``LedgerPlace``."""
 
     def __init__(self, server: Server) -> None:
-        """Store the parameters; nothing is opened."""
         self._server = server
         self.name = f"{server.name}, ledger"
         self._version: int | None = None

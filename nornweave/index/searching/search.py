@@ -41,7 +41,6 @@ class FileSearch:
     """Scores of the chunks of one file, as far as they may be seen; every method may be called from any thread."""
 
     def __init__(self, file: GenerationFile, mapped: Mapped, corpus: Lengths, visible: Visible | None = None) -> None:
-        """Store the parameters."""
         self._file = file
         self._mapped = mapped
         self._corpus = corpus

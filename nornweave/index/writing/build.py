@@ -141,11 +141,11 @@ def _build(
     )
 
 
-def insert_publication(connection: Connection, table: str, publication: Publication) -> None:
-    """Append the event to ``table`` (a constant of the caller)."""
+def insert_publication(connection: Connection, publication: Publication) -> None:
+    """Append the event."""
     row = publication_row(publication)
     connection.register("publication_row", row)
-    connection.execute(f"insert into {table} by name from publication_row")
+    connection.execute("insert into publications by name from publication_row")
     connection.unregister("publication_row")
 
 

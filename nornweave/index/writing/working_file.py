@@ -12,7 +12,6 @@ import duckdb
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import sync_path
 from nornweave.index.connection import (
-    WRITER_MEMORY,
     Connection,
     attach,
     connect_memory,
@@ -138,7 +137,7 @@ def overwrite(file: Path) -> None:
     try:
         for left in (fresh, fresh.with_name(f"{fresh.name}.wal")):
             left.unlink(missing_ok=True)
-        with connect_memory(WRITER_MEMORY, spill=file.parent / "spill") as connection:
+        with connect_memory(spill=file.parent / "spill") as connection:
             connection.execute(f"attach {quote(str(file))} as before")
             attach(connection, fresh, "after")
             connection.execute("copy from database before to after")

@@ -204,7 +204,7 @@ class DuckDBWriter(MovingTables):
     def _record_publication(self, candidate: Candidate, manifest: Manifest) -> None:
         """Record that a candidate is published, and which document of it is where."""
         with self._transaction() as connection:
-            insert_publication(connection, "publications", candidate.publication)
+            insert_publication(connection, candidate.publication)
             self._record(connection, candidate)
             connection.execute(
                 "update published set segment = placed.segment from placed "

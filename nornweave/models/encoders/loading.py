@@ -33,8 +33,6 @@ def load_encoder(
     device: Literal["cpu", "cuda"] = "cpu",
     batch_size: int = 32,
     cache_dir: Path,
-    timeout: float = 30.0,
-    api_base: str | None = None,
     precision: Wanted = "auto",
     like: str | None = None,
 ) -> Encoder:
@@ -45,8 +43,6 @@ def load_encoder(
             ``litellm:<model>`` for one behind an API, ``hash:<dimensions>`` for none at all.
         dimensions: what the domain declares; ``None`` takes what the model has.
         cache_dir: where converted models are kept; read by every process, written once per model.
-        timeout: seconds for one call of an API.
-        api_base: address of the API; ``None`` leaves it to the environment, as LiteLLM reads it.
         precision: numbers that the vectors are computed with; ``auto`` takes what ``like`` was made with, else the
             fastest of this CPU.
         like: version of the vectors that those of this encoder join; ``None`` when they join none.
@@ -57,7 +53,7 @@ def load_encoder(
     if model.startswith(HASH):
         encoder: Encoder = _hash_encoder(model)
     elif model.startswith(LITELLM):
-        encoder = _hosted_encoder(model, dimensions, batch_size, timeout, api_base)
+        encoder = _hosted_encoder(model, dimensions, batch_size)
     else:
         choose = partial(_precision, wanted=precision, like=like)
         encoder = _local_encoder(locate(model), device, batch_size, cache_dir, choose)
@@ -109,13 +105,11 @@ def _converted(folder: ModelFolder, batch_size: int, cache_dir: Path, choose: Ch
     return encoder
 
 
-def _hosted_encoder(
-    model: str, dimensions: int | None, batch_size: int, timeout: float, api_base: str | None
-) -> Encoder:
+def _hosted_encoder(model: str, dimensions: int | None, batch_size: int) -> Encoder:
     from nornweave.models.encoders.litellm import LiteLLMEncoder
 
     name = model[len(LITELLM[0]) :]
-    return LiteLLMEncoder(name, dimensions=dimensions, batch_size=batch_size, timeout=timeout, api_base=api_base)
+    return LiteLLMEncoder(name, dimensions=dimensions, batch_size=batch_size)
 
 
 def _hash_encoder(model: str) -> HashEncoder:

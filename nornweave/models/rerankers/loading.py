@@ -62,10 +62,10 @@ class RerankerSlot:
     when it is not to be had, ``reranker`` is ``None`` and the combined order stands.
     """
 
-    def __init__(self, model: str | None, *, device: Literal["cpu", "cuda"] = "cpu", batch_size: int = 32) -> None:
+    def __init__(self, model: str | None, *, device: Literal["cpu", "cuda"] = "cpu") -> None:
         """Load nothing yet; for the arguments see ``load_reranker``, except that ``model`` may be ``None``."""
         self._model = model
-        self._load_model = partial(load_reranker, device=device, batch_size=batch_size)
+        self._load_model = partial(load_reranker, device=device)
         self._lock = Lock()
         self._ended: Event | None = None
         self._state = OFF

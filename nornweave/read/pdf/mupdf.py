@@ -49,7 +49,6 @@ class MupdfFile:
     """A PDF file that PyMuPDF has opened; see ``PdfFile``."""
 
     def __init__(self, document: Any, raw: bytes) -> None:
-        """Take what the file says of itself."""
         self._document = document
         self.is_truncated = bool(document.is_repaired) and lacks_end(raw)
         self.page_count = int(document.page_count)

@@ -51,7 +51,6 @@ class PdfiumFile:
     """A PDF file that PDFium has opened; see ``PdfFile``."""
 
     def __init__(self, document: Any, raw: bytes) -> None:
-        """Take what the file says of itself."""
         self._document = document
         self.page_count = len(document)
         self.is_truncated = lacks_end(raw)  # PDFium does not say whether it repaired the file

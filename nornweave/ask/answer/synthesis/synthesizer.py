@@ -49,7 +49,6 @@ class Synthesizer:
     """
 
     def __init__(self, settings: FusionSettings) -> None:
-        """Store the settings; nothing is loaded before it is needed."""
         self._settings = settings
         self._slots = threading.BoundedSemaphore(MOST_AT_ONCE)
 
