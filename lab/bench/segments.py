@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from rich.console import Console
 
 from nornweave.config import StorageSettings
@@ -18,11 +19,14 @@ from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId,
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.port import Batch, IndexedChunk, StoredDocument, Writer
 from nornweave.index.writing.merging import Held, joining
+from nornweave.index.writing.working_file import open_working_file
 
 DIMENSIONS = 384
 CHUNKS = 3
 DAYS, A_DAY, AT_ONCE = 365, 50, 100
 _WORDS, _LENGTH, _BATCH = 200_000, 120, 1_000
+_MADE = 20_000
+"""Documents that are made up word by word; further ones are these once more, with turned vectors."""
 FACTS = {"encoder": "random", "domain": "code", "access": "{}"}
 
 
@@ -32,7 +36,9 @@ def print_segments(work: Path, documents: int) -> None:
     console.print(_year(random, 60_000))
     store = DuckDBStore(work, StorageSettings(keep_generations=1), dimensions=DIMENSIONS)
     if not store.current():
-        _change(store, range(documents), random, 0)
+        _change(store, range(min(documents, _MADE)), random, 0)
+        for first in range(_MADE, documents, _MADE):
+            _copy(work / "working.duckdb", first, min(_MADE, documents - first))
         console.print(f"{documents * CHUNKS:,} chunks: {_published(store, 'first')}")
     open_at, cpu = time.perf_counter(), time.process_time()
     with store.files.open(store.current() or "") as index:  # type: ignore[arg-type]
@@ -115,13 +121,44 @@ def _change(store: DuckDBStore, numbers: Sequence[int], random: np.random.Genera
             _embed(writer, [chunk.embedding_key for one in stored for chunk in one.chunks], random)
 
 
+def _copy(file: Path, first: int, count: int) -> None:
+    """Store the first documents once more under other names, in SQL: that takes a tenth of the time."""
+    paths = [(_path(number), _path(first + number)) for number in range(count)]
+    copies = pa.table({  # noqa: F841 - DuckDB reads it by name
+        "document_id": [document_id("made-up", path) for path, _ in paths],
+        "copy_id": [document_id("made-up", path) for _, path in paths],
+        "copy_path": [path for _, path in paths],
+    })  # fmt: skip
+    turned = f"vector[{first // _MADE + 1}:] || vector[:{first // _MADE}]"
+    with open_working_file(file, DIMENSIONS) as connection:
+        connection.execute(
+            f"""
+            insert into embeddings by name
+              select md5(embedding_key || '{first}') as embedding_key, ({turned})::float[{DIMENSIONS}] as vector
+              from embeddings semi join (select embedding_key from chunks join copies using (document_id))
+                using (embedding_key);
+            insert into chunks by name
+              select c.* replace (copy_id as document_id, md5(chunk_id || '{first}') as chunk_id,
+                md5(embedding_key || '{first}') as embedding_key)
+              from chunks c join copies using (document_id);
+            insert into documents by name
+              select d.* replace (copy_id as document_id, copy_path as path)
+              from documents d join copies using (document_id);
+            """
+        )
+
+
+def _path(number: int) -> str:
+    return f"folder-{number % 97}/{number:07d}.py"
+
+
 def _embed(writer: Writer, keys: Sequence[str], random: np.random.Generator) -> None:
     vectors = random.standard_normal((len(keys), DIMENSIONS), np.float32)
     writer.add_vectors(keys, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
 
 def _stored(number: int, random: np.random.Generator, version: int) -> StoredDocument:
-    path, text = f"folder-{number % 97}/{number:07d}.py", f"version {version} of document {number}"
+    path, text = _path(number), f"version {version} of document {number}"
     document = Document(
         id=document_id("made-up", path), domain=Domain.CODE, source_id=SourceId("made-up"), path=path, text=text,
         format="python", content_hash=ContentHash(digest(text)),
