@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
 import signal
 from collections.abc import Callable, Iterator
@@ -17,6 +19,7 @@ from dagster import DagsterRun
 from dagster._core.launcher import WorkerStatus
 from postgres_server import new_database
 from syncing_process import SyncingProcess
+from waiting import until
 
 from nornweave.config import Settings
 from nornweave.config.publish import ObjectStoreSettings
@@ -26,6 +29,7 @@ from nornweave.core.types import Domain
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.leases.domain_lease import DomainLease, pull, pull_generations
 from nornweave.index.leases.lease import Lease
+from nornweave.index.leases.parts import Digests
 from nornweave.index.object_store import ObjectStore
 from nornweave.index.searching.generation_file import read_rows
 from nornweave.index.wiring import file_store_of
@@ -428,6 +432,23 @@ def test_of_a_working_file_that_changed_in_one_place_one_part_is_sent_and_fetche
         assert working.read_bytes() == content
     with pytest.raises(StoreError, match="there is no such object"), domain_lease(database, tmp_path, "three") as lease:
         lease.bring(tmp_path / "three/code/working.duckdb")
+
+
+def test_a_file_is_read_again_once_it_was_written(tmp_path):
+    file, digests = tmp_path / "working.duckdb", Digests(tmp_path)
+    for content in (b"one", b"two", b"twice"):
+        file.write_bytes(content)
+        assert digests.of(file) == Digests(tmp_path).of(file) == hashlib.sha256(content).hexdigest()
+        digests.save()
+    file.write_bytes(b"of old")
+    until(lambda: digests.of(file) and "working.duckdb" in digests.known)  # nobody writes it at this moment
+    digests.save()
+    known = json.loads((tmp_path / ".digests.json").read_bytes())
+    known["working.duckdb"][0] = "as it was noted"
+    (tmp_path / ".digests.json").write_text(json.dumps(known))
+    assert Digests(tmp_path).of(file) == "as it was noted"
+    file.write_bytes(b"of now")
+    assert Digests(tmp_path).of(file) == hashlib.sha256(b"of now").hexdigest()
 
 
 def test_documents_of_another_working_file_are_not_believed(database, tmp_path):

@@ -9,7 +9,6 @@ nothing else.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import re
@@ -26,7 +25,7 @@ from nornweave.core.files.lock import Lock, WriterLock, held
 from nornweave.core.types import Domain
 from nornweave.index.generations.checksums import checksum_file
 from nornweave.index.leases.lease import DATABASE_VARIABLE, Lease, plain_address
-from nornweave.index.leases.parts import join, send
+from nornweave.index.leases.parts import Digests, join, send, sha256_of
 from nornweave.index.object_store import ObjectStore
 from nornweave.index.writing.moving import DOCUMENTS_FILE, WORKING_FILE
 
@@ -114,13 +113,15 @@ class DomainLease:
 
     def _uploaded(self) -> dict[str, Mapping[str, Any]]:
         """Return the files as the row names them; a name holds the fence, so nobody else writes it."""
+        digests = Digests(self._folder)
         found = {name: file for name, file in self._files.items() if _stays_elsewhere(self._folder, name)}
         for path in _files_of(self._folder):
-            name, sha256 = path.relative_to(self._folder).as_posix(), _sha256(path)
+            name, sha256 = path.relative_to(self._folder).as_posix(), digests.of(path)
             known = self._files.get(name)
             if known is None or known["sha256"] != sha256:
                 known = {"sha256": sha256, **self._stored(name, path, sha256)}
             found[name] = known
+        digests.save()
         if DOCUMENTS_FILE in found and WORKING_FILE in found:
             found[DOCUMENTS_FILE] = {**found[DOCUMENTS_FILE], "of": found[WORKING_FILE]["sha256"]}
         return found
@@ -210,17 +211,20 @@ def _check_out(objects: ObjectStore, folder: Path, files: Files, *, within: str 
     Raises:
         StoreError: a file is missing or damaged on object storage.
     """
+    digests = Digests(folder)
     for name, file in sorted(files.items(), key=lambda item: (item[0].endswith("CURRENT"), item[0])):
         path = _below(folder, name)
-        if not _is_brought_later(name, files):
+        is_here = path.is_file() and digests.of(path) == file["sha256"]
+        if not is_here and not _is_brought_later(name, files):
             _fetch(objects, file, path)
-        elif path.is_file() and _sha256(path) != file["sha256"]:
+        elif not is_here and path.is_file():
             path.replace(_earlier(path)) if name == WORKING_FILE else path.unlink()
             path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
     for path in _files_of(folder):
         name = path.relative_to(folder).as_posix()
         if name.startswith(within) and name not in files:
             path.unlink()
+    digests.save()
 
 
 def _is_brought_later(name: str, files: Files) -> bool:
@@ -244,13 +248,11 @@ def _below(folder: Path, name: str) -> Path:
 
 
 def _fetch(objects: ObjectStore, file: Mapping[str, str], path: Path) -> None:
-    """Bring a file unless it is here.
+    """Bring a file.
 
     Raises:
         StoreError: it is missing or damaged on object storage, or that does not answer.
     """
-    if path.is_file() and _sha256(path) == file["sha256"]:
-        return
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.arriving")
     try:
@@ -264,7 +266,7 @@ def _fetch(objects: ObjectStore, file: Mapping[str, str], path: Path) -> None:
     except PublicationError as error:
         raise StoreError(str(error)) from error
     log.info("%s: brought, %d bytes", path, size)
-    if _sha256(temporary) != file["sha256"]:
+    if sha256_of(temporary) != file["sha256"]:
         temporary.unlink()
         raise StoreError(f"{objects.url}/{_objects_of(file)[0]}: is damaged: not the bytes that were stored")
     _earlier(path).unlink(missing_ok=True)
@@ -275,11 +277,6 @@ def _fetch(objects: ObjectStore, file: Mapping[str, str], path: Path) -> None:
 def _earlier(path: Path) -> Path:
     """Return where an earlier copy of a file waits for the later one, which has most of its parts."""
     return path.with_name(f".{path.name}.earlier")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def lease_lock(workers: WorkersSettings, folder: Path, purpose: str, wait_s: float) -> Lock:

@@ -7,15 +7,21 @@ parts of 1 MiB that it did not have before; smaller parts would be more requests
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from nornweave.core.errors import StoreError
+from nornweave.core.files.atomic_write import write_whole
 from nornweave.index.object_store import PARTS_AT_ONCE, ObjectStore
 
 PART_BYTES = 1 << 20
+CLOCK_NS = 50_000_000
+"""A file that was written later than this before it was read may be written again without another time."""
 
 
 def send(objects: ObjectStore, path: Path, prefix: str, stored: Sequence[str]) -> list[str]:
@@ -67,6 +73,42 @@ def join(objects: ObjectStore, keys: Sequence[str], target: Path, earlier: Seque
 
         with ThreadPoolExecutor(PARTS_AT_ONCE, thread_name_prefix="parts") as pool:
             return sum(pool.map(lambda part: place(*part), enumerate(keys)))
+
+
+class Digests:
+    """SHA-256 of the files in a folder, for later processes as well, as long as their size, times and place stay."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file = folder / ".digests.json"
+        try:
+            self.known: dict[str, list[object]] = dict(json.loads(self._file.read_bytes()))
+        except (OSError, ValueError, TypeError):
+            self.known = {}
+
+    def of(self, path: Path) -> str:
+        """Return the digest of a file."""
+        name, status = path.relative_to(self._folder).as_posix(), path.stat()
+        identity = [status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+        known = self.known.get(name)
+        if known and known[1:] == identity:
+            return str(known[0])
+        sha256 = sha256_of(path)
+        if time.time_ns() - status.st_ctime_ns > CLOCK_NS:
+            self.known[name] = [sha256, *identity]
+        return sha256
+
+    def save(self) -> None:
+        """Keep them for later processes; without them these read the files again."""
+        there = {name: known for name, known in self.known.items() if (self._folder / name).exists()}
+        with suppress(OSError):
+            write_whole(self._file, json.dumps(there))
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _parts(path: Path) -> Iterator[tuple[int, str]]:
