@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
+from configurations import configured, files
 
-from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
@@ -23,13 +22,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples" / "payments"
 ])  # fmt: skip
 def test_moving_a_folder_embeds_nothing(tmp_path: Path, domain: Domain, kind: str, folder: str) -> None:
     shutil.copytree(EXAMPLES / folder, tmp_path / "files" / "before")
-    config = {
-        "data_dir": "var",
-        "sources": [{"id": "s", "domain": domain.value, "type": kind, "path": "files"}],
-        "domains": {domain.value: {"embedding": {"model": "hash:64", "dimensions": 64}}},
-    }
-    (tmp_path / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")
-    settings = load_settings(tmp_path / "nornweave.yaml", {})
+    settings = configured(tmp_path, files("s", domain.value, "files", type=kind))
     first = run(domain_parts(settings, domain), SyncOptions())
 
     (tmp_path / "files" / "before").rename(tmp_path / "files" / "after")

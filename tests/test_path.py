@@ -13,7 +13,8 @@ from typing import Any
 import forked
 import httpx
 import pytest
-from command_line import HASHED, nornweave
+from command_line import nornweave
+from configurations import files, write_config
 
 CODE = '''"""Deliver webhooks to merchants."""
 
@@ -45,14 +46,7 @@ def workspace(tmp_path: Path) -> Path:
     for path, text in (("code/webhooks.py", CODE), ("docs/webhooks.md", PAGE.format(seconds=30))):
         (tmp_path / path).parent.mkdir()
         (tmp_path / path).write_text(text, encoding="utf-8")
-    configured = {
-        "sources": [
-            {"id": "service", "domain": "code", "type": "files", "path": "code"},
-            {"id": "handbook", "domain": "documentation", "type": "files", "path": "docs"},
-        ],
-        "domains": {"code": HASHED, "documentation": HASHED},
-    }
-    (tmp_path / "nornweave.yaml").write_text(json.dumps(configured), encoding="utf-8")
+    write_config(tmp_path, files("service", "code", "code"), files("handbook", path="docs"))
     return tmp_path
 
 

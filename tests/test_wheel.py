@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import psutil
 import pytest
+from configurations import files, write_config
 from forked import free_port
 from test_interrupts import ignore_signals
 
@@ -77,11 +78,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "handbook" / "limits.md").write_text(
         "# Limits\n\nThe webhook timeout is 30 seconds.\n", encoding="utf-8"
     )
-    config = {
-        "sources": [{"id": "handbook", "domain": "documentation", "type": "files", "path": "handbook"}],
-        "domains": {"documentation": {"embedding": {"model": "hash:64", "dimensions": 64}}},
-    }
-    (tmp_path / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")
+    write_config(tmp_path, files("handbook"))
     for name in OWN:
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(f"raise SystemExit('the {name} of the user')\n", encoding="utf-8")

@@ -11,10 +11,10 @@ import mcp_client
 import pytest
 from api_support import client_of, publish
 from command_line import nornweave
+from configurations import HASHED, configured, files
 from test_real_engine import until_ready
 
 from nornweave.config import Settings
-from nornweave.connect.connectors import load_settings
 
 FILES = {
     "prod.md": "---\nenvironment: Prod\nseverity: 3\nconfidence: 0.9\n---\n# Prod\n\nThe queue is drained.\n",
@@ -29,13 +29,9 @@ def declared(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     (folder / "docs").mkdir()
     for path, text in FILES.items():
         (folder / "docs" / path).write_text(text)
-    source = {"id": "handbook", "domain": "documentation", "type": "files", "path": "docs"}
     filters = [{"key": "severity", "type": "integer", "from": "front_matter.severity"}]
-    embedding = {"model": "hash:64", "dimensions": 64}
-    domain = {"embedding": embedding, "reranking": {"model": None}, "filters": filters}
-    file = folder / "nornweave.yaml"
-    file.write_text(json.dumps({"data_dir": "var", "sources": [source], "domains": {"documentation": domain}}))
-    settings = load_settings(file, {})
+    domain = {**HASHED, "reranking": {"model": None}, "filters": filters}
+    settings = configured(folder, files("handbook", path="docs"), domain=domain)
     publish(settings)
     return settings
 

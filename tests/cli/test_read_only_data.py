@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sqlite3
 import subprocess
@@ -11,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import HASHED, nornweave
+from command_line import nornweave
+from configurations import files, write_config
 
 from nornweave.core.files.full_disk import not_writable
 
@@ -28,9 +28,7 @@ def read_only(folder: Path) -> None:
 def published(tmp_path: Path) -> Path:
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "deal.md").write_text("# Deal\n\nThe deal is in May.\n")
-    sources = [{"id": "kb", "domain": "documentation", "type": "files", "path": "kb"}]
-    configured = {"data_dir": "var", "sources": sources, "domains": {"documentation": HASHED}}
-    (tmp_path / "nornweave.yaml").write_text(json.dumps(configured))
+    write_config(tmp_path, files("kb"))
     assert nornweave(tmp_path, "sync").returncode == 0
     read_only(tmp_path / "var")
     return tmp_path

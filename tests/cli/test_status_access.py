@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from command_line import HASHED, nornweave
+from command_line import nornweave
+from configurations import files, write_config
 
 
 def test_hidden_documents_are_listed_with_the_statement_that_decides(tmp_path: Path) -> None:
@@ -18,12 +19,7 @@ def test_hidden_documents_are_listed_with_the_statement_that_decides(tmp_path: P
     }.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
-    sources = [
-        {"id": "kb", "domain": "documentation", "type": "files", "path": "kb"},
-        {"id": "hr", "domain": "documentation", "type": "files", "path": "hr", "access": ["staff"]},
-    ]
-    configured = {"data_dir": "var", "sources": sources, "domains": {"documentation": HASHED}}
-    (tmp_path / "nornweave.yaml").write_text(json.dumps(configured))
+    write_config(tmp_path, files("kb"), files("hr", access=["staff"]))
     assert nornweave(tmp_path, "sync").returncode == 0
     seen = json.loads(nornweave(tmp_path, "status", "--access", "--json").stdout)["documentation"]
     assert seen["sources"] == {"hr": ["staff"]}

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import HASHED, nornweave
+from command_line import nornweave
+from configurations import files, write_config
 
 from lab.apis.github import REPOSITORY, TOKEN, GithubServer
 from lab.apis.server import serving
@@ -29,16 +30,7 @@ def workspace(tmp_path: Path, github: GithubServer) -> Path:
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.md").write_text(f"# {name}\n\nThe {name} guide.\n")
     issues = {"domain": "conversations", "type": "github", "repository": REPOSITORY, "api_url": github.url}
-    config = {
-        "data_dir": "var",
-        "sources": [
-            {"id": "first", "domain": "documentation", "type": "files", "path": "first"},
-            {"id": "second", "domain": "documentation", "type": "files", "path": "second"},
-            {"id": "issues", "token_env": "ISSUES_TOKEN", **issues},
-        ],
-        "domains": {"documentation": HASHED, "conversations": HASHED},
-    }
-    (tmp_path / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")
+    write_config(tmp_path, files("first"), files("second"), {"id": "issues", "token_env": "ISSUES_TOKEN", **issues})
     return tmp_path
 
 
@@ -93,9 +85,7 @@ def test_a_source_of_which_everything_is_left_out_is_named(tmp_path: Path) -> No
     (tmp_path / "app" / "lib").mkdir(parents=True)
     (tmp_path / "app" / "lib" / "a.py").write_text("def one():\n    return 1\n", encoding="utf-8")
     (tmp_path / "app" / ".gitignore").write_text("/*\n", encoding="utf-8")
-    source = {"id": "app", "domain": "code", "type": "files", "path": "app"}
-    config = {"data_dir": "var", "sources": [source], "domains": {"code": HASHED}}
-    (tmp_path / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")
+    write_config(tmp_path, files("app", "code"))
     said = " ".join(nornweave(tmp_path, "sync").stderr.split())
     assert "source app: everything is left out, such as" in said
     assert "ignored by .gitignore" in said

@@ -8,7 +8,8 @@ import logging
 from pathlib import Path
 
 import pytest
-from command_line import HASHED, nornweave
+from command_line import nornweave
+from configurations import files, write_config
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
@@ -73,11 +74,7 @@ def test_a_query_shows_hostile_documents_harmlessly(tmp_path: Path) -> None:
     for path in ("docs/[/webhooks].md", "docs/app/[id]/page.md", f"docs/esc{CLEAR}ape.md"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(f"# Zebracorn\n\nThe zebracorn of {path} says {CLIPBOARD}{C1} hello.\n")
-    config = {
-        "sources": [{"id": "s", "domain": "documentation", "type": "files", "path": "docs"}],
-        "domains": {"documentation": HASHED},
-    }
-    (tmp_path / "nornweave.yaml").write_text(json.dumps(config))
+    write_config(tmp_path, files("docs"))
     for arguments in (["sync"], ["query", "zebracorn"], ["query", "zebracorn", "--text"], ["status"]):
         done = nornweave(tmp_path, *arguments)
         assert done.returncode == 0, done.stderr

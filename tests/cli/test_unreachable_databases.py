@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from command_line import HASHED, nornweave
+from command_line import nornweave
+from configurations import files, write_config
 from postgres_server import PostgresServer, postgres_server
 
 from nornweave.index.leases.lease import DATABASE_VARIABLE
@@ -36,13 +37,9 @@ def closed_port() -> Iterator[int]:
 
 
 def workspace(folder: Path, url: str | None) -> Path:
-    config = {
-        "data_dir": "var", "sources": [{"id": "docs", "domain": "documentation", "type": "files", "path": "docs"}],
-        "domains": {"documentation": HASHED}, **({"storage": {"url": url}} if url else {}),
-    }  # fmt: skip
+    write_config(folder, files("docs"), **({"storage": {"url": url}} if url else {}))
     (folder / "docs").mkdir()
     (folder / "docs/a.md").write_text("# A\n\nThe guide.\n")
-    (folder / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")
     return folder
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import forked
 import pytest
 from command_line import HASHED
+from configurations import files, write_config
 
 pytestmark = pytest.mark.slow
 
@@ -58,12 +59,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
 
 
 def configure(folder: Path, vector_index: str) -> None:
-    config = {
-        "data_dir": "var",
-        "sources": [{"id": "docs", "domain": "documentation", "type": "files", "path": "docs"}],
-        "domains": {"documentation": {**HASHED, "storage": {"vector_index": vector_index}}},
-    }
-    (folder / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")
+    write_config(folder, files("docs"), domain={**HASHED, "storage": {"vector_index": vector_index}})
 
 
 def nornweave(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from configurations import configured
 
 from lab.baseline.comparing import NOISY, is_worse, report, worse
 from lab.baseline.measuring import conflict_pairs, example_corpus, index_facts, rankings
 from lab.conflicts.pairs import OWN
 from nornweave.ask.engine import Engine
-from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
@@ -72,10 +71,7 @@ def test_the_own_pairs_are_measured_by_split() -> None:
 @pytest.mark.slow
 def test_golden_sets_are_run_in_every_scope(tmp_path: Path) -> None:
     corpus = example_corpus()
-    code = {"data_dir": "var", "sources": [one for one in corpus.sources if one["domain"] == "code"]}
-    config = tmp_path / "nornweave.yaml"
-    config.write_text(json.dumps({**code, "domains": {"code": NO_MODELS}}), encoding="utf-8")
-    settings = load_settings(config, {})
+    settings = configured(tmp_path, *(one for one in corpus.sources if one["domain"] == "code"), domain=NO_MODELS)
     run(domain_parts(settings, Domain.CODE), SyncOptions(run_id="test", wait_s=0))
     with Engine(settings, watch=False) as engine:
         facts = index_facts(engine)

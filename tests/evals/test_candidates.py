@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import yaml
+from configurations import HASHED, configured, files
 
 from evals.evaluation import GenerationReport, evaluate_candidate, evaluate_published
 from evals.judgments import JudgmentError
@@ -20,7 +20,6 @@ from evals.sets import configured_sets, read_sets
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.query import read_query
 from nornweave.config import Settings
-from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import StoreError
 from nornweave.core.text import analyzer
 from nornweave.core.types import Domain
@@ -54,18 +53,8 @@ def write_golden(folder: Path, name: str = "golden") -> Path:
 
 
 def workspace(folder: Path, **evaluation: object) -> Settings:
-    configured = {
-        "data_dir": "var",
-        "sources": [{"id": "handbook", "domain": "documentation", "type": "files", "path": "docs"}],
-        "domains": {
-            "documentation": {
-                "embedding": {"model": "hash:64", "dimensions": 64},
-                "evaluation": {"judgments": ["golden"], **evaluation},
-            }
-        },
-    }
-    (folder / "nornweave.yaml").write_text(yaml.safe_dump(configured))
-    return load_settings(folder / "nornweave.yaml", {})
+    domain = {**HASHED, "evaluation": {"judgments": ["golden"], **evaluation}}
+    return configured(folder, files("handbook", path="docs"), domain=domain)
 
 
 @pytest.fixture(scope="module")

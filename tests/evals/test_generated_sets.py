@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from configurations import configured
 from growth import assert_subquadratic
 from recall_workspace import NO_MODELS, opened, publish
 
@@ -28,7 +29,6 @@ from evals.generated.query_words import (
 from evals.judged_files import read_judgments, write_judgments
 from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentOrigin
 from nornweave.config import Settings
-from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 
 TYPES = {"chat": "messages", "slack": "slack", "issues": "github", "questions": "stackexchange"}
@@ -45,10 +45,7 @@ def workspace(folder: Path, files: Mapping[str, str]) -> Settings:
         {"id": name, "domain": DOMAINS[name.split("-")[0]], "type": TYPES.get(name, "files"), "path": name}
         for name in sorted({path.split("/")[0] for path in files})
     ]
-    domains = {domain.value: NO_MODELS for domain in Domain}
-    file = folder / "nornweave.yaml"
-    file.write_text(json.dumps({"data_dir": "var", "sources": sources, "domains": domains}), encoding="utf-8")
-    settings = load_settings(file, {})
+    settings = configured(folder, *sources, domain=NO_MODELS)
     publish(settings, *settings.served_domains)
     return settings
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -10,7 +9,8 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from command_line import HASHED, nornweave
+from command_line import nornweave
+from configurations import files, write_config
 
 from nornweave.core.errors import DiskFullError, StoreError
 from nornweave.core.files.full_disk import disk_full_said, full_disk
@@ -92,12 +92,7 @@ def test_a_sync_on_a_full_disk_ends_with_a_sentence(tmp_path: Path, disk: Disk, 
     folder = disk(size)
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/a.md").write_text("# A\n\ntext\n")
-    config = {
-        "data_dir": "var",
-        "sources": [{"id": "docs", "domain": "documentation", "type": "files", "path": "docs"}],
-        "domains": {"documentation": HASHED},
-    }
-    (tmp_path / "nornweave.yaml").write_text(json.dumps(config))
+    write_config(tmp_path, files("docs"))
     done = nornweave(tmp_path, "sync")
     assert done.returncode == 1
     assert f"the disk that holds '{folder}" in done.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from configurations import configured
 from git_repository import Repository, write
 from questions import query, question_of
 from recall_workspace import NO_MODELS, publish
@@ -70,10 +71,7 @@ def workspace(folder: Path, root: Path, kind: str = "git", **more: str) -> Setti
         }
         for domain in below
     ]  # fmt: skip
-    file = folder / "nornweave.yaml"
-    domains = {domain.value: NO_MODELS for domain in Domain}
-    file.write_text(json.dumps({"data_dir": "var", "sources": sources, "domains": domains}), encoding="utf-8")
-    return load_settings(file, {})
+    return configured(folder, *sources, domain=NO_MODELS)
 
 
 def synced(settings: Settings) -> Settings:

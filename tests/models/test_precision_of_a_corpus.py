@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from configurations import configured, files
 from questions import query, question_of
 from support import BROKEN, MemorySource, memory_parts
 
 from nornweave.ask.engine import Engine
 from nornweave.config import Settings
-from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.index import wiring
 from nornweave.index.corpus import DuckDBStore
@@ -76,14 +76,7 @@ def _configured(folder: Path, precision: str = "auto") -> Settings:
     for path, text in DOCUMENTS.items():
         (folder / "docs" / path).write_text(text, encoding="utf-8")
     model = {"model": "sentence-transformers/all-MiniLM-L6-v2", "dimensions": 384, "precision": precision}
-    sources = [{"id": "docs", "domain": "documentation", "type": "files", "path": "docs"}]
-    config = {
-        "data_dir": "var",
-        "sources": sources,
-        "domains": {"documentation": {"embedding": model, "reranking": {"model": None}}},
-    }
-    (folder / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")
-    return load_settings(folder / "nornweave.yaml", {})
+    return configured(folder, files("docs"), domain={"embedding": model, "reranking": {"model": None}})
 
 
 def _synced(settings: Settings) -> tuple[SyncReport, str]:

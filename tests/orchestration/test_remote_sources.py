@@ -11,9 +11,8 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-import yaml
+from configurations import configured
 from questions import query
-from workspace_support import HASHED
 
 from lab.apis import site
 from lab.apis.github import REPOSITORY, TOKEN, GithubServer
@@ -22,7 +21,6 @@ from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.status import status_document
 from nornweave.config import Settings
-from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import present
 from orchestration.automation import SYNC_JOB
@@ -100,10 +98,7 @@ class Hours:
 
 
 def configure(folder: Path, *sources: Mapping[str, object]) -> Settings:
-    domains = dict.fromkeys({str(each["domain"]) for each in sources}, HASHED)
-    file = folder / "nornweave.yaml"
-    file.write_text(yaml.safe_dump({"data_dir": "var", "sources": list(sources), "domains": domains}), encoding="utf-8")
-    return load_settings(file, {})
+    return configured(folder, *sources)
 
 
 def documents(settings: Settings) -> int:

@@ -16,10 +16,9 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-import yaml
+from configurations import files, write_config
 from postgres_server import new_database
 from waiting import HANGS_S, until
-from workspace_support import HASHED
 
 from nornweave.core.files.alive import ALIVE
 from nornweave.index.leases.lease import DATABASE_VARIABLE
@@ -34,9 +33,7 @@ class Dagster:
     def __init__(self, folder: Path, database: str) -> None:
         (folder / "docs").mkdir(parents=True)
         (folder / "docs/a.md").write_text("# A\n\nThe guide.\n")
-        sources = [{"id": "handbook", "domain": "documentation", "type": "files", "path": "docs"}]
-        config = {"data_dir": "var", "sources": sources, "domains": {"documentation": HASHED}}
-        (folder / "nornweave.yaml").write_text(yaml.safe_dump(config))
+        write_config(folder, files("handbook", path="docs"))
         with socket.create_server(("127.0.0.1", 0)) as probe:
             self.port = probe.getsockname()[1]
         self.log = folder / "log"

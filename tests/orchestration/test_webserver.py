@@ -17,13 +17,11 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-import yaml
+from configurations import configured, files
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
-from workspace_support import HASHED
 
 from nornweave.config import Settings
-from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.index.wiring import domain_folder
 from nornweave.ingest.records import SyncOptions, no_progress
@@ -70,13 +68,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     (folder / "docs").mkdir()
     for number in range(DOCUMENTS):
         (folder / "docs" / f"{number:02}.md").write_text(f"# Page {number}\n\nPayments settle in {number} days.\n")
-    configured = {
-        "data_dir": "var",
-        "sources": [{"id": "handbook", "domain": "documentation", "type": "files", "path": "docs"}],
-        "domains": {"documentation": HASHED},
-    }
-    (folder / "nornweave.yaml").write_text(yaml.safe_dump(configured))
-    settings = load_settings(folder / "nornweave.yaml", {})
+    settings = configured(folder, files("handbook", path="docs"))
     with open_instance(settings) as instance:
         materialize(settings, [Domain.DOCUMENTATION], SyncOptions(), no_progress, instance)
     for number in range(1, DOCUMENTS):

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-import yaml
+from configurations import HASHED, configured, files
 
 from nornweave.config import Settings
-from nornweave.connect.connectors import load_settings
 
-HASHED = {"embedding": {"model": "hash:64", "dimensions": 64}}
 CODE = {
     "ledger.py": 'def post(entry):\n    """Post an entry to the ledger."""\n    return entry\n',
     "refund.py": "def refund(payment):\n    return payment.amount\n",
@@ -31,14 +29,5 @@ def write_workspace(folder: Path, **domains: dict[str, object]) -> Settings:
             file = folder / name / path
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, encoding="utf-8")
-    configured = {
-        "data_dir": "var",
-        "sources": [
-            {"id": "payments", "domain": "code", "type": "files", "path": "code"},
-            {"id": "handbook", "domain": "documentation", "type": "files", "path": "docs"},
-        ],
-        "domains": {"code": HASHED, "documentation": HASHED, **domains},
-    }
-    file = folder / "nornweave.yaml"
-    file.write_text(yaml.safe_dump(configured), encoding="utf-8")
-    return load_settings(file, {})
+    sources = files("payments", "code", "code"), files("handbook", path="docs")
+    return configured(folder, *sources, domains={"code": HASHED, "documentation": HASHED, **domains})

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from configurations import configured, files
 from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +19,6 @@ from nornweave.ask.search.expand import acronym_variants
 from nornweave.ask.search.records import Switch
 from nornweave.ask.search.retrievers import is_said
 from nornweave.config import Settings
-from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain
 
@@ -50,14 +50,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     for name, text in PAGES.items():
         (folder / "docs" / name).write_text(text, encoding="utf-8")
     (folder / "threads" / "all.json").write_text(json.dumps(THREADS), encoding="utf-8")
-    file = folder / "nornweave.yaml"
-    sources = [
-        {"id": "docs", "domain": "documentation", "type": "files", "path": "docs"},
-        {"id": "threads", "domain": "conversations", "type": "github", "path": "threads"},
-    ]
-    domains = {domain.value: NO_MODELS for domain in Domain}
-    file.write_text(json.dumps({"data_dir": "var", "sources": sources, "domains": domains}), encoding="utf-8")
-    settings = load_settings(file, {})
+    settings = configured(folder, files("docs"), files("threads", "conversations", type="github"), domain=NO_MODELS)
     publish(settings, Domain.DOCUMENTATION, Domain.CONVERSATIONS)
     return settings
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from configurations import configured, files
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -20,7 +21,6 @@ from recall_workspace import NO_MODELS, agent_of, opened, publish
 from nornweave.ask.search.filters import parse_filter_options, read_filters
 from nornweave.ask.search.question import Question
 from nornweave.config import Settings
-from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain, present
@@ -63,13 +63,9 @@ def write(
         (folder / "docs" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "docs" / path).write_text(text)
     (folder / "side.json").write_text(json.dumps(SIDECAR))
-    source = {"id": "handbook", "domain": domain, "type": "files", "path": "docs", "metadata": "side.json"}
     overrides = {**NO_MODELS, **({} if filters is None else {"filters": filters})}
-    configured = {"data_dir": "var", "sources": [source], "domains": {domain: overrides}}
-    if storage:
-        configured["storage"] = {"url": storage}
-    (folder / "nornweave.yaml").write_text(json.dumps(configured))
-    return load_settings(folder / "nornweave.yaml", {})
+    keys = {"storage": {"url": storage}} if storage else {}
+    return configured(folder, files("handbook", domain, "docs", metadata="side.json"), domain=overrides, **keys)
 
 
 def synced(settings: Settings) -> SyncReport:
@@ -308,10 +304,8 @@ def test_random_metadata_is_filtered_as_by_brute_force(
         (folder / "docs" / f"{number}.txt").write_text(f"Document {number}.")
     (folder / "side.json").write_text(json.dumps({f"{number}.txt": fields for number, fields in enumerate(said)}))
     filters = [{"key": key, "type": kind, "from": f"metadata.{key}"} for key, kind in TYPES.items()]
-    source = {"id": "s", "domain": DOCS, "type": "files", "path": "docs", "metadata": "side.json"}
-    configured = {"data_dir": "var", "sources": [source], "domains": {DOCS: {**NO_MODELS, "filters": filters}}}
-    (folder / "nornweave.yaml").write_text(json.dumps(configured))
-    settings = load_settings(folder / "nornweave.yaml", {})
+    source = files("s", DOCS, "docs", metadata="side.json")
+    settings = configured(folder, source, domain={**NO_MODELS, "filters": filters})
     publish(settings, DOCS)
     with opened(settings, DOCS) as generation:
         for values in asked:
@@ -329,10 +323,8 @@ def test_keys_are_taken_as_they_are_written(tmp_path: Path) -> None:
     keys = {"a/b": "one", "x~y": "two", "größe": "three", "back\\slash": "four", "0": "five"}
     (tmp_path / "side.json").write_text(json.dumps({"a.txt": keys}))
     filters = [{"key": f"f{number}", "type": "keyword", "from": f"metadata.{key}"} for number, key in enumerate(keys)]
-    source = {"id": "s", "domain": DOCS, "type": "files", "path": "docs", "metadata": "side.json"}
-    configured = {"data_dir": "var", "sources": [source], "domains": {DOCS: {**NO_MODELS, "filters": filters}}}
-    (tmp_path / "nornweave.yaml").write_text(json.dumps(configured))
-    settings = load_settings(tmp_path / "nornweave.yaml", {})
+    source = files("s", DOCS, "docs", metadata="side.json")
+    settings = configured(tmp_path, source, domain={**NO_MODELS, "filters": filters})
     publish(settings, DOCS)
     with opened(settings, DOCS) as generation:
         for number, value in enumerate(keys.values()):

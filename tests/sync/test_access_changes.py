@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import configurations
 import pytest
 
 from nornweave.ask.views.texts import Deposit
 from nornweave.config import Settings
-from nornweave.connect.connectors import load_settings
 from nornweave.connect.inbox.deposits import deposit
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.types import Domain
@@ -30,10 +29,7 @@ STAFF, BOARD = (Viewer(groups=frozenset({name})) for name in ("staff", "board"))
 
 def configured(folder: Path, **source: Any) -> Settings:
     (folder / "docs").mkdir(exist_ok=True)
-    named = {"id": "docs", "domain": "documentation", "type": "files", "path": "docs", **source}
-    file = folder / "nornweave.yaml"
-    file.write_text(json.dumps({"data_dir": "var", "sources": [named], "domains": {"documentation": HASHED}}))
-    return load_settings(file, {})
+    return configurations.configured(folder, configurations.files("docs", **source), domain=HASHED)
 
 
 def synced(settings: Settings) -> SyncReport:
