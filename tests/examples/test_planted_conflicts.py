@@ -21,8 +21,9 @@ from nornweave.core.types import Domain
 
 ROOT = Path(__file__).parents[2]
 PLANTED: list[dict[str, Any]] = yaml.safe_load((ROOT / "examples/planted.yaml").read_text(encoding="utf-8"))
-# Of the planted conflicts so many are found; the others are stated without a name that both sides use.
-FOUND_AT_LEAST = 2
+# Of the planted conflicts these are found as facts; the others are stated without a name that both sides use, or are
+# less certain than what is listed for a whole corpus.
+FOUND = {"webhooks: timeout", "payments API: api_version", "payments: default_currency", "webhook events: retention"}
 # Source → the folder of its paths below examples/payments.
 FOLDERS = {
     "payments": "code/", "payments-docs": "", "payments-slack": "slack/", "payments-issues": "github/",
@@ -85,10 +86,9 @@ def label(one: dict[str, Any]) -> str:
     return f"{one['entity']}: {one['attribute']}"
 
 
-def test_planted_conflicts_are_found(alarms: list[FactConflict]) -> None:
-    found = [one for one in planted("conflict") if any(joins(alarm, one, as_quoted=True) for alarm in alarms)]
-    missed = [label(one) for one in planted("conflict") if one not in found]
-    assert len(found) >= FOUND_AT_LEAST, f"missed: {missed}"
+def test_exactly_these_planted_conflicts_are_found(alarms: list[FactConflict]) -> None:
+    found = {label(one) for one in planted("conflict") if any(joins(alarm, one, as_quoted=True) for alarm in alarms)}
+    assert found == FOUND
 
 
 @pytest.mark.parametrize("one", planted("hard_negative"), ids=label)
