@@ -270,6 +270,12 @@ def test_prose_about_a_name(sentence: str, expected: Row) -> None:
     assert fact.form == "sentence"
 
 
+@pytest.mark.parametrize("text", ["<h4\n  id='a'>Lanes</h4>\n", "See {@link\n  Lane}.\n"])
+def test_markup_over_several_lines_keeps_the_lines(text: str) -> None:
+    (fact,) = read(text + "\nThe `lane_count` defaults to 4.\n", format="html")
+    assert (fact.name, fact.line) == ("lane count", 3)
+
+
 @pytest.mark.parametrize(
     ("sentence", "expected"),
     [

@@ -56,7 +56,7 @@ def surface_of(text: str, *, comment: bool) -> str:
         text = _CLOSER.sub(_blank, text)
     for sign, pattern, replacement in _STEPS:
         if sign in text:
-            text = pattern.sub(replacement, text)
+            text = _replaced(text, pattern, replacement)
     if comment and "+" in text:
         text = _RDOC.sub(lambda match: f"`{match[1]}`", text)
     return text
@@ -70,6 +70,18 @@ def _blanks(text: str) -> str:
     if "\n" in text:
         return _NOT_LINE.sub(" ", text)
     return _BLANKS[: len(text)] if len(text) <= len(_BLANKS) else " " * len(text)
+
+
+def _replaced(text: str, pattern: re.Pattern[str], replacement: _Replacement) -> str:
+    """Replace what a pattern matches; line breaks stay where they were."""
+
+    def made(match: re.Match[str]) -> str:
+        new = replacement(match)
+        return (
+            "".join("\n" if a == "\n" else b for a, b in zip(match[0], new, strict=True)) if "\n" in match[0] else new
+        )
+
+    return pattern.sub(made, text)
 
 
 def _tag(match: re.Match[str]) -> str:
