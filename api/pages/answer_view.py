@@ -247,7 +247,7 @@ def value_of(value: str | None, unit: str | None) -> str:
             count, rest = divmod(int(value), size)
             if count and not rest:
                 return f"{count} {name}{'s' if count != 1 else ''}"
-    return f"{value} {unit}" if unit else value
+    return f"{value} {unit}" if unit else value or "(empty)"
 
 
 def sentence(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from nornweave.ask.seen.texts import SeenTexts
 from nornweave.config import Settings
 from nornweave.core.access.viewer import Viewer
+from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms
 
 if TYPE_CHECKING:
     from evals.judgments import Judgment
@@ -22,7 +23,8 @@ MAX_PASSAGES = 50_000
 """Of what is served; in more the headings are not looked through."""
 MAX_REMEMBERED = 100
 _ASKING = ("how", "why", "what", "when", "which", "where")
-_LEAST_WORDS = 3
+# "What we test" and "When in doubt" need their document to mean something.
+_LEAST_WORDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def _asking_headings(texts: SeenTexts) -> Sequence[str]:
             for each in texts.complete(f"{word} ", 2 * MAX_EXAMPLES)["completions"]
             if each["kind"] == "heading"
             and each["text"].lower().startswith(word)
-            and len(each["text"].split()) >= _LEAST_WORDS
+            and len(set(query_terms(each["text"])) - FUNCTION_TERMS) >= _LEAST_WORDS
             and len(each["text"]) <= MAX_EXAMPLE_CHARACTERS
         ]
         for word in _ASKING

@@ -50,15 +50,18 @@ def _entry(document: LedgerEntryDocument) -> LedgerEntryView:
         confidence=f"{certainty(document['confidence'])} · confidence {document['confidence']:.2f}",
         since=day_of(document["first_seen"]),
         settled=day_of(document["settled"]),
-        sides=tuple(_side(side, document["suggested"]) for side in document["sides"]),
+        sides=tuple(
+            # The first holds, also before a comment of its own domain.
+            _side(side, holds=bool(document["suggested"]) and place == 0)
+            for place, side in enumerate(document["sides"])
+        ),
         also=tuple(_place(side) for side in document["also"]),
         suggested=document["suggested"] or "",
         reason=sentence(document["reason"]),
     )
 
 
-def _side(side: LedgerSideDocument, suggested: str | None) -> ConflictSideView:
-    holds = side["domain_id"] == suggested
+def _side(side: LedgerSideDocument, *, holds: bool) -> ConflictSideView:
     return ConflictSideView(
         role="probably holds" if holds else "says",
         holds=holds,

@@ -38,6 +38,8 @@ _TAGS = {
 }  # fmt: skip
 _MARKED = re.compile(r"\A(?:[-*+>]|#{1,6}|\d{1,3}[.)]) +")
 _LANGUAGE = re.compile(r"[\w+#.-]+\s*")
+_CELL = re.compile(r"(?<!\\)\|")
+_BREAK = re.compile(r" *<br ?/?> *")
 _STYLES = {"strong": "strong", "em": "em", "s": "del"}
 
 
@@ -135,7 +137,7 @@ def sentence_runs(text: str, terms: Collection[str]) -> tuple[TextRun, ...]:
     """Read one sentence: without what marks it as an entry of a list, a heading or a row of a table."""
     line = _MARKED.sub("", " ".join(text.split()))
     if line.startswith("|"):
-        line = " · ".join(cell.strip() for cell in line.strip("|").split("|"))
+        line = " · ".join(filter(None, (cell.strip() for cell in _CELL.split(_BREAK.sub(", ", line).strip("|")))))
     (inline,) = _parser().parseInline(line)
     return tuple(_runs(inline.children or [], terms))
 
@@ -210,5 +212,9 @@ def _runs(tokens: Sequence[Token], terms: Collection[str], breaks: bool = False)
             yield TextRun("\n" if breaks or kind == "hardbreak" else " ")
         else:
             style = "code" if kind == "code" else styles[-1] if styles else "em" if kind == "image" else ""
-            for run in highlighted(token.content, terms):
-                yield run._replace(style=style, href=href)
+            # The one way to break a line in a cell of a table; all other HTML stays text.
+            for place, part in enumerate(_BREAK.split(token.content) if kind == "text" else (token.content,)):
+                if place:
+                    yield TextRun("\n")
+                for run in highlighted(part, terms):
+                    yield run._replace(style=style, href=href)

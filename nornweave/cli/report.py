@@ -14,6 +14,7 @@ from nornweave.ask.answer.extract import as_read
 from nornweave.ask.views.ledger import LedgerDocument, LedgerSideDocument
 from nornweave.cli.options import messages, output
 from nornweave.core.text.inline_markup import one_line
+from nornweave.core.text.legible import counted
 from nornweave.core.text.terminal import Terminal, print_json
 from nornweave.core.types import Domain
 from nornweave.disagree.ledger.likelihood import LIKELY
@@ -29,6 +30,8 @@ SHOWN_FAILURES = 20
 DOCUMENTS_FAILED = 3
 """The exit code of ``sync --strict`` when single documents failed and nothing else did."""
 EXCERPT_LINES = 4
+SHOWN_COPIES = 2
+"""Of the places that say the same as a passage: documentation may be there in a dozen versions."""
 RULE = re.compile(r"([=\-~^*#+])\1{2,}")  # underlines a heading, or divides
 
 
@@ -188,8 +191,10 @@ def print_answer(console: Terminal, result: Mapping[str, Any]) -> None:
         if item["conflict"]:
             title.append(f"  conflict {item['conflict']['index'] + 1}: {item['conflict']['role']}", style="yellow")
         console.print(title)
-        for citation in item["corroborated_by"]:
+        for citation in item["corroborated_by"][:SHOWN_COPIES]:
             console.print(Text(f"   = {_where(citation)}", style="green"))
+        if (more := len(item["corroborated_by"]) - SHOWN_COPIES) > 0:
+            console.print(Text(f"   = {counted(more, 'more place')}", style="green"))
         for line in _excerpt(item["content"], terms):
             console.print(line, no_wrap=True, overflow="ellipsis")
     if any("explanation" in item for item in result["items"]):
@@ -271,7 +276,7 @@ def _value(side: LedgerSideDocument) -> str:
         for size, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
             if seconds >= size and seconds % size == 0:
                 return f"{seconds // size} {name}"
-    return f"{value} {unit}" if unit else value
+    return f"{value} {unit}" if unit else value or "(empty)"
 
 
 def _print_explanations(console: Terminal, items: Sequence[Mapping[str, Any]]) -> None:

@@ -61,9 +61,22 @@ def test_of_fenced_code_a_line_is_taken() -> None:
     assert line.text == "store.Interval = 24 * time.Hour // how often"
 
 
+def test_a_passage_far_below_the_best_is_not_quoted() -> None:
+    scores = (0.8, 0.4, 0.3)
+    pages = [ranked(f"c{score}", f"{place} is the webhook timeout.", domain="documentation", score=score)
+             for place, score in enumerate(scores)]  # fmt: skip
+    assert [each.chunk_id for each in extract(pages, "webhook timeout")] == ["c0.8", "c0.4"]
+
+
+def test_what_two_versions_of_a_page_say_is_quoted_once() -> None:
+    pages = [ranked(f"v{place}", f"The webhook timeout is {text}", domain="documentation")
+             for place, text in enumerate(("30 seconds.", "`30` seconds", "20 seconds."))]  # fmt: skip
+    assert [each.chunk_id for each in extract(pages, "webhook timeout")] == ["v0", "v2"]
+
+
 def test_one_sentence_of_each_of_the_best_passages() -> None:
     """What ranked a passage knows more than the words of one sentence: those of lower passages do not push it out."""
-    low = [ranked(f"low{place}", "The webhook timeout is a webhook timeout.", domain="research") for place in range(3)]
+    low = [ranked(f"low{place}", f"Timeout {place} is a webhook timeout.", domain="research") for place in range(3)]
     best = ranked("best", "A delivery is given up after 30 seconds.", domain="documentation")
     (first, *_) = sentences = extract([best, *low], "webhook timeout")
     assert {each.chunk_id for each in sentences} == {"best", "low0", "low1"}

@@ -11,6 +11,7 @@ from api.pages.answer_view import AnswerView, Merged, answer_view, value_of
 from api.pages.catalogue import DomainChoice, FilterChoice
 from api.pages.citations import place_of
 from api.pages.facets import facets_of
+from api.pages.ledger_view import entries_of
 from api.pages.question_form import QuestionForm
 
 CATALOGUE = tuple(
@@ -155,6 +156,18 @@ def test_a_conflict_shows_both_sides_and_which_holds() -> None:
 ])  # fmt: skip
 def test_values_read_as_people_write_them(value: str | None, unit: str | None, words: str) -> None:
     assert value_of(value, unit) == words
+
+
+def test_of_an_entry_of_the_ledger_one_side_holds_also_where_a_comment_differs() -> None:
+    code = {**SIDE, "source_id": "shop", "line_range": [1, 1]}
+    comment = {**code, "value": "", "unit": None}
+    entry: Any = {
+        "entry_id": "e", "entity": "retention", "attribute": "default", "sides": [code, comment], "also": [],
+        "suggested": "code", "reason": "authority", "confidence": 0.3, "first_seen": "2026-01-20", "settled": None,
+    }  # fmt: skip
+    (shown_entry,) = entries_of([entry])
+    assert [(side.holds, side.role) for side in shown_entry.sides] == [(True, "probably holds"), (False, "says")]
+    assert shown_entry.sides[1].value == "(empty)"
 
 
 def test_what_is_quoted_first_is_not_folded() -> None:

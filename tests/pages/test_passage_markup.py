@@ -131,10 +131,16 @@ def test_hostile_markup_ends_in_time(text: str, format_: str) -> None:
 
 @pytest.mark.parametrize(("sentence", "words"), [
     ("- The **limit** is `3`.", "The limit is 3."), ("| 429 | too many |", "429 · too many"),
-    ("## Errors", "Errors"), ("2. Two", "Two"),
+    ("## Errors", "Errors"), ("2. Two", "Two"), ("| a<br/>b |  | c \\| d | |", "a, b · c | d"),
 ])  # fmt: skip
 def test_a_sentence_loses_its_marks(sentence: str, words: str) -> None:
     assert "".join(run.text for run in sentence_runs(sentence, frozenset())) == words
+
+
+def test_a_cell_breaks_its_lines_and_other_html_stays_text() -> None:
+    (table,) = blocks_of("| a |\n|---|\n| `x`<br/>y <b>z</b> `<br>` |\n", frozenset())
+    (cell,) = table.blocks[1].blocks
+    assert "".join(run.text for run in cell.runs) == "x\ny <b>z</b> <br>"
 
 
 def test_matches_lie_over_colours() -> None:
