@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nornweave.cli.options import JsonOption, settings_of
+from nornweave.cli.options import DOMAIN, JsonOption, settings_of
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.text.terminal import print_json, print_text
 from nornweave.core.types import Domain, present
@@ -17,7 +17,9 @@ def diff(
     context: typer.Context,
     a: Annotated[str, typer.Argument(help="An RFC 3339 time, or a generation such as gen-000012.")],
     b: Annotated[str, typer.Argument(help="The same; usually the later one.")],
-    domain: Annotated[Domain | None, typer.Option(help="Only this domain: generations are numbered in each.")] = None,
+    domain: Annotated[
+        Domain | None, typer.Option(help="Only this domain: generations are numbered in each.", **DOMAIN)
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the documents, facts, conflicts and answers to judged questions that changed between two moments."""

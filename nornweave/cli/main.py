@@ -23,7 +23,7 @@ from nornweave.cli.doctor import doctor
 from nornweave.cli.drift import drift
 from nornweave.cli.find import find
 from nornweave.cli.init import init
-from nornweave.cli.options import DomainsOption, JsonOption, SourcesOption, messages, output, run, settings_of
+from nornweave.cli.options import DOMAIN, DomainsOption, JsonOption, SourcesOption, messages, output, run, settings_of
 from nornweave.cli.publish import publish
 from nornweave.cli.push import push
 from nornweave.cli.query import query, why
@@ -185,7 +185,7 @@ def status(
 @app.command()
 def rollback(
     context: typer.Context,
-    domain: Annotated[Domain, typer.Argument(help="The domain.", metavar="D")],
+    domain: Annotated[Domain, typer.Argument(help="The domain.", metavar="D", **DOMAIN)],
     generation: Annotated[
         str | None, typer.Argument(help="The generation; default: the one before the current.")
     ] = None,
@@ -234,7 +234,9 @@ def serve(
     port: Annotated[
         int | None, typer.Option(help="FUSION_PORT or 8082, for an agent alone AGENT_PORT or 8081.", min=0, max=65535)
     ] = None,
-    agent: Annotated[Domain | None, typer.Option(metavar="D", help="Serve one domain alone, also at the root.")] = None,
+    agent: Annotated[
+        Domain | None, typer.Option(metavar="D", help="Serve one domain alone, also at the root.", **DOMAIN)
+    ] = None,
     workers: Annotated[
         int | None,
         typer.Option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,8 +22,22 @@ output = Terminal(width=max(NARROWEST, Terminal().width))
 messages = Terminal(stderr=True)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
+
+
+def domain_named(text: str | Domain) -> Domain:
+    """Return the domain of a name that somebody typed; a usage error says what was probably meant."""
+    from nornweave.config.load import did_you_mean
+
+    names = [domain.value for domain in Domain]
+    if text not in names:
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(names)}{did_you_mean(text, names)}")
+    return Domain(text)
+
+
+DOMAIN: Any = {"parser": domain_named, "autocompletion": lambda: [domain.value for domain in Domain]}
+"""What an option or argument that names a domain has besides its help."""
 DomainsOption = Annotated[
-    list[Domain] | None, typer.Option("--domain", metavar="D", help="Only this domain; may be repeated.")
+    list[Domain] | None, typer.Option("--domain", metavar="D", help="Only this domain; may be repeated.", **DOMAIN)
 ]
 SourcesOption = Annotated[
     list[str] | None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nornweave.cli.options import JsonOption, messages, output, settings_of
+from nornweave.cli.options import DOMAIN, JsonOption, messages, output, settings_of
 from nornweave.core.errors import ConfigError, NornWeaveError
 from nornweave.core.text.terminal import print_json
 from nornweave.core.types import Domain, JsonValue, freeze
@@ -30,7 +30,7 @@ Receipts = list[dict[str, JsonValue]]
 def push(
     context: typer.Context,
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of formats that a sync reads.")],
-    domain: Annotated[Domain, typer.Option("--domain", metavar="D", help="Whose inbox.")],
+    domain: Annotated[Domain, typer.Option("--domain", metavar="D", help="Whose inbox.", **DOMAIN)],
     path: Annotated[str, typer.Option("--path", metavar="PREFIX", help="Folder to put before every name.")] = "",
     metadata: Annotated[
         list[str] | None,

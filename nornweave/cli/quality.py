@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
+from nornweave.cli.options import DOMAIN, DomainsOption, JsonOption, messages, output, settings_of
 from nornweave.core.text.terminal import print_json
 from nornweave.core.types import Domain
 
@@ -131,7 +131,9 @@ def tune(
 
 def plan(
     context: typer.Context,
-    domain: Annotated[Domain | None, typer.Argument(metavar="DOMAIN", help="Only this domain's plans.")] = None,
+    domain: Annotated[
+        Domain | None, typer.Argument(metavar="DOMAIN", help="Only this domain's plans.", **DOMAIN)
+    ] = None,
     back: Annotated[bool, typer.Option(help="Go back to the plan before the current one.")] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nornweave.cli.options import JsonOption, messages, output, settings_of
+from nornweave.cli.options import DOMAIN, JsonOption, messages, output, settings_of
 from nornweave.config import Settings
 from nornweave.core.deletion import (
     Deleted,
@@ -40,7 +40,7 @@ def receipt(
     path: Annotated[
         str | None, typer.Argument(metavar="PATH", help="The document, as citations name it.", show_default=False)
     ] = None,
-    domain: Annotated[Domain | None, typer.Option(metavar="D", help="Its domain.")] = None,
+    domain: Annotated[Domain | None, typer.Option(metavar="D", help="Its domain.", **DOMAIN)] = None,
     source: Annotated[str | None, typer.Option(metavar="ID", help="Its source.")] = None,
     purge: Annotated[
         bool, typer.Option(help="Remove what is left of it, kept generations that have it included.")

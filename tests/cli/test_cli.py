@@ -178,7 +178,7 @@ def test_a_day_with_the_command_line(workspace: Path) -> None:
     [
         (("frobnicate",), 2, "frobnicate"),
         (("query",), 2, "Missing argument"),
-        (("query", "x", "--domain", "cod"), 2, "conversations"),
+        (("query", "x", "--domain", "cod"), 2, "did you mean 'code'?"),
         (("query", "x", "--top-k", "0"), 2, "greater than or equal to 1"),
         (("query", "  "), 2, "blank"),
         (("query", "x" * 4097), 2, "4,096"),

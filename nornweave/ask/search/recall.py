@@ -87,6 +87,8 @@ def recall_from(
     reranker, missing = _reranker(question, context, slot)
     items, problems = select(question, searched, context, settings, reranker)
     first, generation, within = searched.outcomes[0], context.generation, context.within
+    total = generation.chunk_count if within is None else int(within.sum())
+    nothing = ["nothing passes the filters"] if generation.chunk_count and not total else []
     return RecallResponse(
         agent_id=settings.agent_id,
         domain_id=context.domain,
@@ -94,9 +96,9 @@ def recall_from(
         indexed_at=generation.built_at,
         items=items,
         retrieval=first.states,
-        total_searched=generation.chunk_count if within is None else int(within.sum()),
+        total_searched=total,
         latency_ms=0.0,
-        notices=(*_notices(generation, settings), *first.reasons.values(), *missing, *problems),
+        notices=(*nothing, *_notices(generation, settings), *first.reasons.values(), *missing, *problems),
         expansions=searched.variants,
         stages=_stages(question, searched, context) if question.trace else {},
         calibrated=context.plan.combine == "convex",
