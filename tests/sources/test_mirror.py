@@ -53,6 +53,13 @@ class Source(MirroredSource):
         return {entry.path: self.fetch(entry).decode() for entry in self.list().entries}
 
 
+def test_include_and_exclude_are_of_the_paths_of_documents(tmp_path: Path) -> None:
+    feed = Letters()
+    feed.script = [page(1, "a", "b", "c")]
+    settings = FeedSettings(id="letters", domain=Domain.RESEARCH, path=tmp_path, include=("a", "b"), exclude=("b",))
+    assert [entry.path for entry in MirroredSource(settings, feed, tmp_path).list().entries] == ["a"]
+
+
 def test_a_gate_changes_exactly_when_a_record_does(tmp_path: Path) -> None:
     feed = Letters()
     source = Source(feed, tmp_path)

@@ -19,7 +19,7 @@ from nornweave.connect.mirror.mirror import Mirror, MirrorFile
 from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.protocol import Watcher
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
-from nornweave.core.files.paths import unsafe_path
+from nornweave.core.files.paths import PathFilter, unsafe_path
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
 from nornweave.read.isolated import parse_apart
 
@@ -47,8 +47,12 @@ class MirroredSource:
         Args:
             data_dir: of the workspace; the mirror is kept below it.
             now: seconds since 1970.
+
+        Raises:
+            ConfigError: a glob is broken.
         """
         self.id = SourceId(settings.id)
+        self._paths = PathFilter(settings.include, settings.exclude)
         self._feed = feed
         self._mirror = MirrorFile(mirror_file(data_dir, self.id), feed.scope)
         self._relist_s = 0.0 if settings.lists_everything else settings.relist_hours * 3600
@@ -99,7 +103,7 @@ class MirroredSource:
             for each in mirror.documents():
                 if reason := unsafe_path(each.path):
                     skipped.append(Skip(each.path, reason))
-                else:
+                elif self._paths.matches(each.path):
                     entries.append(each)
             listed_at = mirror.state().listed_at
         moment = datetime.fromtimestamp(listed_at, UTC) if listed_at else None
