@@ -18,8 +18,13 @@ _JUNK: tuple[Any, ...] = (
 
 
 def corrupted(reply: Reply, choose: random.Random) -> Reply:
-    """Return the answer with one value of its JSON replaced by junk."""
-    return reply if isinstance(reply.body, bytes) else replace(reply, body=_replaced(reply.body, choose))
+    """Return the answer with one value of its JSON, or a part of its bytes, replaced by junk."""
+    body = reply.body
+    if not isinstance(body, bytes):
+        return replace(reply, body=_replaced(body, choose))
+    start = choose.randint(0, len(body))
+    junk = choose.choice((b"", b"<", b"&x;", b"\xff\x00", body))
+    return replace(reply, body=body[:start] + junk + body[start + choose.randint(0, 200) :])
 
 
 def _replaced(value: Any, choose: random.Random) -> Any:

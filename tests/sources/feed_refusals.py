@@ -63,6 +63,7 @@ REFUSALS: Mapping[str, Sequence[tuple[Reply, str]]] = {
         (Reply(status=302, headers={"location": "https://id.atlassian.com/login"}), "on another host"),
     ),
     "feed": (
+        (Reply(b""), "expected RSS or Atom: no element found"),
         (Reply(b"<p>Log in"), "expected RSS or Atom"),
         (Reply(b"<html><item/></html>"), "expected RSS or Atom, found <html>"),
         (Reply(b"", 404), "status 404"),

@@ -75,21 +75,21 @@ class SyndicationFeed(Feed):
         before = state.since or {"validators": {}, "listed": []}
         try:
             raw, validators = self._read({} if state.is_full else before["validators"])
-            read = run_apart(read_entries, {}, raw, cpu_s=seconds_for(len(raw))) if raw else []
+            read = [] if raw is None else run_apart(read_entries, {}, raw, cpu_s=seconds_for(len(raw)))
         except (DocumentError, OSError) as error:
             raise SourceUnavailableError(f"{self._place}: {error}") from error
         entries = {f"entries/{digest(each['id'])[:16]}": each for each in cast(list[dict[str, Any]], read)}
         records = tuple(FeedRecord(key=path, document=path, body=entry) for path, entry in entries.items())
-        listed = list(entries) if raw else before["listed"]
+        listed = before["listed"] if raw is None else list(entries)
         since = {"validators": validators, "listed": listed}
         yield RecordPage(records=records, confirmed=tuple(listed), kept=("entries/",), position=None, since=since)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
         return json.dumps(next(body for _, body in records), sort_keys=True).encode()
 
-    def _read(self, validators: Mapping[str, str]) -> tuple[bytes, Mapping[str, str]]:
-        """Return the feed, empty where it did not change, and the headers of the next request."""
+    def _read(self, validators: Mapping[str, str]) -> tuple[bytes | None, Mapping[str, str]]:
+        """Return the feed, ``None`` where it did not change, and the headers of the next request."""
         if self._client is None:
             return Path(self._place).read_bytes(), {}
         answer = self._client.get(str(self._place), headers=validators, allowed=frozenset({304}))
-        return answer.content, {**validators, **answer.validators}
+        return None if answer.status == 304 else answer.content, {**validators, **answer.validators}
