@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Barrier
 from typing import Any
 
+import duckdb
 import psycopg
 import pytest
 import yaml
@@ -265,16 +266,20 @@ def test_a_writer_that_was_killed_holds_nobody_up_for_longer_than_its_lease(sync
 
 
 @pytest.fixture
-def synced(tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str | None]:
+def synced(tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str | None]:
     """Syncs on a machine, in this process; returns what was published."""
     monkeypatch.setenv("NORNWEAVE_DAGSTER_POSTGRES_URL", database)
     (tmp_path / "documents").mkdir()
     for name in "abcdefghijkl":
         (tmp_path / f"documents/{name}.md").write_text(f"# Fees of {name}\n\nA fee of {name} is two per cent.\n")
 
-    def run(machine: str) -> str | None:
+    def run(machine: str, model: str = "hash:64") -> str | None:
         with domain_sync(
-            settings_of(tmp_path, machine), Domain.DOCUMENTATION, SyncOptions(), no_progress, gate=lambda *_, **__: None
+            settings_of(tmp_path, machine, model=model),
+            Domain.DOCUMENTATION,
+            SyncOptions(),
+            no_progress,
+            gate=lambda *_, **__: None,
         ) as sync:
             sync.store_changes()
             sync.embed()
@@ -285,13 +290,13 @@ def synced(tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> Ca
     return run
 
 
-def settings_of(tmp_path: Path, machine: str, *, lease_s: float = 60) -> Settings:
+def settings_of(tmp_path: Path, machine: str, *, lease_s: float = 60, model: str = "hash:64") -> Settings:
     config = tmp_path / machine / "nornweave.yaml"
     config.parent.mkdir(exist_ok=True)
     document = {
         "data_dir": "./var",
         "sources": [{"id": "docs", "domain": "documentation", "type": "files", "path": "../documents"}],
-        "domains": {"documentation": {"embedding": {"model": "hash:64"}}},
+        "domains": {"documentation": {"embedding": {"model": model}}},
         "workers": {"objects": f"file://{tmp_path}/objects", "leases": True, "lease_s": lease_s},
     }
     config.write_text(yaml.safe_dump(document), encoding="utf-8")
@@ -386,6 +391,29 @@ def test_a_fetch_that_fails_loses_nothing(synced, database, tmp_path):
     (folder_of(tmp_path, "two") / ".working.duckdb.arriving").write_bytes(content[:1000])  # of one that was killed
     assert synced("two") == "gen-000002"
     assert answers_on(tmp_path, "three") == answers_on(tmp_path, "two")
+
+
+def test_a_machine_with_another_model_goes_on_with_the_working_file_that_there_is(synced, tmp_path):
+    assert synced("one") == "gen-000001"
+    assert synced("two", model="hash:32") == "gen-000002"
+    with duckdb.connect(folder_of(tmp_path, "two") / "working.duckdb", read_only=True) as connection:
+        assert connection.execute("select count(*) from publications").fetchone() == (2,)
+
+
+def test_what_a_killed_writer_left_in_its_log_is_known_of_the_documents(synced, tmp_path):
+    assert synced("one") == "gen-000001"
+    working = folder_of(tmp_path, "one") / "working.duckdb"
+    before, log = working.read_bytes(), working.with_name("working.duckdb.wal")
+    with duckdb.connect(working) as connection:
+        connection.execute("insert into meta values ('written', 'before it was killed')")
+        left = log.read_bytes()
+    working.write_bytes(before)
+    log.write_bytes(left)
+    assert synced("one") is None
+    with duckdb.connect(working.with_name("documents.duckdb"), read_only=True) as connection:
+        assert connection.execute("select value from meta where key = 'written'").fetchone() == (
+            "before it was killed",
+        )
 
 
 def test_whoever_lost_the_lease_fetches_nothing_of_the_next_holder(database, tmp_path):

@@ -59,9 +59,16 @@ class MovingTables(DuckDBTables):
             is_usable = _COUNTED in meta and (meta.get("schema"), meta.get("dimensions")) == known
             self._documents = connection if is_usable else None
         if self._documents is None:
-            self._open()
+            self._bring()
+
+    def _bring(self) -> None:
+        self._lock.bring(self._file)
+        self._open()
+        self._documents = None
 
     def _open(self) -> None:
+        if self._file.with_name(f"{self._file.name}.wal").exists():
+            self._documents_file.unlink(missing_ok=True)  # it does not say what a killed writer did
         self._working = open_working_file(self._file, self._layout.dimensions)
 
     def _end(self) -> None:
@@ -83,9 +90,7 @@ class MovingTables(DuckDBTables):
     @property
     def _connection(self) -> Connection:
         if self._working is None:
-            self._lock.bring(self._file)
-            self._open()
-            self._documents = None
+            self._bring()
         assert self._working
         return self._working
 
