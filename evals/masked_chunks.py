@@ -72,7 +72,7 @@ def words_in(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Remains:
+class UnmaskedChunk:
     """A chunk without the masked text, as it would be indexed."""
 
     chunk: Chunk
@@ -89,7 +89,7 @@ class Remains:
         return not words_in(self.chunk.content)
 
 
-def remains_of(indexed: IndexedDocument, hidden: Span, quoted: Quoted) -> Iterator[tuple[int, Remains]]:
+def remains_of(indexed: IndexedDocument, hidden: Span, quoted: Quoted) -> Iterator[tuple[int, UnmaskedChunk]]:
     """Yield the chunks that contain or quote the masked text, without it, by number."""
     before = indexed.document
     document = replace(before, title=quoted.cleared(before.title))
@@ -104,7 +104,7 @@ def remains_of(indexed: IndexedDocument, hidden: Span, quoted: Quoted) -> Iterat
         if left != chunk or document.title != before.title:
             yield (
                 number,
-                Remains(
+                UnmaskedChunk(
                     chunk=left,
                     embedded_before=left.embedded_text == chunk.embedded_text,
                     title=left.title or document.title,

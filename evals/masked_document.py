@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.masked_chunks import Quoted, Remains, remains_of
+from evals.masked_chunks import Quoted, UnmaskedChunk, remains_of
 from nornweave.config import Bm25Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import EncoderError
@@ -60,7 +60,7 @@ def without(
     Raises:
         StoreError: the generation cannot be read.
     """
-    kept: dict[int, Remains] = {}
+    kept: dict[int, UnmaskedChunk] = {}
     documents: list[Numbers] = []
     for indexed in generation.indexed_documents(path):
         quoted = Quoted(indexed.document.text[hidden.start : hidden.end])
@@ -77,7 +77,7 @@ def without(
 
 def _embedded(
     generation: Index,
-    kept: Mapping[int, Remains],
+    kept: Mapping[int, UnmaskedChunk],
     encoder: Encoder | None,
     remembered: MutableMapping[str, Vectors],
 ) -> dict[int, Vectors]:
@@ -102,7 +102,7 @@ class _Without:
     def __init__(
         self,
         generation: Index,
-        kept: Mapping[int, Remains],
+        kept: Mapping[int, UnmaskedChunk],
         documents: Sequence[Numbers],
         vectors: Mapping[int, Vectors],
     ) -> None:
@@ -167,7 +167,7 @@ class _Without:
         return self._still(self._generation.named_nearly(field, word), lambda remains: not remains.is_gone)
 
     def _held(
-        self, keys: Iterable[K], held: Mapping[K, Numbers], of: Callable[[Remains], Collection[K]]
+        self, keys: Iterable[K], held: Mapping[K, Numbers], of: Callable[[UnmaskedChunk], Collection[K]]
     ) -> dict[K, Numbers]:
         """Return the chunks of each key, those of the document by what is left of them."""
         masked = np.array(list(self._kept), np.int32)
@@ -207,7 +207,7 @@ class _Without:
         )
         return replace(chunk, content=one.chunk.content, title=one.title, section=one.chunk.section, facts=facts)
 
-    def _still(self, numbers: Numbers, has: Callable[[Remains], bool]) -> Numbers:
+    def _still(self, numbers: Numbers, has: Callable[[UnmaskedChunk], bool]) -> Numbers:
         """Return the chunks that are still found; what is gone is not."""
         lost = [number for number, one in self._kept.items() if one.is_gone or not has(one)]
         return numbers[~np.isin(numbers, lost)] if lost else numbers

@@ -66,7 +66,7 @@ class Spent:
 
 
 @dataclass
-class Run:
+class StageRun:
     """One run: by stage what it took, the seconds of each answer, and of all of them by the wall and the processor."""
 
     stages: dict[str, Spent] = field(default_factory=lambda: defaultdict(Spent))
@@ -117,9 +117,9 @@ def _differing(answers: Path, against: Path) -> int:
     return 1 if different else 0
 
 
-def timed(asked: SeenAnswers, texts: Sequence[str], clients: int) -> Run:
+def timed(asked: SeenAnswers, texts: Sequence[str], clients: int) -> StageRun:
     """Ask all questions, each once, from some threads at a time."""
-    run = Run()
+    run = StageRun()
 
     def ask(text: str) -> None:
         started = time.perf_counter()
@@ -134,7 +134,7 @@ def timed(asked: SeenAnswers, texts: Sequence[str], clients: int) -> Run:
 
 
 @contextmanager
-def _watched(run: Run) -> Iterator[None]:
+def _watched(run: StageRun) -> Iterator[None]:
     """Time the functions of all stages, wherever they were imported to."""
     undo: list[tuple[Any, str, Any]] = []
     for name, place in STAGES.items():
@@ -169,7 +169,7 @@ def _timing(function: Callable[..., Any], spent: Spent) -> Callable[..., Any]:
     return timing
 
 
-def _table(runs: dict[int, Run], count: int) -> Iterator[str]:
+def _table(runs: dict[int, StageRun], count: int) -> Iterator[str]:
     """Yield the rows of a table: for each run milliseconds of processor time and by the wall, a question."""
     yield f"| stage, ms a question | {' | '.join(f'{clients} clients: CPU | wall' for clients in runs)} |"
     yield f"|---|{'---|' * 2 * len(runs)}"

@@ -10,7 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from api.server.listening import listen, url_of
-from api.server.process import Server
+from api.server.process import LimitedServer
 
 WITHIN_S = 60.0
 
@@ -21,7 +21,7 @@ def live(app: FastAPI) -> Iterator[str]:
     config = uvicorn.Config(app, log_config=None)
     accepting = threading.Event()
     with listen("127.0.0.1", 0) as listener:
-        server = Server(config, accepting.set)
+        server = LimitedServer(config, accepting.set)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

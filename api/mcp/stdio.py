@@ -41,7 +41,7 @@ CLOSE_WITHIN_S = 2.0
 ANSWERS_WITHIN_S = 0.2
 
 
-class Loading:
+class EngineLoading:
     """The engine, made and started in a thread: importing it takes longer than a client waits for the first answer."""
 
     def __init__(self, make: Callable[[], Engine], timeout_ms: int) -> None:
@@ -102,7 +102,7 @@ def serve_stdio(
     """
     known = os.environ if environment is None else environment
     link, notice = own_links(usual_url(known)), _unanswered(known)
-    loading = Loading(make or (lambda: _engine(settings)), settings.fusion.timeout_ms)
+    loading = EngineLoading(make or (lambda: _engine(settings)), settings.fusion.timeout_ms)
     # A client that wants this to end is not to wait for a thread that reads standard input; nothing is ever written.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)

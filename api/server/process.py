@@ -83,7 +83,7 @@ def serve_on(
     gc.freeze()
     config = uvicorn.Config(app, log_config=None, lifespan="on", ws="none", server_header=False, proxy_headers=False)
     config.timeout_graceful_shutdown = DRAIN_WITHIN_S
-    server = Server(config, announce, Loading(partial(_is_loaded, app), loaded, after_loading))
+    server = LimitedServer(config, announce, Loading(partial(_is_loaded, app), loaded, after_loading))
     with signals_end(server):
         server.run(sockets=[listener])
     return _exit_code(app)
@@ -104,7 +104,7 @@ class Loading:
     comes_first: bool = False
 
 
-class Server(uvicorn.Server):
+class LimitedServer(uvicorn.Server):
     """uvicorn's server with the limits of ``connections.py``; other processes may accept from its sockets as well."""
 
     def __init__(self, config: uvicorn.Config, announce: Callable[[], None], loading: Loading | None = None) -> None:

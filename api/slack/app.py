@@ -28,7 +28,7 @@ from api.errors import ProblemError
 from api.links import configured_url, permalinks
 from api.pages.addresses import original
 from api.requests.arrival import arrive
-from api.slack.connection import APP_TOKEN, BOT_TOKEN, SlackApi, SlackError, SocketMode
+from api.slack.connection import APP_TOKEN, BOT_TOKEN, SlackAppApi, SlackAppError, SocketMode
 from api.slack.message import answer_text, mrkdwn
 from api.state import Service
 from nornweave.ask.engine import Engine
@@ -82,7 +82,7 @@ class SlackApp:
         self._service = service
         self._settings = settings
         self._link = link
-        self._api = SlackApi(settings.api_url, tokens)
+        self._api = SlackAppApi(settings.api_url, tokens)
         self._team = self._user = ""
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._at_once = 0
@@ -91,7 +91,7 @@ class SlackApp:
         """Answer until cancelled.
 
         Raises:
-            SlackError: Slack refuses a token.
+            SlackAppError: Slack refuses a token.
         """
         async with self._api:
             await self._run(announce)
@@ -160,7 +160,7 @@ class SlackApp:
                     await self._api.call(BOT_TOKEN, "chat.postMessage", thread_ts=asked.thread, **message, **hidden)
                 else:
                     await self._api.call(BOT_TOKEN, "chat.postEphemeral", user=asked.user, **message)
-        except (SlackError, TimeoutError) as error:
+        except (SlackAppError, TimeoutError) as error:
             logger.warning(
                 "slack: an answer in %s was not written: %s", asked.channel, str(error) or "it took too long"
             )
@@ -192,7 +192,7 @@ def serve_slack(settings: Settings, environment: Mapping[str, str], announce: Ca
 
     Raises:
         ConfigError: the app is not configured, or a token is missing.
-        SlackError: Slack refuses a token.
+        SlackAppError: Slack refuses a token.
     """
     if settings.slack is None:
         raise ConfigError(f"{settings.file}: key 'slack' is missing; it names channels to answer in (docs/slack.md)")

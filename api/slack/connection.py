@@ -41,7 +41,7 @@ _quiet = logging.getLogger(f"{__name__}.socket")
 _quiet.setLevel(logging.WARNING)
 
 
-class SlackError(NornWeaveError):
+class SlackAppError(NornWeaveError):
     """Slack refuses, or does not answer; ``is_final`` if it refuses a token."""
 
     def __init__(self, message: str, *, is_final: bool = False) -> None:
@@ -49,7 +49,7 @@ class SlackError(NornWeaveError):
         self.is_final = is_final
 
 
-class SlackApi(httpx.AsyncClient):
+class SlackAppApi(httpx.AsyncClient):
     """The methods of Slack's Web API; ``tokens`` are named by their environment variables."""
 
     def __init__(self, url: str, tokens: Mapping[str, str]) -> None:
@@ -60,7 +60,7 @@ class SlackApi(httpx.AsyncClient):
         """Call a method; wait, and call again, where Slack limits the rate or cannot be reached.
 
         Raises:
-            SlackError: it refuses, or does not answer; nothing of a token is repeated.
+            SlackAppError: it refuses, or does not answer; nothing of a token is repeated.
         """
         headers = {"Authorization": f"Bearer {self._tokens[token]}", "Content-Type": "application/json; charset=utf-8"}
         problem = "cannot be reached"
@@ -71,7 +71,7 @@ class SlackApi(httpx.AsyncClient):
             except httpx.ConnectError:
                 problem = "cannot be reached"
             except httpx.HTTPError as error:  # it may have done what was asked: asking again would do it twice
-                raise SlackError(f"{method}: {type(error).__name__}") from error
+                raise SlackAppError(f"{method}: {type(error).__name__}") from error
             else:
                 content = _content(answer)
                 if content.get("ok") is True:
@@ -84,8 +84,8 @@ class SlackApi(httpx.AsyncClient):
             await anyio.sleep(wait_s)
         if problem in _REFUSED:
             remedy = f"renew {token}, or give the app the scopes of its manifest (docs/slack.md)"
-            raise SlackError(f"{method}: {problem}; {remedy}", is_final=True)
-        raise SlackError(f"{method}: {problem}")
+            raise SlackAppError(f"{method}: {problem}; {remedy}", is_final=True)
+        raise SlackAppError(f"{method}: {problem}")
 
 
 class SocketMode:
@@ -94,12 +94,12 @@ class SocketMode:
     ``accept`` is given every envelope, and does not wait; what it returns is sent with the acknowledgement.
     """
 
-    def __init__(self, api: SlackApi, accept: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]) -> None:
+    def __init__(self, api: SlackAppApi, accept: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]) -> None:
         self._api = api
         self._accept = accept
-        self._refusal: SlackError | None = None
+        self._refusal: SlackAppError | None = None
 
-    async def run(self) -> SlackError | None:
+    async def run(self) -> SlackAppError | None:
         """Receive until Slack refuses the token; return that."""
         async with anyio.create_task_group() as connections:
             connections.start_soon(self._connect, connections)
@@ -122,7 +122,7 @@ class SocketMode:
                 finally:
                     with anyio.CancelScope(shield=True):
                         await socket.close()
-        except SlackError as error:
+        except SlackAppError as error:
             if error.is_final:
                 self._refusal = error
                 connections.cancel_scope.cancel()

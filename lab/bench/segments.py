@@ -18,7 +18,7 @@ from nornweave.config import StorageSettings
 from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId, Span, digest, document_id
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.port import Batch, IndexedChunk, StoredDocument, Writer
-from nornweave.index.writing.merging import Held, joining
+from nornweave.index.writing.merging import SegmentFill, joining
 from nornweave.index.writing.working_file import open_working_file
 
 DIMENSIONS = 384
@@ -71,7 +71,7 @@ def _year(random: np.random.Generator, documents: int) -> str:
     for day in range(1, DAYS + 1):
         place[_some(random, documents, A_DAY)] = day
         live = np.bincount(place, minlength=day + 1)
-        held = [Held(str(at), sizes[at] * CHUNKS, int(live[at]) * CHUNKS) for at in np.flatnonzero(live[:day])]
+        held = [SegmentFill(str(at), sizes[at] * CHUNKS, int(live[at]) * CHUNKS) for at in np.flatnonzero(live[:day])]
         for name in joining(held, int(live[day]) * CHUNKS):
             place[place == int(name)] = day
         sizes.append(int(np.count_nonzero(place == day)))

@@ -23,7 +23,7 @@ CHANGED_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SyncRun:
     """One ``nornweave sync``: its report, the wall time of the process, and the most memory it held."""
 
     report: dict[str, Any]
@@ -40,7 +40,7 @@ class Run:
         return float(self.report["step_seconds"].get(name, 0.0))
 
 
-def bench_corpus(corpus: Corpus, folder: Path) -> tuple[Run, Run, Run]:
+def bench_corpus(corpus: Corpus, folder: Path) -> tuple[SyncRun, SyncRun, SyncRun]:
     """Return a cold sync, one without changes, and one after 1 % of the documents changed.
 
     Args:
@@ -68,7 +68,7 @@ def _convert_model(work: Path) -> None:
     load_encoder(MINILM, cache_dir=machine_cache(work / "models"))
 
 
-def _sync(config: Path, corpus: Corpus) -> Run:
+def _sync(config: Path, corpus: Corpus) -> SyncRun:
     started = time.perf_counter()
     command = [sys.executable, "-m", "nornweave.cli", "--config", str(config), "sync", "--json"]
     with tempfile.TemporaryFile() as output, subprocess.Popen(command, stdout=output) as process:
@@ -77,7 +77,7 @@ def _sync(config: Path, corpus: Corpus) -> Run:
             raise RuntimeError(f"nornweave sync ended with exit code {process.returncode}")
         output.seek(0)
         report = json.load(output)[corpus.domain]
-    return Run(report, time.perf_counter() - started, peak_mb)
+    return SyncRun(report, time.perf_counter() - started, peak_mb)
 
 
 def _peak_memory(process: subprocess.Popen[bytes]) -> float:
@@ -117,7 +117,7 @@ def print_syncs(shared: Path, work: Path, documents: int) -> None:
     Console(width=140).print(table)
 
 
-def _figures(cold: Run, same: Run, changed: Run) -> tuple[str, ...]:
+def _figures(cold: SyncRun, same: SyncRun, changed: SyncRun) -> tuple[str, ...]:
     encoder = cold.step("encoder")
     return (
         f"{cold.report['added']:,}",

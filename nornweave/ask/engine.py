@@ -23,7 +23,7 @@ from nornweave.ask.query_models import QueryModels
 from nornweave.ask.query_path import DOMAIN_THREADS, QueryPath
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.freshness import freshness_of
-from nornweave.ask.search.lanes import Lanes, Place
+from nornweave.ask.search.lanes import AgentKey, Lanes
 from nornweave.ask.seen import SeenEngine
 from nornweave.ask.seen.agents import SeenAgents
 from nornweave.ask.seen.answers import SeenAnswers
@@ -191,7 +191,7 @@ class Engine:
         agent.follow(plan_in_force(self._settings, domain))
         return agent
 
-    def _threads(self, place: Place) -> ThreadPoolExecutor:
+    def _threads(self, place: AgentKey) -> ThreadPoolExecutor:
         """Return the threads of an agent here or elsewhere; its own, or one that hangs would hold those of others."""
         if isinstance(place, Domain):
             return self.path.pools[place]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from nornweave.ask.answer.context_budget import fit, shown_conflicts
 from nornweave.ask.answer.extract import extract
-from nornweave.ask.answer.synthesis.prompt import Evidence
+from nornweave.ask.answer.synthesis.prompt import PromptContext
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 from nornweave.ask.fuse.answerable import judge
 from nornweave.ask.fuse.pipeline import Stopwatch, fuse
@@ -78,7 +78,7 @@ def answer_from(
     answerable = judge(question.text, recalled.responses)
     with clock.step("extract"):
         extracted = () if answerable.is_doubtful else extract(items, question.text)
-    evidence = Evidence(question.text, items, conflicts, recalled.coverage_gaps, answerable.words)
+    context = PromptContext(question.text, items, conflicts, recalled.coverage_gaps, answerable.words)
     return Answer(
         question=question,
         recalled=recalled,
@@ -87,7 +87,7 @@ def answer_from(
         extract=extracted,
         conflicts=conflicts,
         answerable=answerable,
-        synthesis=_synthesise(question, evidence, synthesizer),
+        synthesis=_synthesise(question, context, synthesizer),
         stage_latency_ms=clock.milliseconds,
         total_latency_ms=clock.total_ms,
     )
@@ -122,13 +122,13 @@ def to_recalled(
     )
 
 
-def _synthesise(question: Question, evidence: Evidence, synthesizer: Synthesizer | None) -> Synthesis | None:
+def _synthesise(question: Question, context: PromptContext, synthesizer: Synthesizer | None) -> Synthesis | None:
     """Let a model write an answer if the question asks for one; if there is none, say why."""
     if not question.synthesize:
         return None
     if synthesizer is None:
         return Synthesis(text=None, reason="no model is configured")
-    if not evidence.items:
+    if not context.items:
         return Synthesis(text=None, reason="nothing was found to write about")
     timeout_ms = question.deadline.left_ms if question.deadline else None
-    return synthesizer.synthesize(evidence, timeout_ms=timeout_ms)
+    return synthesizer.synthesize(context, timeout_ms=timeout_ms)

@@ -17,7 +17,7 @@ import numpy as np
 from nornweave.ask.fuse.records import Answer
 from nornweave.ask.search.query import words_of
 from nornweave.ask.search.question import ConflictStrategy, Question
-from nornweave.ask.search.records import Candidate, Filters
+from nornweave.ask.search.records import DomainRank, Filters
 from nornweave.core.types import NO_METADATA, Domain
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers
@@ -56,7 +56,7 @@ def read_place(text: str) -> SoughtPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SoughtChunks:
     """What is asked about: a document, or the part of it that holds a line.
 
     Attributes:
@@ -97,9 +97,9 @@ Change: TypeAlias = tuple[str, Question]
 
 def why(
     question: Question,
-    place: Place,
+    place: SoughtChunks,
     ask: Callable[[Question], Answer],
-    candidate_of: Callable[[Question], Candidate | None],
+    rank_of: Callable[[Question], DomainRank | None],
 ) -> Why:
     """Explain why a place is not in the answer to a question.
 
@@ -109,7 +109,7 @@ def why(
     answer = ask(question)
     if rank := _rank(answer, place):
         return Why(None, rank)
-    found = _lost_at(question, place, answer, ask, candidate_of)
+    found = _lost_at(question, place, answer, ask, rank_of)
     for words, changed in _changes(question, place, found.stage):
         if _rank(ask(changed), place):
             return replace(found, change=words, changed=changed)
@@ -118,17 +118,17 @@ def why(
 
 def _lost_at(
     question: Question,
-    place: Place,
+    place: SoughtChunks,
     answer: Answer,
     ask: Callable[[Question], Answer],
-    candidate_of: Callable[[Question], Candidate | None],
+    rank_of: Callable[[Question], DomainRank | None],
 ) -> Why:
     if place.domain not in answer.recalled.asked:
         return Why("filtered")
-    candidate = candidate_of(question)
+    candidate = rank_of(question)
     if candidate is None:
         unfiltered = replace(question, filters=_without_filters(question, place.domain))
-        is_filtered = unfiltered.filters != question.filters and candidate_of(unfiltered) is not None
+        is_filtered = unfiltered.filters != question.filters and rank_of(unfiltered) is not None
         return Why("filtered" if is_filtered else "not_a_candidate")
     retrievers = candidate.retrievers
     if merge := next((merge for merge in answer.fused.merges if merge.dropped in place.chunk_ids), None):
@@ -146,11 +146,11 @@ def _lost_at(
     return Why("combined", candidate.rank, round(candidate.margin, 6), retrievers=retrievers)
 
 
-def _rank(answer: Answer, place: Place) -> int | None:
+def _rank(answer: Answer, place: SoughtChunks) -> int | None:
     return next((rank for rank, item in enumerate(answer.items, 1) if item.chunk_id in place.chunk_ids), None)
 
 
-def _changes(question: Question, place: Place, stage: Stage | None) -> Iterator[Change]:
+def _changes(question: Question, place: SoughtChunks, stage: Stage | None) -> Iterator[Change]:
     """Yield changes that may lift a place, the smallest first."""
     domain = place.domain.value
     if stage == "budget":
@@ -186,13 +186,13 @@ def _without_filters(question: Question, domain: Domain) -> dict[Domain, Filters
 
 def place_in(
     generation: Index, domain: Domain, sought: SoughtPlace, text: str, encoder: Encoder | None = None
-) -> Place | None:
+) -> SoughtChunks | None:
     """Return the place in a generation, of the first source that has it; ``None`` if none has."""
     sources = [sought.source_id] if sought.source_id else generation.sources_of(sought.path)
     for source_id in sources:
         chunks = chunks_at(generation, source_id, sought.path, sought.line)
         if chunks:
-            return Place(
+            return SoughtChunks(
                 domain=domain,
                 source_id=source_id,
                 path=sought.path,
@@ -203,7 +203,7 @@ def place_in(
     return None
 
 
-def numbers_of(generation: Index, place: Place) -> Numbers:
+def numbers_of(generation: Index, place: SoughtChunks) -> Numbers:
     """Return the numbers of the chunks of a place."""
     return np.array([*chunks_at(generation, place.source_id, place.path, place.line)], np.int32)
 

@@ -82,7 +82,7 @@ class DeclaredFilter(FrozenSettings):
         return FilterSettings(key=self.key, type=self.type, column=_COLUMN + self.key, origins=self.origins)
 
 
-class DeclaredFilters(FrozenSettings):
+class DomainFilters(FrozenSettings):
     """The filters that a team declares for one domain."""
 
     filters: Annotated[tuple[DeclaredFilter, ...], Field(max_length=MAX_DECLARED)] = ()

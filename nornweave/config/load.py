@@ -17,7 +17,7 @@ from nornweave.config.addresses import is_web_address
 from nornweave.config.agents import AgentsSettings
 from nornweave.config.base import FrozenSettings
 from nornweave.config.domain import DomainSettings, KeepSettings
-from nornweave.config.filters import DeclaredFilters, FilterSettings, with_usual_and_declared
+from nornweave.config.filters import DomainFilters, FilterSettings, with_usual_and_declared
 from nornweave.config.fusion import FusionSettings, with_environment
 from nornweave.config.publish import PublishSettings
 from nornweave.config.slack import SlackAppSettings
@@ -192,7 +192,7 @@ def _all_filters(
 ) -> tuple[FilterSettings, ...]:
     """Add what a team declares to the built-in filters; a built-in one may be repeated as it is."""
     own = [each for each in stated if each not in defaults["filters"]] if isinstance(stated, list) else stated
-    declared = _validate(DeclaredFilters, {} if own is None else {"filters": own}, file, prefix)
+    declared = _validate(DomainFilters, {} if own is None else {"filters": own}, file, prefix)
     try:
         return with_usual_and_declared(built_in, declared.filters)
     except ValueError as error:

@@ -28,7 +28,7 @@ from nornweave.index.port import Mask
 from nornweave.index.searching.counting import ServedDocument
 
 BATCH = 500
-Place = tuple[str, str]
+DocumentPlace = tuple[str, str]
 """Source id and path."""
 
 
@@ -142,7 +142,7 @@ class Shelf:
         served = self.generation.sources_of(source_path) if self.generation else ()
         return {*served, *(each.source_id for each in self.outcomes if each.path == source_path)}
 
-    def _states(self, after: Place, source_id: str | None) -> Iterator[DocumentState]:
+    def _states(self, after: DocumentPlace, source_id: str | None) -> Iterator[DocumentState]:
         waiting = {(self.inbox, file.path): file for file in waiting_files(self.root)}
         outcomes = {(each.source_id, each.path): each for each in self.outcomes}
         others = sorted({*waiting, *outcomes})
@@ -152,8 +152,8 @@ class Shelf:
                     yield self._state(place, served.get(place), outcomes.get(place), waiting.get(place))
 
     def _batches(
-        self, after: Place, others: Sequence[Place]
-    ) -> Iterator[tuple[Sequence[Place], Mapping[Place, ServedDocument]]]:
+        self, after: DocumentPlace, others: Sequence[DocumentPlace]
+    ) -> Iterator[tuple[Sequence[DocumentPlace], Mapping[DocumentPlace, ServedDocument]]]:
         """Yield the places after one, in order, with the documents of the generation there."""
         while True:
             rows = self.generation.served_documents(after, BATCH, self.within) if self.generation else []
@@ -167,7 +167,7 @@ class Shelf:
             after = end
 
     def _state(
-        self, place: Place, served: ServedDocument | None, outcome: Outcome | None, file: WaitingFile | None
+        self, place: DocumentPlace, served: ServedDocument | None, outcome: Outcome | None, file: WaitingFile | None
     ) -> DocumentState:
         source_id, path = place
         is_inbox = source_id == self.inbox
@@ -220,7 +220,7 @@ def waiting_files(root: Path) -> list[WaitingFile]:
         raise SourceUnavailableError(f"the inbox {str(root)!r} cannot be read: {error.strerror}") from error
 
 
-def read_cursor(cursor: str | None) -> Place:
+def read_cursor(cursor: str | None) -> DocumentPlace:
     """Read a cursor.
 
     Raises:

@@ -37,14 +37,14 @@ class TypedValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TypedReading:
     """What a value came to: typed values, and why a part of it has none."""
 
     values: tuple[TypedValue, ...] = ()
     problem: str | None = None
 
 
-def read_values(type_: str, said: JsonValue) -> Reading:
+def read_values(type_: str, said: JsonValue) -> TypedReading:
     """Read a value, or each member of a list, as ``keyword``, ``integer``, ``number``, ``boolean`` or ``date``.
 
     Texts count as the number, boolean or date that they spell, for reST, HTML and paths have nothing but texts. Nulls
@@ -60,7 +60,7 @@ def read_values(type_: str, said: JsonValue) -> Reading:
             values.append(_READERS[type_](member))
         except UnreadableValueError as error:
             problem = problem or str(error)
-    return Reading(tuple(dict.fromkeys(values)), problem)
+    return TypedReading(tuple(dict.fromkeys(values)), problem)
 
 
 def _keyword(said: JsonValue) -> TypedValue:

@@ -36,7 +36,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldRemovals:
     """Removals that wait for a person."""
 
     source_id: str
@@ -44,12 +44,12 @@ class Held:
     paths: tuple[str, ...]
 
 
-def held_state(held: Sequence[Held]) -> str:
+def held_state(held: Sequence[HeldRemovals]) -> str:
     """Return a digest of the documents that would be removed; any other set of documents has another digest."""
     return digest(*(part for of_source in held for part in _identity(of_source)))
 
 
-def _identity(held: Held) -> tuple[str, ...]:
+def _identity(held: HeldRemovals) -> tuple[str, ...]:
     return held.source_id, str(len(held.paths)), *held.paths
 
 
@@ -59,7 +59,7 @@ class Changes:
 
     looks: tuple[Look, ...]
     removed: tuple[Stored, ...]
-    held: tuple[Held, ...]
+    held: tuple[HeldRemovals, ...]
     unavailable: Mapping[str, str]
     unchanged: int
     """Documents that are stored and not read."""
@@ -131,13 +131,13 @@ def _split_removals(
     manifest: Mapping[tuple[str, str], Stored],
     *,
     confirm_deletes: bool,
-) -> tuple[tuple[Stored, ...], tuple[Held, ...]]:
+) -> tuple[tuple[Stored, ...], tuple[HeldRemovals, ...]]:
     """Return what may be removed now and what the brake holds."""
     known: dict[str, list[Stored]] = {}
     for key in sorted(manifest):
         known.setdefault(key[0], []).append(manifest[key])
     gone: list[Stored] = []
-    held: list[Held] = []
+    held: list[HeldRemovals] = []
     for source_id, documents in known.items():
         listing = listings.get(source_id)
         if isinstance(listing, Unavailable) or (listing and listing.problem and not listing.listed_at):
@@ -148,7 +148,7 @@ def _split_removals(
             missing = [stored for stored in missing if stored.path not in listing.withdrawn]
         reason = None if confirm_deletes or listing is None else _brake(missing, documents, listing)
         if missing and reason:
-            held.append(Held(source_id, reason, tuple(stored.path for stored in missing)))
+            held.append(HeldRemovals(source_id, reason, tuple(stored.path for stored in missing)))
         else:
             gone.extend(missing)
     return tuple(gone), tuple(held)

@@ -18,7 +18,7 @@ from nornweave.core.types import Domain, GenerationId, Skip, digest
 from nornweave.disagree.facts import extract
 from nornweave.index.port import Candidate, Failure, Store
 from nornweave.ingest.confirmations import ConfirmationSubject
-from nornweave.ingest.diff import Held
+from nornweave.ingest.diff import HeldRemovals
 from nornweave.ingest.invariants import Invariant
 from nornweave.models.encoders import Encoder
 from nornweave.models.encoders.tokens import TokenEncoder
@@ -199,7 +199,7 @@ class SyncReport:
     seconds: float
     published: bool
     skipped: tuple[Skip, ...]
-    held: tuple[Held, ...]
+    held: tuple[HeldRemovals, ...]
     unavailable: Mapping[str, str]
     judged_gone: tuple[tuple[str, str], ...]
     step_seconds: Mapping[str, float]

@@ -15,7 +15,7 @@ from openai_server import LITELLM_WARNINGS, Behaviour, ModelServer
 from ranked_items import ranked
 from waiting import GENEROUS_MS, HANGS_S, SOON_S, WITHIN_S, until
 
-from nornweave.ask.answer.synthesis.prompt import Evidence
+from nornweave.ask.answer.synthesis.prompt import PromptContext
 from nornweave.ask.answer.synthesis.synthesizer import MOST_AT_ONCE, Synthesizer
 from nornweave.ask.fuse.records import FusedItem, Synthesis
 from nornweave.ask.search.records import CoverageGap
@@ -40,7 +40,7 @@ def settings(*, model: str = "openai/first", fallback: str = "openai/second", **
 
 
 def synthesis(chosen: FusionSettings, items: tuple[FusedItem, ...] = ITEMS, timeout_ms: int | None = None) -> Synthesis:
-    return Synthesizer(chosen).synthesize(Evidence(QUERY, items), timeout_ms=timeout_ms)
+    return Synthesizer(chosen).synthesize(PromptContext(QUERY, items), timeout_ms=timeout_ms)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -81,7 +81,7 @@ def test_an_answer_comes_with_its_citations_checked(server: ModelServer) -> None
 def test_settings_reach_the_model(server: ModelServer) -> None:
     chosen = settings(synthesis_top_k=1, synthesis_max_tokens=7).model_copy(update={"synthesis_temperature": 0.0})
     gap = CoverageGap("code", "code-memory", "timeout after 5000ms")
-    Synthesizer(chosen).synthesize(Evidence(QUERY, ITEMS, (), (gap,)))
+    Synthesizer(chosen).synthesize(PromptContext(QUERY, ITEMS, (), (gap,)))
 
     [request] = server.requests
     assert (request["temperature"], request["max_tokens"]) == (0.0, 7)
@@ -207,23 +207,23 @@ def test_more_than_a_few_answers_at_a_time_are_refused_until_one_is_ready(server
     synthesizer = Synthesizer(settings(fallback="", synthesis_timeout_ms=GENEROUS_MS))
 
     def ask(_: int) -> str:
-        return synthesizer.synthesize(Evidence(QUERY, ITEMS)).reason or ""
+        return synthesizer.synthesize(PromptContext(QUERY, ITEMS)).reason or ""
 
     with ThreadPoolExecutor(MOST_AT_ONCE + 2) as pool:
         reasons = sorted(pool.map(ask, range(MOST_AT_ONCE + 2)))
     assert sum("busy" in reason for reason in reasons) == 2
     assert server.asked("first") == MOST_AT_ONCE
     server.behaviours["first"] = CITED
-    assert synthesizer.synthesize(Evidence(QUERY, ITEMS)).text == CITED.text
+    assert synthesizer.synthesize(PromptContext(QUERY, ITEMS)).text == CITED.text
 
 
 def test_abandoned_calls_do_not_pile_up(server: ModelServer) -> None:
     server.behaviours["first"] = Behaviour(kind="hangs_after_headers")
     synthesizer = Synthesizer(settings(fallback="", synthesis_timeout_ms=60))
-    synthesizer.synthesize(Evidence(QUERY, ITEMS))
+    synthesizer.synthesize(PromptContext(QUERY, ITEMS))
     before = threading.active_count()
     for _ in range(3 * MOST_AT_ONCE):
-        assert "busy" not in (synthesizer.synthesize(Evidence(QUERY, ITEMS)).reason or "")
+        assert "busy" not in (synthesizer.synthesize(PromptContext(QUERY, ITEMS)).reason or "")
     until(lambda: server.broken_off == server.asked("first"))
     until(lambda: threading.active_count() <= before + 6)  # the loop's own threads
 
@@ -313,7 +313,9 @@ def test_an_injection_reaches_the_model_only_between_the_fences(server: ModelSer
 
 def test_hostile_text_can_be_sent(server: ModelServer) -> None:
     server.behaviours["first"] = CITED
-    written = Synthesizer(settings()).synthesize(Evidence("a \ud800 b \0", (item("d-1", "NUL \0, \ud800 alone, 🧾"),)))
+    written = Synthesizer(settings()).synthesize(
+        PromptContext("a \ud800 b \0", (item("d-1", "NUL \0, \ud800 alone, 🧾"),))
+    )
     assert written.text == CITED.text
 
 
@@ -322,7 +324,7 @@ import logging, socket, sys, threading, time
 sys.path[:0] = ["tests", "tests/answer"]
 from openai_server import Behaviour, ModelServer
 from test_synthesis import CITED, ITEMS, QUERY, settings
-from nornweave.ask.answer.synthesis.prompt import Evidence
+from nornweave.ask.answer.synthesis.prompt import PromptContext
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 assert "litellm" not in sys.modules, "importing the port loads LiteLLM"
 real, real_connect, tried = socket.getaddrinfo, socket.socket.connect, []
@@ -342,18 +344,18 @@ import os
 with ModelServer({"first": CITED}) as server:
     os.environ |= {"OPENAI_API_BASE": f"{server.address}/v1", "OPENAI_API_KEY": "x", "OLLAMA_API_BASE": server.address}
     synthesizer = Synthesizer(settings())
-    early = synthesizer.synthesize(Evidence(QUERY, ITEMS), timeout_ms=1)
+    early = synthesizer.synthesize(PromptContext(QUERY, ITEMS), timeout_ms=1)
     assert "being loaded" in early.reason, early
     synthesizer.prepare()
-    assert synthesizer.synthesize(Evidence(QUERY, ITEMS)).text == CITED.text
+    assert synthesizer.synthesize(PromptContext(QUERY, ITEMS)).text == CITED.text
     litellm = sys.modules["litellm"]
     assert litellm.telemetry is False and len(litellm.model_cost) > 100, "of its own table"
-    assert Synthesizer(settings(model="ollama/x")).synthesize(Evidence(QUERY, ITEMS)).text == "Yes."
+    assert Synthesizer(settings(model="ollama/x")).synthesize(PromptContext(QUERY, ITEMS)).text == "Yes."
     server.behaviours["first"] = Behaviour(kind="hangs")
-    Synthesizer(settings(fallback="", synthesis_timeout_ms=100)).synthesize(Evidence(QUERY, ITEMS))
+    Synthesizer(settings(fallback="", synthesis_timeout_ms=100)).synthesize(PromptContext(QUERY, ITEMS))
     asked = len(server.requests)
     late = Synthesizer(settings(fallback="", synthesis_timeout_ms=60_000))
-    threading.Thread(target=late.synthesize, args=(Evidence(QUERY, ITEMS),), daemon=True).start()
+    threading.Thread(target=late.synthesize, args=(PromptContext(QUERY, ITEMS),), daemon=True).start()
     while len(server.requests) == asked:
         time.sleep(0.01)
     print(tried, flush=True)

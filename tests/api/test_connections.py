@@ -26,7 +26,7 @@ import asyncio, sys
 import uvicorn
 import api.server.connections, api.server.process
 from api.server.listening import listen, url_of
-from api.server.process import Server
+from api.server.process import LimitedServer
 api.server.connections.HEADERS_WITHIN_S = float(sys.argv[1])
 api.server.connections.READ_WITHIN_S = float(sys.argv[1])
 api.server.process.FIRST_REQUEST_S = 60.0
@@ -50,7 +50,7 @@ async def app(scope, receive, send):
 config = uvicorn.Config(app, log_config=None)
 with listen("127.0.0.1", 0) as listener:
     announce = lambda: print(url_of(listener), flush=True)
-    Server(config, announce).run(sockets=[listener])
+    LimitedServer(config, announce).run(sockets=[listener])
 """
 DESCRIPTORS = 256
 MOST = DESCRIPTORS // 2 - RESERVED_CONNECTIONS

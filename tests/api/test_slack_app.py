@@ -22,7 +22,7 @@ from waiting import until_async
 from api.access.door import Door
 from api.links import permalinks
 from api.slack.app import BUSY, ELSEWHERE, MOST_AT_ONCE, USAGE, SlackApp, serve_slack
-from api.slack.connection import SlackError
+from api.slack.connection import SlackAppError
 from api.slack.message import mrkdwn
 from api.state import Service
 from lab.apis.server import Reply
@@ -242,7 +242,7 @@ async def test_tokens_and_tickets_are_not_logged_and_a_refused_token_ends_the_ap
             slack.refused["apps.connections.open"] = "token_revoked"
             slack.announce_closing()
             await anyio.sleep_forever()
-    assert isinstance(ended.value.exceptions[0], SlackError)
+    assert isinstance(ended.value.exceptions[0], SlackAppError)
     said = [record.getMessage() for record in caplog.records if record.name != "websockets.server"]  # the stand-in
     assert any("apps.connections.open" in line for line in said)
     assert not [line for line in said for secret in (APP_TOKEN, BOT_TOKEN, TICKET) if secret in line]
@@ -278,6 +278,6 @@ def test_a_refused_token_is_an_error_that_names_its_variable(workspace: Settings
     configured = SlackAppSettings.model_validate({"channels": {OPEN: []}, "api_url": f"{slack.url}/api"})
     settings = workspace.model_copy(update={"slack": configured})
     for token, remedy in (("SLACK_BOT_TOKEN", "auth.test"), ("SLACK_APP_TOKEN", "apps.connections.open")):
-        with pytest.raises(SlackError, match=rf"{remedy}: invalid_auth; renew {token}") as raised:
+        with pytest.raises(SlackAppError, match=rf"{remedy}: invalid_auth; renew {token}") as raised:
             serve_slack(settings, {**TOKENS, token: "xoxb-wrong-secret"}, lambda _: None)
         assert "wrong-secret" not in str(raised.value)

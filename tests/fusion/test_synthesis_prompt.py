@@ -20,8 +20,8 @@ from nornweave.ask.answer.synthesis.prompt import (
     ITEM_CHARS,
     LINE_CHARS,
     ROLE,
-    Evidence,
     Prompt,
+    PromptContext,
     build_prompt,
     one_line,
 )
@@ -72,7 +72,7 @@ GAP = CoverageGap("conversations", "convo-memory", "timeout after 5000ms")
 
 
 def prompt_of(*items: FusedItem, query: str = "what does it return?", top_k: int = 10, **more: object) -> Prompt:
-    return build_prompt(Evidence(query, items, **more), top_k=top_k)  # type: ignore[arg-type]
+    return build_prompt(PromptContext(query, items, **more), top_k=top_k)  # type: ignore[arg-type]
 
 
 def user(prompt: Prompt) -> str:

@@ -15,7 +15,7 @@ from nornweave.config import Settings
 from nornweave.core.types import Domain
 from nornweave.index.wiring import domain_folder
 from nornweave.ingest.confirmations import ConfirmationSubject
-from nornweave.ingest.diff import Held, held_state
+from nornweave.ingest.diff import HeldRemovals, held_state
 from nornweave.ingest.records import SyncOptions, SyncReport, no_progress
 from nornweave.ingest.run_status import read_status
 from nornweave.ingest.wiring import confirmations_of
@@ -55,7 +55,7 @@ def execute(settings: Settings, instance: dg.DagsterInstance, **config: bool) ->
 
 def confirm(settings: Settings, *paths: str) -> Path:
     """Confirm the removal of documents as the command line does; return the file."""
-    state = held_state([Held(settings.sources_of(DOCS)[0].id, "", paths)])
+    state = held_state([HeldRemovals(settings.sources_of(DOCS)[0].id, "", paths)])
     confirmations_of(settings).issue(DOCS, ConfirmationSubject.REMOVALS, state)
     return settings.data_dir / "confirmations" / "documentation.removals.json"
 

@@ -24,7 +24,7 @@ from nornweave.ask.route.router import choose_agents
 from nornweave.ask.search import fan_out
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.fan_out import merge_items
-from nornweave.ask.search.lanes import Lanes, Place
+from nornweave.ask.search.lanes import AgentKey, Lanes
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation, RecallItem, RecallResponse
 from nornweave.ask.views.answer import FusionResult, answer_document
@@ -344,7 +344,7 @@ def test_trap_a_mixed_speed_question_keeps_what_is_fast(agents: Agents, hanging:
     """A domain that reaches the deadline must not lose the answers of the fast ones."""
     domains = {**agents.of(Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS), Domain.RESEARCH: hanging}
     with ExitStack() as stack:
-        threads: dict[Place, Executor] = {domain: stack.enter_context(ThreadPoolExecutor(2)) for domain in Domain}
+        threads: dict[AgentKey, Executor] = {domain: stack.enter_context(ThreadPoolExecutor(2)) for domain in Domain}
         own = Lanes(threads.__getitem__, lambda: stack.enter_context(ThreadPoolExecutor(2)))
         stack.callback(Hanging.go.set)
         # Twice as often as the domain that hangs has threads: it must not take those of the others.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support import MemorySource, memory_parts, sync
 
-from nornweave.ask.search.combine import Evidence
+from nornweave.ask.search.combine import ExactEvidence
 from nornweave.ask.search.exact import exact_evidence
 from nornweave.ask.search.query import read_query, statistics_of
 from nornweave.core.types import Document, Domain, Entry
@@ -101,12 +101,12 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         yield generation
 
 
-def evidence_of(text: str, generation: Index, quoting: Numbers = NO_HITS.numbers, within: Any = None) -> Evidence:
+def evidence_of(text: str, generation: Index, quoting: Numbers = NO_HITS.numbers, within: Any = None) -> ExactEvidence:
     query = read_query(text)
     return exact_evidence(query, statistics_of(query, generation), generation, quoting, within)
 
 
-def scores_of(evidence: Evidence, generation: Index) -> Scores:
+def scores_of(evidence: ExactEvidence, generation: Index) -> Scores:
     return np.zeros(generation.size, np.float32) if evidence.scores is None else evidence.scores
 
 

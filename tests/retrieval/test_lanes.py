@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from waiting import HANGS_S, until
 
-from nornweave.ask.search.lanes import Lanes, Place
+from nornweave.ask.search.lanes import AgentKey, Lanes
 from nornweave.core.types import Domain
 
 STRANGERS = ("vault", "shelf", "attic")
@@ -37,12 +37,12 @@ def lanes_with(budget_s: float) -> Iterator[Lanes]:
         def pool(name: str) -> ThreadPoolExecutor:
             return stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix=name))
 
-        own: dict[Place, Executor] = {domain: pool(domain.value) for domain in Domain}
+        own: dict[AgentKey, Executor] = {domain: pool(domain.value) for domain in Domain}
         own |= {(Domain.CODE, name): pool(name) for name in STRANGERS}
         yield Lanes(own.__getitem__, lambda: pool("shared"), budget_s)
 
 
-def names(lanes: Lanes, *places: Place, timeout_s: float | None = None) -> dict[Place, str]:
+def names(lanes: Lanes, *places: AgentKey, timeout_s: float | None = None) -> dict[AgentKey, str]:
     """Run a task that says which threads it is in, for each place; return what has ended."""
     task: Callable[[], str] = lambda: threading.current_thread().name.partition("_")[0]  # noqa: E731
     futures = lanes.run(dict.fromkeys(places, task), timeout_s)
@@ -50,7 +50,7 @@ def names(lanes: Lanes, *places: Place, timeout_s: float | None = None) -> dict[
 
 
 def test_agents_here_take_turns_and_those_elsewhere_have_threads_of_their_own(lanes: Lanes) -> None:
-    places: list[Place] = [*Domain, (Domain.CODE, "vault")]
+    places: list[AgentKey] = [*Domain, (Domain.CODE, "vault")]
     assert names(lanes, *places) == {
         **dict.fromkeys(Domain, "shared"),
         (Domain.CODE, "vault"): "vault",
@@ -97,7 +97,7 @@ def test_an_error_is_that_agents_alone(lanes: Lanes) -> None:
 )
 def test_once_there_is_a_quorum_strangers_have_their_budget(hasty: Lanes, here: Domain | None, quick: int) -> None:
     go = threading.Event()
-    tasks: dict[Place, Callable[[], object]] = {
+    tasks: dict[AgentKey, Callable[[], object]] = {
         (Domain.CODE, name): (lambda: "fine") if number < quick else (lambda: go.wait(HANGS_S))
         for number, name in enumerate(STRANGERS)
     }

@@ -35,7 +35,7 @@ from nornweave.index.index import Index
 from nornweave.index.passages import read_passages
 from nornweave.index.searching.arrays import arrays_file, open_arrays, writing_arrays
 from nornweave.index.searching.generation_file import statistics_of
-from nornweave.index.writing.merging import LARGEST, SMALLEST, Held, joining
+from nornweave.index.writing.merging import LARGEST, SMALLEST, SegmentFill, joining
 from nornweave.ingest.records import DomainParts
 
 WORDS = """
@@ -222,7 +222,7 @@ def test_a_small_domain_stays_one_whole_file(tmp_path: Path, corpus: dict[str, s
 def test_a_year_of_changes_leaves_few_segments_and_little_that_is_gone() -> None:
     live, written, most = {0: 60_000}, 0, 0
     for day in range(1, 366):
-        held = [Held(str(number), 60_000 if number == 0 else count, count) for number, count in live.items()]
+        held = [SegmentFill(str(number), 60_000 if number == 0 else count, count) for number, count in live.items()]
         joined = joining(held, 1_000)
         built = 1_000 + sum(live.pop(int(name)) for name in joined)
         live = {number: count - (100 if number == 0 else 0) for number, count in live.items()} | {day: built}
@@ -245,7 +245,9 @@ def test_a_year_of_changes_leaves_few_segments_and_little_that_is_gone() -> None
     ],
 )
 def test_segments_join_by_tiers(held: list[tuple[int, int]], changed: int, joined: set[int]) -> None:
-    assert joining([Held(str(number), *each) for number, each in enumerate(held)], changed) == set(map(str, joined))
+    assert joining([SegmentFill(str(number), *each) for number, each in enumerate(held)], changed) == set(
+        map(str, joined)
+    )
 
 
 @pytest.mark.usefixtures("tiered")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from nornweave.ask.answer.synthesis.prompt import Evidence
+from nornweave.ask.answer.synthesis.prompt import PromptContext
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 from nornweave.ask.answer.text_renderer import render_answer
 from nornweave.ask.fuse.records import Answer, Synthesis
@@ -34,8 +34,8 @@ class StreamedAnswer:
         """
         answer = self._answer
         gaps, doubt = answer.recalled.coverage_gaps, answer.answerable.words
-        evidence = Evidence(answer.question.text, answer.items, answer.conflicts, gaps, doubt)
-        return self._synthesizer.start(evidence, timeout_ms=timeout_ms, on_text=on_text)
+        context = PromptContext(answer.question.text, answer.items, answer.conflicts, gaps, doubt)
+        return self._synthesizer.start(context, timeout_ms=timeout_ms, on_text=on_text)
 
     def rendered(self) -> str:
         """Return the items as text, for who gets no other."""

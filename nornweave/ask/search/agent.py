@@ -16,8 +16,8 @@ from nornweave.ask.search.freshness import Freshness
 from nornweave.ask.search.query import check_query
 from nornweave.ask.search.query_encoder import QueryEncoder
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.recall import candidate_among, recall_from, search_expanded
-from nornweave.ask.search.records import AgentState, Candidate, Filters, RecallResponse
+from nornweave.ask.search.recall import rank_among, recall_from, search_expanded
+from nornweave.ask.search.records import AgentState, DomainRank, Filters, RecallResponse
 from nornweave.ask.search.search import SearchContext
 from nornweave.config import DomainSettings, PlanSettings
 from nornweave.config.tuned_plans import PlanInForce
@@ -204,12 +204,12 @@ class Agent:
         memo = self.encoder()
         return view(generation, memo.encoder if memo else None)
 
-    def candidate(self, question: Question, numbers_in: Callable[[Index], Numbers]) -> Candidate | None:
+    def rank_of(self, question: Question, numbers_in: Callable[[Index], Numbers]) -> DomainRank | None:
         """Return where the best of some chunks is ranked, ``None`` if no retriever found it; raises as ``recall``."""
         conditions = self.conditions(question.filters.get(self.domain, NO_METADATA))
         with self.generation.using(question.viewer, question.as_of) as (generation, _):
             searched = search_expanded(question, self._context(question, conditions, generation))
-            return candidate_among(searched, numbers_in(generation), question.top_k)
+            return rank_among(searched, numbers_in(generation), question.top_k)
 
     def _recall(
         self, question: Question, conditions: tuple[Condition, ...], generation: Index, notice: str | None = None

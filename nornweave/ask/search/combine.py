@@ -31,7 +31,7 @@ class Leg:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
+class ExactEvidence:
     """What else is known of the chunks of a generation.
 
     Attributes:
@@ -72,7 +72,7 @@ class Ranking:
 
 
 def convex_combination(
-    candidates: Numbers, legs: Sequence[Leg], weights: Mapping[str, float], evidence: Evidence | None = None
+    candidates: Numbers, legs: Sequence[Leg], weights: Mapping[str, float], evidence: ExactEvidence | None = None
 ) -> Ranking:
     """Combine retrieval sources by their scores.
 
@@ -101,7 +101,7 @@ def on_one_scale(
     candidates: Numbers,
     legs: Sequence[Leg],
     common: Mapping[str, float],
-    evidence: Evidence | None = None,
+    evidence: ExactEvidence | None = None,
 ) -> Ranking:
     """Give each rank of a domain the score that it has under the weights that all domains share.
 
@@ -117,7 +117,7 @@ def reciprocal_rank_fusion(
     candidates: Numbers,
     legs: Sequence[Leg],
     weights: Mapping[str, float],
-    evidence: Evidence | None = None,
+    evidence: ExactEvidence | None = None,
     *,
     k: int = RRF_K,
 ) -> Ranking:
@@ -170,7 +170,7 @@ def _parts(legs: Sequence[Leg], weights: Mapping[str, float]) -> dict[str, NDArr
 
 
 def _with(
-    evidence: Evidence | None, parts: Mapping[str, NDArray[np.float64]], candidates: Numbers
+    evidence: ExactEvidence | None, parts: Mapping[str, NDArray[np.float64]], candidates: Numbers
 ) -> Mapping[str, NDArray[np.float64]]:
     """Add exact evidence to what the legs give: ``(1 − (1 − Σ parts) · (1 − evidence)) · kept``."""
     if evidence is None:

@@ -20,7 +20,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.ask.search.combine import Evidence
+from nornweave.ask.search.combine import ExactEvidence
 from nornweave.ask.search.query import Query, TermStatistics, Word
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
 from nornweave.core.text.index_fields import ASIDE, IMPORTS
@@ -95,7 +95,7 @@ class _Searched:
 
 def exact_evidence(
     query: Query, statistics: TermStatistics, generation: Index, quoting: Numbers, within: Mask | None = None
-) -> Evidence:
+) -> ExactEvidence:
     """Return the evidence for every chunk of a generation.
 
     Args:
@@ -119,7 +119,7 @@ def exact_evidence(
         kept.append((known[ASIDE], float(1 - np.float32(ASIDE_SHARE * float(scores.max(initial=0))))))
     if IMPORTS in known:
         kept.append((known[IMPORTS], IMPORT_SHARE))
-    return Evidence(scores if scores is None or within is None else scores * within, tuple(kept))
+    return ExactEvidence(scores if scores is None or within is None else scores * within, tuple(kept))
 
 
 def _raise(scores: Scores, chunks: Numbers, written: Numbers | None, most: float, searched: _Searched) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from nornweave.ask.route.decomposition import split_clauses
-from nornweave.ask.search.lanes import Lanes, P, Place
+from nornweave.ask.search.lanes import AgentKey, Lanes, P
 from nornweave.ask.search.query import MAX_TOP_K
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import CoverageGap, Filters, RecallItem, RecallResponse
@@ -52,13 +52,13 @@ def one_a_domain(own: Mapping[Domain, Recaller], elsewhere: Sequence[Recaller]) 
     return {domain: by_domain[domain] for domain in Domain if domain in by_domain}
 
 
-def with_elsewhere(chosen: Mapping[Domain, Recaller], elsewhere: Sequence[Recaller]) -> dict[Place, Recaller]:
+def with_elsewhere(chosen: Mapping[Domain, Recaller], elsewhere: Sequence[Recaller]) -> dict[AgentKey, Recaller]:
     """Return all agents of the chosen domains.
 
     A domain may have an agent here and others elsewhere: all of them are asked. One elsewhere of the same name as the
     one here is the same agent, and the one here answers.
     """
-    agents: dict[Place, Recaller] = {}
+    agents: dict[AgentKey, Recaller] = {}
     for domain, first in chosen.items():
         others = [agent for agent in elsewhere if agent.domain is domain]
         if first not in others:

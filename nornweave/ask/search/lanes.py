@@ -15,9 +15,9 @@ from nornweave.core.types import Domain
 PATIENCE_S = 0.25
 """An agent that keeps the next ones waiting for longer is slow. Searching a million chunks takes a tenth of it."""
 
-Place: TypeAlias = Domain | tuple[Domain, str]
+AgentKey: TypeAlias = Domain | tuple[Domain, str]
 """An agent of this process by its domain, one elsewhere by its name as well."""
-P = TypeVar("P", bound=Place)
+P = TypeVar("P", bound=AgentKey)
 T = TypeVar("T")
 
 
@@ -33,7 +33,7 @@ class Lanes:
     """
 
     def __init__(
-        self, threads: Callable[[Place], Executor], shared: Callable[[], Executor], budget_s: float = math.inf
+        self, threads: Callable[[AgentKey], Executor], shared: Callable[[], Executor], budget_s: float = math.inf
     ) -> None:
         """Store what returns the threads of an agent, what makes those that quick agents share, and the budget."""
         self.budget_s = budget_s
@@ -41,7 +41,7 @@ class Lanes:
         self._make_shared = shared
         self._shared = shared()
         self._replaced = 0
-        self._slow: set[Place] = set()
+        self._slow: set[AgentKey] = set()
 
     def close(self) -> None:
         """Let the running questions end."""
@@ -76,7 +76,7 @@ class Lanes:
                     self._start(self._threads(first), line, tasks, futures)
             ended = len(done)
 
-    def _is_quick(self, place: Place) -> bool:
+    def _is_quick(self, place: AgentKey) -> bool:
         return isinstance(place, Domain) and place not in self._slow
 
     def _start(

@@ -12,7 +12,7 @@ from nornweave.ask.search.expand import acronym_variants, should_expand, stated_
 from nornweave.ask.search.items import citation_of
 from nornweave.ask.search.query import Query, read_query
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.records import Candidate, Placed, RecallResponse, RetrievalSource
+from nornweave.ask.search.records import DomainRank, Placed, RecallResponse, RetrievalSource
 from nornweave.ask.search.retrievers import is_said
 from nornweave.ask.search.search import ExpandedOutcome, SearchContext, SearchOutcome, search
 from nornweave.ask.search.selection import select
@@ -62,7 +62,7 @@ def _variants(question: Question, query: Query, context: SearchContext, *, expan
     return [read_query(each) for each in acronym_variants(query.text, lambda text: is_said(text, context.generation))]
 
 
-def candidate_among(searched: ExpandedOutcome, numbers: Numbers, wanted: int) -> Candidate | None:
+def rank_among(searched: ExpandedOutcome, numbers: Numbers, wanted: int) -> DomainRank | None:
     """Return where the best of some chunks is ranked; ``None`` if no retriever found one of them."""
     ranking = searched.ranking
     places = np.flatnonzero(np.isin(ranking.numbers, numbers))
@@ -72,7 +72,7 @@ def candidate_among(searched: ExpandedOutcome, numbers: Numbers, wanted: int) ->
     hits = {name: finding.hits.numbers for name, finding in searched.outcomes[0].findings.items()}
     ranks = {name: np.flatnonzero(np.isin(held, numbers)) for name, held in hits.items()}
     retrievers = {name: int(held[0]) + 1 for name, held in ranks.items() if len(held)}
-    return Candidate(int(places[0]) + 1, float(last - ranking.scores[places[0]]), retrievers)
+    return DomainRank(int(places[0]) + 1, float(last - ranking.scores[places[0]]), retrievers)
 
 
 def recall_from(

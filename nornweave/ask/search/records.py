@@ -99,7 +99,7 @@ class SourceScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class DomainRank:
     """Where a domain ranks a document.
 
     Attributes:

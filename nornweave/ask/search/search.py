@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from nornweave.ask.search.combine import (
-    Evidence,
+    ExactEvidence,
     Leg,
     Ranking,
     convex_combination,
@@ -180,7 +180,7 @@ def _outcome(
 
 def _combine(
     findings: Mapping[str, RetrieverFinding],
-    evidence: Evidence,
+    evidence: ExactEvidence,
     statistics: TermStatistics,
     context: SearchContext,
     weights: Mapping[str, float],
@@ -216,7 +216,7 @@ def _quoting(query: Query, fulltext: RetrieverFinding | None) -> Numbers:
     return holding
 
 
-def _proven(evidence: Evidence) -> Numbers:
+def _proven(evidence: ExactEvidence) -> Numbers:
     """Return the chunks with the most exact evidence; there may be none."""
     return NO_HITS.numbers if evidence.scores is None else found(evidence.scores, CANDIDATES).numbers
 

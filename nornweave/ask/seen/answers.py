@@ -87,7 +87,7 @@ class SeenAnswers:
                 place = place_in(generation, domain, sought, question.text, memo.encoder if memo else None)
             if place:
                 numbers = partial(numbers_of, place=place)
-                return why_document(why(question, place, self.answer, lambda asked: agent.candidate(asked, numbers)))  # noqa: B023
+                return why_document(why(question, place, self.answer, lambda asked: agent.rank_of(asked, numbers)))  # noqa: B023
         return None
 
     def query_text(self, question: Question) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 
 from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits, Trouble, limited_for
-from nornweave.connect.mirror.origin import Origin
+from nornweave.connect.mirror.origin import ApiOrigin
 from nornweave.core.errors import SourceUnavailableError
 
 _MAX_REDIRECTS = 5
@@ -37,7 +37,7 @@ class ApiClient:
         token_name: where the secret comes from, for messages, such as the environment variable's name.
         secrets: parameters of the query that every request has and no message shows.
         advice: status → what to do.
-        hosts: see ``Origin``.
+        hosts: see ``ApiOrigin``.
 
     Attributes:
         ends_at: of ``time.monotonic()``; nothing is asked or waited for after that.
@@ -56,9 +56,9 @@ class ApiClient:
         hosts: frozenset[str] = frozenset(),
         limits: Limits | None = None,
     ) -> None:
-        """Store the parameters of the class; no request is made yet. Raises as ``Origin`` does."""
+        """Store the parameters of the class; no request is made yet. Raises as ``ApiOrigin`` does."""
         self.limits = limits or Limits()
-        self.origin = Origin(base_url, hosts, (token, auth and auth[1]), dict(secrets or {}), token_name)
+        self.origin = ApiOrigin(base_url, hosts, (token, auth and auth[1]), dict(secrets or {}), token_name)
         self._token_name = token_name
         self._advice = dict(advice or {})
         bearer = {"Authorization": f"Bearer {token}"} if token else {}

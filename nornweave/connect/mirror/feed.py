@@ -71,7 +71,7 @@ class RecordPage:
 
 
 Page = TypeVar("Page")
-Place = TypeVar("Place")
+Cursor = TypeVar("Cursor")
 Stage: TypeAlias = Callable[[Any], Iterator[RecordPage]]
 """A part of a pass, such as one list. It takes the position of its last page that was stored; ``None`` at its start."""
 
@@ -95,8 +95,8 @@ def staged(state: Pass, stages: Mapping[str, Stage], notes: dict[str, Any]) -> I
 
 
 def pages_of(
-    ask: Callable[[Place | None], tuple[Page, Place | None]], at: Place | None, name: str
-) -> Iterator[tuple[Page, Place | None]]:
+    ask: Callable[[Cursor | None], tuple[Page, Cursor | None]], at: Cursor | None, name: str
+) -> Iterator[tuple[Page, Cursor | None]]:
     """Yield the pages of a list, each with the place of the one after it.
 
     Args:

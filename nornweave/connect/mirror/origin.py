@@ -15,7 +15,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-class Origin:
+class ApiOrigin:
     """The hosts of an API.
 
     Args:

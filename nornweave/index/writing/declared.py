@@ -18,7 +18,7 @@ from nornweave.core.text.field_names import field_key
 from nornweave.core.types import digest
 from nornweave.index.connection import Connection
 from nornweave.index.searching.conditions import capturing_expression
-from nornweave.index.typed_values import Reading, TypedValue, read_values
+from nornweave.index.typed_values import TypedReading, TypedValue, read_values
 
 # Raise it when the same documents come out with other values.
 VERSION = "values-1"
@@ -155,7 +155,7 @@ _SCHEMA = pa.schema(
 )
 
 
-def _rows(readings: Sequence[tuple[str, str, Reading]]) -> pa.Table:
+def _rows(readings: Sequence[tuple[str, str, TypedReading]]) -> pa.Table:
     rows = [
         {"field": name, "said": said, "text": value.text, "number": value.number, "first": value.first,
          "last": value.last, "problem": reading.problem}

@@ -17,7 +17,7 @@ WORN_SHARE = 0.3
 """A segment of which more is gone is written anew."""
 
 
-class Held(NamedTuple):
+class SegmentFill(NamedTuple):
     """A segment that a build could keep: how many chunks it has, and how many of them there still are."""
 
     name: str
@@ -30,7 +30,7 @@ class Held(NamedTuple):
         return self.chunks - self.live > (0 if self.live <= SMALLEST else self.chunks * WORN_SHARE)
 
 
-def joining(held: Sequence[Held], changed: int) -> set[str]:
+def joining(held: Sequence[SegmentFill], changed: int) -> set[str]:
     """Choose the segments that are written anew.
 
     Over 365 days on each of which 50 of 60,000 documents change, this leaves at most 7 segments of together 1.3 times

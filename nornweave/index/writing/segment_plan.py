@@ -10,7 +10,7 @@ from nornweave.index.connection import Connection, quote
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.manifest import SegmentFile, named
 from nornweave.index.writing import merging
-from nornweave.index.writing.merging import Held, joining
+from nornweave.index.writing.merging import SegmentFill, joining
 from nornweave.index.writing.working_tables import VERSIONS
 
 # Where every document is when the candidate is published; no segment yet for what is to be written.
@@ -83,7 +83,7 @@ def plan(
     there = {segment: (documents, int(chunks)) for segment, documents, chunks in sizes}
     changed = max(there.pop(None, (0, 0)))
     held = [each for each in published if each.name in there]
-    joined = joining([Held(each.name, each.chunks, there[each.name][1]) for each in held], changed)
+    joined = joining([SegmentFill(each.name, each.chunks, there[each.name][1]) for each in held], changed)
     kept = [each for each in held if each.name not in joined]
     connection.execute(
         "update placed set segment = null where segment in (select unnest(?::varchar[]))", [sorted(joined)]

@@ -45,7 +45,7 @@ MARK_CHARS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class PromptContext:
     """What a model writes an answer from.
 
     Attributes:
@@ -61,22 +61,22 @@ class Evidence:
     doubt: str = ""
 
 
-def build_prompt(evidence: Evidence, *, top_k: int) -> Prompt:
+def build_prompt(context: PromptContext, *, top_k: int) -> Prompt:
     """Put the question and the best items into the prompt; the same input gives the same prompt.
 
     Of ``top_k`` items up to ``ITEM_CHARS`` characters each are shown. Conflicts are noted at every shown item that
     disagrees with the one that holds, or else with the best. Blank space in the question collapses.
     """
-    shown = evidence.items[:top_k]
+    shown = context.items[:top_k]
     keys = [_name(item) for item in shown]
-    notes = _conflict_notes(keys, evidence.conflicts)
+    notes = _conflict_notes(keys, context.conflicts)
     heads = [_head(place, item, notes.get(place, ())) for place, item in enumerate(shown, 1)]
     bodies = [_body(item.content) for item in shown]
-    asked = f'Original query: "{one_line(evidence.query, limit=None)}"'
-    gaps = _gap_line(evidence.coverage_gaps)
+    asked = f'Original query: "{one_line(context.query, limit=None)}"'
+    gaps = _gap_line(context.coverage_gaps)
     mark = _unused_mark(asked, *heads, *bodies, gaps)
     results = (f"{head}\n<<<{mark}\n{body}\n{mark}>>>" for head, body in zip(heads, bodies, strict=True))
-    doubt = DOUBT.format(one_line(evidence.doubt, limit=None)) if evidence.doubt else ""
+    doubt = DOUBT.format(one_line(context.doubt, limit=None)) if context.doubt else ""
     user = "\n\n".join(filter(None, (asked, doubt, "Results (ranked by relevance):", *results, gaps)))
     system = "\n\n".join((ROLE, INSTRUCTIONS, FENCES.format(mark=mark)))
     return Prompt(

@@ -13,7 +13,7 @@ from typing import Any
 
 from nornweave.ask.answer.synthesis.citations import check_citations
 from nornweave.ask.answer.synthesis.model_call import Listener, ModelAnswer, Said, call
-from nornweave.ask.answer.synthesis.prompt import Evidence, build_prompt
+from nornweave.ask.answer.synthesis.prompt import PromptContext, build_prompt
 from nornweave.ask.fuse.records import Synthesis
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.errors import ConfigError
@@ -57,12 +57,7 @@ class Synthesizer:
         if self._models:
             RUNTIME.litellm()
 
-    def synthesize(
-        self,
-        evidence: Evidence,
-        *,
-        timeout_ms: int | None = None,
-    ) -> Synthesis:
+    def synthesize(self, context: PromptContext, *, timeout_ms: int | None = None) -> Synthesis:
         """Let a model answer the question out of the items.
 
         The model and its fallback have ``synthesis_timeout_ms`` together, from when LiteLLM is loaded on.
@@ -81,7 +76,7 @@ class Synthesizer:
         except TimeoutError:
             return _without(f"LiteLLM was still being loaded after {timeout_ms} ms")
         left_ms = None if due is None else max(0, round((due - time.monotonic()) * 1000))
-        writing = self.start(evidence, timeout_ms=left_ms)
+        writing = self.start(context, timeout_ms=left_ms)
         seconds = self._seconds(left_ms)
         try:
             return writing.result(seconds + GRACE_S)
@@ -90,7 +85,7 @@ class Synthesizer:
 
     def start(
         self,
-        evidence: Evidence,
+        context: PromptContext,
         *,
         timeout_ms: int | None = None,
         on_text: Callable[[str], None] | None = None,
@@ -98,7 +93,7 @@ class Synthesizer:
         """Let a model begin to answer the question out of the items, and return at once.
 
         Args:
-            evidence: what it is written from; the first ``synthesis_top_k`` items are shown.
+            context: what it is written from; the first ``synthesis_top_k`` items are shown.
             timeout_ms: once LiteLLM is loaded; ``None`` if only the settings limit it.
             on_text: takes the text piece by piece, in a thread that it must not block. Joined, the pieces are the text
                 of the result, or its beginning. The model that says something first is the one that is heard.
@@ -107,15 +102,12 @@ class Synthesizer:
             What ``synthesize`` returns; cancelling it breaks the model's call off. A text that was being passed on when
             its model failed or the time was over is kept, and ``reason`` says so.
         """
-        return RUNTIME.start(self._written(evidence, timeout_ms, on_text))
+        return RUNTIME.start(self._written(context, timeout_ms, on_text))
 
     async def _written(
-        self,
-        evidence: Evidence,
-        timeout_ms: int | None,
-        on_text: Callable[[str], None] | None,
+        self, context: PromptContext, timeout_ms: int | None, on_text: Callable[[str], None] | None
     ) -> Synthesis:
-        if not evidence.items:
+        if not context.items:
             return Synthesis(text=None, reason="there are no results to write about")
         if not self._models:
             return _without(NO_MODEL)
@@ -126,7 +118,7 @@ class Synthesizer:
         except Exception as error:
             return _without(f"LiteLLM cannot be loaded ({type(error).__name__}); install it again")
         due = asyncio.get_running_loop().time() + self._seconds(timeout_ms)
-        prompt = build_prompt(evidence, top_k=self._settings.synthesis_top_k)
+        prompt = build_prompt(context, top_k=self._settings.synthesis_top_k)
         seconds = due - asyncio.get_running_loop().time()
         if seconds < LEAST_S:
             return _without(self._for_each_model("no time left to ask"))
