@@ -82,7 +82,6 @@ def create_app(
     """Build the app; its lifespan starts the engine in the background and closes it.
 
     Args:
-        settings: what is served.
         engine: over these settings unless given.
         agent: serve this domain alone, its agent also at the root.
         environment: ``os.environ`` unless given; holds the token.

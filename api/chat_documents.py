@@ -116,9 +116,7 @@ def citations_of(document: FusionResult, cited: Sequence[str] | None, link: Link
     """Return the passages behind a text, in the order of the answer's items.
 
     Args:
-        document: the answer.
         cited: chunks that the text cites; ``None`` if it shows all items.
-        link: to the page of a passage.
     """
     shown = [item for item in document["items"] if cited is None or item["chunk_id"] in cited]
     return [_citation(item, link) for item in shown]

@@ -88,10 +88,8 @@ class ProblemError(HTTPException):
     """Ends a request with a problem document.
 
     Args:
-        status: of the HTTP response.
         detail: what was found, what is allowed, what to do.
         kind: short name of the problem, the last part of its ``type``; none where the status says it all.
-        headers: of the HTTP response.
     """
 
     def __init__(

@@ -25,8 +25,6 @@ def membership(settings: Settings, agent: Domain | None, url: str, environment: 
     """Return what registers an agent that is served alone; ``None`` where no registry is named.
 
     Args:
-        settings: what is served.
-        agent: which domain.
         url: at which this machine serves it; ``AGENT_URL`` is another one by which the registry reaches it.
         environment: holds ``REGISTRY_URL`` and the token for it.
 

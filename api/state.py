@@ -51,7 +51,6 @@ class Shared:
     """What requests of all viewers share.
 
     Attributes:
-        door: tells who asks.
         alone: the one domain that is served, also at the root; ``None`` serves all.
         timeout_ms: of questions that set none.
         syncs: that people start; ``None``: nobody can.
@@ -102,11 +101,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service(Shared):
-    """What is served by an app, to whoever it may be; routes get a ``Serving`` of it.
-
-    Attributes:
-        engine: of this process.
-    """
+    """What is served by an app, to whoever it may be; routes get a ``Serving`` of it."""
 
     engine: Engine
 
@@ -127,7 +122,6 @@ class Serving(Shared):
 
     Attributes:
         engine: as the viewer may see it.
-        viewer: of the request.
     """
 
     engine: SeenEngine

@@ -35,7 +35,6 @@ class Running:
     """A sync that is under way.
 
     Attributes:
-        since: when it was started.
         step: what it does; empty before it says so.
         done: of ``total``, in units of the step; of a listing the total may be 0, not known.
         pace: the same for people, with rate and remaining time.
@@ -60,7 +59,6 @@ class Syncs:
         """Start a sync of a domain; return ``False`` if one was started here that is under way.
 
         Args:
-            domain: that is synced.
             confirm_deletes: carry out the removals that were held back.
 
         Raises:

@@ -51,8 +51,6 @@ class Confidence:
     """How well scores tell the two kinds of queries apart; 0.5 is chance, 1 is perfect.
 
     Attributes:
-        answerable: queries of this kind.
-        unanswerable: queries of this kind.
         min_score: the threshold that was asked about; ``None`` flags only queries to which nothing was found.
         at_min_score: balanced accuracy there.
         best_min_score: the threshold of highest balanced accuracy on these queries; ``None`` if it takes none.

@@ -26,8 +26,6 @@ def embeddings_off(engine: Engine, judged: JudgedSet, result: SetResult) -> tupl
     """Ask a set's domain with vectors that mean nothing; empty where dense retrieval did not run.
 
     Args:
-        engine: that served the evaluation.
-        judged: the set.
         result: of its evaluation, with a run in its own domain.
     """
     run, agent = result.scope(ResultScope.DOMAIN), engine.agents[result.domain]

@@ -101,7 +101,6 @@ def chance_recall(chunks: int, listed: int = DEEPEST, hitting: int = 1) -> float
 
     Args:
         chunks: that could be listed, after filters.
-        listed: how many are.
         hitting: chunks that hit a judgment: one, or those of a document where whole documents are judged.
 
     Raises:

@@ -37,7 +37,6 @@ class Evaluated:
 
     Attributes:
         generation: of the set's domain that was measured.
-        plan: what it answered with.
         before: by scope; a scope that was never run has none.
         controls: that had to be searched for; those of the runs are in their results.
     """
@@ -99,14 +98,9 @@ def evaluate_published(
     """Evaluate the published generations and add the figures to the history.
 
     Args:
-        settings: of the workspace.
-        engine: that serves every domain.
         sets: see ``sets.configured_sets`` and ``sets.read_sets``.
-        scopes: which to run.
         count_missing: count judged documents that are not published as misses.
         controls: also ask with vectors that mean nothing, which must score low.
-        run_id: noted in the history.
-        progress: told after each query.
 
     Raises:
         JudgmentError: no set, or one whose documents are not published.
@@ -132,8 +126,6 @@ def judge_published(
 
     Args:
         evaluated: of ``evaluate_published``.
-        scope: of the runs that count.
-        settings: margins and floors.
     """
     findings = tuple(
         finding
@@ -161,13 +153,9 @@ def evaluate_candidate(
     analyzer and encoder that are here now.
 
     Args:
-        settings: of the workspace.
-        domain: of the candidate.
         candidate: built, not published.
-        run_id: noted in the history.
         accept: called when something speaks against publication; tells whether a person has asked for it all the same.
             A ``ConfirmationError`` that it raises is one more problem.
-        progress: told after each query.
 
     Returns:
         ``None`` when the domain is not gated: it names no judged set, or says so.

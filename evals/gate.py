@@ -28,11 +28,9 @@ class GateFinding:
     """One thing that was looked at.
 
     Attributes:
-        value: the mean that the candidate has.
         comparison: with what is published, over the queries that are the same; ``None`` where a floor was checked or
             there is nothing to compare with.
         refuses: whether the candidate must not be published because of it.
-        text: what was found, in a sentence.
     """
 
     set_name: str
@@ -54,9 +52,6 @@ def judge(
 
     Args:
         result: of the candidate, or of what is published.
-        before: of what is published.
-        settings: the domain's margins and floors.
-        scope: of the run that counts.
     """
     run = result.scope(scope)
     if run is None or run.stage(LAST_STAGE) is None:

@@ -19,9 +19,6 @@ class HistorySubject:
     """What was evaluated.
 
     Attributes:
-        run_id: shared by what is evaluated together.
-        generation: of the set's domain.
-        plan: what that domain answered with.
         verdict: see ``evaluations.Verdict``.
     """
 
@@ -105,9 +102,6 @@ def baseline(
     code has made look bad.
 
     Args:
-        history: where to look.
-        result: of the set.
-        scope: of the run.
         generation: only evaluations of this one.
     """
     found = history.evaluations(domain=result.subject, set_name=result.name, scope=scope.value, generation=generation)

@@ -49,7 +49,6 @@ class Metric:
         mean: over every judged query; one without an answer counts 0.
         low: lower end of the 95 % bootstrap interval of the mean.
         high: upper end.
-        values: per query.
     """
 
     mean: float

@@ -102,7 +102,6 @@ class SetResult:
         domain: the set's own; of a set across domains, the one that most of its documents lie in.
         across_domains: whether it has no domain of its own.
         origin: who made its judgments.
-        queries: in the file.
         measured: those with a relevant judgment that counts.
         unjudged: ids of those without any, for which no answer is expected either; they are not run.
         unanswerable: how many questions have no answer in the corpus.

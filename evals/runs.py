@@ -114,13 +114,10 @@ def evaluate(
 
     Args:
         searcher: what is measured.
-        judged: the set.
         domains: those that the set may belong to, all if empty; see ``targets.domain_of_set``.
-        scopes: which to run.
         count_missing: count judged documents that nothing published holds as misses; they are left out otherwise, as
             they say nothing about retrieval.
         min_score: how well this threshold tells questions without an answer; see ``confidence.confidence_of``.
-        progress: told after each query.
 
     Raises:
         JudgmentError: the set's domain cannot be told, or none of its documents is published.

@@ -32,8 +32,6 @@ def configured_sets(settings: Settings, engine: Engine, domains: Sequence[Domain
     none, and those that are judged across domains.
 
     Args:
-        settings: of the workspace.
-        engine: that serves the domains.
         domains: only these, without the sets across domains; all unless given.
 
     Raises:
@@ -95,7 +93,6 @@ def sets_of(agent: Agent, evaluation: EvaluationSettings, *, generated: int) -> 
 
     Args:
         agent: of the domain; a generated set is made out of what it answers from.
-        evaluation: the domain's settings.
         generated: how many queries to make; 0 for none.
 
     Raises:
@@ -143,7 +140,6 @@ def generated_from(before: Index, after: Index, domain: Domain, *, limit: int) -
     Args:
         before: what the queries are made out of.
         after: those whose documents say something else there, or are not there, are left out.
-        domain: of both.
         limit: how many queries to make, before any is left out.
     """
     made = generate(before, domain, limit=limit)

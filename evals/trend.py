@@ -47,7 +47,6 @@ class TrendPoint:
 
     Attributes:
         at: when it ran; shown in UTC if it has a time zone.
-        generation: what was evaluated.
         refused: whether the gate held it back; it stands beside the line of those that were published.
     """
 

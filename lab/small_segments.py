@@ -25,7 +25,6 @@ def small_segments(
     """Let segments be small.
 
     Args:
-        largest: chunks of one.
         smallest: chunks of one that stays as long as larger ones do.
         worn: share that may be gone of it.
     """

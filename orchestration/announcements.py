@@ -24,7 +24,6 @@ class Announcements:
     """What a workspace tells its receivers; without one alarms are remembered all the same, for when there is one.
 
     Args:
-        settings: name the webhook.
         environment: ``os.environ`` unless given; holds the webhook's secret, and names the brokers of Kafka.
     """
 
@@ -49,9 +48,6 @@ class Announcements:
 
         Args:
             domain: that it is about; ``None`` for the answers over all domains.
-            alarms: what is wrong.
-            looked_at: the kinds that were looked at.
-            run_id: of the run that looked.
         """
         book = AlarmBook(self._settings.data_dir / "alarms" / f"{domain.value if domain else ANSWERS}.json", domain)
         try:

@@ -39,7 +39,6 @@ def build_definitions(
     """Return the assets of the served domains, their job, schedule and sensors.
 
     Args:
-        settings: which domains, from which sources.
         domains: which to show; the served ones (those with a source) unless given.
         progress, outcomes: see ``resources.domain_syncs``.
         refresh_cron: when every domain is synced, changed or not.

@@ -29,11 +29,7 @@ class DagsterProcesses:
     ``dagster dev`` starts the same processes. Code servers listen on sockets in the file system, which only this user
     can open.
 
-    Args:
-        workspace: Dagster's workspace file.
-
     Attributes:
-        instance: Dagster's.
         servers: a workspace file that names the sockets of the code servers.
         daemon: waits for ``begin``.
     """

@@ -87,8 +87,6 @@ class DomainSyncs:
         """Work on a domain: open it at its first step, release it when a step fails or refuses the candidate.
 
         Args:
-            context: of the step.
-            domain: the domain.
             retryable: errors after which the step is tried again. It then continues with what is stored.
         """
         try:
@@ -184,7 +182,6 @@ def domain_syncs(
     """Return the resource behind the domain assets.
 
     Args:
-        settings: of all domains.
         progress: called with ``"<domain> <step>"``; without it progress is logged in the run.
         outcomes: filled with each domain's report or error.
     """

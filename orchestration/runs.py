@@ -52,7 +52,6 @@ def materialize(
         domains: which to sync; each succeeds or fails on its own.
         options: ``run_id`` is ignored, the run has its own; what they confirm is confirmed on disk, for this run.
         progress: called with ``("<domain> <step>", done, total)``.
-        instance: where the run is recorded.
 
     Returns:
         How every domain ended, in the order of ``domains``, and what failed after them.

@@ -57,8 +57,6 @@ def run_webserver(
 
     Args:
         processes: that it needs; they are stopped at the end.
-        port: of the UI.
-        token: that the UI asks for.
         url: at which people open it, behind a proxy.
         is_over: set when another Dagster has taken over.
         note: called every few seconds while it answers.

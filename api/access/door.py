@@ -82,8 +82,6 @@ class Door:
         """Read what is configured.
 
         Args:
-            service_token: of the environment.
-            access: of the configuration.
             data_dir: where the key of sessions is kept, if there is ``access``, and which sessions have ended.
             registration_token: lets agents register, and nothing else.
 
@@ -111,10 +109,6 @@ class Door:
 
     async def enter(self, token: str, address: str) -> DoorEntry | None:
         """Return who shows a token; ``None`` for one that is not valid.
-
-        Args:
-            token: as it was sent.
-            address: that it came from.
 
         Raises:
             ProblemError: 429, the address sent many wrong tokens; 503, who may ask cannot be looked up now.

@@ -53,7 +53,6 @@ class SigningKeys:
         """Store where they are; nothing is read before a key is asked for.
 
         Args:
-            settings: of the provider.
             now: the clock, in seconds.
         """
         self._settings = settings

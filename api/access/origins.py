@@ -81,7 +81,6 @@ def foreign_page(headers: Headers, own: Collection[str]) -> str | None:
     Another port of this machine is another origin. A page without an origin of its own (``null``) is foreign.
 
     Args:
-        headers: of the request.
         own: origins of the pages of this server, in lower case: ``http://127.0.0.1:8082``.
     """
     for origin in headers.getlist("origin"):
@@ -95,7 +94,6 @@ class OriginGuard:
     """Answers 403 to what pages of other sites send, except reading.
 
     Args:
-        app: what is guarded.
         public_url: the address at which people open the pages, where a proxy calls this server by another name.
     """
 

@@ -91,8 +91,6 @@ class BearerAuth:
     """Notes who asks; answers 401 to requests without a token or a session, whatever path they name.
 
     Args:
-        app: what is guarded.
-        door: tells who asks.
         open_paths: need no token; who asks is noted all the same, where somebody says it.
         forms: paths that check the CSRF token of a session themselves, in a field of their form.
         login: answers a browser that asks for a page, instead of the 401.

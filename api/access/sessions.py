@@ -43,7 +43,6 @@ def new_session(
     """Return the value of a new cookie.
 
     Args:
-        secret: that signs it.
         now: the present, seconds since 1970.
         who: whose it is, as JSON has it.
         until: when it ends at the latest.

@@ -43,8 +43,6 @@ def handle(start: int, asked: Mapping[str, Any], published: object) -> str:
 
     Args:
         start: of the part, from 0.
-        asked: what the result is of.
-        published: what it was made from.
     """
     return f"{start}-{_digest(asked)}-{_digest(published)}"
 

@@ -54,9 +54,7 @@ class ToolCall:
     """A call of a tool.
 
     Attributes:
-        serving: what is asked.
         arrival: when it came and until when it has to be answered.
-        link: makes the URLs of the result.
     """
 
     serving: Serving
@@ -76,12 +74,7 @@ logger = logging.getLogger(__name__)
 
 
 def failure(error: Exception, allowed: Sequence[str]) -> str:
-    """Return what to say of an error.
-
-    Args:
-        error: that ended the call.
-        allowed: the arguments of the tool.
-    """
+    """Return what to say of an error."""
     match error:
         case ValidationError():
             return _wrong_arguments(error, allowed)

@@ -59,11 +59,7 @@ def protocol_server(
 
     Args:
         domains: that are served; the tools name them before anything is loaded.
-        serving: gives what is asked.
-        links: gives what makes the URLs.
-        timeout_ms: after which a call is an answer or an error.
         filters: that the team has declared, by domain; the tools name them.
-        notice: what else an agent has to know from the start.
     """
     listed = [_listed(tool, domains, filters) for tool in TOOLS]
     schemas = {tool.name: tool.input_schema for tool in listed}

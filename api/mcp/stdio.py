@@ -93,7 +93,6 @@ def serve_stdio(
     """Serve the tools until standard input ends; ends the process.
 
     Args:
-        settings: what is served.
         environment: ``os.environ`` unless given.
         make: makes the engine; over these settings unless given.
 

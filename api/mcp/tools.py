@@ -42,12 +42,10 @@ class ToolDefinition:
     """A tool.
 
     Attributes:
-        name: that clients call.
         title: for people.
         description: for models: what it returns, when to use it, what to use otherwise.
         arguments: what it takes.
         result: a ``TypedDict``.
-        work: what it does.
     """
 
     name: str

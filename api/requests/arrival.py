@@ -17,10 +17,8 @@ class Arrival:
     """The arrival of one request.
 
     Attributes:
-        query_id: names its answer.
         trace_id: names the request in traces and in the log, 32 hexadecimal digits.
         now: when it arrived.
-        viewer: on whose behalf it is answered.
         deadline: when it has to be answered; ``None`` sets no limit.
     """
 

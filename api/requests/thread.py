@@ -21,7 +21,6 @@ def in_thread(question: str, before: Sequence[str]) -> str:
     A question leans on the one before if it says less than two words of its own, or is short and has a pronoun.
 
     Args:
-        question: as it was asked.
         before: what was asked before it, oldest first.
     """
     asked = question

@@ -46,7 +46,6 @@ def shown(endpoint: Endpoint, fields: Collection[str] | None = ()) -> Endpoint:
     """Show what goes wrong as a page to whoever reads pages; programs get a problem document.
 
     Args:
-        endpoint: makes the page.
         fields: that may stand behind the question mark; ``None`` leaves it to the endpoint.
     """
 

@@ -113,8 +113,6 @@ async def _events(streamed: StreamedAnswer, question: Question, *, limited: bool
     """Send the items, the text while it is written, what it cites, and how it went.
 
     Args:
-        streamed: the answer.
-        question: that it answers.
         limited: whether the text has to be there by the question's deadline as well.
     """
     yield event("items", streamed.document)

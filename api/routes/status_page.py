@@ -38,10 +38,7 @@ async def status(
     """Show sources, generations, freshness, failed documents and held deletions, each with what to do.
 
     Args:
-        request: for the page.
         draft: the form of a source that is looked at before it is added, or was refused.
-        preview: what it would read.
-        refused: why it was refused.
     """
     serving = serving_of(request)
     documents, catalogue = await serving.lookups.run(
@@ -52,12 +49,10 @@ async def status(
         return json_response(served)
     health = await serving.lookups.run(lambda: {agent.domain.value: agent.health() for agent in serving.agents})
     running = await serving.lookups.run(lambda: _running(serving))
-    sources: tuple[SourceView, ...] = ()
-    wrong = ""
     try:
-        sources = await serving.lookups.run(lambda: _sources(serving, served, catalogue))
+        sources, wrong = await serving.lookups.run(lambda: _sources(serving, served, catalogue)), ""
     except ProblemError as error:
-        wrong = str(error.detail)
+        sources, wrong = (), str(error.detail)
     joined = serving.engine.agents.joined() if serving.alone is None else ()
     context = {
         **shell_of(request, STATUS, f"{STATUS}.json"),

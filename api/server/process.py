@@ -60,11 +60,9 @@ def serve_on(
 
     Args:
         listener: where to accept; other processes may accept from it as well.
-        settings: what is served.
         host: the name or address that ``listener`` was opened for.
         agent: serve this domain alone, also at the root.
         environment: holds the token.
-        announce: called once connections are accepted.
         loaded: called once they are, and every domain is loaded or has said why it cannot be.
         after_loading: accept no connection before, because other processes do.
 

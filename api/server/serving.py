@@ -18,7 +18,7 @@ from prometheus_client.multiprocess import mark_process_dead
 from api.access.service_token import check_listening, service_token
 from api.membership import membership
 from api.server.listening import default_port, listen, url_of
-from api.server.workers import starting, supervise
+from api.server.workers import Start, starting, supervise
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
@@ -34,16 +34,13 @@ def serve(
     environment: Mapping[str, str] | None = None,
     announce: Callable[[str], None] | None = None,
     workers: int | None = None,
-    is_outdated: Callable[[], bool] | None = None,
+    is_outdated: Callable[[], bool] = lambda: False,
 ) -> int:
     """Serve the API until SIGINT or SIGTERM, then finish what is in flight, for at most a few seconds.
 
     Args:
-        settings: what is served.
-        host: a name or address of this machine.
         port: 0 takes a free one; ``FUSION_PORT``, for an agent alone ``AGENT_PORT``, unless given.
         agent: serve this domain alone, also at the root.
-        environment: ``os.environ`` unless given.
         announce: called with the URL once connections are accepted; writes it to stderr unless given.
         workers: how many processes serve, which this one supervises; ``None`` serves in this process.
         is_outdated: true when the file has other settings, which workers take over one after the other.
@@ -59,15 +56,14 @@ def serve(
     check_listening(host, service_token(environment), settings)
     _check_served(settings, agent)
     with listen(host, default_port(agent, environment) if port is None else port) as listener, ExitStack() as stack:
-        url = url_of(listener)
-        member = membership(settings, agent, url, environment)
+        member = membership(settings, agent, url_of(listener), environment)
         if member:
             stack.callback(member.leave)
 
         def announced() -> None:
             if member:
                 member.start()
-            (announce or _say)(url)
+            (announce or _say)(url_of(listener))
 
         if workers is None:
             from api.server.process import serve_on  # the supervisor of other processes does not load the app
@@ -75,12 +71,23 @@ def serve(
             if member:
                 stack.callback(member.drain)
             return serve_on(listener, settings, host, agent, environment=environment, announce=announced)
-        received = stack.enter_context(signals_received())
-        metrics = stack.enter_context(tempfile.TemporaryDirectory(prefix="nornweave-metrics-"))
-        start = starting(settings.file, host, listener, agent, Path(metrics))
-        forget, drain = partial(mark_process_dead, path=metrics), member.drain if member else lambda: None
-        outdated = is_outdated or (lambda: False)
-        return supervise(start, workers, announced, received, forget=forget, drain=drain, is_outdated=outdated)
+        start = partial(starting, settings.file, host, listener, agent)
+        drain = member.drain if member else lambda: None
+        return _supervise(start, workers, announced, drain, is_outdated)
+
+
+def _supervise(
+    start: Callable[[Path], Start],
+    workers: int,
+    announced: Callable[[], None],
+    drain: Callable[[], None],
+    is_outdated: Callable[[], bool],
+) -> int:
+    """Supervise processes that share a folder of metrics."""
+    with signals_received() as received, tempfile.TemporaryDirectory(prefix="nornweave-metrics-") as metrics:
+        forget = partial(mark_process_dead, path=metrics)
+        running = start(Path(metrics))
+        return supervise(running, workers, announced, received, forget=forget, drain=drain, is_outdated=is_outdated)
 
 
 def _check_served(settings: Settings, agent: Domain | None) -> None:

@@ -97,14 +97,9 @@ def supervise(
 ) -> int:
     """Keep ``count`` serving processes running until a signal comes, then let them end.
 
-    Args:
-        start: starts a process, which writes to its standard output once it serves and ends with its standard input.
-        count: of processes.
-        announce: called when the first of them serves.
-        received: the signals so far.
-        forget: called with the number of each process that ended.
-        drain: called at the end, while the processes still serve.
-        is_outdated: called in every round; when it is true, each process in turn is replaced by a new one.
+    A process writes to its standard output once it serves, and ends with its standard input. ``announce`` is called
+    when the first one serves, ``forget`` with the number of each that ended, ``drain`` at the end, while they serve.
+    While ``is_outdated`` is true, each in turn is replaced by a new one.
 
     Returns:
         The exit code: 1 when a process failed while it ended or before any of them served, otherwise 0.
@@ -140,7 +135,6 @@ class WorkerPlace:
     """A place for a serving process, and when the next one may take it.
 
     Attributes:
-        start: starts one.
         process: the one that has the place, if any.
         now: the clock, in seconds.
     """

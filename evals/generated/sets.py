@@ -55,7 +55,6 @@ def generate(generation: Index, domain: Domain, *, limit: int = 100) -> JudgedSe
     Args:
         generation: published, or a candidate.
         domain: whose it is; it decides which rules apply.
-        limit: queries at most.
 
     Returns:
         A set named ``generated``, ordered by kind and id, each query with one judgment; without queries where the

@@ -64,19 +64,13 @@ class TuningResult:
     """The result of tuning a domain; as a ``dict`` it is the evidence in a plan's file.
 
     Attributes:
-        subject: the domain.
         kept: whether the best is better beyond chance, and nothing else gets worse.
-        reason: why, or why not.
-        queries: that it was fitted to.
         held_out: on queries that the plan of their fold was not fitted to.
         sets: the same for each judged set of the domain.
         all_domains: with all domains asked, none named: this domain's queries, those of the others; empty where that
             was not looked at.
         in_force: complete values of what answers now, which the best has to beat.
         best: fitted to all queries.
-        plans_tried: how many were scored.
-        generation: what was searched.
-        seconds: how long it took.
         notes: what one should know besides.
     """
 

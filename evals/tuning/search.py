@@ -66,11 +66,9 @@ def search(
     Regression Trees", 1984, 3.4.3).
 
     Args:
-        start: the plan to beat.
         score: the objective; no plan is asked for twice.
         folds: the fold of each query, from 0.
         coordinates: keys of ``COORDINATES``.
-        rounds: through all coordinates, at most.
         is_late: asked before each coordinate; ends the search.
     """
     numbers = np.asarray(folds)

@@ -56,7 +56,6 @@ class Objective:
 
     Attributes:
         scope: asks the domain alone, with the query's filters, or all domains.
-        progress: told after each query.
     """
 
     engine: Engine
@@ -117,8 +116,6 @@ def tune(
         judged_sets: of this domain, of others and of all at once. A plan is fitted to what people judged of this
             domain, and to what was generated if that is too little; all sets say whether other answers suffer.
         deadline_s: after this the search ends with the best found so far.
-        rounds: of the search, at most.
-        progress: told after each query.
 
     Raises:
         JudgmentError: a set is about another corpus, or none is about this domain.
@@ -172,7 +169,6 @@ def retune(
     Args:
         keeps: write the plan; otherwise only return the result.
         deadline_s: see ``tune``.
-        progress: told after each query.
 
     Returns:
         The result, and the plan that it put in force, if any.

@@ -35,8 +35,6 @@ class StandIn:
 
     Attributes:
         large: returns a server with about so many documents.
-        kind: the class of the settings.
-        feed: reads the API that settings name.
         keys: of the settings for the server at an address; ``token`` is what the environment holds.
     """
 

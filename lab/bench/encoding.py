@@ -43,7 +43,6 @@ class EncodingOutcome:
     """What a run measured of one way to encode; medians over the rounds.
 
     Attributes:
-        per_second: chunks per second.
         ratio: how many times as fast as the original.
         cpu_ratio: the same by the CPU time of the process, which what else runs on the machine hardly changes.
         cosine: lowest and mean, to the vectors of the original.

@@ -41,12 +41,7 @@ class SyncRun:
 
 
 def bench_corpus(corpus: Corpus, folder: Path) -> tuple[SyncRun, SyncRun, SyncRun]:
-    """Return a cold sync, one without changes, and one after 1 % of the documents changed.
-
-    Args:
-        corpus: what is synced.
-        folder: where the index goes.
-    """
+    """Return a cold sync, one without changes, and one after 1 % of the documents changed."""
     config = folder / "nornweave.yaml"
     config.write_text(
         json.dumps(

@@ -26,7 +26,6 @@ class EndedProcess:
 
     Attributes:
         code: the exit code; negative after a signal, ``None`` when it had to be ended after the deadline.
-        said: everything that it printed.
     """
 
     code: int | None
@@ -97,9 +96,6 @@ def command(output: Path, config: Path, *arguments: str, largest_file: int | Non
     """Start a command of ``nornweave``.
 
     Args:
-        output: where its output goes.
-        config: the configuration file.
-        arguments: of the command.
         largest_file: in bytes; a write beyond fails as on a full disk.
     """
     return CampaignChild(output, _command, [f"--config={config}", *arguments], largest_file)

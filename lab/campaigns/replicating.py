@@ -73,9 +73,6 @@ def write_corpus(folder: Path, release: int, pages: int, changed: int, *, others
     """Write pages; ``changed`` of them name a release, and have words of this release alone.
 
     Args:
-        folder: of the pages.
-        release: that changed pages name.
-        pages: how many.
         changed: how many of them are written anew with each release.
         others_every: releases after which each of the other pages says something else.
     """

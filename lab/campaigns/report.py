@@ -15,7 +15,6 @@ class Tally:
     """Counts of one campaign.
 
     Attributes:
-        name: of the campaign.
         runs: what happened how often, in the words of the table.
         outcomes: how it ended, in the words of the table.
         trouble: what must not be, each with what is needed to do it again.

@@ -21,7 +21,6 @@ class Upstream:
     """A repository with a work tree whose history is decided by a seed.
 
     Args:
-        root: its folder, made here.
         chance: decides everything.
         files: how many there are at first.
         has_filter: it can leave files out when it is asked to.

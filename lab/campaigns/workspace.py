@@ -41,7 +41,6 @@ class Workspace:
 
     Attributes:
         folder: of ``nornweave.yaml`` and the sources.
-        data_dir: where NornWeave writes.
         seed: decides what the documents say.
         storage: the PostgreSQL server that stores them; files below ``data_dir`` without.
     """

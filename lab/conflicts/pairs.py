@@ -38,7 +38,6 @@ class Pair:
         group: the repository that both come from; fitting never trains on the group that it measures.
         kind: what they state: ``timeout``, ``default``, …; of the own pairs the split.
         label: ``conflict``, ``agree``, ``compatible`` or ``unrelated``.
-        why: the reader's reason.
     """
 
     pair_id: str
@@ -64,7 +63,6 @@ class PairOutcome:
     """What detection said of a pair.
 
     Attributes:
-        facts: of each side.
         conflicts: at any confidence, the most confident first.
     """
 

@@ -59,8 +59,6 @@ class KnownItem:
     """Something that stands in a repository once.
 
     Attributes:
-        kind: how it is typed.
-        query: what is typed.
         path: relative to the repository.
         lines: each of which answers it, from 1.
     """

@@ -91,15 +91,12 @@ class Engine:
         remote = RemoteAgents(settings, settings.agents, os.environ) if joins and settings.agents else None
         served = domains or settings.served_domains
         pools = {domain: ThreadPoolExecutor(DOMAIN_THREADS, thread_name_prefix=domain.value) for domain in served}
+        shared = partial(ThreadPoolExecutor, SHARED_THREADS, thread_name_prefix="domains")
         self.path = QueryPath(
             settings=settings,
             agents={domain: self._agent(domain) for domain in served},
             pools=pools,
-            lanes=Lanes(
-                self._threads,
-                partial(ThreadPoolExecutor, SHARED_THREADS, thread_name_prefix="domains"),
-                settings.agents.budget_s if settings.agents else math.inf,
-            ),
+            lanes=Lanes(self._threads, shared, settings.agents.budget_s if settings.agents else math.inf),
             remote=remote,
             feedback=feedback_of(settings),
             fusion=settings.fusion,

@@ -269,10 +269,10 @@ def serve(
 @contextmanager
 def _served(
     context: typer.Context, from_url: str | None, data_dir: Path | None, *, renews: bool
-) -> Iterator[tuple[Settings, Callable[[], bool] | None]]:
+) -> Iterator[tuple[Settings, Callable[[], bool]]]:
     """Give the settings to serve with, those of a replica if it is one, and what tells of new ones."""
     if from_url is None:
-        yield settings_of(context), None
+        yield settings_of(context), lambda: False
         return
     from nornweave.cli.replica import replica
 

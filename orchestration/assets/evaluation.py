@@ -107,10 +107,7 @@ def candidate_evaluation(
     """Describe what was found out about a candidate, or what is known of the generation that stays.
 
     Args:
-        settings: of the workspace.
-        domain: of the candidate.
         report: ``None`` without a candidate, and where the domain is not gated.
-        built: whether there is a candidate.
     """
     if report:
         described = evaluated_metadata(report.evaluated, ResultScope.DOMAIN)
@@ -134,9 +131,6 @@ def answers_evaluation(settings: Settings, run_id: str, progress: Progress | Non
     With the sets that are judged across domains; where none is configured, with those of every domain.
 
     Args:
-        settings: of the workspace.
-        run_id: of the run.
-        progress: told after each query.
         syncs: whether this is part of a sync, which measures only what its user has asked for, and again only after
             something was published.
     """
