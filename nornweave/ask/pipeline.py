@@ -66,15 +66,7 @@ def answer_from(
     clock = clock or Stopwatch()
     fused = fuse(question, recalled, settings, origins=origins, clock=clock)
     with clock.step("budget"):
-        fitted = fit(
-            fused.items,
-            question.text,
-            top_k=question.top_k,
-            max_tokens=question.max_tokens,
-            min_score=question.min_score,
-            diversity=question.diversity,
-        )
-    items, conflicts = shown_conflicts(fitted, fused.conflicts)
+        items, conflicts = shown_conflicts(fit(fused.items, question), fused.conflicts)
     answerable = judge(question.text, recalled.responses)
     with clock.step("extract"):
         extracted = () if answerable.is_doubtful else extract(items, question.text)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
+from questions import question_of
 from ranked_items import identify, ranked
 
 from nornweave.ask.answer.context_budget import USEFUL_TOKENS, diversified, estimate_tokens, fit
@@ -16,11 +19,8 @@ SENTENCE = "The retry limit of a webhook is five attempts. "
 FILLER = "Herons stand in shallow water and wait for fish. "
 
 
-def within(
-    items: list[FusedItem], *, top_k: int = 10, max_tokens: int | None = None, min_score: float | None = None,
-    diversity: float | None = None,
-) -> tuple[FusedItem, ...]:  # fmt: skip
-    return fit(items, QUERY, top_k=top_k, max_tokens=max_tokens, min_score=min_score, diversity=diversity)
+def within(items: list[FusedItem], **limits: Any) -> tuple[FusedItem, ...]:
+    return fit(items, question_of(QUERY, **limits))
 
 
 def long_text(sentences: int, answer_at: int) -> str:
@@ -178,7 +178,7 @@ PARTS = st.one_of(st.none(), st.sampled_from([0.0, 0.2, 0.5, 1.0]))
 def test_the_budget_is_never_exceeded_and_nothing_is_invented(
     items: list[FusedItem], top_k: int, max_tokens: int | None, min_score: float | None, diversity: float | None
 ) -> None:
-    budgeted = fit(items, QUERY, top_k=top_k, max_tokens=max_tokens, min_score=min_score, diversity=diversity)
+    budgeted = within(items, top_k=top_k, max_tokens=max_tokens, min_score=min_score, diversity=diversity)
     given_items = {str(item.chunk_id): item for item in items}
     names = identify(budgeted)
     assert len(names) == len(set(names)) <= top_k

@@ -100,7 +100,7 @@ def found(generation: Index, query: str, encoder: HashEncoder) -> dict[int, floa
     """Search as the agent does; chunk → combined score, best first."""
     with ThreadPoolExecutor(2) as executor:
         context = SearchContext(
-            domain=Domain.CODE, generation=generation, plan=PlanSettings(), depth=100,
+            domain=Domain.CODE, generation=generation, plan=PlanSettings(),
             encode=lambda text: executor.submit(lambda: encode_queries(encoder, [text])[0]), executor=executor,
         )  # fmt: skip
         ranking = search(read_query(query), context).ranking

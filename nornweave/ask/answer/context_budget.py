@@ -13,6 +13,7 @@ from heapq import heapify, heappop, heappush
 
 from nornweave.ask.answer.snippet import MARK, fair_share, shorten
 from nornweave.ask.fuse.records import ConflictRecord, FusedItem
+from nornweave.ask.search.question import Question
 from nornweave.core.text.analyzer import query_terms
 from nornweave.core.types import Domain
 
@@ -29,31 +30,23 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def fit(
-    items: Sequence[FusedItem],
-    query: str,
-    *,
-    top_k: int,
-    max_tokens: int | None,
-    min_score: float | None,
-    diversity: float | None,
-) -> tuple[FusedItem, ...]:
-    """Cut a ranking to what was asked for; items come in reading order, ``shortened`` where not all is shown.
+def fit(items: Sequence[FusedItem], question: Question) -> tuple[FusedItem, ...]:
+    """Cut a ranking, best first, to what was asked for; ``shortened`` tells where not all of an item is shown.
 
-    Args:
-        items: ranked, best first; their order settles ties.
-        query: what long items are shortened towards.
-        top_k: at most so many items, ≥ 1. An item that only a lost conflict keeps out is among them, at its place.
-        max_tokens: never exceeded; long items are shortened to fair shares; what does not fit even so is passed over,
-            and later items may still fit. ``None``: everything whole.
-        min_score: items below it are dropped, in [0, 1].
-        diversity: see ``diversified``; with more than 0, two domains are among the items whenever two are among the
-            candidates, ``top_k`` is at least 2 and both fit ``max_tokens``.
+    ``top_k``: at most so many items, ≥ 1. An item that only a lost conflict keeps out is among them, at its place.
+    ``max_tokens``: never exceeded; long items are shortened to fair shares, towards the question; what does not fit
+    even so is passed over, and later items may still fit. ``min_score``: items below it are dropped. ``diversity``: see
+    ``diversified``; with more than 0, two domains are among the items whenever two are among the candidates, ``top_k``
+    is at least 2 and both fit ``max_tokens``.
+
+    Returns:
+        The items in reading order.
     """
-    good = [item for item in items if min_score is None or item.score >= min_score]
+    top_k, diversity, least = question.top_k, question.diversity, question.min_score
+    good = [item for item in items if least is None or item.score >= least]
     chosen = _with_demoted(diversified(good, top_k, diversity) if diversity else good[:top_k], good)
     order = _two_domains_first(chosen) if diversity else list(range(len(chosen)))
-    contents = _within(chosen, order, query, max_tokens)
+    contents = _within(chosen, order, question.text, question.max_tokens)
     return tuple(_with_content(item, contents[place]) for place, item in enumerate(chosen) if place in contents)
 
 

@@ -70,7 +70,6 @@ class SearchContext:
     executor: Executor
     within: Mask | None = None
     deadline: float | None = None
-    depth: int = CANDIDATES
     verified: Verified = NOTHING_VERIFIED
 
     @property
@@ -141,22 +140,22 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
 def _word_tasks(
     query: Query, weights: Mapping[str, float], context: SearchContext
 ) -> dict[RetrievalSource, Callable[[], RetrieverFinding]]:
-    generation, plan, depth, within = context.generation, context.plan, context.depth, context.within
-    fulltext = partial(search_fulltext, query, weights, generation, depth, within)
+    generation, plan, within = context.generation, context.plan, context.within
+    fulltext = partial(search_fulltext, query, weights, generation, CANDIDATES, within)
 
     def with_phrases() -> RetrieverFinding:
         """Read texts for quoted phrases in a thread that may be late."""
         return context.executor.submit(copy_context().run, fulltext).result(context.left_s)
 
     return {
-        RetrievalSource.SPARSE: partial(search_sparse, weights, generation, plan, depth, within),
+        RetrievalSource.SPARSE: partial(search_sparse, weights, generation, plan, CANDIDATES, within),
         RetrievalSource.FULLTEXT: with_phrases if query.phrases else fulltext,
-        RetrievalSource.STRUCTURED: partial(search_structured, query, generation, depth, within),
+        RetrievalSource.STRUCTURED: partial(search_structured, query, generation, CANDIDATES, within),
     }
 
 
 def _dense(encoded: Future[EncodedQuery], context: SearchContext) -> RetrieverFinding:
-    return search_dense(encoded.result(context.left_s), context.generation, context.depth, context.within)
+    return search_dense(encoded.result(context.left_s), context.generation, CANDIDATES, context.within)
 
 
 def _outcome(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from nornweave.connect.conversation import load_json
@@ -68,14 +69,7 @@ def parse_stackexchange(raw: bytes) -> Parsed:
 def _parsed(texts: Sequence[str], sections: Sequence[Section], posts: Sequence[Post], only: Section | None) -> Parsed:
     text = "\n\n".join(texts)
     tiled = [
-        Section(
-            span=Span(section.span.start, following),
-            heading=section.heading,
-            level=section.level,
-            kind=section.kind,
-            context=section.context,
-            metadata=section.metadata,
-        )
+        replace(section, span=Span(section.span.start, following))
         for section, following in zip(sections, [*(s.span.start for s in sections[1:]), len(text)], strict=True)
     ]
     updated = [moment for post in posts for moment in (post.active, post.created) if moment]
