@@ -62,7 +62,20 @@ PAGED = '''class Page:
 def turn(page):
     return page.turn()
 '''
+KIND = '''class WeaveAll:
+    """What is woven in one go, with all of its threads and knots, as long as there is a loom for each of them."""
+
+    def tear(self):
+        """Take it apart again, one thread after the other, until nothing is left that could hold together."""
+        return [*self.threads, *self.knots]
+
+
+def weave_all(threads):
+    """Weave all of these threads in one go, on as many looms as there are, and say how long it took for each one."""
+    return WeaveAll(threads)
+'''
 FILES = {
+    "db/kind.py": KIND,
     "db/table.py": TABLE,
     "db/view.py": TABLE.replace("class Table", "class View")
     .replace("upsert", "refresh")
@@ -147,6 +160,15 @@ def test_tests_of_the_same_name_make_a_definition_no_less_rare(code: Index) -> N
 )
 def test_other_spellings_find_it(code: Index, text: str) -> None:
     assert "def upsert_all" in leading(text, code)
+
+
+@pytest.mark.parametrize("text", ["weave_all", "weaveAll", "kind.weaveAll", "wave_all"])
+def test_a_function_comes_before_a_type_of_nearly_its_name(code: Index, text: str) -> None:
+    assert "def weave_all" in leading(text, code)
+
+
+def test_a_type_of_nearly_its_name_makes_a_function_no_less_rare(code: Index) -> None:
+    assert scores_of(evidence_of("weave_all", code), code).max() == scores_of(evidence_of("refresh_all", code), code).max()
 
 
 @pytest.mark.parametrize(

@@ -229,6 +229,7 @@ def test_written_as_words_are(word: str) -> None:
 @pytest.mark.parametrize(("path", "is_aside"), [
     ("src/main/java/poet/MethodSpec.java", False), ("src/test/java/poet/PoetTest.java", True),
     ("src/spec/UserSpec.scala", True), ("lib/UserSpec.kt", True), ("mux_test.go", True), ("src/contest.py", False),
+    ("src/attr/filters.pyi", True), ("types/ipc.d.ts", True), ("src/grid.ts", False),
 ])  # fmt: skip
 def test_a_specification_of_a_method_is_no_test(path: str, is_aside: bool) -> None:
     assert ("place:aside" in keys_of(path)) == is_aside

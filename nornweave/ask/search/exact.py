@@ -13,6 +13,7 @@ next to no evidence, however it is written, and an error message has much, whate
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -57,6 +58,7 @@ ASIDE_SHARE, IMPORT_SHARE = 0.3, 0.5
 
 _ROUNDING = 1 - 1e-5
 """Bounds are compared with a little less: they are summed in another order."""
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PLACES = {
     ASIDE: frozenset(sequence("test spec example benchmark fixture mock")),
     IMPORTS: frozenset(sequence("import")),
@@ -126,8 +128,10 @@ def _raise(scores: Scores, chunks: Numbers, written: Numbers | None, most: float
     """Raise the evidence of chunks that define a name: the fewer they are, the rarer; other spellings count less."""
     if not len(chunks):
         return
-    shares = np.full(len(chunks), most * searched.rarity(searched.defined_in(chunks)), np.float32)
-    shares[np.isin(chunks, chunks[:0] if written is None else written, invert=True)] *= OTHER_SPELLING
+    shares = np.full(len(chunks), most * OTHER_SPELLING * searched.rarity(searched.defined_in(chunks)), np.float32)
+    as_written = chunks[:0] if written is None else np.intersect1d(chunks, written, assume_unique=True)
+    if len(as_written):  # ``Opt`` makes ``opt`` no less rare
+        shares[np.isin(chunks, as_written)] = most * searched.rarity(searched.defined_in(as_written))
     scores[chunks] = np.maximum(scores[chunks], shares)
 
 
@@ -217,18 +221,32 @@ def _weighed(defined: Sequence[_Defined], weights: Mapping[Word, float], searche
     whole = math.fsum(weights.values()) or 1.0
     for each in defined:
         word, most = each.word, each.most * (1.0 if each.word.is_name else IN_SENTENCE)
-        spelled = [f"spelled:{word.written}", *(f"spelled:{owner.written}.{word.written}" for owner in weights)]
-        written = searched.generation.named(spelled)
+        qualifiers = ["", *(f"{owner.written}." for owner in weights)]
+        written = _as_written(each, qualifiers, searched.generation)
         coverage = (weights[word] / whole) ** NAME_POWER
-        _raise(alone, each.chunks, written.get(spelled[0]), most * coverage, searched)
-        for key, (owner, weight) in zip(spelled[1:], weights.items(), strict=True):
+        _raise(alone, each.chunks, written[0], most * coverage, searched)
+        for as_written, (owner, weight) in zip(written[1:], weights.items(), strict=True):
             owned = searched.known.get(f"owner:{owner.spelled}") if _may_own(owner, word) else None
             if owned is not None:
                 both = np.intersect1d(each.chunks, owned, assume_unique=True)
                 most = each.most * (1.0 if word.is_name or owner.is_name else IN_SENTENCE)
                 coverage = min(1.0, (weights[word] + weight) / whole) ** QUALIFIED_POWER
-                _raise(qualified, both, written.get(key), most * coverage, searched)
+                _raise(qualified, both, as_written, most * coverage, searched)
     return np.maximum(alone * BESIDE_QUALIFIED if qualified.any() else alone, qualified)
+
+
+def _as_written(defined: _Defined, qualifiers: Sequence[str], generation: Index) -> list[Numbers | None]:
+    """Return the chunks that define a name as the query writes it, alone and behind each qualifier, ``None`` for none.
+
+    Where none does, ``upsertAll`` is ``upsert_all``, which like it is no type: ``UpsertAll`` is.
+    """
+    written = defined.word.written
+    if defined.most < DEFINED:
+        return [generation.named_nearly("spelled", written), *[None] * (len(qualifiers) - 1)]
+    forms = dict.fromkeys((written, _HUMP.sub("_", written).lower() if written[0].islower() else written))
+    found = generation.named([f"spelled:{qualifier}{form}" for qualifier in qualifiers for form in forms])
+    keys = [[f"spelled:{qualifier}{form}" for form in forms] for qualifier in qualifiers]
+    return [next((found[key] for key in of_one if key in found), None) for of_one in keys]
 
 
 def _saying(searched: _Searched) -> Scores | None:

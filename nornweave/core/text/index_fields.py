@@ -6,7 +6,7 @@ a chunk's keys (``lookup_keys``), a query asks for those that it mentions (``ask
 
 What code defines has keys that forgive the spelling: ``defines:upsertall`` for ``upsert_all``, ``upsertAll`` and
 ``UpsertAll``, beside ``spelled:upsert_all`` and ``spelled:Table.upsert_all``; ``owner:table`` for the class, module,
-folder and package around it. ``place:aside`` marks tests and examples, ``place:imports`` import blocks.
+folder and package around it. ``place:aside`` marks tests, examples and stubs, ``place:imports`` import blocks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from itertools import combinations
 from nornweave.core.text.analyzer import FUNCTION_WORDS, analyze
 from nornweave.core.types import Chunk, Document, Frequencies, JsonValue
 
-VERSION = "fields-3"
+VERSION = "fields-4"
 
 MAX_VALUE_CHARACTERS = 120
 # "How do I configure rate limits" asks for "configure rate limits" and "rate limits"; nothing longer is named.
@@ -35,6 +35,7 @@ ASIDE, IMPORTS = "place:aside", "place:imports"
 _ASIDE = re.compile(
     r"(?:^|[/_.-])(?:tests?|specs?|__tests__|examples?|bench(?:es|marks?)?|fixtures?|mocks?)(?:[/_.-]|$)"
     r"|[a-z]Tests?\.\w{1,5}$|[a-z]Spec\.(?:groovy|hs|js|kt|scala|swift|ts)$"  # a ``MethodSpec.java`` is no test
+    r"|\.pyi$|\.d\.[cm]?ts$"  # stubs announce what is defined elsewhere
 )
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)", re.MULTILINE)
 _PACKAGED = frozenset({"go", "java", "kotlin"})
