@@ -178,6 +178,11 @@ def test_a_rare_run_of_words_wins_whatever_stands_between(code: Index, text: str
     assert "frozen ledger" in leading(text, code)
 
 
+@pytest.mark.parametrize("value", ["dogs", "42", "/srv/x9"])
+def test_a_value_in_the_middle_does_not_break_a_run(code: Index, value: str) -> None:
+    assert scores_of(evidence_of(f"frozen ledger {value} accepts nothing new", code), code).max() > 0.4
+
+
 def test_a_quoted_phrase_needs_no_other_word_of_the_query(code: Index) -> None:
     quoting = np.array([2], np.int32)
     assert scores_of(evidence_of("whence comes the gone message", code, quoting), code).argmax() == 2

@@ -253,16 +253,16 @@ def _saying(searched: _Searched) -> Scores | None:
     """Weigh the runs of neighbouring words that each chunk shares with the query; ``None`` where all are chance."""
     query, statistics = searched.query, searched.statistics
 
-    def weight(term: str) -> float:
-        is_value = term in query.values or not statistics.frequencies[term]
-        return (FUNCTION_SHARE if term in FUNCTION_TERMS else VALUE_SHARE if is_value else 1.0) * statistics.idf[term]
-
-    weights = [weight(term) for term in query.in_order]
+    values = [term in query.values or not statistics.frequencies[term] for term in query.in_order]
+    weights = [
+        (FUNCTION_SHARE if term in FUNCTION_TERMS else VALUE_SHARE if is_value else 1.0) * statistics.idf[term]
+        for term, is_value in zip(query.in_order, values, strict=True)
+    ]
     whole = math.fsum(weights)
     held = searched.generation.paired({key for _, key in query.neighbours})
     if not held or not whole:
         return None
-    runs = _Runs([(place, held.get(key)) for place, key in query.neighbours], weights)
+    runs = _Runs([(place, held.get(key)) for place, key in query.neighbours], weights, values)
     bounds = runs.bounds(searched.generation.size)
     # A chunk whose pairs weigh less than a run must, and less than a long one, is not looked at.
     least = min(whole * math.sqrt(LEAST / SAID), LONG_RUN) * _ROUNDING
@@ -286,14 +286,17 @@ class _Runs:
     """Runs of neighbouring words.
 
     Word pairs have no places in the index: neighbouring pairs that a chunk has are taken for a run, which they nearly
-    always are. Between two function words there is no pair, and a run goes on.
+    always are. Between two function words there is no pair, and a run goes on; so it does behind a value, in whose
+    place the chunk has another or none.
 
     Attributes:
         pairs: the place of each pair's first word in the query, and the chunks that hold it, ascending.
+        values: which of them are values.
     """
 
     pairs: Sequence[tuple[int, Numbers | None]]
     weights: Sequence[float]
+    values: Sequence[bool]
 
     def bounds(self, size: int) -> NDArray[np.float64]:
         """Return what the words of all pairs of each chunk weigh: no run in it weighs more."""
@@ -308,19 +311,21 @@ class _Runs:
     def weigh(self, chunks: Numbers) -> tuple[Scores, Scores]:
         """Return the weight of the words that stand in runs in some chunks, longer runs fuller, and of the heaviest."""
         covered, longest, mass, length = np.zeros((4, len(chunks)), np.float32)
-        reached = np.full(len(chunks), -1, np.int32)
-        for step, (place, holding) in enumerate(self.pairs, 1):
+        reached, end = np.full((2, len(chunks)), -1, np.int32)
+        step = 0
+        for place, holding in self.pairs:
+            step += not (self.values[place] or self.values[place + 1])
             if holding is None:
                 continue
             places = np.minimum(np.searchsorted(holding, chunks), len(holding) - 1)
             having = np.flatnonzero(holding[places] == chunks)
-            broken = having[reached[having] != step - 1]
+            broken = having[reached[having] < step - 1]
             covered[broken] += mass[broken] * (1 - SHORT_RUN ** length[broken])
             longest[broken] = np.maximum(longest[broken], mass[broken])
-            length[broken], mass[broken] = 0, self.weights[place]
+            length[broken] = mass[broken] = 0
             length[having] += 1
-            mass[having] += self.weights[place + 1]
-            reached[having] = step
+            mass[having] += self.weights[place + 1] + self.weights[place] * (end[having] != place)
+            reached[having], end[having] = step, place + 1
         complete = length == len(self.pairs)
         covered += mass * (1 - SHORT_RUN ** (length + complete))
         return covered, np.maximum(longest, mass)
