@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 SEED = 20261124
-DEFINITIONS, ERRORS, PHRASES = 40, 20, 20
+DEFINITIONS, ERRORS, PHRASES, FILES = 40, 20, 20, 20
 
 _CODE = frozenset({".py", ".go", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".java", ".rs", ".rb", ".kt", ".php", ".cs"})
 _PROSE = frozenset({".md", ".markdown", ".rst"})
@@ -87,6 +87,7 @@ def known_items(folder: Path, seed: int = SEED) -> tuple[KnownItem, ...]:
         *_definitions(code, drawn),
         *_errors(texts, [path for path in code if not _ASIDE.search(path)], drawn),
         *_phrases(texts, drawn),
+        *_files(texts, drawn),
     )
 
 
@@ -208,6 +209,17 @@ def _phrases(texts: Mapping[str, str], drawn: random.Random) -> Iterator[KnownIt
             wanted -= 1
             run = " ".join(word[0] for word in words[start : start + _RUN])
             yield KnownItem("phrase", run, path, (number,))
+
+
+def _files(texts: Mapping[str, str], drawn: random.Random) -> Iterator[KnownItem]:
+    """Yield files whose name stands once, alone, with the folders around it and in a sentence; every line answers."""
+    names = Counter(PurePosixPath(path).name for path in texts)
+    once = [path for path in texts if names[PurePosixPath(path).name] == 1 and not _ASIDE.search(path)]
+    for path in _sample([path for path in once if texts[path].strip()], FILES, drawn):
+        name, lines = PurePosixPath(path).name, tuple(range(1, texts[path].count("\n") + 2))
+        yield KnownItem("file name", name, path, lines)
+        yield KnownItem("path", path, path, lines)
+        yield KnownItem("file in sentence", f"what does {name} do", path, lines)
 
 
 def _prose(text: str) -> Iterator[tuple[int, str]]:

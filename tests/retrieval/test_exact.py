@@ -87,6 +87,9 @@ FILES = {
         f"def test_upsert_{n}(db):\n    Table.upsert(db.table, {n})\n    assert Table.upsert(db, {n})\n\n\n"
         for n in range(30)
     ),
+    "examples/plain.py": "def plainly(table):\n    return table.rows\n",
+    "db/basic.py": "import os\nimport sys\n\n\ndef begin(table):\n"
+    + "".join(f"    table.row_{n}(os.name, sys.path, {n})\n" for n in range(30)),
     "db/use.py": "".join(
         f"def step_{n}(record):\n    value = measure(record, {n})\n    return weigh(value, {n}) + weigh(record)\n\n\n"
         for n in range(30)
@@ -168,7 +171,9 @@ def test_a_function_comes_before_a_type_of_nearly_its_name(code: Index, text: st
 
 
 def test_a_type_of_nearly_its_name_makes_a_function_no_less_rare(code: Index) -> None:
-    assert scores_of(evidence_of("weave_all", code), code).max() == scores_of(evidence_of("refresh_all", code), code).max()
+    assert (
+        scores_of(evidence_of("weave_all", code), code).max() == scores_of(evidence_of("refresh_all", code), code).max()
+    )
 
 
 @pytest.mark.parametrize(
@@ -176,6 +181,25 @@ def test_a_type_of_nearly_its_name_makes_a_function_no_less_rare(code: Index) ->
 )
 def test_a_rare_run_of_words_wins_whatever_stands_between(code: Index, text: str) -> None:
     assert "frozen ledger" in leading(text, code)
+
+
+@pytest.mark.parametrize(
+    ("text", "beginning"),
+    [
+        ("paged.py", "class Page:"),
+        ("db/paged.py", "class Page:"),
+        ("what does paged.py do", "class Page:"),
+        ("db/basic.py", "def begin(table)"),
+    ],
+)
+def test_a_file_that_is_named_begins_behind_its_imports(code: Index, text: str, beginning: str) -> None:
+    assert beginning in leading(text, code)
+
+
+def test_an_example_that_is_named_by_its_file_loses_nothing(code: Index) -> None:
+    example = code.named(["path:plain.py"])["path:plain.py"]
+    assert kept_of("plain.py", code, example) == [1]
+    assert max(kept_of("paged.py", code, example)) < 1
 
 
 @pytest.mark.parametrize("value", ["dogs", "42", "/srv/x9"])

@@ -1,4 +1,4 @@
-"""Exact evidence: a query names what a chunk defines, or quotes a run of words that hardly another chunk holds.
+"""Exact evidence: a query names what a chunk defines, or a file, or quotes a run of words that few chunks hold.
 
 The four retrieval sources vote. This is evidence of another kind: three sources that prefer a test which calls
 ``Table.upsert`` five times must not outvote the one chunk that defines it. It is therefore no weight beside theirs:
@@ -16,17 +16,18 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nornweave.ask.search.combine import ExactEvidence
 from nornweave.ask.search.query import Query, TermStatistics, Word
+from nornweave.ask.search.runs import Runs
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
 from nornweave.core.text.index_fields import ASIDE, IMPORTS
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores
+from nornweave.index.searching.ranked_chunks import NO_HITS
 
 # Fitted on click, mux, commander.js, gson, got and xsv, and held against the judged sets (docs/recall.md).
 DEFINED = 0.9
@@ -47,8 +48,6 @@ NAME_POWER, QUALIFIED_POWER, RUN_POWER = 1.5, 0.6, 2.0
 """How fast evidence falls with the share of the query that is accounted for."""
 LONG_RUN = 12.0
 """Summed idf of a run of words from which the rest of the query counts less and less."""
-SHORT_RUN = 0.5
-"""What each further pair of a run leaves of the chance that its words are neighbours by accident."""
 ALIKE = 0.9
 """Chunks with this share of the best evidence hold the run too."""
 LEAST = 0.25
@@ -58,6 +57,7 @@ ASIDE_SHARE, IMPORT_SHARE = 0.3, 0.5
 
 _ROUNDING = 1 - 1e-5
 """Bounds are compared with a little less: they are summed in another order."""
+_FILE, _PIECE = "path:", re.compile(r"[\w$]+(?:-[\w$]+)*")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PLACES = {
     ASIDE: frozenset(sequence("test spec example benchmark fixture mock")),
@@ -80,6 +80,11 @@ class _Searched:
     generation: Index
     known: Mapping[str, Numbers]
     reach: float
+
+    @property
+    def files(self) -> Mapping[str, Numbers]:
+        """Return the chunks of the files that the query names, by key."""
+        return {key: chunks for key, chunks in self.known.items() if key.startswith(_FILE)}
 
     def rarity(self, chunks: int) -> float:
         """Return how rare it is that so many chunks have something, in [0, 1]."""
@@ -105,11 +110,12 @@ def exact_evidence(
     """
     asked = [word for word in query.words if not word.is_function_word]
     unasked = [place for place, terms in _PLACES.items() if terms.isdisjoint(query.in_order)]
-    known = generation.named([*unasked, *(f"defines:{word.spelled}" for word in asked)])
+    files = [key for key in {*query.keys, f"{_FILE}{query.text.strip().lower()}"} if key.startswith(_FILE)]
+    known = generation.named([*unasked, *files, *(f"defines:{word.spelled}" for word in asked)])
     if any(f"defines:{word.spelled}" in known or _may_be_misspelt(word, statistics) for word in asked):
         known |= generation.named([f"owner:{word.spelled}" for word in asked])
     searched = _Searched(query, statistics, generation, known, math.log(statistics.count + 1) or 1.0)
-    proven = [each for each in (_defining(searched), _saying(searched)) if each is not None]
+    proven = [each for each in (_defining(searched), _filed(searched), _saying(searched)) if each is not None]
     if len(quoting):
         proven.append(searched.nothing())
         proven[-1][quoting] = SAID * searched.rarity(len(quoting))
@@ -118,7 +124,9 @@ def exact_evidence(
         scores = (np.maximum(reduce(np.maximum, proven) - LEAST, 0) / (1 - LEAST)).astype(np.float32)
     kept = []
     if ASIDE in known and scores is not None:
-        kept.append((known[ASIDE], float(1 - np.float32(ASIDE_SHARE * float(scores.max(initial=0))))))
+        aside = reduce(partial(np.setdiff1d, assume_unique=True), searched.files.values(), known[ASIDE])
+        if len(aside):
+            kept.append((aside, float(1 - np.float32(ASIDE_SHARE * float(scores.max(initial=0))))))
     if IMPORTS in known:
         kept.append((known[IMPORTS], IMPORT_SHARE))
     return ExactEvidence(scores if scores is None or within is None else scores * within, tuple(kept))
@@ -249,6 +257,22 @@ def _as_written(defined: _Defined, qualifiers: Sequence[str], generation: Index)
     return [next((found[key] for key in of_one if key in found), None) for of_one in keys]
 
 
+def _filed(searched: _Searched) -> Scores | None:
+    """Weigh where each file begins that the query names; ``None`` where it names none."""
+    if not searched.files:
+        return None
+    weights, scores = _weights(searched, ()), searched.nothing()
+    whole, imports = math.fsum(weights.values()) or 1.0, searched.known.get(IMPORTS, NO_HITS.numbers)
+    for key, chunks in searched.files.items():
+        begins = np.flatnonzero(np.diff(chunks, prepend=-2) != 1)  # in a file numbers follow each other
+        first, second = chunks[begins], chunks[np.minimum(begins + 1, len(chunks) - 1)]
+        first = np.where(np.isin(first, imports) & (second == first + 1), second, first)
+        pieces = frozenset(_PIECE.findall(key.removeprefix(_FILE)))
+        coverage = math.fsum(weight for word, weight in weights.items() if word.whole in pieces) / whole
+        scores[first] = np.maximum(scores[first], DEFINED * coverage * searched.rarity(len(first)))
+    return scores
+
+
 def _saying(searched: _Searched) -> Scores | None:
     """Weigh the runs of neighbouring words that each chunk shares with the query; ``None`` where all are chance."""
     query, statistics = searched.query, searched.statistics
@@ -262,7 +286,7 @@ def _saying(searched: _Searched) -> Scores | None:
     held = searched.generation.paired({key for _, key in query.neighbours})
     if not held or not whole:
         return None
-    runs = _Runs([(place, held.get(key)) for place, key in query.neighbours], weights, values)
+    runs = Runs([(place, held.get(key)) for place, key in query.neighbours], weights, values)
     bounds = runs.bounds(searched.generation.size)
     # A chunk whose pairs weigh less than a run must, and less than a long one, is not looked at.
     least = min(whole * math.sqrt(LEAST / SAID), LONG_RUN) * _ROUNDING
@@ -279,53 +303,3 @@ def _saying(searched: _Searched) -> Scores | None:
     power = RUN_POWER / np.maximum(1, longest / LONG_RUN)
     scores[chunks] = SAID * rarity * np.minimum(covered / whole, 1) ** power
     return scores
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Runs:
-    """Runs of neighbouring words.
-
-    Word pairs have no places in the index: neighbouring pairs that a chunk has are taken for a run, which they nearly
-    always are. Between two function words there is no pair, and a run goes on; so it does behind a value, in whose
-    place the chunk has another or none.
-
-    Attributes:
-        pairs: the place of each pair's first word in the query, and the chunks that hold it, ascending.
-        values: which of them are values.
-    """
-
-    pairs: Sequence[tuple[int, Numbers | None]]
-    weights: Sequence[float]
-    values: Sequence[bool]
-
-    def bounds(self, size: int) -> NDArray[np.float64]:
-        """Return what the words of all pairs of each chunk weigh: no run in it weighs more."""
-        held = [
-            (chunks, self.weights[place] + self.weights[place + 1])
-            for place, chunks in self.pairs
-            if chunks is not None
-        ]
-        weights = np.repeat([weight for _, weight in held], [len(chunks) for chunks, _ in held])
-        return np.asarray(np.bincount(np.concatenate([chunks for chunks, _ in held]), weights, size), np.float64)
-
-    def weigh(self, chunks: Numbers) -> tuple[Scores, Scores]:
-        """Return the weight of the words that stand in runs in some chunks, longer runs fuller, and of the heaviest."""
-        covered, longest, mass, length = np.zeros((4, len(chunks)), np.float32)
-        reached, end = np.full((2, len(chunks)), -1, np.int32)
-        step = 0
-        for place, holding in self.pairs:
-            step += not (self.values[place] or self.values[place + 1])
-            if holding is None:
-                continue
-            places = np.minimum(np.searchsorted(holding, chunks), len(holding) - 1)
-            having = np.flatnonzero(holding[places] == chunks)
-            broken = having[reached[having] < step - 1]
-            covered[broken] += mass[broken] * (1 - SHORT_RUN ** length[broken])
-            longest[broken] = np.maximum(longest[broken], mass[broken])
-            length[broken] = mass[broken] = 0
-            length[having] += 1
-            mass[having] += self.weights[place + 1] + self.weights[place] * (end[having] != place)
-            reached[having], end[having] = step, place + 1
-        complete = length == len(self.pairs)
-        covered += mass * (1 - SHORT_RUN ** (length + complete))
-        return covered, np.maximum(longest, mass)

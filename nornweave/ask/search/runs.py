@@ -1,0 +1,64 @@
+"""Runs of neighbouring words that a query and chunks share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nornweave.index.port import Numbers, Scores
+
+SHORT_RUN = 0.5
+"""What each further pair of a run leaves of the chance that its words are neighbours by accident."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """What a query says side by side, and which chunks hold it.
+
+    Word pairs have no places in the index: neighbouring pairs that a chunk has are taken for a run, which they nearly
+    always are. Between two function words there is no pair, and a run goes on; so it does behind a value, in whose
+    place the chunk has another or none.
+
+    Attributes:
+        pairs: the place of each pair's first word in the query, and the chunks that hold it, ascending.
+        values: which of them are values.
+    """
+
+    pairs: Sequence[tuple[int, Numbers | None]]
+    weights: Sequence[float]
+    values: Sequence[bool]
+
+    def bounds(self, size: int) -> NDArray[np.float64]:
+        """Return what the words of all pairs of each chunk weigh: no run in it weighs more."""
+        held = [
+            (chunks, self.weights[place] + self.weights[place + 1])
+            for place, chunks in self.pairs
+            if chunks is not None
+        ]
+        weights = np.repeat([weight for _, weight in held], [len(chunks) for chunks, _ in held])
+        return np.asarray(np.bincount(np.concatenate([chunks for chunks, _ in held]), weights, size), np.float64)
+
+    def weigh(self, chunks: Numbers) -> tuple[Scores, Scores]:
+        """Return the weight of the words that stand in runs in some chunks, longer runs fuller, and of the heaviest."""
+        covered, longest, mass, length = np.zeros((4, len(chunks)), np.float32)
+        reached, end = np.full((2, len(chunks)), -1, np.int32)
+        step = 0
+        for place, holding in self.pairs:
+            step += not (self.values[place] or self.values[place + 1])
+            if holding is None:
+                continue
+            places = np.minimum(np.searchsorted(holding, chunks), len(holding) - 1)
+            having = np.flatnonzero(holding[places] == chunks)
+            broken = having[reached[having] < step - 1]
+            covered[broken] += mass[broken] * (1 - SHORT_RUN ** length[broken])
+            longest[broken] = np.maximum(longest[broken], mass[broken])
+            length[broken] = mass[broken] = 0
+            length[having] += 1
+            mass[having] += self.weights[place + 1] + self.weights[place] * (end[having] != place)
+            reached[having], end[having] = step, place + 1
+        complete = length == len(self.pairs)
+        covered += mass * (1 - SHORT_RUN ** (length + complete))
+        return covered, np.maximum(longest, mass)
