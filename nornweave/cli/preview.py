@@ -12,7 +12,6 @@ from nornweave.cli.progress import ProgressBars
 from nornweave.config import Settings
 from nornweave.core.text.terminal import print_json
 from nornweave.core.types import Domain
-from nornweave.index.port import Stored
 from nornweave.ingest.diff import Changes, Look
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import Progress, SyncOptions
@@ -76,7 +75,7 @@ def _as_json(changes: Changes) -> dict[str, Any]:
     """Return what would be done, as JSON; documents by source, then path."""
     return {
         "read": [{"source_id": look.source_id, "path": look.entry.path, "why": _why(look)} for look in changes.looks],
-        "removed": [_place(stored) for stored in changes.removed],
+        "removed": [{"source_id": stored.source_id, "path": stored.path} for stored in changes.removed],
         "held": [{"source_id": held.source_id, "reason": held.reason, "paths": held.paths} for held in changes.held],
         "unavailable": dict(changes.unavailable),
         "unchanged": changes.unchanged,
@@ -90,7 +89,3 @@ def _why(look: Look) -> str:
     if look.stored.outcome == "transient":
         return "could not be read before"
     return "changed" if look.stored.gate != look.entry.gate else "read by another version"
-
-
-def _place(stored: Stored) -> dict[str, str]:
-    return {"source_id": stored.source_id, "path": stored.path}

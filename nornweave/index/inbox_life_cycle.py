@@ -20,7 +20,7 @@ from nornweave.connect.inbox.deposits import withdraw
 from nornweave.connect.inbox.file import MAX_FILE_BYTES, file_name, gate_of, is_document_file, loads, read_header
 from nornweave.core.errors import QueryError, SourceUnavailableError
 from nornweave.core.files.paths import unsafe_path
-from nornweave.core.text.dates import utc_text
+from nornweave.core.text.dates import iso_moment, utc_text
 from nornweave.core.types import canonical_json, digest, freeze
 from nornweave.index.index import Index
 from nornweave.index.outcomes import Outcome
@@ -255,12 +255,8 @@ def _described(file: Path, gate: str) -> WaitingFile | None:
     path, size, stated = header.get("source_path"), header.get("size"), header.get("source_updated_at")
     if not isinstance(path, str) or file_name(path) != file.name or unsafe_path(path):
         return None
-    try:
-        moment = datetime.fromisoformat(stated) if isinstance(stated, str) else None
-    except ValueError:
-        moment = None
-    handed_in = datetime.fromtimestamp(int(gate.split("-")[1]) / 1e9, UTC)
-    return WaitingFile(path, gate, size if isinstance(size, int) else 0, utc_text(moment or handed_in, "seconds"))
+    moment = iso_moment(stated) or datetime.fromtimestamp(int(gate.split("-")[1]) / 1e9, UTC)
+    return WaitingFile(path, gate, size if isinstance(size, int) else 0, utc_text(moment, "seconds"))
 
 
 def _content_hash(file: Path) -> str | None:

@@ -304,13 +304,8 @@ def _reason(error: BaseException, settings: ObjectStoreSettings) -> str:
     if "kind: Connect" in text:
         said = _SYSTEM_MESSAGE.search(text)
         return f"{place} cannot be reached" + (f": {said[1]}" if said else "")
-    return _first_line(text) or type(error).__name__
+    return text.partition("\n")[0][:500] or type(error).__name__  # below it is debugging output
 
 
 def _credentials(settings: ObjectStoreSettings) -> str:
     return _CREDENTIALS.get(urlsplit(settings.url).scheme, "its rights")
-
-
-def _first_line(text: str) -> str:
-    """Return what went wrong without the debugging output below it."""
-    return text.partition("\n")[0][:500]

@@ -46,11 +46,7 @@ class HeldRemovals:
 
 def held_state(held: Sequence[HeldRemovals]) -> str:
     """Return a digest of the documents that would be removed; any other set of documents has another digest."""
-    return digest(*(part for of_source in held for part in _identity(of_source)))
-
-
-def _identity(held: HeldRemovals) -> tuple[str, ...]:
-    return held.source_id, str(len(held.paths)), *held.paths
+    return digest(*(part for each in held for part in (each.source_id, str(len(each.paths)), *each.paths)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +83,12 @@ def diff(
             another pipeline is read again.
         confirm_deletes: a person has confirmed the removals that the brake would hold.
     """
-    listed = _listed_entries(listings)
+    listed = {
+        (source_id, entry.path): entry
+        for source_id, listing in listings.items()
+        if isinstance(listing, Listing)
+        for entry in listing.entries
+    }
     looks = tuple(
         Look(source_id, entry, manifest.get((source_id, path)))
         for (source_id, path), entry in sorted(listed.items(), key=lambda item: item[0])
@@ -106,15 +107,6 @@ def diff(
         listed=len(listed) + len(unlisted),
         unlisted=unlisted,
     )
-
-
-def _listed_entries(listings: Mapping[str, Listing | Unavailable]) -> dict[tuple[str, str], Entry]:
-    return {
-        (source_id, entry.path): entry
-        for source_id, listing in listings.items()
-        if isinstance(listing, Listing)
-        for entry in listing.entries
-    }
 
 
 def _problem(listing: Listing | Unavailable) -> str | None:

@@ -7,10 +7,10 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import cast
 
 from nornweave.core.text import analyzer
+from nornweave.core.text.dates import iso_moment
 from nornweave.core.text.index_fields import lookup_keys, terms_by_field
 from nornweave.core.text.spans import KnownStarts, Lines, TokenIndex
 from nornweave.core.types import Chunk, ChunkId, Document, Domain, Fact, JsonValue, Span, digest
@@ -92,17 +92,8 @@ def _passage(document: Document, chunk: Chunk | None = None) -> Passage:
         title=(chunk.title if chunk else None) or document.title,
         section=chunk.section if chunk else None,
         context=chunk.context if chunk else "",
-        timestamp=(_said(chunk) if chunk else None) or document.updated_at,
+        timestamp=(iso_moment(chunk.metadata.get("message_timestamp")) if chunk else None) or document.updated_at,
     )
-
-
-def _said(chunk: Chunk) -> datetime | None:
-    """Return when the first message of a chunk was sent."""
-    moment = chunk.metadata.get("message_timestamp")
-    try:
-        return datetime.fromisoformat(moment) if isinstance(moment, str) else None
-    except ValueError:
-        return None
 
 
 def _pairs(chunk: Chunk) -> tuple[int, ...]:

@@ -147,7 +147,13 @@ class DomainSync:
     def store_changes(self) -> None:
         """Read, chunk and store what changed; remove what is gone."""
         changes = self.list_changes()
-        intake = _intake(self._parts, full=self._options.full)
+        intake = Intake(
+            sources={source.id: source for source in self._parts.sources},
+            pipelines=self._parts.pipelines(),
+            chunker=self._parts.chunker,
+            encoder=self._parts.encoder,
+            full=self._options.full,
+        )
         processed = 0
 
         def count(outcome: DocumentOutcome) -> None:
@@ -294,16 +300,6 @@ def _confirmed(compare: Callable[..., Changes], confirm: Confirm) -> Changes:
         held = tuple(replace(held, reason=f"{held.reason}; {error}") for held in changes.held)
         return replace(changes, held=held)
     return compare(confirm_deletes=True) if is_confirmed else changes
-
-
-def _intake(parts: DomainParts, *, full: bool) -> Intake:
-    return Intake(
-        sources={source.id: source for source in parts.sources},
-        pipelines=parts.pipelines(),
-        chunker=parts.chunker,
-        encoder=parts.encoder,
-        full=full,
-    )
 
 
 def _embed_pending(

@@ -104,7 +104,6 @@ class WebPage:
     base: str | None = None
     links: tuple[str, ...] = ()
     no_index: bool = False
-    no_follow: bool = False
     metadata: Metadata = field(default_factory=lambda: NO_METADATA)
 
 
@@ -142,7 +141,6 @@ def read_web_page(values: Mapping[str, Any], raw: bytes) -> WebPage:
         base=base,
         links=links,
         no_index="noindex" in robots,
-        no_follow="nofollow" in robots,
     )
 
 

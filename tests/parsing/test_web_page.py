@@ -88,7 +88,7 @@ def test_what_a_page_says_of_itself() -> None:
     head = """<meta name="nornweave" content="none"><link rel="canonical" href="/x"><title>T - Docs</title>
     <meta http-equiv="refresh" content="0; URL='/new'"><meta property="article:modified_time" content="2026-01-02">"""
     page = read(f"<head>{head}</head><p>Text.")
-    assert (page.no_index, page.no_follow, page.canonical, page.refresh) == (True, True, "/x", "/new")
+    assert (page.no_index, page.canonical, page.refresh) == (True, "/x", "/new")
     assert (page.title, str(page.updated_at)) == ("T - Docs", "2026-01-02 00:00:00+00:00")
     assert read('<meta http-equiv="refresh" content="600; url=/x"><p>Text.').refresh is None
 

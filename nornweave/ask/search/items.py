@@ -9,7 +9,8 @@ from types import MappingProxyType
 from nornweave.ask.search.passage_url import passage_url
 from nornweave.ask.search.records import Citation, Explanation, RecallItem, SourceScore
 from nornweave.ask.search.search import SearchContext
-from nornweave.core.types import Domain, Metadata, aware
+from nornweave.core.text.dates import iso_moment
+from nornweave.core.types import Domain, Metadata
 from nornweave.index.port import Vectors
 from nornweave.index.records import StoredChunk
 
@@ -23,13 +24,7 @@ _DATED_BY: Mapping[str, str] = MappingProxyType(
 
 def dated(domain: str, metadata: Metadata, updated_at: datetime | None) -> datetime | None:
     """Return when a chunk was said or published, in other domains when its source changed; ``None`` if unknown."""
-    if domain not in _DATED_BY:
-        return updated_at
-    value = metadata.get(_DATED_BY[domain])
-    try:
-        return aware(datetime.fromisoformat(value)) if isinstance(value, str) else None
-    except ValueError:
-        return None
+    return iso_moment(metadata.get(_DATED_BY[domain])) if domain in _DATED_BY else updated_at
 
 
 def citation_of(domain: Domain, chunk: StoredChunk, verified_at: datetime | None = None) -> Citation:

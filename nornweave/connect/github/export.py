@@ -69,7 +69,7 @@ def read_issue(content: Mapping[str, Any], comments: Iterable[Mapping[str, Any]]
         repository=repository,
         number=number,
         opening=opening if opening.body else None,
-        comments=tuple(sorted(said, key=_moment)),
+        comments=tuple(sorted(said, key=lambda each: each.timestamp or datetime.max.replace(tzinfo=UTC))),
         title=title,
         state=(as_is(content.get("state"), str) or "").lower() or None,
         labels=tuple(_labels(content)),
@@ -82,10 +82,6 @@ def thread_of(issue: Issue, thread_id: str) -> list[Message]:
     """Return an issue's messages in order, as one thread."""
     opening = [] if issue.opening is None else [issue.opening]
     return [replace(each, thread_id=thread_id, channel=issue.repository) for each in (*opening, *issue.comments)]
-
-
-def _moment(message: Message) -> datetime:
-    return message.timestamp or datetime.max.replace(tzinfo=UTC)
 
 
 def _place(content: Mapping[str, Any]) -> tuple[str | None, str]:

@@ -25,14 +25,13 @@ from nornweave.connect.messages.source import MessagesSource, parse_messages
 from nornweave.connect.transcripts.source import TranscriptSource, parse_transcript
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import unsafe_path
-from nornweave.core.text.dates import utc
+from nornweave.core.text.dates import iso_moment
 from nornweave.core.types import (
     NO_METADATA,
     ContentHash,
     Document,
     Domain,
     Entry,
-    JsonValue,
     Listing,
     SourceId,
     digest,
@@ -150,14 +149,7 @@ def _entry(file: os.DirEntry[str]) -> Entry | None:
         path=path,
         gate=gate,
         size=size if isinstance(size, int) else status.st_size,
-        updated_at=_moment(stated) or datetime.fromtimestamp(status.st_mtime, UTC),
+        updated_at=iso_moment(stated) or datetime.fromtimestamp(status.st_mtime, UTC),
         revision=revision if isinstance(revision, str) else None,
         metadata=known,
     )
-
-
-def _moment(stated: JsonValue) -> datetime | None:
-    try:
-        return utc(datetime.fromisoformat(stated)) if isinstance(stated, str) else None
-    except (ValueError, OverflowError):
-        return None

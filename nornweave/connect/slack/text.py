@@ -22,10 +22,6 @@ class Directory:
     people: Mapping[str, str] = field(default_factory=dict)
     channels: Mapping[str, str] = field(default_factory=dict)
 
-    def person(self, identifier: str) -> str:
-        """Return a person's name, or the id of one who is not known."""
-        return self.people.get(identifier, identifier)
-
 
 def user_name(user: Mapping[str, Any]) -> str:
     """Return the display name of a user; empty if there is none."""

@@ -18,9 +18,10 @@ from nornweave.connect.mirror.addresses import AddressScope, identity, normalize
 from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, OtherHostError
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.known import Body
-from nornweave.connect.web.sitemaps import AGENT, Robots, moment
+from nornweave.connect.web.sitemaps import AGENT, Robots
 from nornweave.core.errors import DocumentError, TransientDocumentError
 from nornweave.core.sandbox import run_apart
+from nornweave.core.text.dates import iso_moment
 from nornweave.read.time_limits import seconds_for
 from nornweave.read.web_page import VERSION, read_web_page, robots_rules
 
@@ -247,7 +248,7 @@ def _iso(modified: Any) -> str | None:
 
 def changed_at(body: Body) -> str | None:
     """Return when a stored page changed last: by the sitemap, by itself, by its file; ISO 8601."""
-    listed = moment(str(body.get("lastmod") or ""))
+    listed = iso_moment(body.get("lastmod"))
     return listed.isoformat() if listed else body.get("updated_at") or body.get("file_at")
 
 

@@ -13,7 +13,6 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element, ParseError
 
@@ -23,7 +22,6 @@ from protego import Protego
 
 from nornweave.connect.mirror.answers import OtherHostError
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.core.text.dates import utc
 
 AGENT = "nornweave"
 MAX_DELAY_S = 10.0
@@ -114,14 +112,6 @@ def read_sitemap(content: bytes) -> Iterator[ListedPage]:
     if beginning.lower().startswith((b"http://", b"https://")):
         return _in_lines(content)
     raise NoSitemapError("neither XML nor a list of addresses")
-
-
-def moment(changed_at: str) -> datetime | None:
-    """Read a ``lastmod``: a W3C date, with or without a time."""
-    try:
-        return utc(datetime.fromisoformat(changed_at.strip()))
-    except (ValueError, OverflowError):
-        return None
 
 
 def _unpacked(content: bytes) -> bytes:

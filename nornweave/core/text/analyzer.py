@@ -99,11 +99,7 @@ def query_terms(text: str) -> list[str]:
 
 @lru_cache(maxsize=CACHED_WORDS)
 def _terms_of(word: str) -> tuple[str, ...]:
-    return tuple(term for term in _expand(word) if len(term) <= MAX_TERM_LENGTH)
-
-
-def _expand(word: str) -> Iterator[str]:
-    return (term for term, _, _ in _spans(word))
+    return tuple(term for term, _, _ in _spans(word) if len(term) <= MAX_TERM_LENGTH)
 
 
 def _spans(word: str) -> Iterator[tuple[str, int, int]]:

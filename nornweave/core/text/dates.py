@@ -11,6 +11,14 @@ def utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
+def iso_moment(stated: object) -> datetime | None:
+    """Read a date or time of ISO 8601, in UTC; ``None`` for what is none."""
+    try:
+        return utc(datetime.fromisoformat(stated.strip())) if isinstance(stated, str) else None
+    except (ValueError, OverflowError):
+        return None
+
+
 def since_1970(count: str | bytes | float, per_second: int = 1) -> datetime | None:
     """Return a moment that is counted in seconds, or in parts of them, from 1970 on; ``None`` for what is none.
 

@@ -45,7 +45,8 @@ def complete(file: GenerationFile, documents: Mask | None, typed: str, limit: in
     seen, numbers = ("true", "[]") if documents is None else picking(documents)
     parameters: dict[str, str | int] = {
         "typed": typed,
-        "pattern": _pattern(typed),
+        # RE2, for texts in which a word begins with what was typed.
+        "pattern": rf"(?i)(?:^|[^\pL\pN]){re.escape(typed)}",
         "most": MAX_CHARACTERS,
         "limit": limit,
     }
@@ -54,11 +55,6 @@ def complete(file: GenerationFile, documents: Mask | None, typed: str, limit: in
     with file.reading() as cursor:
         rows = cursor.execute(_COMPLETIONS.format(seen=seen), parameters).fetchall()
     return [Completion(*row) for row in rows]
-
-
-def _pattern(typed: str) -> str:
-    """Return an expression of RE2 for texts in which a word begins with what was typed."""
-    return rf"(?i)(?:^|[^\pL\pN]){re.escape(typed)}"
 
 
 def merged_completions(found: Iterable[Sequence[Completion]], limit: int) -> list[Completion]:

@@ -68,15 +68,6 @@ def _ruby(text: str) -> set[str]:
     return {name for name in names if _WORD.fullmatch(name)}
 
 
-def _csharp(text: str) -> set[str]:
-    """Only aliases name something: a namespace does not say what is in it."""
-    return set(re.findall(r"\busing\s+(\w+)\s*=", text))
-
-
-def _nothing(_text: str) -> set[str]:
-    return set()
-
-
 def _dotted(text: str) -> set[str]:
     return _last_words(re.sub(r"(\w+)\s*=[^;]*", r"\1", text))
 
@@ -99,6 +90,7 @@ _READERS: dict[str, Callable[[str], set[str]]] = {
     "go": _go,
     "rust": _rust,
     "ruby": _ruby,
-    "csharp": _csharp,
-    "c": _nothing,
+    # Only aliases name something: a namespace does not say what is in it.
+    "csharp": lambda text: set(re.findall(r"\busing\s+(\w+)\s*=", text)),
+    "c": lambda _: set(),
 }

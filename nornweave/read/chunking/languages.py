@@ -6,7 +6,6 @@ The tables are in ``grammars.yaml``: ``syntax`` reads single nodes with them, ``
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import PurePosixPath
@@ -94,11 +93,10 @@ def _grammars() -> dict[str, Grammar]:
     """Read the tables; TSX is TypeScript to the letter."""
     tables = cast(dict[str, dict[str, str]], yaml.load(_TABLES.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
     tables["tsx"] = tables["typescript"]
-    return {name: _grammar(name, table) for name, table in tables.items()}
-
-
-def _grammar(name: str, table: Mapping[str, str]) -> Grammar:
-    return Grammar(name=name, **{field: node_types(names) for field, names in table.items()})
+    return {
+        name: Grammar(name=name, **{field: node_types(names) for field, names in table.items()})
+        for name, table in tables.items()
+    }
 
 
 GRAMMARS = _grammars()

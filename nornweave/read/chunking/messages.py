@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TypeAlias
 
+from nornweave.core.text.dates import utc_text
 from nornweave.core.text.message_lines import label_of, split_line
 from nornweave.core.text.spans import TokenIndex, split, strip_lines
 from nornweave.core.types import PERMALINKS, Chunk, Document, Message, Metadata, Span, freeze
@@ -159,7 +160,7 @@ class _Talk:
     def _metadata(self, messages: Sequence[Message], content: str) -> Metadata:
         first = messages[0]
         facts = self._document.metadata
-        moments = [_iso(each.timestamp) for each in messages if each.timestamp is not None]
+        moments = [utc_text(each.timestamp, "seconds") for each in messages if each.timestamp is not None]
         return freeze(
             {
                 "source_type": facts.get("source_type", self._document.format),
@@ -200,8 +201,3 @@ def _main_speaker(messages: Sequence[Message]) -> str | None:
 def _shortened(line: str) -> str:
     line = " ".join(line.split())
     return line if len(line) <= CONTEXT_CHARACTERS else f"{line[:CONTEXT_CHARACTERS].rstrip()} …"
-
-
-def _iso(moment: datetime) -> str:
-    """Write a moment in whole seconds, so that moments sort as text: ``2026-01-16T14:22:00Z``."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -11,7 +11,7 @@ from defusedxml import ElementTree
 from defusedxml.common import DefusedXmlException
 
 from nornweave.core.errors import DocumentError
-from nornweave.core.text.dates import utc
+from nornweave.core.text.dates import iso_moment
 from nornweave.core.text.inline_markup import one_line
 from nornweave.core.types import JsonValue
 
@@ -109,14 +109,6 @@ def properties(archive: ZipFile) -> tuple[str | None, datetime | None, dict[str,
     authors = tuple(filter(None, map(one_line, author.split(";"))))
     return (
         one_line(core.findtext(f"{_DC}title") or "") or None,
-        moment(stated),
+        iso_moment(stated),
         {"authors": authors or None, "tags": tags or None},
     )
-
-
-def moment(stated: str) -> datetime | None:
-    """Read a date of ISO 8601; ``None`` if it is none."""
-    try:
-        return utc(datetime.fromisoformat(stated.strip()))
-    except (ValueError, OverflowError):
-        return None

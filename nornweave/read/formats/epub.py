@@ -9,9 +9,10 @@ from urllib.parse import unquote
 from zipfile import ZipFile
 
 from nornweave.core.errors import DocumentError
+from nornweave.core.text.dates import iso_moment
 from nornweave.core.text.inline_markup import one_line
 from nornweave.core.types import freeze
-from nornweave.read.formats.archive import moment, open_archive, read_xml
+from nornweave.read.formats.archive import open_archive, read_xml
 from nornweave.read.formats.html import markdown_of
 from nornweave.read.formats.markdown import heading, joined
 from nornweave.read.parsed import Parsed
@@ -42,7 +43,7 @@ def read_epub(raw: bytes) -> Parsed:
     return Parsed(
         text=text,
         title=one_line(package.findtext(f".//{_DC}title") or "") or None,
-        updated_at=next((at for date in dates if date and (at := moment(date))), None),
+        updated_at=next((at for date in dates if (at := iso_moment(date))), None),
         metadata=freeze({"authors": authors or None}),
     )
 

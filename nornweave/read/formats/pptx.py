@@ -66,7 +66,7 @@ def _name(title: Any | None) -> str:
 
 def _blocks(shapes: Sequence[Any], number: int, left_out: list[str], depth: int = 0) -> Iterator[str]:
     """Yield the text of shapes, from top to bottom, then left to right."""
-    for shape in sorted(shapes, key=_place):
+    for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
         try:
             if hasattr(shape, "shapes"):
                 if depth < MAX_NESTING:
@@ -78,10 +78,6 @@ def _blocks(shapes: Sequence[Any], number: int, left_out: list[str], depth: int 
         # python-pptx raises whatever a broken shape makes it stumble over.
         except (AttributeError, KeyError, ValueError, TypeError, IndexError, NotImplementedError) as error:
             left_out.append(f"slide {number}: a shape that cannot be read ({type(error).__name__})")
-
-
-def _place(shape: Any) -> tuple[int, int]:
-    return (shape.top or 0, shape.left or 0)
 
 
 def _shape(shape: Any) -> str:
@@ -117,7 +113,7 @@ def _chart(chart: Any) -> str:
     for plot in chart.plots:
         series = list(plot.series)
         categories = [str(category) for category in plot.categories]
-        columns = [[_number(value) for value in curve.values] for curve in series]
+        columns = [["" if value is None else f"{value:.10g}" for value in curve.values] for curve in series]
         length = max([len(categories), *map(len, columns)])
         rows.append(["", *(str(curve.name) for curve in series)])
         for line in range(length):
@@ -125,10 +121,6 @@ def _chart(chart: Any) -> str:
             rows.append([named, *(column[line] if line < len(column) else "" for column in columns)])
     width = max(map(len, rows), default=0)
     return joined((one_line(title), table([cells + [""] * (width - len(cells)) for cells in rows])))
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.10g}"
 
 
 def _diagram(shape: Any) -> str:
