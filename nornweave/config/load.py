@@ -14,16 +14,11 @@ from pydantic import BaseModel, HttpUrl, ValidationError
 
 from nornweave.config.access import AccessSettings
 from nornweave.config.addresses import is_web_address
-from nornweave.config.agents import AgentsSettings
-from nornweave.config.base import FrozenSettings
 from nornweave.config.domain import DomainSettings, KeepSettings
 from nornweave.config.filters import DomainFilters, FilterSettings, with_usual_and_declared
 from nornweave.config.fusion import FusionSettings, with_environment
-from nornweave.config.publish import PublishSettings
-from nornweave.config.slack import SlackAppSettings
 from nornweave.config.sources import SourceSettings
-from nornweave.config.workers import WorkersSettings
-from nornweave.config.workspace import AnswersSettings, FeedbackSettings, Settings, WorkspaceStorageSettings
+from nornweave.config.workspace import AnswersSettings, Settings, WorkspaceSettings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 
@@ -35,7 +30,7 @@ SourceKinds: TypeAlias = Mapping[str, type[SourceSettings]]
 """The settings of each kind of source, by its ``type``."""
 
 
-class _File(FrozenSettings):
+class _File(WorkspaceSettings):
     """The schema of ``nornweave.yaml``."""
 
     data_dir: Path = Path("var")
@@ -43,15 +38,6 @@ class _File(FrozenSettings):
     domains: Mapping[Domain, dict[str, Any]] = {}
     webhook: HttpUrl | None = None
     fusion: Mapping[str, Any] = {}
-    feedback: FeedbackSettings = FeedbackSettings()
-    evaluation: AnswersSettings = AnswersSettings()
-    storage: WorkspaceStorageSettings | None = None
-    access: AccessSettings | None = None
-    agents: AgentsSettings | None = None
-    publish: PublishSettings | None = None
-    replica_of: str | None = None
-    workers: WorkersSettings | None = None
-    slack: SlackAppSettings | None = None
     keep: KeepSettings | None = None
     """``storage.keep`` of all domains."""
 
@@ -80,21 +66,18 @@ def read_settings(file: Path, kinds: SourceKinds, environment: Mapping[str, str]
     }
     if parsed.storage:
         _check_storage(parsed, domains, file)
+    shared = {name: getattr(parsed, name) for name in WorkspaceSettings.model_fields}
+    shared["evaluation"] = AnswersSettings(judgments=tuple(_below(base, each) for each in parsed.evaluation.judgments))
+    shared["access"] = _with_absolute_files(parsed.access, base)
     return Settings(
         data_dir=_below(base, parsed.data_dir),
         sources=tuple(_with_absolute_paths(source, base) for source in sources),
         domains=domains,
         webhook=str(parsed.webhook) if parsed.webhook else None,
         file=file.resolve(),
-        evaluation=AnswersSettings(judgments=tuple(_below(base, folder) for folder in parsed.evaluation.judgments)),
-        access=_with_absolute_files(parsed.access, base),
         fusion=_validate(FusionSettings, with_environment(parsed.fusion, environment), file, "fusion"),
-        **{name: getattr(parsed, name) for name in _AS_STATED},
+        **shared,
     )
-
-
-# Keys of the file that settings hold as they are.
-_AS_STATED = ("feedback", "storage", "agents", "publish", "replica_of", "workers", "slack")
 
 
 def _check_storage(parsed: _File, domains: Mapping[Domain, DomainSettings], file: Path) -> None:

@@ -54,16 +54,9 @@ class WorkspaceStorageSettings(FrozenSettings):
         return postgresql_url(url)
 
 
-class Settings(FrozenSettings):
-    """Everything ``nornweave.yaml`` says, complete."""
+class WorkspaceSettings(FrozenSettings):
+    """The keys of ``nornweave.yaml`` that the file and its settings have alike."""
 
-    data_dir: Path
-    sources: tuple[SourceSettings, ...]
-    domains: Mapping[Domain, DomainSettings]
-    webhook: str | None
-    """Where each publication's event is posted."""
-    file: Path
-    fusion: FusionSettings = FusionSettings()
     feedback: FeedbackSettings = FeedbackSettings()
     evaluation: AnswersSettings = AnswersSettings()
     storage: WorkspaceStorageSettings | None = None
@@ -80,6 +73,18 @@ class Settings(FrozenSettings):
     """Workers on other machines; without, everything runs on this one."""
     slack: SlackAppSettings | None = None
     """The Slack app; without, none can be run."""
+
+
+class Settings(WorkspaceSettings):
+    """Everything ``nornweave.yaml`` says, complete."""
+
+    data_dir: Path
+    sources: tuple[SourceSettings, ...]
+    domains: Mapping[Domain, DomainSettings]
+    webhook: str | None
+    """Where each publication's event is posted."""
+    file: Path
+    fusion: FusionSettings = FusionSettings()
 
     def sources_of(self, domain: Domain) -> tuple[SourceSettings, ...]:
         """Return the domain's sources in the order of the file."""

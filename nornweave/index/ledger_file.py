@@ -61,7 +61,6 @@ class LedgerFile:
         self.name = str(file)
 
     def read(self) -> str | None:
-        """Return the document; ``None`` before the first time."""
         try:
             return self._file.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -70,14 +69,12 @@ class LedgerFile:
             raise damaged(self, error) from error
 
     def write(self, document: str) -> None:
-        """Replace the file."""
         try:
             write_whole(self._file, document)
         except OSError as error:
             raise StoreError(f"{self._file}: cannot be written: {error}") from error
 
     def version(self) -> object:
-        """Return what differs when the file does."""
         try:
             status = self._file.stat()
         except OSError:

@@ -190,7 +190,7 @@ def recall_body(question: Question, domain: Domain, capabilities: Capabilities, 
         "timeout_ms": left_ms,
     }
     fields.update((name, value) for name, value in more.items() if name in capabilities.accepts)
-    return json.dumps(fields, default=_plain).encode()
+    return json.dumps(fields, default=dict).encode()  # filters may hold read-only mappings
 
 
 def recall_headers(question: Question, token: str | None, groups: str | None) -> dict[str, str]:
@@ -241,11 +241,6 @@ def read_answer(
         items=tuple(_placed(item, agent_id, domain, now, origins) for item in items),
         notices=tuple(f"{agent_id}: {notice}" for notice in response.notices),
     )
-
-
-def _plain(value: object) -> object:
-    """Return what ``json`` does not know as what it knows: filters may hold read-only mappings."""
-    return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple | frozenset) else value
 
 
 def _best(items: Sequence[RecallItem], top_k: int) -> list[RecallItem]:

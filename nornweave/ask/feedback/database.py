@@ -98,18 +98,15 @@ class FeedbackFile:
         self._remembering: sqlite3.Connection | None = None
 
     def exists(self) -> bool:
-        """Tell whether there is a file."""
         return self._file.exists()
 
     def remember(self, answers: Sequence[StoredAnswer]) -> None:
-        """Write answers, all or none; one that is there already stays as it is."""
         with _translated():
             connection = self._remembering = self._remembering or _open(self._file)
             with _transaction(connection):
                 connection.executemany(_REMEMBER, answers)
 
     def judge(self, query_id: str, chunk_id: str, *, useful: bool, at: str, asker: str) -> tuple[bool, bool | None]:
-        """Write what is said of an item of an answer."""
         names = {"query_id": query_id, "chunk_id": chunk_id}
         with self._opened(synchronous=True) as connection, _transaction(connection):
             found = connection.execute(_ITEMS, {"query_id": query_id, "asker": asker}).fetchone()
@@ -122,12 +119,10 @@ class FeedbackFile:
         return True, None if before is None else bool(before["useful"])
 
     def votes(self) -> list[Mapping[str, Any]]:
-        """Return everything that was said, each with its answer: in the order of the answers, then by chunk."""
         with self._opened() as connection:
             return [dict(row) for row in connection.execute(JUDGED)]
 
     def forget(self, *, before: str, most: int) -> None:
-        """Delete what was not judged and is old, or one of too many."""
         limits = {"before": before, "most": most, "batch": BATCH}
         with self._opened() as connection:
             for statement in (_FORGET_OLD, _FORGET_MANY):
@@ -137,14 +132,12 @@ class FeedbackFile:
             connection.execute("pragma wal_checkpoint(passive)").fetchall()
 
     def answers(self) -> list[tuple[str, str, str]]:
-        """Return every answer that is remembered: its query id, and its question and items as JSON."""
         if not self.exists():
             return []
         with self._opened() as connection:
             return [tuple(row) for row in connection.execute("select query_id, text, items from shown")]
 
     def remove(self, query_ids: Sequence[str]) -> None:
-        """Forget answers with what was said of them; their bytes are overwritten."""
         with self._opened(synchronous=True) as connection:
             with _transaction(connection):
                 for table in ("feedback", "shown"):

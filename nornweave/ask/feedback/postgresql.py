@@ -52,12 +52,9 @@ class FeedbackTables:
         self.name = server.name
 
     def exists(self) -> bool:
-        """Tell that there may be something."""
         return True
 
     def remember(self, answers: Sequence[StoredAnswer]) -> None:
-        """Write answers, all or none; one that is there already stays as it is."""
-
         def work(connection: Connection) -> None:
             prepare_workspace(connection, self._server)
             with connection.transaction():
@@ -67,7 +64,6 @@ class FeedbackTables:
         self._server.read(work)
 
     def judge(self, query_id: str, chunk_id: str, *, useful: bool, at: str, asker: str) -> tuple[bool, bool | None]:
-        """Write what is said of an item of an answer."""
         if not query_id.isprintable():  # such as PostgreSQL cannot hold in a text
             return False, None
 
@@ -86,25 +82,21 @@ class FeedbackTables:
         return self._server.read_if_there(work, unknown)
 
     def votes(self) -> list[Mapping[str, Any]]:
-        """Return everything that was said, each with its answer: in the order of the answers, then by chunk."""
         names = ("query_id", "at", "text", "filters", "domains", "items", "chunk_id", "useful")
         return [dict(zip(names, row, strict=True)) for row in self._server.rows_if_there(JUDGED)]
 
     def forget(self, *, before: str, most: int) -> None:
-        """Delete what was not judged and is old, or one of too many."""
         limits = {"before": before, "most": most, "batch": BATCH}
         for statement in (_FORGET_OLD, _FORGET_MANY):
             while len(self._server.rows_if_there(statement, limits)) == BATCH:
                 pass
 
     def answers(self) -> list[tuple[str, str, str]]:
-        """Return every answer that is remembered: its query id, and its question and items as JSON."""
         return [
             (row[0], row[1], row[2]) for row in self._server.rows_if_there("select query_id, text, items from shown")
         ]
 
     def remove(self, query_ids: Sequence[str]) -> None:
-        """Forget answers with what was said of them; their bytes are overwritten."""
         with writing(self._server, "nothing was forgotten") as connection:
             with connection.transaction():
                 connection.execute("delete from feedback where query_id = any(%s)", [list(query_ids)])

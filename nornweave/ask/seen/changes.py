@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import zip_longest
 from typing import TypeAlias
 
 import numpy as np
@@ -208,15 +209,15 @@ def _fact_changes(place: Place, before: Side, after: Side) -> Iterator[FactChang
     for name in dict.fromkeys((*old, *new)):
         gone = [value for value in old.get(name, ()) if value not in new.get(name, ())]
         come = [value for value in new.get(name, ()) if value not in old.get(name, ())]
-        for number in range(max(len(gone), len(come))):
+        for was, states in zip_longest(gone, come):
             yield {
                 "source_id": place[0],
                 "source_path": place[1],
                 "name": name[0],
                 "owner": name[1],
                 "attribute": name[2],
-                "before": gone[number] if number < len(gone) else None,
-                "after": come[number] if number < len(come) else None,
+                "before": was,
+                "after": states,
             }
 
 

@@ -28,12 +28,10 @@ class LedgerRow:
         self._look_at = 0.0
 
     def read(self) -> str | None:
-        """Return the document; ``None`` before the first time."""
         rows = self._server.rows_if_there("select document from ledger")
         return str(rows[0][0]) if rows else None
 
     def write(self, document: str) -> None:
-        """Replace the row."""
         with writing(self._server, "the ledger was not written") as connection:
             prepare_workspace(connection, self._server)
             connection.execute(

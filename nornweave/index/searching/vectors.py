@@ -69,7 +69,6 @@ class VectorMatrix:
         return cls(full, *encoded(full))
 
     def search(self, query: Vectors, k: int, within: Mask | None, seen: Numbers | None = None) -> Hits:
-        """Return the ``k`` most similar chunks."""
         numbers = seen if within is None else np.flatnonzero(within).astype(np.int32)
         count, rescored = len(self.matrix) if seen is None else len(seen), k + max(k, _SPARE_RESCORED)
         is_few = numbers is not None and (len(numbers) <= rescored or len(numbers) <= count * _GATHER_SHARE)
@@ -83,7 +82,6 @@ class VectorMatrix:
         return _products(query, self.matrix[numbers])
 
     def vectors(self, numbers: Numbers) -> Vectors:
-        """Return the vectors of some chunks, in their order."""
         return np.asarray(self.matrix[numbers], np.float32)
 
 
@@ -107,11 +105,9 @@ class HnswVectors:
         return best(self.similarities(query, numbers), k, numbers)
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
-        """Return the cosine similarity of some chunks, in their order."""
         return self._matrix.similarities(query, numbers)
 
     def vectors(self, numbers: Numbers) -> Vectors:
-        """Return the vectors of some chunks, in their order."""
         return self._matrix.vectors(numbers)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
 
@@ -32,37 +32,40 @@ class LayoutRow:
     fragments: tuple[GlyphFragment, ...]
     page: int
     region: int
-    x0: float = field(init=False)
-    x1: float = field(init=False)
-    baseline: float = field(init=False)
-    size: float = field(init=False)
-    bold: bool = field(init=False)
-    begins_bold: bool = field(init=False)
-    italic: bool = field(init=False)
-    mono: bool = field(init=False)
-    tabular: bool = field(init=False)
-    cells: int = field(init=False)
-    text: str = field(init=False)
+    x0: float
+    x1: float
+    baseline: float
+    size: float
+    bold: bool
+    begins_bold: bool
+    italic: bool
+    mono: bool
+    tabular: bool
+    cells: int
+    text: str
 
-    def __post_init__(self) -> None:
-        longest = max(self.fragments, key=lambda f: len(f.text))
-        cells = 1 + sum(is_wide_gap(a, b) for a, b in pairwise(self.fragments))
-        text = " ".join(f.text for f in self.fragments)
-        values = {
-            "x0": self.fragments[0].x0,
-            "x1": max(f.x1 for f in self.fragments),
-            "baseline": longest.baseline,
-            "size": longest.size,
-            "bold": all(f.bold for f in self.fragments),
-            "begins_bold": self.fragments[0].begins_bold,
-            "italic": all(f.italic for f in self.fragments),
-            "mono": all(f.mono for f in self.fragments),
-            "tabular": cells >= _TABLE_CELLS or _is_mostly_figures(text),
-            "cells": cells,
-            "text": text,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+    @classmethod
+    def of(cls, fragments: tuple[GlyphFragment, ...], page: int, region: int) -> LayoutRow:
+        """Join fragments, at least one, from left to right."""
+        longest = max(fragments, key=lambda f: len(f.text))
+        cells = 1 + sum(is_wide_gap(a, b) for a, b in pairwise(fragments))
+        text = " ".join(f.text for f in fragments)
+        return cls(
+            fragments,
+            page,
+            region,
+            x0=fragments[0].x0,
+            x1=max(f.x1 for f in fragments),
+            baseline=longest.baseline,
+            size=longest.size,
+            bold=all(f.bold for f in fragments),
+            begins_bold=fragments[0].begins_bold,
+            italic=all(f.italic for f in fragments),
+            mono=all(f.mono for f in fragments),
+            tabular=cells >= _TABLE_CELLS or _is_mostly_figures(text),
+            cells=cells,
+            text=text,
+        )
 
 
 def reading_order(page: PdfPage, page_blocks: Iterable[GlyphBlock]) -> list[LayoutRow]:
@@ -84,7 +87,7 @@ def rows_of(fragments: Iterable[GlyphFragment], page: int, region: int) -> list[
             rows[-1].append(fragment)
         else:
             rows.append([fragment])
-    return [LayoutRow(tuple(sorted(row, key=attrgetter("x0"))), page, region) for row in rows]
+    return [LayoutRow.of(tuple(sorted(row, key=attrgetter("x0"))), page, region) for row in rows]
 
 
 def _same_row(row: list[GlyphFragment], fragment: GlyphFragment) -> bool:

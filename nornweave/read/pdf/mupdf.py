@@ -55,24 +55,19 @@ class MupdfFile:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Read the document information."""
         return {key: str(value or "") for key, value in (self._document.metadata or {}).items()}
 
     @property
     def bookmarks(self) -> Sequence[tuple[int, str]]:
-        """Read the file's table of contents."""
         return [(int(level), str(title)) for level, title, *_ in self._document.get_toc(simple=True)]
 
     def page(self, number: int) -> PageGlyphs:
-        """Read the text layer of a page."""
         return _glyphs(self._document[number].get_textpage(flags=_FLAGS))
 
     def images_on(self, number: int) -> int:
-        """Count the images on a page."""
         return len(self._document[number].get_images())
 
     def picture(self, number: int, scale: float) -> Picture:
-        """Draw a page."""
         drawn = self._document[number].get_pixmap(matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB)
         return Picture(drawn.width, drawn.height, bytearray(drawn.samples))
 

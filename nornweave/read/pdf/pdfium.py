@@ -57,16 +57,13 @@ class PdfiumFile:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Read the document information."""
         return {key[0].lower() + key[1:]: value for key, value in self._document.get_metadata_dict().items()}
 
     @property
     def bookmarks(self) -> Sequence[tuple[int, str]]:
-        """Read the file's table of contents."""
         return [(entry.level + 1, entry.get_title()) for entry in self._document.get_toc()]
 
     def page(self, number: int) -> PageGlyphs:
-        """Read the text layer of a page."""
         page = self._document[number]
         try:
             left, bottom, right, top = page.get_bbox()
@@ -78,11 +75,9 @@ class PdfiumFile:
             page.close()
 
     def images_on(self, number: int) -> int:
-        """Count the images on a page."""
         return sum(1 for _ in self._document[number].get_objects(filter=[c.FPDF_PAGEOBJ_IMAGE]))
 
     def picture(self, number: int, scale: float) -> Picture:
-        """Draw a page."""
         page = self._document[number]
         try:
             drawn = page.render(scale=scale, rev_byteorder=True, force_bitmap_format=c.FPDFBitmap_BGR)
