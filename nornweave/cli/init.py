@@ -17,6 +17,7 @@ from nornweave.connect.edit import add_source
 from nornweave.connect.files.discovery import Proposal, look_around, numbered
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.text.legible import counted
 from nornweave.core.text.terminal import print_json
 
 _HEAD = """\
@@ -71,7 +72,7 @@ def _look_around(file: Path, folder: Path, *, force: bool, as_json: bool) -> Non
         return
     for each in proposals:
         output.print(Text(f"{each.domain.value:<14} {each.path}: {each.why}"), soft_wrap=True)
-    found = f"{len(proposals)} sources" if proposals else "no sources yet: fill in those that live elsewhere"
+    found = counted(len(proposals), "source") if proposals else "no sources yet: fill in those that live elsewhere"
     output.print(Text(f"{file} is written, {found}. Next: `nornweave doctor`, then `nornweave sync`"), soft_wrap=True)
 
 

@@ -276,9 +276,11 @@ def test_every_page_is_accessible_in_both_themes_and_at_both_widths(
 ) -> None:
     """WCAG 2.2 AA as far as axe-core can tell; and nothing is wider than the window."""
     page = open_page(url, **WITH_AXE)
-    for path in ("/", f"{ASKED}&domain=code&code.language=python", f"{ASKED}&top_k=0", passage, "/passages/gone",
-                 "/nothing",
-                 "/conflicts", "/quality", "/status", f"{locked}/login"):  # fmt: skip
+    cited = httpx.get(f"{url}{passage}.json").json()["passage"]["citation"]
+    found = f"/find?text=def&domain=code&source={cited['source_id']}&path_glob={quote_plus(cited['source_path'])}"
+    for path in (found, f"/why{ASKED[1:]}", "/", f"{ASKED}&domain=code&code.language=python", f"{ASKED}&top_k=0",
+                 f"{locked}/login",
+                 passage, "/passages/gone", "/nothing", "/conflicts", "/quality", "/status"):  # fmt: skip
         page.goto(path if path.startswith("http") else url + path)
         check(page, path)
 
