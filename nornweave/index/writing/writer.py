@@ -7,7 +7,6 @@ import logging
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import duckdb
@@ -46,9 +45,7 @@ class DuckDBWriter(MovingTables):
         self._begin()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             write_outcomes(self._file.parent, self.outcomes())
         except StoreError as unwritten:

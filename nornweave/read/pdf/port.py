@@ -107,19 +107,15 @@ class PdfFile(Protocol):
 
     def page(self, number: int) -> PageGlyphs:
         """Read a page; the first is number 0."""
-        ...
 
     def images_on(self, number: int) -> int:
         """Count the images on a page."""
-        ...
 
     def picture(self, number: int, scale: float) -> Picture:
         """Draw a page, ``scale`` pixels a point."""
-        ...
 
     def recognise(self, number: int, settings: OcrSettings) -> PageGlyphs:
         """Read a page as a picture; only where ``PdfLibrary.has_ocr``."""
-        ...
 
 
 class PdfLibrary(Protocol):
@@ -137,7 +133,6 @@ class PdfLibrary(Protocol):
         Raises:
             DocumentError: it is broken or encrypted, while it is opened or later.
         """
-        ...
 
 
 VARIABLE = "NORNWEAVE_PDF_LIBRARY"
