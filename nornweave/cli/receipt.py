@@ -14,15 +14,7 @@ import typer
 
 from nornweave.cli.options import DOMAIN, JsonOption, messages, output, settings_of
 from nornweave.config import Settings
-from nornweave.core.deletion import (
-    Deleted,
-    Place,
-    Search,
-    look,
-    read_receipt,
-    signed_receipt,
-    store_receipt,
-)
+from nornweave.core.deletion import Deleted, Place, Search, look, read_receipt, signed_receipt, store_receipt
 from nornweave.core.errors import ConfigError, NornWeaveError
 from nornweave.core.signatures import NEXT, check_signed, own_keys, public_key, rotate, signer_of
 from nornweave.core.text.terminal import print_json, print_text

@@ -11,18 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, cast
 
 from nornweave.core.sandbox import run_apart
 from nornweave.core.sandbox.frames import address_of, function_at
-from nornweave.core.types import (
-    Document,
-    Domain,
-    Entry,
-    JsonValue,
-    Message,
-    Metadata,
-    Section,
-    SourceId,
-    Span,
-    freeze,
-)
+from nornweave.core.types import Document, Domain, Entry, JsonValue, Message, Metadata, Section, SourceId, Span, freeze
 from nornweave.read.formats.reader import CONVERTED
 from nornweave.read.time_limits import CONVERTED_SECONDS, pdf_seconds, seconds_for
 

@@ -15,15 +15,7 @@ from types import MappingProxyType
 from typing import Annotated, Self
 from urllib.parse import quote, unquote, urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from nornweave.ask.agents.registry import Capabilities
 from nornweave.ask.search.question import Question

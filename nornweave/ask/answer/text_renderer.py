@@ -27,13 +27,7 @@ from dataclasses import dataclass
 from nornweave.ask.answer.escaping import ANSWER, CITED, CONFLICTS, DOUBT, NO_ANSWER, NOT_SEARCHED, one_line, quoted
 from nornweave.ask.answer.snippet import cut, fair_share
 from nornweave.ask.answer.synthesis.citations import citation_key
-from nornweave.ask.fuse.records import (
-    Answer,
-    ConflictRecord,
-    ConflictSide,
-    FusedItem,
-    Synthesis,
-)
+from nornweave.ask.fuse.records import Answer, ConflictRecord, ConflictSide, FusedItem, Synthesis
 from nornweave.ask.search.records import Citation, CoverageGap
 from nornweave.core.types import Domain
 

@@ -12,15 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
-from nornweave.connect.inbox.file import (
-    file_name,
-    header_of,
-    holds,
-    locked,
-    spell,
-    withdrawn_name,
-    write,
-)
+from nornweave.connect.inbox.file import file_name, header_of, holds, locked, spell, withdrawn_name, write
 from nornweave.core.errors import DocumentError, SourceUnavailableError
 from nornweave.core.files.atomic_write import sync_path
 from nornweave.core.files.paths import unsafe_path

@@ -26,17 +26,7 @@ from nornweave.connect.transcripts.source import TranscriptSource, parse_transcr
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import unsafe_path
 from nornweave.core.text.dates import iso_moment
-from nornweave.core.types import (
-    NO_METADATA,
-    ContentHash,
-    Document,
-    Domain,
-    Entry,
-    Listing,
-    SourceId,
-    digest,
-    freeze,
-)
+from nornweave.core.types import NO_METADATA, ContentHash, Document, Domain, Entry, Listing, SourceId, digest, freeze
 from nornweave.read.isolated import parse_apart
 
 _BROKEN = "the inbox file is broken"

@@ -12,16 +12,7 @@ from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId, canonical_json
 from nornweave.index.generations.kept import number_of
-from nornweave.index.port import (
-    Candidate,
-    Counts,
-    Failure,
-    PendingText,
-    Publication,
-    Remains,
-    Stored,
-    Vectors,
-)
+from nornweave.index.port import Candidate, Counts, Failure, PendingText, Publication, Remains, Stored, Vectors
 from nornweave.index.writing.build import Layout
 
 # Publications are history for people; older ones than this are of no use to anybody.

@@ -9,16 +9,7 @@ from typing import Any
 import pymupdf
 
 from nornweave.core.errors import DocumentError
-from nornweave.read.pdf.port import (
-    ENCRYPTED,
-    GlyphLine,
-    GlyphRun,
-    OcrSettings,
-    PageGlyphs,
-    Picture,
-    broken,
-    lacks_end,
-)
+from nornweave.read.pdf.port import ENCRYPTED, GlyphLine, GlyphRun, OcrSettings, PageGlyphs, Picture, broken, lacks_end
 
 has_ocr = True
 
