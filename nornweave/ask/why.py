@@ -165,9 +165,7 @@ def _changes(question: Question, place: SoughtChunks, stage: Stage | None) -> It
     if question.domains is not None and place.domain not in question.domains:
         yield f"ask {domain} as well", replace(question, domains=(*question.domains, place.domain))
     alone = replace(
-        question,
-        domains=(place.domain,),
-        filters={place.domain: question.filters.get(place.domain, NO_METADATA)},
+        question, domains=(place.domain,), filters={place.domain: question.filters.get(place.domain, NO_METADATA)}
     )
     if question.domains != (place.domain,):
         yield f"ask {domain} alone", alone

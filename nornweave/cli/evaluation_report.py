@@ -74,9 +74,7 @@ def print_plans(console: Terminal, documents: Sequence[Mapping[str, Any]]) -> No
             if "problem" in plan:
                 console.print(f"  {plan['plan']}: {plan['problem']}", style="yellow")
             else:
-                console.print(
-                    f"  {plan['plan']}, {plan['made_at'][:16]}, {plan['queries']} queries: {plan['reason']}",
-                )
+                console.print(f"  {plan['plan']}, {plan['made_at'][:16]}, {plan['queries']} queries: {plan['reason']}")
 
 
 def _table(*names: str) -> Table:

@@ -70,8 +70,7 @@ def _configure(
     ] = Path("nornweave.yaml"),
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False,
     verbose: Annotated[
-        int,
-        typer.Option("--verbose", "-v", count=True, help="Log what is done; twice, all.", show_default=False),
+        int, typer.Option("--verbose", "-v", count=True, help="Log what is done; twice, all.", show_default=False)
     ] = 0,
     _: Annotated[
         bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)

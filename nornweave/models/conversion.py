@@ -164,7 +164,7 @@ def _convert_now(model: ModelFolder, folder: Path, deadline: float) -> Conversio
 def _run_converter(source: Path, target: Path, deadline: float) -> None:
     package_root = str(Path(__file__).parents[2])
     environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(filter(None, (package_root, os.environ.get("PYTHONPATH")))),
+        "PYTHONPATH": os.pathsep.join(filter(None, (package_root, os.environ.get("PYTHONPATH"))))
     }
     command = [sys.executable, "-P", "-m", CONVERT, str(source.resolve()), str(target)]
     try:

@@ -35,13 +35,7 @@ def parse_version() -> str:
 
 
 def read_document(
-    source_id: SourceId,
-    entry: Entry,
-    raw: bytes,
-    *,
-    domain: Domain,
-    is_dated: bool = False,
-    is_handed_in: bool = False,
+    source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain, is_dated: bool = False, is_handed_in: bool = False
 ) -> Document:
     """Parse a file by its domain and the suffix of its path.
 

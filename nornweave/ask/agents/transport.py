@@ -118,9 +118,7 @@ class Transport:
             follow_redirects=False,
             trust_env=False,
             limits=httpx.Limits(
-                max_connections=MOST_CONNECTIONS,
-                max_keepalive_connections=IDLE_CONNECTIONS,
-                keepalive_expiry=IDLE_S,
+                max_connections=MOST_CONNECTIONS, max_keepalive_connections=IDLE_CONNECTIONS, keepalive_expiry=IDLE_S
             ),
             # What is compressed could be large without being long.
             headers={"accept-encoding": "identity", "accept": "application/json"},

@@ -80,11 +80,7 @@ class Lanes:
         return isinstance(place, Domain) and place not in self._slow
 
     def _start(
-        self,
-        executor: Executor,
-        line: deque[P],
-        tasks: Mapping[P, Callable[[], T]],
-        futures: Mapping[P, Future[T]],
+        self, executor: Executor, line: deque[P], tasks: Mapping[P, Callable[[], T]], futures: Mapping[P, Future[T]]
     ) -> None:
         """Let a thread work through a line, in a copy of the context: what it logs is still of this request."""
         executor.submit(copy_context().run, self._work, line, tasks, futures)

@@ -51,11 +51,7 @@ _IN_FRAGMENT = "!$&'()*+,;=:@/?-._~%"
 
 
 def passage_url(
-    url: str | None,
-    metadata: Metadata,
-    *,
-    line_range: tuple[int, int] | None = None,
-    message_ids: Sequence[str] = (),
+    url: str | None, metadata: Metadata, *, line_range: tuple[int, int] | None = None, message_ids: Sequence[str] = ()
 ) -> str | None:
     """Return the address that opens a passage: at its first message, its lines or its section, as far as known.
 

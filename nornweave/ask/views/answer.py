@@ -109,8 +109,7 @@ class MergeDocument(TypedDict):
     kept: Annotated[str, Field(description="the chunk that is shown")]
     dropped: Annotated[str, Field(description="the chunk that says the same; `corroborated_by` cites it")]
     reason: Annotated[
-        MergeReason,
-        Field(description="`same_chunk`, `same_text`, `contained` in the other, or `same_meaning`"),
+        MergeReason, Field(description="`same_chunk`, `same_text`, `contained` in the other, or `same_meaning`")
     ]
     similarity: Annotated[float, Field(description="in [0, 1]")]
 

@@ -164,10 +164,7 @@ def _own(folder: _Folder, *, is_research: bool) -> dict[Domain, _Folder]:
     papers, texts = folder.suffixes[".pdf"], sum(folder.suffixes[suffix] for suffix in _DOCUMENTS)
     documents = Domain.RESEARCH if is_research or papers > texts else Domain.DOCUMENTATION
     files = _Folder(folder.path, suffixes=folder.suffixes, languages=folder.languages)
-    return {
-        **({Domain.CODE: files} if folder.languages else {}),
-        **({documents: files} if papers + texts else {}),
-    }
+    return {**({Domain.CODE: files} if folder.languages else {}), **({documents: files} if papers + texts else {})}
 
 
 def _why(offer: _Offer) -> str:

@@ -28,13 +28,7 @@ def file_version() -> str:
 
 
 def file_document(
-    source_id: SourceId,
-    entry: Entry,
-    raw: bytes,
-    *,
-    domain: Domain,
-    is_dated: bool = False,
-    is_handed_in: bool = False,
+    source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain, is_dated: bool = False, is_handed_in: bool = False
 ) -> Document:
     """Parse a file; JSON of research is questions and answers. See ``read_document``.
 

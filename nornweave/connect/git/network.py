@@ -243,9 +243,7 @@ class Network:
         login = (self.address.user or _usual_user(self.address.host), secret) if secret else None
         address = redirected(self.address, login, self.hosts)
         return replace(
-            self,
-            address=address,
-            credentials_env=self.credentials_env if is_same_host(address, self.address) else None,
+            self, address=address, credentials_env=self.credentials_env if is_same_host(address, self.address) else None
         )
 
 

@@ -179,8 +179,7 @@ class PageReader:
         try:
             values = {"charset": _charset(answer.headers)}
             page = cast(
-                dict[str, Any],
-                run_apart(read_web_page, values, answer.content, cpu_s=seconds_for(len(answer.content))),
+                dict[str, Any], run_apart(read_web_page, values, answer.content, cpu_s=seconds_for(len(answer.content)))
             )
         except TransientDocumentError as error:
             return PageOutcome(kind="failed", reason=str(error))

@@ -328,10 +328,7 @@ def with_lengths(opened: Sequence[OpenFile], visible: Sequence[Visible | None]) 
 
 
 def open_segments(
-    files: Sequence[Path],
-    manifest: Manifest,
-    statements: Mapping[str, Statement],
-    today: AccessToday | None = None,
+    files: Sequence[Path], manifest: Manifest, statements: Mapping[str, Statement], today: AccessToday | None = None
 ) -> Index:
     """Open the files of a manifest as one index.
 

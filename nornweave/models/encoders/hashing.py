@@ -64,7 +64,4 @@ class HashEncoder:
 def _features(word: str) -> tuple[tuple[int, float], ...]:
     padded = f"<{word}>"
     trigrams = (padded[start : start + 3] for start in range(len(padded) - 2))
-    return (
-        (crc32(word.encode()), 1.0),
-        *((crc32(b"3" + trigram.encode()), TRIGRAM_WEIGHT) for trigram in trigrams),
-    )
+    return ((crc32(word.encode()), 1.0), *((crc32(b"3" + trigram.encode()), TRIGRAM_WEIGHT) for trigram in trigrams))

@@ -60,8 +60,5 @@ def _chunk_recursive(document: Document, index: TokenIndex, *, limit: int) -> It
         span = strip_lines(text, piece)
         if len(span):
             yield Chunk(
-                span=span,
-                content=text[span.start : span.end],
-                token_count=index.count(span),
-                title=document.title,
+                span=span, content=text[span.start : span.end], token_count=index.count(span), title=document.title
             )

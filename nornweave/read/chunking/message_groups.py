@@ -31,12 +31,7 @@ CHARACTERS_PER_SECOND = 15
 
 
 def group_messages(
-    messages: Sequence[Message],
-    index: TokenIndex,
-    *,
-    is_transcript: bool,
-    limit: int,
-    group_limit: int,
+    messages: Sequence[Message], index: TokenIndex, *, is_transcript: bool, limit: int, group_limit: int
 ) -> list[range]:
     """Group messages by position; the ranges tile them in order.
 
@@ -47,11 +42,7 @@ def group_messages(
         group_limit: tokens of a group.
     """
     pack = _Packer(
-        messages,
-        index,
-        TRANSCRIPT_GAP if is_transcript else GROUP_GAP,
-        limit=limit,
-        group_limit=group_limit,
+        messages, index, TRANSCRIPT_GAP if is_transcript else GROUP_GAP, limit=limit, group_limit=group_limit
     )
     target = min(GROUP_TOKENS, group_limit)
     joined: list[range] = []

@@ -50,11 +50,7 @@ def chunk_messages(
     """
     talk = _Talk(document, index, context_messages=context_messages, limit=limit)
     runs = group_messages(
-        document.messages,
-        index,
-        is_transcript=document.format == "transcript",
-        limit=limit,
-        group_limit=group_limit,
+        document.messages, index, is_transcript=document.format == "transcript", limit=limit, group_limit=group_limit
     )
     for run in runs:
         span = Span(document.messages[run[0]].span.start, document.messages[run[-1]].span.end)

@@ -28,12 +28,7 @@ class _Part:
 
 
 def chunk_papers(
-    document: Document,
-    index: TokenIndex,
-    *,
-    section_limit: int = 1024,
-    limit: int = 512,
-    abstract_limit: int = 512,
+    document: Document, index: TokenIndex, *, section_limit: int = 1024, limit: int = 512, abstract_limit: int = 512
 ) -> Iterator[Chunk]:
     """Cut a paper at its sections, a thread at its answers; what is too long, at paragraphs.
 

@@ -64,10 +64,7 @@ def read_eml(raw: bytes, read_attachment: Callable[[str, bytes], Parsed]) -> Par
         **_access(message, reading.attached),
     }
     return Parsed(
-        text=text,
-        title=_header(message, "Subject") or None,
-        updated_at=_date(message),
-        metadata=freeze(metadata),
+        text=text, title=_header(message, "Subject") or None, updated_at=_date(message), metadata=freeze(metadata)
     )
 
 

@@ -84,11 +84,7 @@ class Synthesizer:
             return _without(self._for_each_model(_late(seconds)))
 
     def start(
-        self,
-        context: PromptContext,
-        *,
-        timeout_ms: int | None = None,
-        on_text: Callable[[str], None] | None = None,
+        self, context: PromptContext, *, timeout_ms: int | None = None, on_text: Callable[[str], None] | None = None
     ) -> Future[Synthesis]:
         """Let a model begin to answer the question out of the items, and return at once.
 
