@@ -26,7 +26,7 @@ def documents_metadata(changes: Changes, seconds: float) -> Metadata:
     """Describe what the sources list, against what is stored."""
     numbers: Metadata = {
         "listed": changes.listed,
-        "to_read": len(changes.looks),
+        "to_read": len(changes.due),
         "to_remove": len(changes.removed),
         "unchanged": changes.unchanged,
         "held_removals": sum(len(held.paths) for held in changes.held),

@@ -12,7 +12,7 @@ from nornweave.cli.progress import ProgressBars
 from nornweave.config import Settings
 from nornweave.core.text.terminal import print_json
 from nornweave.core.types import Domain
-from nornweave.ingest.diff import Changes, Look
+from nornweave.ingest.diff import Changes, DueDocument
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import Progress, SyncOptions
 from nornweave.ingest.wiring import domain_parts
@@ -37,11 +37,11 @@ def preview_sync(settings: Settings, domains: Sequence[Domain], options: SyncOpt
 
 def _print(domain: Domain, changes: Changes) -> None:
     held = sum(len(each.paths) for each in changes.held)
-    said = f"{domain.value}: {len(changes.looks):,} to read, {len(changes.removed):,} to remove"
+    said = f"{domain.value}: {len(changes.due):,} to read, {len(changes.removed):,} to remove"
     output.print(
         f"{said}{f' ({held:,} more wait for --confirm-deletes)' if held else ''}, {changes.unchanged:,} as they are"
     )
-    _lines(f"  read    {look.source_id}/{look.entry.path} ({_why(look)})" for look in changes.looks)
+    _lines(f"  read    {wanted.source_id}/{wanted.entry.path} ({_why(wanted)})" for wanted in changes.due)
     _lines(f"  remove  {stored.source_id}/{stored.path}" for stored in changes.removed)
     _lines(f"  held    {each.source_id}/{path}: {each.reason}" for each in changes.held for path in each.paths)
 
@@ -74,7 +74,7 @@ def _changes(settings: Settings, domain: Domain, options: SyncOptions, progress:
 def _as_json(changes: Changes) -> dict[str, Any]:
     """Return what would be done, as JSON; documents by source, then path."""
     return {
-        "read": [{"source_id": look.source_id, "path": look.entry.path, "why": _why(look)} for look in changes.looks],
+        "read": [{"source_id": each.source_id, "path": each.entry.path, "why": _why(each)} for each in changes.due],
         "removed": [{"source_id": stored.source_id, "path": stored.path} for stored in changes.removed],
         "held": [{"source_id": held.source_id, "reason": held.reason, "paths": held.paths} for held in changes.held],
         "unavailable": dict(changes.unavailable),
@@ -82,10 +82,10 @@ def _as_json(changes: Changes) -> dict[str, Any]:
     }
 
 
-def _why(look: Look) -> str:
+def _why(wanted: DueDocument) -> str:
     """Say why a document would be read."""
-    if look.stored is None:
+    if wanted.stored is None:
         return "new"
-    if look.stored.outcome == "transient":
+    if wanted.stored.outcome == "transient":
         return "could not be read before"
-    return "changed" if look.stored.gate != look.entry.gate else "read by another version"
+    return "changed" if wanted.stored.gate != wanted.entry.gate else "read by another version"

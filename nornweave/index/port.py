@@ -30,7 +30,8 @@ Mask = NDArray[np.bool_]
 """Which chunks may be found, by chunk number."""
 
 
-Outcome: TypeAlias = Literal["stored", "failed", "transient", "skipped"]
+Unstored: TypeAlias = Literal["failed", "transient", "skipped"]
+Outcome: TypeAlias = Literal["stored"] | Unstored
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class NotStored:
     pipeline: str
     content_hash: str | None = None
     reason: str
-    outcome: Literal["failed", "transient", "skipped"]
+    outcome: Unstored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ class Unavailable:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DueDocument:
     """A document to read: it is new, may have changed, or failed for a reason that may have passed."""
 
     source_id: str
@@ -53,7 +53,7 @@ def held_state(held: Sequence[HeldRemovals]) -> str:
 class Changes:
     """The work of one sync; every tuple by source, then path."""
 
-    looks: tuple[Look, ...]
+    due: tuple[DueDocument, ...]
     removed: tuple[Stored, ...]
     held: tuple[HeldRemovals, ...]
     unavailable: Mapping[str, str]
@@ -89,17 +89,17 @@ def diff(
         if isinstance(listing, Listing)
         for entry in listing.entries
     }
-    looks = tuple(
-        Look(source_id, entry, manifest.get((source_id, path)))
+    due = tuple(
+        DueDocument(source_id, entry, manifest.get((source_id, path)))
         for (source_id, path), entry in sorted(listed.items(), key=lambda item: item[0])
         if full or _is_due(entry, manifest.get((source_id, path)), pipelines[source_id])
     )
     gone, held = _split_removals(listings, listed.keys(), manifest, confirm_deletes=confirm_deletes)
-    left_alone = manifest.keys() - {(look.source_id, look.entry.path) for look in looks}
+    left_alone = manifest.keys() - {(wanted.source_id, wanted.entry.path) for wanted in due}
     left_alone -= {(stored.source_id, stored.path) for stored in gone}
     unlisted = tuple(key for key in manifest if key not in listed and key in left_alone)
     return Changes(
-        looks=looks,
+        due=due,
         removed=gone,
         held=held,
         unavailable={key: reason for key, value in listings.items() if (reason := _problem(value))},

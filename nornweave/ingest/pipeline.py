@@ -157,13 +157,13 @@ class DomainSync:
             nonlocal processed
             processed += 1
             self._outcomes[outcome] += 1
-            self._progress("store", processed, len(changes.looks))
+            self._progress("store", processed, len(changes.due))
 
         with self._timed("store"):
             if changes.removed:
                 self._writer.apply(Batch(removed=tuple(stored.document_id for stored in changes.removed)))
                 self._outcomes["removed"] += sum(stored.content_hash is not None for stored in changes.removed)
-            for batch in intake.batches(changes.looks, count):
+            for batch in intake.batches(changes.due, count):
                 self._writer.apply(batch)
 
     def embed(self) -> int:

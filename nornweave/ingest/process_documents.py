@@ -29,8 +29,8 @@ from nornweave.core.sandbox import run_apart
 from nornweave.core.sandbox.limits import cpu_count
 from nornweave.core.types import Chunk, ContentHash, Document, Span, canonical_json, digest, document_id
 from nornweave.disagree.facts.passage import fact_from
-from nornweave.index.port import Batch, IndexedChunk, NotStored, Stored, StoredDocument
-from nornweave.ingest.diff import Look
+from nornweave.index.port import Batch, IndexedChunk, NotStored, Stored, StoredDocument, Unstored
+from nornweave.ingest.diff import DueDocument
 from nornweave.ingest.index_chunks import index_document
 from nornweave.models.encoders import Encoder
 from nornweave.read.chunking.chunker import Chunker
@@ -61,7 +61,7 @@ DocumentOutcome: TypeAlias = Literal["added", "changed", "unchanged", "removed",
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ProcessedDocument:
     """The outcome of one document, and what to store of it.
 
     Attributes:
@@ -91,30 +91,30 @@ class Intake:
     full: bool = False
     failing_s: dict[str, float] = field(default_factory=dict)
 
-    def batches(self, looks: Sequence[Look], done: Callable[[DocumentOutcome], None]) -> Iterator[Batch]:
+    def batches(self, due: Sequence[DueDocument], done: Callable[[DocumentOutcome], None]) -> Iterator[Batch]:
         """Read documents, in order; ``done`` is called with the outcome of each."""
         collected: list[Batch] = []
         chunks = characters = 0
-        for looked in self._looked(looks):
-            collected.append(looked.batch)
-            done(looked.outcome)
-            chunks += sum(len(stored.chunks) for stored in looked.batch.stored)
-            characters += sum(len(stored.document.text) for stored in looked.batch.stored)
+        for processed in self._processed(due):
+            collected.append(processed.batch)
+            done(processed.outcome)
+            chunks += sum(len(stored.chunks) for stored in processed.batch.stored)
+            characters += sum(len(stored.document.text) for stored in processed.batch.stored)
             is_full = len(collected) >= BATCH_DOCUMENTS or chunks >= BATCH_CHUNKS or characters >= BATCH_CHARACTERS
-            if is_full or looked.lost_reader:
+            if is_full or processed.lost_reader:
                 yield _join(collected)
                 collected, chunks, characters = [], 0, 0
         if collected:
             yield _join(collected)
 
-    def _looked(self, looks: Sequence[Look]) -> Iterator[Looked]:
+    def _processed(self, due: Sequence[DueDocument]) -> Iterator[ProcessedDocument]:
         """Fetch documents one after the other, read them ahead of the caller, and yield all in order."""
-        readers = min(READERS_AT_MOST, cpu_count(), 1 + len(looks) // DOCUMENTS_A_READER)
+        readers = min(READERS_AT_MOST, cpu_count(), 1 + len(due) // DOCUMENTS_A_READER)
         pool = ThreadPoolExecutor(readers, thread_name_prefix="reader")
-        ahead: deque[Future[Looked]] = deque()
+        ahead: deque[Future[ProcessedDocument]] = deque()
         try:
-            for look in looks:
-                ahead.append(pool.submit(self._look, look, self._fetch(look)))
+            for wanted in due:
+                ahead.append(pool.submit(self._process, wanted, self._fetch(wanted)))
                 while ahead and (ahead[0].done() or len(ahead) > AHEAD * readers):
                     yield ahead.popleft().result()
             while ahead:
@@ -122,83 +122,79 @@ class Intake:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _fetch(self, look: Look) -> bytes | DocumentError:
+    def _fetch(self, wanted: DueDocument) -> bytes | DocumentError:
         """Return the bytes of a document, or why there are none; sources need not be safe for threads."""
         try:
-            return self.sources[look.source_id].fetch(look.entry)
+            return self.sources[wanted.source_id].fetch(wanted.entry)
         except DocumentError as error:
             return error
 
-    def _look(self, look: Look, fetched: bytes | DocumentError) -> Looked:
+    def _process(self, wanted: DueDocument, fetched: bytes | DocumentError) -> ProcessedDocument:
         """Parse and cut one document if it changed."""
         began, content_hash = time.monotonic(), None
-        known = look.stored if look.stored and look.stored.content_hash else None
+        known = wanted.stored if wanted.stored and wanted.stored.content_hash else None
         try:
             if not isinstance(fetched, bytes):
                 raise fetched
-            content_hash = ContentHash(digest(fetched, canonical_json(look.entry.metadata)))
-            pipeline = self.pipelines[look.source_id]
+            content_hash = ContentHash(digest(fetched, canonical_json(wanted.entry.metadata)))
+            pipeline = self.pipelines[wanted.source_id]
             is_same = known is not None and (known.content_hash, known.pipeline) == (content_hash, pipeline)
             if known and is_same and not self.full:
-                return Looked("unchanged", Batch(touched=((known.document_id, look.entry.gate),)))
-            if not self.full and look.stored and _has_failed(look.stored, content_hash, pipeline):
-                again = self._not_stored(look, look.stored.reason, "failed", content_hash)
-                return Looked("failed", Batch(not_stored=(again,)))
-            self._check_failing(look.source_id)
-            stored = self._cut(look, fetched, content_hash)
+                return ProcessedDocument("unchanged", Batch(touched=((known.document_id, wanted.entry.gate),)))
+            if not self.full and wanted.stored and _has_failed(wanted.stored, content_hash, pipeline):
+                again = self._not_stored(wanted, wanted.stored.reason, "failed", content_hash)
+                return ProcessedDocument("failed", Batch(not_stored=(again,)))
+            self._check_failing(wanted.source_id)
+            stored = self._cut(wanted, fetched, content_hash)
         except DocumentSkipped as skip:
             removed = (known.document_id,) if known else ()
-            batch = Batch(not_stored=(self._not_stored(look, str(skip), "skipped"),), removed=removed)
-            return Looked("removed" if known else "skipped", batch)
+            batch = Batch(not_stored=(self._not_stored(wanted, str(skip), "skipped"),), removed=removed)
+            return ProcessedDocument("removed" if known else "skipped", batch)
         except TransientDocumentError as error:
-            return Looked("failed", Batch(not_stored=(self._not_stored(look, str(error), "transient"),)))
+            return ProcessedDocument("failed", Batch(not_stored=(self._not_stored(wanted, str(error), "transient"),)))
         except DocumentError as error:
             if isinstance(error, ReaderLostError):
-                self.failing_s[look.source_id] = self.failing_s.get(look.source_id, 0.0) + time.monotonic() - began
-            failed = self._not_stored(look, str(error), "failed", content_hash)
-            return Looked("failed", Batch(not_stored=(failed,)), isinstance(error, ReaderLostError))
-        return Looked("unchanged" if is_same else "changed" if known else "added", Batch(stored=(stored,)))
+                self.failing_s[wanted.source_id] = self.failing_s.get(wanted.source_id, 0.0) + time.monotonic() - began
+            failed = self._not_stored(wanted, str(error), "failed", content_hash)
+            return ProcessedDocument("failed", Batch(not_stored=(failed,)), isinstance(error, ReaderLostError))
+        return ProcessedDocument("unchanged" if is_same else "changed" if known else "added", Batch(stored=(stored,)))
 
     def _check_failing(self, source_id: str) -> None:
         if self.failing_s.get(source_id, 0.0) >= FAILING_S:
             raise TransientDocumentError(_DEFERRED)
 
-    def _cut(self, look: Look, raw: bytes, content_hash: ContentHash) -> StoredDocument:
+    def _cut(self, wanted: DueDocument, raw: bytes, content_hash: ContentHash) -> StoredDocument:
         """Parse and cut a document.
 
         A defect, ours or a parser's, fails this document and not the run; its trace is logged.
         """
         try:
-            parsed = self.sources[look.source_id].parse(look.entry, raw)
+            parsed = self.sources[wanted.source_id].parse(wanted.entry, raw)
             document = replace(parsed, content_hash=content_hash)
             chunks = index_apart(document, self.chunker, self.encoder)
         except NornWeaveError:
             raise
         except Exception as error:
-            logger.exception("%s/%s: a defect", look.source_id, look.entry.path)
+            logger.exception("%s/%s: a defect", wanted.source_id, wanted.entry.path)
             reason = f"a defect of the parser ({type(error).__name__}: {error}); exclude the document and report it"
             raise DocumentError(reason) from error
         if not chunks:
             raise DocumentError("empty: nothing in it can be indexed; add text or exclude it")
-        pipeline = self.pipelines[look.source_id]
+        gate, pipeline = wanted.entry.gate, self.pipelines[wanted.source_id]
         # What the source knows goes into the document's metadata before what the document says: both count here.
-        access = read_rule(look.entry.metadata.get(KEY), document.metadata.get(KEY))
-        return StoredDocument(document=document, gate=look.entry.gate, pipeline=pipeline, chunks=chunks, access=access)
+        access = read_rule(wanted.entry.metadata.get(KEY), document.metadata.get(KEY))
+        return StoredDocument(document=document, gate=gate, pipeline=pipeline, chunks=chunks, access=access)
 
     def _not_stored(
-        self,
-        look: Look,
-        reason: str,
-        outcome: Literal["failed", "transient", "skipped"],
-        content_hash: ContentHash | None = None,
+        self, wanted: DueDocument, reason: str, outcome: Unstored, content_hash: ContentHash | None = None
     ) -> NotStored:
-        logger.info("%s/%s: %s: %s", look.source_id, look.entry.path, outcome, reason)
+        logger.info("%s/%s: %s: %s", wanted.source_id, wanted.entry.path, outcome, reason)
         return NotStored(
-            document_id=document_id(look.source_id, look.entry.path),
-            source_id=look.source_id,
-            path=look.entry.path,
-            gate=look.entry.gate,
-            pipeline=self.pipelines[look.source_id],
+            document_id=document_id(wanted.source_id, wanted.entry.path),
+            source_id=wanted.source_id,
+            path=wanted.entry.path,
+            gate=wanted.entry.gate,
+            pipeline=self.pipelines[wanted.source_id],
             content_hash=content_hash,
             reason=reason,
             outcome=outcome,

@@ -34,21 +34,21 @@ def compare(listed: list[Entry], known: dict[tuple[str, str], Stored], **options
 @given(PATHS)
 def test_the_same_listing_twice_is_no_work(paths: set[str]) -> None:
     changes = compare([entry(path) for path in paths], dict(stored(path) for path in paths))
-    assert (changes.looks, changes.removed, changes.held) == ((), (), ())
+    assert (changes.due, changes.removed, changes.held) == ((), (), ())
     assert changes.unchanged == changes.listed == len(paths)
 
 
 @given(PATHS, PATHS)
 def test_every_document_is_looked_at_kept_removed_or_held(before: set[str], after: set[str]) -> None:
     changes = compare([entry(path) for path in after], dict(stored(path) for path in before))
-    looked_at = {look.entry.path for look in changes.looks}
+    looked_at = {wanted.entry.path for wanted in changes.due}
     removed = {one.path for one in changes.removed}
     held = {path for one in changes.held for path in one.paths}
     assert looked_at == after - before
     assert removed | held == before - after
     assert not removed & held
     assert changes.listed == len(after | held)
-    assert [look.entry.path for look in changes.looks] == sorted(looked_at)
+    assert [wanted.entry.path for wanted in changes.due] == sorted(looked_at)
 
 
 @pytest.mark.parametrize(("known", "due"), [
@@ -57,11 +57,11 @@ def test_every_document_is_looked_at_kept_removed_or_held(before: set[str], afte
     (stored("a", outcome="skipped"), False),
 ])  # fmt: skip
 def test_what_is_due(known: tuple[tuple[str, str], Stored], due: bool) -> None:
-    assert bool(compare([entry("a")], dict([known])).looks) is due
+    assert bool(compare([entry("a")], dict([known])).due) is due
 
 
 def test_full_looks_at_everything() -> None:
-    assert len(compare([entry("a")], dict([stored("a")]), full=True).looks) == 1
+    assert len(compare([entry("a")], dict([stored("a")]), full=True).due) == 1
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from support import BROKEN, MemorySource, memory_parts, sync
 from nornweave.core.errors import ReaderLostError
 from nornweave.core.types import Document, Entry, Listing, SourceId
 from nornweave.ingest import process_documents
-from nornweave.ingest.diff import Look
+from nornweave.ingest.diff import DueDocument
 from nornweave.ingest.listing import list_sources
 from nornweave.ingest.process_documents import AHEAD, BATCH_DOCUMENTS, DOCUMENTS_A_READER, DocumentOutcome, Intake
 from nornweave.ingest.records import SyncOptions
@@ -45,10 +45,10 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_documents, "cpu_count", lambda: 2)
 
 
-def filled(source: MemorySource, count: int) -> list[Look]:
+def filled(source: MemorySource, count: int) -> list[DueDocument]:
     for number in range(count):
         source.write(f"{number:04}.md", f"document {number}")
-    return [Look(source.id, entry, None) for entry in source.list().entries]
+    return [DueDocument(source.id, entry, None) for entry in source.list().entries]
 
 
 def intake(source: MemorySource) -> Intake:
@@ -63,17 +63,17 @@ def ignore(outcome: DocumentOutcome) -> None:
 
 def test_two_documents_are_read_at_once_and_stored_in_order() -> None:
     source = PairedSource()
-    looks = filled(source, 2 * DOCUMENTS_A_READER)
-    paths = [one.document.path for batch in intake(source).batches(looks, ignore) for one in batch.stored]
-    assert paths == [look.entry.path for look in looks]
+    due = filled(source, 2 * DOCUMENTS_A_READER)
+    paths = [one.document.path for batch in intake(source).batches(due, ignore) for one in batch.stored]
+    assert paths == [wanted.entry.path for wanted in due]
 
 
 def test_few_documents_are_read_by_one_process() -> None:
     source = PairedSource(pair=threading.Barrier(1))
-    looks = filled(source, DOCUMENTS_A_READER - 1)
+    due = filled(source, DOCUMENTS_A_READER - 1)
     started = threading.active_count()
-    batches = intake(source).batches(looks, ignore)
-    assert sum(len(batch.stored) for batch in batches) == len(looks)
+    batches = intake(source).batches(due, ignore)
+    assert sum(len(batch.stored) for batch in batches) == len(due)
     assert threading.active_count() <= started + 1
 
 

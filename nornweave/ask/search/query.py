@@ -60,7 +60,7 @@ class Query:
         terms: distinct terms of the analyzer.
         pairs: distinct neighbours among them → the key of the pair in the index.
         phrases: what stands in quotation marks or backticks.
-        keys: what it may mean by name (``fields``).
+        keys: what it may mean by name (``asked_keys``).
         words: those that may name something, distinct by spelling.
         in_order: the terms as they follow each other.
         neighbours: where the first of two neighbours stands among them, and the key of the pair in the index.

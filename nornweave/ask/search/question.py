@@ -30,7 +30,7 @@ NO_VIEWS: Mapping[Domain, View] = MappingProxyType({})
 
 
 class ConflictStrategy(StrEnum):
-    """How a conflict is resolved (``fusion/conflict_resolution.py``)."""
+    """How a conflict is resolved (``fuse/conflict_resolution.py``)."""
 
     RECENCY = "RECENCY"
     SOURCE_AUTHORITY = "SOURCE_AUTHORITY"
