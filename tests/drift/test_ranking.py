@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from fact_support import located
 
 from nornweave.disagree.conflicts.decision import CandidatePair, conflict_of
@@ -14,8 +15,8 @@ def pair(page: str, file: str, name: str, *, agrees: bool, value: str = "1") -> 
     return CandidatePair(*sides, FactComparison.AGREE if agrees else FactComparison.DIFFER, 0.8)
 
 
-def confidence(pairs: list[CandidatePair], files: int = 500, name: str = "pool limit") -> float:
-    subject = pair("a.md", "a.py", name, agrees=False)
+def confidence(pairs: list[CandidatePair], files: int = 500, name: str = "pool limit", code: str = "1") -> float:
+    subject = pair("a.md", "a.py", name, agrees=False, value=code)
     (found,) = ranked([conflict_of(subject, 0.8)], Affinity([subject, *pairs]), files)
     return found.confidence
 
@@ -38,12 +39,14 @@ def test_a_name_with_several_values_in_code_is_not_shown() -> None:
     assert confidence([*friends(), pair("c.md", "c.py", "pool limit", agrees=True, value="7")]) == 0
 
 
-def test_a_name_to_which_a_page_gives_several_other_values_is_not_shown() -> None:
-    again = CandidatePair(
-        located("pool limit", "1", "a.py"), located("pool limit", "3", "a.md"), FactComparison.DIFFER, 0.8
-    )
-    agreeing = pair("a.md", "a.py", "pool limit", agrees=True)
-    assert confidence([*friends(), again]) == 0 < confidence([*friends(), agreeing])
+@pytest.mark.parametrize(("value", "said"), [("3", FactComparison.DIFFER), ("1", FactComparison.AGREE)])
+def test_a_name_to_which_a_page_gives_several_values_is_not_shown(value: str, said: FactComparison) -> None:
+    again = CandidatePair(located("pool limit", "1", "a.py"), located("pool limit", value, "a.md"), said, 0.8)
+    assert confidence([*friends(), again]) == 0 < confidence(friends())
+
+
+def test_a_default_that_is_decided_elsewhere_is_not_shown() -> None:
+    assert confidence(friends()) > confidence(friends(), code="-1") == 0
 
 
 def test_a_comment_is_about_its_own_file() -> None:

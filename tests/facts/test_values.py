@@ -99,7 +99,8 @@ def test_constants_are_followed() -> None:
     ("64 KB", "65536", AGREE), ("64 KB", "64 KiB", AGREE), ("64 KB", "32 KiB", DIFFER), ('"5m"', "2m", DIFFER),
     ('"300s"', "5m", AGREE), ("0.85", "85%", AGREE), ("true", "'true'", AGREE), ("true", "0", DIFFER),
     ("none", "0", UNDECIDED), ("none", "10", DIFFER), ("no limit", "none", AGREE), ("no limit", "1024", DIFFER),
-    ("[400, 500]", "[500, 400]", AGREE), ("[400, 500]", "[400]", DIFFER), ("[]", "none", UNDECIDED),
+    ("[400, 500]", "[500, 400]", AGREE), ("[400, 500]", "[400]", DIFFER),
+    ("[2 * time.Millisecond]", "['2ms']", AGREE), ("['']", "[]", AGREE), ("[]", "none", UNDECIDED),
     ("'INFO'", "'info'", AGREE), ("'pickle'", "'json'", DIFFER), ("Mode.STRICT", "'lax'", UNDECIDED),
     ("10 seconds", "10 MB", UNDECIDED), ("0o770", "0770", AGREE),
 ])  # fmt: skip

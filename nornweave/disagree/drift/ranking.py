@@ -36,28 +36,31 @@ class Affinity:
     pairs: Iterable[CandidatePair]
 
     def __post_init__(self) -> None:
-        """Count names, each once, the values that code gives to each, and those of each page that are others."""
+        """Count names, each once, and the values that code and each page give to each."""
         self._agreeing: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._differing: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._values: dict[str, set[tuple[str, str]]] = defaultdict(set)
-        self._others: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+        self._stated: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
         for pair in self.pairs:
             kind = self._agreeing if pair.outcome is FactComparison.AGREE else self._differing
             kind[pair.other.path, pair.code.path].add(pair.other.fact.name)
             self._values[pair.code.fact.name].add((pair.code.fact.kind, pair.code.fact.value))
-            if pair.outcome is FactComparison.DIFFER:
-                self._others[pair.other.path, pair.other.fact.name].add((pair.other.fact.kind, pair.other.fact.value))
+            self._stated[pair.other.path, pair.other.fact.name].add((pair.other.fact.kind, pair.other.fact.value))
+
+    def has_one_value(self, code: LocatedFact) -> bool:
+        """Tell whether code gives the name one value."""
+        return len(self._values[code.fact.name]) == 1
 
     def confidence(self, code: LocatedFact, page: LocatedFact) -> float:
         """Return the share of the other names of a page and a file about which they agree, with one more of either.
 
-        0 if they agree about fewer than ``AGREEING``, or the name has several values in code, or several on the page
-        that differ from it: then these are several things. A comment speaks of its own file, which counts as a name;
+        0 if they agree about fewer than ``AGREEING``, or the name has several values in code or on the page: then
+        these are several things. A comment speaks of its own file, which counts as a name;
         those of a file of declarations (``client.d.ts``) of others.
         """
         is_comment = language_of(page.path) is not None and not page.path.endswith(".d.ts")
         agreeing = self._agreeing[page.path, code.path] - {page.fact.name}
-        is_one = len(self._values[code.fact.name]) == len(self._others[page.path, page.fact.name]) == 1
+        is_one = self.has_one_value(code) and len(self._stated[page.path, page.fact.name]) == 1
         known = len(agreeing) + (page.path == code.path)
         if known < AGREEING or not is_one or (is_comment and page.path != code.path):
             return 0.0
@@ -77,7 +80,8 @@ def ranked(conflicts: Sequence[FactConflict], affinity: Affinity, files: int) ->
 
 def confidence_in(one: FactConflict, affinity: Affinity, files: int) -> float:
     """Return the confidence that a full scan of so many files has in a conflict."""
-    if files < FEW_FILES or one.second.fact.attribute == "requires":  # a project requires, and no file of it
+    is_required = one.second.fact.attribute == "requires"  # by the project, not by a file of it
+    if files < FEW_FILES or (is_required and affinity.has_one_value(one.first)):
         return round(one.confidence, 4)
     return round(affinity.confidence(one.first, one.second), 4) if _is_of_one_thing(one) else 0.0
 
@@ -88,6 +92,8 @@ def _is_of_one_thing(one: FactConflict) -> bool:
     if page.attribute not in _STATED or code.attribute != "default" or page.qualifiers:
         return False
     if code.kind != page.kind or code.kind not in _COMPARED or (code.kind == "list" and _is_nested(code.value)):
+        return False
+    if code.value == "-1":  # it stands for a default that is decided elsewhere
         return False
     is_full = match_names(one.first, one.second) is not NameMatch.LONGER
     return is_full and max(len(code.name.split()), len(page.name.split())) > 1

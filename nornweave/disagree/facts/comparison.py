@@ -128,8 +128,14 @@ def _spelling(text: str) -> str:
 
 
 def _compare_lists(a: Value, b: Value) -> FactComparison:
-    left, right = ({_spelling(str(one)) for one in json.loads(value.text)} for value in (a, b))
+    left, right = (set(map(_member, json.loads(value.text))) - {""} for value in (a, b))
     return _agree_if(left == right)
+
+
+def _member(text: str) -> str:
+    """Return a member of a list as it is compared: ``2ms`` as the number that code has for it."""
+    value = read_value(text) if text[:1].isdigit() else None
+    return value.text if value is not None and value.kind == "number" else _spelling(text)
 
 
 def _compare_versions(a: Value, b: Value) -> FactComparison:
