@@ -64,12 +64,6 @@ def test_siblings_do_not_meet() -> None:
     assert names([page, code]) == []
 
 
-def test_what_repeats_the_other_value_close_by_is_no_contradiction() -> None:
-    code = located("thread_count", "5", "a.py")
-    pages = [located("thread_count", "16", "a.md", line=10), located("thread_count", "5", "a.md", line=11)]
-    assert names([code, *pages]) == []
-
-
 def test_a_denied_value_contradicts_itself() -> None:
     page = located("json_strict", "true", "a.md", negated=True)
     assert names([page, located("json_strict", "true", "a.py")]) == ["json strict"]

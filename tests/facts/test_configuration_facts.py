@@ -56,11 +56,8 @@ def test_a_fact_stands_where_its_key_and_value_stand() -> None:
     ("export MAX_BODY_KB=64\n", ".env", ("", "max body", "setting", "64000")),
     ('{"server": {"keepAlive": true}}', "app.json", ("server", "keep alive", "setting", "true")),
     ("// x\n{server: {keepAlive: false,},}", "app.json5", ("server", "keep alive", "setting", "false")),
-    ('spool {\n  depth = 12\n}\n', "app.hcl", ("spool", "depth", "setting", "12")),
-    ("http {\n  gzip {\n    level 7;\n  }\n}\n", "nginx.conf", ("http gzip", "level", "setting", "7")),
     ("ENV QUEUE_DEPTH=12\n", "Dockerfile", ("", "queue depth", "setting", "12")),
     ("env:\n  - name: QUEUE_DEPTH\n    value: 12\n", "deploy.yaml", ("env", "queue depth", "setting", "12")),
-    ("QUEUE_DEPTH=12\n", "run.sh", ("", "queue depth", "value", "12")),
 ])  # fmt: skip
 def test_every_syntax_is_read(text: str, path: str, expected: tuple[str, str, str, str]) -> None:
     assert expected in said(text, path)
@@ -73,9 +70,7 @@ def test_a_variable_with_a_fallback_gives_its_default() -> None:
     }
 
 
-def test_what_a_terraform_variable_or_a_schema_declares_is_a_default_of_the_code() -> None:
-    text = 'variable "node_count" {\n  type    = number\n  default = 3\n}\n'
-    assert ("", "node count", "default", "3") in said(text, "modules/pool/variables.tf")
+def test_what_a_schema_declares_is_a_default_of_the_code() -> None:
     schema = '{"properties": {"depth": {"type": "integer", "default": 12, "maximum": 99}}}'
     assert said(schema, "queue.schema.json") == {("", "depth", "default", "12")}
     assert {fact.side for fact in facts(schema, "queue.schema.json")} == {"code"}
@@ -123,16 +118,13 @@ def test_data_is_not_configuration() -> None:
     ("setup.py", "setup(\n    python_requires='>=3.9',\n)", "python", ">=3.9"),
     ("package.json", '{"engines": {"node": ">=18.2"}}', "node", ">=18.2"),
     ("package.json", '{"engines": {"node": "18 || 20 || >=22"}}', "node", ">=18"),
-    ("package.json", '{"dependencies": {"@acme/spool": "^2.1.0"}}', "acme spool", ">=2.1.0"),
     ("go.mod", "module example.com/spool\n\ngo 1.21\n", "go", ">=1.21"),
-    ("go.mod", "require (\n\tgithub.com/acme/spool/v2 v2.1.0\n)\n", "spool", ">=2.1.0"),
     ("Cargo.toml", '[package]\nrust-version = "1.70"\n', "rust", ">=1.70"),
     ("Gemfile", 'ruby "~> 3.1"\n', "ruby", ">=3.1"),
     ("spool.gemspec", 's.required_ruby_version = ">= 2.7"\n', "ruby", ">=2.7"),
     ("composer.json", '{"require": {"php": ">=8.1"}}', "php", ">=8.1"),
     ("pom.xml", "<java.version>17</java.version>", "java", ">=17"),
     ("build.gradle", "sourceCompatibility = JavaVersion.VERSION_17\n", "java", ">=17"),
-    ("requirements.txt", "spoolkit>=2.1,<3\n", "spoolkit", ">=2.1"),
 ])  # fmt: skip
 def test_manifests_say_what_is_required(path: str, text: str, name: str, value: str) -> None:
     found = {
@@ -154,7 +146,6 @@ def test_a_fragment_that_begins_and_ends_anywhere_is_read() -> None:
     (lambda n: "{" * n, 200_000, "a.json"), (lambda n: '"' + '\\"' * n, 200_000, "a.json"),
     (lambda n: '{"a":' * n, 100_000, "a.json"), (lambda n: "a:\n" * n, 100_000, "a.yaml"),
     (lambda n: " " * n + "a:\n", 990, "a.yaml"), (lambda n: (" " * n + "x\n") * 300, 990, "a.conf"),
-    (lambda n: ("a " * n + "{\n") * 400, 400, "a.hcl"), (lambda n: ("a " * 400 + "{\n") * n, 400, "a.hcl"),
     (lambda n: ("# " + " " * n + "a\n") * 400, 900, "default.ini"),
     (lambda n: "a: [\n" * n, 100_000, "a.yaml"), (lambda n: "a: [b, 'c\n" * n, 50_000, "a.yaml"),
     (lambda n: ("[" + " " * n + "\n") * 400, 900, "a.ini"),
@@ -168,8 +159,8 @@ def test_hostile_files_are_read_in_linear_time(sized: Callable[[int], str], size
 
 
 PATHS = """
-    a.yaml a.json a.toml a.ini a.conf a.hcl Dockerfile package.json pyproject.toml setup.py go.mod Gemfile setup.cfg
-    run.sh x.tf default.env
+    a.yaml a.json a.toml a.ini a.conf Dockerfile package.json pyproject.toml setup.py go.mod Gemfile setup.cfg
+    default.env
 """.split()  # noqa: SIM905
 PIECES = st.sampled_from(
     [*"{}[]:,=#;\"' \n\t-|>&*\\", "key", "30s", "  ", "${A:-1}", "default", "password", "- a", "go 1.2\n"]
@@ -190,6 +181,8 @@ def test_any_text_is_read_without_an_error_and_spans_lie_inside(text: str, path:
     [
         (".nvmrc", "v20\n"),
         ("Dockerfile", "FROM python:3.11-slim\n"),
+        ("package.json", '{"dependencies": {"@acme/spool": "^2.1.0"}}'),
+        ("docs/package.json", '{"engines": {"node": ">=18"}}'),
         ("setup.cfg", "[options]\ninstall_requires =\n    spoolkit==2.1\n"),
         (".github/workflows/ci.yml", "with:\n  python-version: '3.12'\n"),
     ],

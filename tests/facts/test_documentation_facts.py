@@ -60,10 +60,10 @@ def test_heading_that_says_nothing_is_no_name() -> None:
     assert read("# Configuration\n\nDefault: 40\n") == []
 
 
-def test_underlined_headings_and_directives_of_rst() -> None:
-    text = "``queue_depth``\n~~~~~~~~~~~~~~~\n\nDefault: 7.\n\n.. confval:: lane_count\n\n   Default: ``3``\n"
+def test_underlined_headings_of_rst() -> None:
+    text = "``queue_depth``\n~~~~~~~~~~~~~~~\n\nDefault: 7.\n"
 
-    assert rows(text, format="rst") == [("queue depth", "default", "7", None), ("lane count", "default", "3", None)]
+    assert rows(text, format="rst") == [("queue depth", "default", "7", None)]
 
 
 def test_what_a_note_on_a_version_says_held_then_and_is_not_read() -> None:
@@ -109,12 +109,8 @@ GRID = """+------------+---------+----------------------+
     ),
     (RULED, [("lane width", "default", "3", "s"), ("lane colour", "default", "none", None)]),
     (GRID, [("lane depth", "default", "12", None)]),
-    ("| `lane_depth` | int | `12` | How deep a lane is. |\n", [
-        ("lane depth", "default", "12", None)]),
-    ("laneDepth      12      How deep a lane is.\nlaneOpen       false   Whether it is open.\n", [
-        ("lane depth", "default", "12", None), ("lane open", "default", "false", None)]),
 ])  # fmt: skip
-def test_tables_with_and_without_their_header(text: str, expected: list[Row]) -> None:
+def test_tables_are_read_by_their_header(text: str, expected: list[Row]) -> None:
     found = rows(text, title="Lanes")
 
     assert sorted(row for row in found if row[0] != "form") == sorted(expected)
@@ -129,7 +125,6 @@ def test_tables_with_and_without_their_header(text: str, expected: list[Row]) ->
     ("* `lanes`, the number of lanes to open.\n  Default `6`.", [("lanes", "default", "6")]),
     ("- `wait_policy` `(map: { turns = 3 pause = \"2s\" })` - How to wait.", [
         ("turns", "default", "3"), ("pause", "default", "2s")]),
-    ("lane_count:: Lanes to open. Default: 4.", [("lane count", "default", "4")]),
     ('- `"lane_count"`: `int`\n  Lanes to open. Defaults to `4`.', [("lane count", "default", "4")]),
     ("- `lane_count`, lanes to open, or `None` for all. (Defaults 4)", [("lane count", "default", "4")]),
     ("### `-l, --lanes <n>`\n\nHow many, defaulting to 4.", [("lanes", "default", "4")]),
@@ -268,6 +263,10 @@ def test_prose_about_a_name(sentence: str, expected: Row) -> None:
 
     assert (fact.name, fact.attribute, fact.value, fact.unit) == expected
     assert fact.form == "sentence"
+
+
+def test_what_one_function_requires_is_not_what_the_project_requires() -> None:
+    assert read("## `listAll(hall)`\n\nRequires Python 3.9 or newer.\n") == []
 
 
 @pytest.mark.parametrize("text", ["<h4\n  id='a'>Lanes</h4>\n", "See {@link\n  Lane}.\n"])

@@ -23,10 +23,6 @@ DEMOTE_FROM = 0.75
 """From this on a contradiction is so certain that one side of it may be demoted."""
 SETTLED_SHARE = 0.8
 """A fact that finds its like is settled, unless it matches what it contradicts clearly better."""
-RIVAL_SHARE = 0.7
-"""Definitions that match nearly as well as the best one count as alternatives of it."""
-NEARBY_LINES = 8
-"""A statement that repeats the other side's value so close by settles the pair: "5 on MRI, 16 elsewhere"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +86,7 @@ def candidates(
     """Return each fact's best rival of each better informed side that differs, unless one of that side agrees."""
     by_fact = rivals_of(facts, joined=joined, model=model) if rivals is None else rivals
     corpus = corpus_of(facts)
-    agreeing = _agreeing_lines(by_fact)
-    chosen = (_chosen(by_fact[key], agreeing, corpus) for key in sorted(by_fact))
+    chosen = (_chosen(by_fact[key], corpus) for key in sorted(by_fact))
     return [one for one in chosen if one]
 
 
@@ -115,25 +110,7 @@ def _comparable(facts: Sequence[LocatedFact], joined: Iterable[tuple[int, int]])
     return ((first, second) for first, second in joined if comparable(facts[first], facts[second]))
 
 
-def _agreeing_lines(
-    by_fact: Mapping[tuple[int, str, str], Sequence[CandidatePair]],
-) -> dict[tuple[object, ...], list[int]]:
-    """Return a well informed fact and a document → the lines of it that say the same."""
-    lines: dict[tuple[object, ...], list[int]] = defaultdict(list)
-    for rivals in by_fact.values():
-        for one in rivals:
-            if one.outcome is FactComparison.AGREE:
-                lines[_identity(one.code), one.other.place].append(one.other.fact.line)
-    return lines
-
-
-def _identity(one: LocatedFact) -> tuple[object, ...]:
-    return (*one.place, one.fact.name, one.fact.attribute, one.fact.span)
-
-
-def _chosen(
-    rivals: Sequence[CandidatePair], agreeing: Mapping[tuple[object, ...], Sequence[int]], corpus: FactCorpus
-) -> Described | None:
+def _chosen(rivals: Sequence[CandidatePair], corpus: FactCorpus) -> Described | None:
     differing = [one for one in rivals if one.outcome is FactComparison.DIFFER]
     if not differing:
         return None
@@ -141,11 +118,7 @@ def _chosen(
     settled = max((one.strength for one in rivals if one.outcome is FactComparison.AGREE), default=0.0)
     if settled >= SETTLED_SHARE * best.strength:
         return None
-    nearby = agreeing.get((_identity(best.code), best.other.place), ())
-    if any(abs(line - best.other.fact.line) <= NEARBY_LINES for line in nearby):
-        return None
-    values = {_value(one.code.fact) for one in rivals if one.strength >= RIVAL_SHARE * best.strength}
-    return Described(best, features(best.code, best.other, corpus, len(values)))
+    return Described(best, features(best.code, best.other, corpus))
 
 
 def _value(fact: Fact) -> tuple[str, str, str | None]:

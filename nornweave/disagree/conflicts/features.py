@@ -31,14 +31,11 @@ class FactCorpus:
     Attributes:
         documents: how many there are.
         holders: word of a context → documents that have it.
-        definitions: name → facts of programs that have it, in different documents.
-        in_code, in_words: words of the contexts of programs, and of what people write.
+        in_words: words of the contexts of what people write.
     """
 
     documents: int = 0
     holders: Counter[str] = field(default_factory=Counter)
-    definitions: Counter[str] = field(default_factory=Counter)
-    in_code: frozenset[str] = frozenset()
     in_words: frozenset[str] = frozenset()
 
     def rarity(self, words: Iterable[str]) -> float:
@@ -56,12 +53,9 @@ class FactCorpus:
 def corpus_of(facts: Collection[LocatedFact]) -> FactCorpus:
     """Count the words and names of facts."""
     contexts = {(one.place, word) for one in facts for word in one.context}
-    definitions = {(one.place, one.name_words) for one in facts if one.fact.side == "code"}
     return FactCorpus(
         documents=len({one.place for one in facts}),
         holders=Counter(word for _, word in contexts),
-        definitions=Counter(" ".join(words) for _, words in definitions),
-        in_code=frozenset(word for one in facts if one.fact.side == "code" for word in one.context),
         in_words=frozenset(word for one in facts if one.fact.side != "code" for word in one.context),
     )
 
@@ -88,14 +82,11 @@ def _nearness(code: LocatedFact, other: LocatedFact, match: NameMatch, corpus: F
     return near
 
 
-def features(
-    code: LocatedFact, other: LocatedFact, corpus: FactCorpus = NO_CORPUS, rivals: int = 1
-) -> dict[str, float]:
+def features(code: LocatedFact, other: LocatedFact, corpus: FactCorpus = NO_CORPUS) -> dict[str, float]:
     """Describe a pair of comparable facts with different values.
 
     Args:
         code: the side that knows best what runs, see ``comparable.ordered``.
-        rivals: distinct values among the facts that match ``other`` about as well, at least 1.
 
     Returns:
         Feature → number, mostly 0 or 1; always the same features.
@@ -104,7 +95,6 @@ def features(
         _of_names(code, other, corpus)
         | _of_statements(code.fact, other.fact)
         | {
-            "rivals": math.log(max(1, rivals)),
             # The more documents meet, the more facts meet by chance.
             "documents": min(1.0, math.log1p(corpus.documents) / math.log1p(MANY_DOCUMENTS)),
         }
@@ -122,7 +112,6 @@ def _of_names(code: LocatedFact, other: LocatedFact, corpus: FactCorpus) -> dict
     is_owned = match is NameMatch.OWNED
     words = max(len(code.name_words), len(other.name_words)) if is_owned else len(shared)
     generic = not is_owned and (is_generic(a.name) or is_generic(b.name))
-    namesakes = math.log(max(1, corpus.definitions[" ".join(code.name_words)]))
     return {
         "name_completed_by_owner": float(is_owned),
         "longer_name": float(match is NameMatch.LONGER),
@@ -130,13 +119,11 @@ def _of_names(code: LocatedFact, other: LocatedFact, corpus: FactCorpus) -> dict
         "generic_name": float(generic),
         "same_owner": near,
         "far_and_generic": float(generic) * (1 - near),
-        "far_and_common": namesakes * (1 - near),
         "siblings": float(are_siblings(code, other)),
         "same_file_name": float(
             code.path != other.path and bool(code.file_words) and code.file_words == other.file_words
         ),
         # What one belongs to exists on the other side as well, and is something else there.
-        "another_owner_in_code": is_apart * corpus.rarity((other.near - code.context) & corpus.in_code),
         "another_owner_in_words": is_apart * corpus.rarity((code.near - other.context) & corpus.in_words),
     }
 

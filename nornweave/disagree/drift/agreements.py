@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from nornweave.core.types import Fact
@@ -199,32 +199,23 @@ def _differing(
             yield pair, "first"
 
 
-@dataclass
-class _Count:
-    compared: set[tuple[str, str, str]] = field(default_factory=set)
-    agreeing: set[tuple[str, str, str]] = field(default_factory=set)
-
-
 def coverage_of(facts: Sequence[LocatedFact], pairs: Sequence[CandidatePair]) -> Coverage:
     """Count the documented values that are held to the code, and why others are not."""
-    count = _Count()
-    for pair in pairs:
-        count.compared.add(_documented_place(pair))
-        if pair.outcome is FactComparison.AGREE:
-            count.agreeing.add(_documented_place(pair))
+    compared = {_documented_place(pair) for pair in pairs}
+    agreeing = {_documented_place(pair) for pair in pairs if pair.outcome is FactComparison.AGREE}
     in_code = {key for one in facts if one.fact.side != "documentation" for key in keys_of(one.fact)}
     others: dict[tuple[str, str, str], str] = {}
     for one in facts:
         place = _value(one)
-        if one.fact.side == "documentation" and one.fact.attribute in _STATED and place not in count.compared:
+        if one.fact.side == "documentation" and one.fact.attribute in _STATED and place not in compared:
             others[place] = (
                 "no value of the code can be compared"
                 if not in_code.isdisjoint(keys_of(one.fact))
                 else "the code has no value of this name"
             )
     return Coverage(
-        read=len(count.compared) + len(others),
-        compared=len(count.compared),
-        agree=len(count.agreeing),
+        read=len(compared) + len(others),
+        compared=len(compared),
+        agree=len(agreeing),
         not_compared=dict(sorted(Counter(others.values()).items())),
     )

@@ -31,7 +31,6 @@ AROUND = 30
 """Lines that are shown before and behind each line."""
 LINE_CHARACTERS = 120
 ANSWER_TOKENS = 120
-MOST_AT_ONCE = 2
 TOTAL_S = 300.0
 MAX_ASKED = 100
 """Findings about which a model is asked; of more the most confident."""
@@ -116,41 +115,35 @@ class SecondReader:
     def opinions(self, prompts: Sequence[Prompt]) -> tuple[list[Opinion | None], list[str]]:
         """Return what is said to each prompt, and what went wrong; ``None`` where nobody answered."""
         found: list[Opinion | None] = [self._cached_opinion(prompt) for prompt in prompts]
-        asked = [place for place, opinion in enumerate(found) if opinion is None]
-        if not asked:
-            return found, []
-        if not self.settings.synthesis_model:
-            return found, [NO_MODEL]
-        try:
-            litellm = RUNTIME.litellm().result(TOTAL_S)
-            answers = RUNTIME.start(self._ask(litellm, [prompts[place] for place in asked])).result(TOTAL_S + 1)
-        except ConfigError as error:  # LiteLLM is not installed
-            return found, [str(error)]
-        except Exception as error:  # nobody is there to ask: the report stands without
-            return found, [f"nobody could be asked ({type(error).__name__})"]
-        for place, (said, trouble) in zip(asked, answers, strict=False):  # one trouble may be that of all
-            if not trouble:
+        due = time.monotonic() + TOTAL_S
+        troubles: dict[str, None] = {}
+        for place in (place for place, opinion in enumerate(found) if opinion is None):
+            try:
+                said = self._said(prompts[place], due)
+            except ConfigError as error:
+                troubles[str(error)] = None
+            else:
                 found[place] = read_opinion(said)
                 self._keep(prompts[place], said)
-        return found, list(dict.fromkeys(trouble for _, trouble in answers if trouble))
+        return found, list(troubles)
 
-    async def _ask(self, litellm: Any, prompts: Sequence[Prompt]) -> list[tuple[str, str]]:
-        """Return each prompt's answer, or what went wrong."""
-        model, slots = self.settings.synthesis_model, asyncio.Semaphore(MOST_AT_ONCE)
-        problem = await asyncio.to_thread(why_not_asked, litellm, model)
-        due = time.monotonic() + TOTAL_S
-
-        async def one(prompt: Prompt) -> tuple[str, str]:
-            async with slots:
-                seconds = min(self.settings.synthesis_timeout_ms / 1000, max(0.0, due - time.monotonic()))
-                try:
-                    return await asyncio.wait_for(self._answer(litellm, model, prompt, seconds), seconds), ""
-                except TimeoutError:
-                    return "", f"{model}: no answer within {seconds * 1000:.0f} ms"
-                except Exception as error:  # one answer never stops the others
-                    return "", f"{model}: {why_it_failed(litellm, error, prompt.messages[-1]['content'])}"
-
-        return [("", f"{model}: {problem}")] if problem else list(await asyncio.gather(*map(one, prompts)))
+    def _said(self, prompt: Prompt, due: float) -> str:
+        """Ask; whatever goes wrong is a ``ConfigError`` that says so: the report stands without."""
+        model, seconds = self.settings.synthesis_model, self.settings.synthesis_timeout_ms / 1000
+        if not model:
+            raise ConfigError(NO_MODEL)
+        litellm = RUNTIME.litellm().result(TOTAL_S)
+        if problem := why_not_asked(litellm, model):
+            raise ConfigError(f"{model}: {problem}")
+        seconds = min(seconds, max(0.0, due - time.monotonic()))
+        asked = asyncio.wait_for(self._answer(litellm, model, prompt, seconds), seconds)
+        try:
+            return RUNTIME.start(asked).result()
+        except TimeoutError as error:
+            raise ConfigError(f"{model}: no answer within {seconds * 1000:.0f} ms") from error
+        except Exception as error:
+            reason = why_it_failed(litellm, error, prompt.messages[-1]["content"])
+            raise ConfigError(f"{model}: {reason}") from error
 
     async def _answer(self, litellm: Any, model: str, prompt: Prompt, seconds: float) -> str:
         answer = await litellm.acompletion(

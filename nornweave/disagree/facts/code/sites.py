@@ -23,23 +23,9 @@ MAX_MATCHES = 256
 """Of unfinished matches inside tree-sitter; more make long lists quadratic, and no real file needs them."""
 
 Role: TypeAlias = Literal[
-    "class",
-    "function",
-    "param",
-    "field",
-    "const",
-    "assign",
-    "pair",
-    "kwarg",
-    "call",
-    "group",
-    "if",
-    "fallback",
-    "mark",
-    "comment",
-    "doc",
-    "error",
-]
+    "class", "function", "param", "field", "const", "assign", "pair", "kwarg", "call", "group", "if", "fallback",
+    "mark", "comment", "doc", "error",
+]  # fmt: skip
 """What a place is: ``mark`` is a decorator or an annotation, ``group`` a literal with members, ``fallback`` an
 ``a or b``."""
 

@@ -1,4 +1,4 @@
-"""Extract facts from configuration and manifests: YAML, JSON, TOML, INI, ``.env``, HCL, nginx, Dockerfiles."""
+"""Extract facts from configuration and manifests: YAML, JSON, TOML, INI, ``.env``, Dockerfiles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.configuration.entries import BLOCKS, SECTIONS, YAML, Entry, bracket_entries, line_entries
+from nornweave.disagree.facts.configuration.entries import SECTIONS, YAML, Entry, bracket_entries, line_entries
 from nornweave.disagree.facts.configuration.manifests import (
     entry_requirements,
     line_requirements,
@@ -27,19 +27,13 @@ _READERS: dict[str, Callable[[str], Iterator[Entry]]] = {
     "yaml": lambda text: line_entries(text, YAML),
     "json": bracket_entries,
     "sections": lambda text: line_entries(text, SECTIONS),
-    "blocks": lambda text: line_entries(text, BLOCKS),
 }
 _ENDINGS = {
     "yaml": "yaml yml",
     "json": "json json5 jsonc webmanifest jsonl",
-    "sections": "toml ini cfg conf properties env dotenv editorconfig service sh bash zsh shell mk make"
-                " dockerfile containerfile docker",
-    "blocks": "hcl tf tfvars terraform nginx",
-}  # fmt: skip
+    "sections": "toml ini cfg conf properties env dotenv editorconfig service dockerfile containerfile docker",
+}
 _SYNTAX = {ending: syntax for syntax, endings in _ENDINGS.items() for ending in endings.split()}
-# ``*.conf`` is nginx's, HOCON's or an INI file's; what it looks like decides.
-_BLOCK_LINE = lazy_pattern(r"^[ \t]{0,40}[\w.\"][^\n#={}]{0,200}[ \t={]?\{[ \t]*$", re.MULTILINE)
-_SHELL = frozenset({"sh", "bash", "zsh", "shell", "mk", "make"})
 # Lists of other people's versions, and data that nobody sets.
 _NO_CONFIGURATION = lazy_pattern(
     r"(?:^|/)(?:package-lock|npm-shrinkwrap|composer\.lock|poetry\.lock|cargo\.lock|pnpm-lock|yarn\.lock|uv\.lock)|"
@@ -75,8 +69,8 @@ def _is_read(path: str) -> bool:
 def configuration_facts(passage: Passage) -> Iterator[Fact]:
     """Yield what a passage of configuration sets, and what a manifest requires, by kind, each in order.
 
-    Side is ``configuration``; ``code`` for requirements (form ``manifest``), for what a schema or a Terraform variable
-    declares, and for constants of shell scripts. Values of passwords, tokens and keys are never read.
+    Side is ``configuration``; ``code`` for requirements (form ``manifest``) and for what a schema declares. Values of
+    passwords, tokens and keys are never read.
     """
     for found, fact in enumerate(_facts(passage)):
         if found >= MAX_FACTS:
@@ -92,12 +86,8 @@ def _facts(passage: Passage) -> Iterator[Fact]:
     syntax = _syntax(passage.format, path)
     if syntax is None:
         return
-    if syntax == "sections" and path.lower().endswith(".conf") and _BLOCK_LINE.search(passage.text[:20_000]):
-        syntax = "blocks"
     only_versions = says_only_versions(path)
-    suffix = PurePosixPath(path).suffix.lstrip(".").lower() or passage.format.lower()
-    is_shell = suffix in _SHELL
     for entry in _READERS[syntax](passage.text):
         yield from entry_requirements(passage, entry)
-        if not only_versions and not (is_shell and "$" in entry.value and not entry.value.startswith("${")):
-            yield from setting_facts(passage, entry, is_program=is_shell)
+        if not only_versions:
+            yield from setting_facts(passage, entry)

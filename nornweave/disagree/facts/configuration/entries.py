@@ -1,7 +1,7 @@
 """Read the keys of a configuration file with their values: JSON by its brackets, other formats line by line.
 
-They are read by a table for each, and not by a grammar: a passage may begin and end anywhere, one YAML file in six is a
-template, and of nginx and HOCON there is no grammar.
+They are read by a table for each, and not by a grammar: a passage may begin and end anywhere, and one YAML file in six
+is a template.
 """
 
 from __future__ import annotations
@@ -114,7 +114,6 @@ class LineSyntax:
         remark: what begins a comment line; ``marks`` are characters that begin a comment behind a value.
         trailing: characters behind a value that do not belong to it.
         section: the header of a section, in which ``name`` stands.
-        has_braces: ``name {`` opens a block.
         opaque: how values begin that only refer to another (anchors of YAML), or go on below.
     """
 
@@ -123,7 +122,6 @@ class LineSyntax:
     marks: str = "#"
     trailing: str = " \t"
     section: re.Pattern[str] | None = None
-    has_braces: bool = False
     opaque: str = ""
 
 
@@ -146,17 +144,7 @@ SECTIONS = LineSyntax(
     trailing=" \t\\",
     section=lazy_pattern(r"[ \t]*\[{1,2}(?P<name>[\w.\-\"' :/\t]{1,120})\]{1,2}[ \t]*(?:[#;][^\n]*)?$"),
 )
-BLOCKS = LineSyntax(
-    setting=lazy_pattern(
-        r"[ \t]*(?P<quote>\"?)(?P<key>[A-Za-z_][\w.\-]{0,79})(?P=quote)"
-        r"(?:[ \t]{0,60}(?:=(?!=)|:(?=[ \t]))[ \t]*|[ \t]+(?=[^\s;]+;[ \t]*(?:#[^\n]*)?$))"
-    ),
-    remark=("#", "//"),
-    trailing=";, \t",
-    has_braces=True,
-)
 _BLOCK_SCALAR = lazy_pattern(r"[|>][+-]?\d?")
-_WORD = lazy_pattern(r"[\w.\-]{1,80}")
 
 
 class _LineReader:
@@ -179,24 +167,12 @@ class _LineReader:
             at += len(line) + 1
 
     def _line(self, line: str, bare: str, at: int) -> Iterator[Entry]:
-        if self._syntax.has_braces and self._brace(bare):
-            return
         header = self._syntax.section.match(line) if self._syntax.section and bare[0] == "[" else None
         if header is not None:
             keys = tuple(part.strip("\"' ") for part in re.split(r"[.:]", header["name"]) if part.strip("\"' "))
             self._stack = [(0, keys)]
         elif (match := self._syntax.setting.match(line)) is not None:
             yield from self._setting(match, line, at)
-
-    def _brace(self, bare: str) -> bool:
-        """Open or close a block; the words of its head are keys above."""
-        if bare.endswith("{") or "{ " in bare:
-            if len(self._stack) < MAX_DEPTH and not bare.endswith("}"):
-                self._stack.append((0, tuple(_WORD.findall(bare[: bare.index("{")]))[:3]))
-            return True
-        if bare.startswith("}") and self._stack:
-            self._stack.pop()
-        return bare.startswith("}")
 
     def _setting(self, match: re.Match[str], line: str, at: int) -> Iterator[Entry]:
         column, is_indented = 0, self._syntax is YAML

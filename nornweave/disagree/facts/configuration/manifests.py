@@ -1,4 +1,4 @@
-"""Extract required versions of languages, runtimes and packages from manifests."""
+"""Extract required versions of languages and runtimes from manifests."""
 
 from __future__ import annotations
 
@@ -13,52 +13,41 @@ from nornweave.core.types import Fact
 from nornweave.disagree.facts.configuration.entries import Entry
 from nornweave.disagree.facts.passage import Passage, fact_of
 from nornweave.disagree.facts.values import Value
-from nornweave.disagree.facts.versions import PRODUCTS, Requirement, read_requirement
+from nornweave.disagree.facts.versions import Requirement, read_requirement
 
-MAX_FOUND = 400
-"""Facts that the lines of one manifest give."""
+MAX_FOUND = 20
+"""Requirements that lines of one kind give."""
 
-# A version alone; a requirement in quotes, of one or two clauses; the name of a package.
+# A version alone; a requirement in quotes, of one or two clauses.
 _V = r"(?P<version>v?\d[\w.]{0,30})"
 _REQ = r"[\"'](?P<version>[<>=~^ ]{0,4}\d[\w.]{0,30}(?:[\"'],[ ]?[\"'][<>=~ ]{1,4}\d[\w.]{0,30})?)[\"']"
-_N = r"(?P<name>[A-Za-z][\w.\-]{0,79})"
-# Names of files, lower case (``*.x`` is any name that ends so), what a line of them looks like, the thing if it names
-# none.
+# Names of files, lower case (``*.x`` is any name that ends so), what a line of them looks like, and what it requires.
 _LINES = tuple(
     (files.split(), lazy_pattern(pattern, re.MULTILINE), name)
     for files, pattern, name in (
         ("setup.py setup.cfg", r"python_requires[ ]?=[ ]?[\"'](?P<version>[^\"'\n]{1,80})[\"']", "python"),
         ("go.mod", rf"^go[ ]{_V}", "go"),
-        ("go.mod", rf"^(?:require)?[ \t]+(?:[\w.\-~]{{1,80}}/){{1,8}}?{_N}(?:/v\d{{1,3}})?[ ]{_V}"
-                   r"(?![^\n]{0,40}// indirect)", ""),
         ("gemfile", rf"^[ ]{{0,8}}ruby[ (][ ]{{0,4}}{_REQ}", "ruby"),
-        ("gemfile", rf"^[ ]{{0,8}}gem[ (][ ]{{0,4}}[\"']{_N}[\"'],[ ]{{0,8}}{_REQ}", ""),
         ("*.gemspec", rf"required_ruby_version[ ]{{0,4}}=[^\n\"']{{0,40}}{_REQ}", "ruby"),
-        ("*.gemspec", rf"add_(?:runtime_)?dependency[ (][ ]{{0,4}}[\"']{_N}[\"'],[ ]{{0,8}}{_REQ}", ""),
         ("pom.xml",
          rf"<(?:maven\.compiler\.(?:source|release|target)|java\.version|jdk\.version)>\s{{0,9}}{_V}", "java"),
         ("*.gradle *.gradle.kts", rf"\b(?:source|target)Compatibility[ ]?=?[ ]?[\"']?(?:JavaVersion\.VERSION_)?{_V}",
          "java"),
-        ("requirements.txt requirements.in",
-         rf"^{_N}(?:\[[\w,. -]{{0,80}}\])?[ ]?(?P<version>[<>=!~][<>=!~\w.*, ]{{1,80}})", ""),
     )
 )  # fmt: skip
-# Names of files, the keys above (``a/b``), the key that says a version, the thing if the key does not name it.
+# Names of files, the keys above (``a/b``), the key that says a version; the key is what is required, or its own name.
 _KEYS = tuple(
-    (files.split(), lazy_pattern(above), lazy_pattern(key), name)
-    for files, above, key, name in (
-        ("package.json", r"engines", r"node|npm|yarn|pnpm|vscode|bun", ""),
-        ("package.json", r"dependencies|peerDependencies", r"(?!@types/).+", ""),
-        ("pyproject.toml", r"project", r"requires-python", "python"),
-        ("pyproject.toml", r"tool/poetry/dependencies(?:/[\w.-]+)?", r"(?!extras|optional|markers).+", ""),
-        ("setup.cfg", r"options", r"python[_-]requires", "python"),
-        ("cargo.toml", r"(?:workspace/)?package", r"rust-version", "rust"),
-        ("cargo.toml", r"(?:workspace/)?dependencies(?:/[\w-]+)?", r"(?!features|optional|path|default).+", ""),
-        ("composer.json", r"require", r"(?!ext-).+", ""),
-        ("*.tf", r"terraform", r"required_version", "terraform"),
+    (files.split(), above, lazy_pattern(key))
+    for files, above, key in (
+        ("package.json", "engines", r"node|npm|yarn|pnpm|vscode|bun"),
+        ("pyproject.toml", "project", r"requires-(?P<name>python)"),
+        ("pyproject.toml", "tool/poetry/dependencies", r"python"),
+        ("setup.cfg", "options", r"(?P<name>python)[_-]requires"),
+        ("cargo.toml", "package", r"(?P<name>rust)-version"),
+        ("cargo.toml", "workspace/package", r"(?P<name>rust)-version"),
+        ("composer.json", "require", r"php"),
     )
 )
-_NOT_FOR_USERS = lazy_pattern(r"(?:^|[_.-])(?:dev|tests?|docs?|lint|ci|typing)(?:[_.-]|$)", re.IGNORECASE)
 _ASIDE = lazy_pattern(
     r"/(?:docs?|tests?|examples?|demos?|samples?|benchmarks?|integration|scripts|tools)/", re.IGNORECASE
 )
@@ -95,41 +84,34 @@ def says_only_versions(path: str) -> bool:
     return _fits(PurePosixPath(path).name.lower(), _ONLY_VERSIONS) or _CI_FOLDER.search(path) is not None
 
 
-@lru_cache(maxsize=1024)
 def _is_for_developers(path: str) -> bool:
     """Tell whether a manifest is of tests, documentation or examples: what it names is not needed for use."""
-    folder, _, name = path.rpartition("/")
-    return not _CI_FOLDER.search(path) and bool(_NOT_FOR_USERS.search(name) or _ASIDE.search(f"/{folder}/"))
+    return _ASIDE.search(f"/{path.rpartition('/')[0]}/") is not None
 
 
 def line_requirements(passage: Passage) -> Iterator[Fact]:
     """Yield what single lines of a manifest require; of other files nothing."""
-    if not _is_for_developers(passage.path):
-        yield from islice(_line_requirements(passage), MAX_FOUND)
-
-
-def _line_requirements(passage: Passage) -> Iterator[Fact]:
-    for pattern, thing in patterns_of(passage.path):
-        for match in pattern.finditer(passage.text):
+    for pattern, thing in () if _is_for_developers(passage.path) else patterns_of(passage.path):
+        for match in islice(pattern.finditer(passage.text), MAX_FOUND):
             version = re.sub(r"(?<=\d)_(?=\d)", ".", match["version"])  # ``VERSION_1_8`` of Gradle
-            yield from _requires(passage, thing or match["name"], version, match.start(), match.end("version"))
+            yield from _requires(passage, thing, version, match.start(), match.end("version"))
 
 
 def entry_requirements(passage: Passage, entry: Entry) -> Iterator[Fact]:
     """Yield what an entry of a manifest requires; of other entries nothing."""
     parents = "/".join(entry.parents)
-    for above, key, thing in _keys_of(passage.path):
-        if key.fullmatch(entry.key) and above.fullmatch(parents):
-            named = entry.parents[-1] if entry.key == "version" else re.sub(r"[-_]version$", "", entry.key)
-            yield from _requires(passage, thing or named, entry.value, entry.start, entry.end)
+    for above, key in _keys_of(passage.path):
+        if above == parents and (match := key.fullmatch(entry.key)):
+            thing = match.groupdict().get("name", entry.key)
+            yield from _requires(passage, thing, entry.value, entry.start, entry.end)
             return
 
 
 @lru_cache(maxsize=1024)
-def _keys_of(path: str) -> tuple[tuple[re.Pattern[str], re.Pattern[str], str], ...]:
+def _keys_of(path: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
     file = PurePosixPath(path).name.lower()
     wanted = () if _is_for_developers(path) else _KEYS
-    return tuple((above, key, thing) for files, above, key, thing in wanted if _fits(file, files))
+    return tuple((above, key) for files, above, key in wanted if _fits(file, files))
 
 
 def _requires(passage: Passage, name: str, version: str, start: int, end: int) -> Iterator[Fact]:
@@ -137,7 +119,6 @@ def _requires(passage: Passage, name: str, version: str, start: int, end: int) -
     if requirement is None:
         return
     requirement = Requirement(requirement.least, is_open=True)  # the least version, or what is compatible with it
-    name = PRODUCTS.get(name.lower(), re.sub(r"[^\w-]+", "-", name.lower()).strip("-"))
     fact = fact_of(
         passage, name=name, value=Value("version", str(requirement)), attribute="requires", side="code",
         form="manifest", start=start, end=end,

@@ -30,14 +30,12 @@ _WITH_FALLBACK = lazy_pattern(
     r"^\"?\$\{(?P<name>[A-Za-z_][\w.]{0,79})(?::-|:=|:(?![?+])|-)(?P<value>[^{}$]{1,100})\}\"?$"
 )
 _EXAMPLE = lazy_pattern(r"example|sample|template|\.dist\b", re.IGNORECASE)
-_DEFAULTS = lazy_pattern(
-    r"(?:^|[/._-])defaults?(?:[/._-]|$)|(?:^|/)values\.ya?ml$|(?:^|/)variables\.tf$", re.IGNORECASE
-)
+_DEFAULTS = lazy_pattern(r"(?:^|[/._-])defaults?(?:[/._-]|$)|(?:^|/)values\.ya?ml$", re.IGNORECASE)
 # What a schema, or a declaration of inputs, says about the key above.
 _NOT_COMPARED = frozenset({"required", "type", "minimum", "maximum", "enum"})
-_DECLARING = frozenset({"properties", "inputs", "variable", "definitions", "configuration"})
+_DECLARING = frozenset({"properties", "inputs", "definitions", "configuration"})
 _PROSE_KEYS = frozenset("about description title summary name label help comment message text documentation".split())  # noqa: SIM905
-_STRUCTURE = frozenset({"properties", "fields", "options", "items", "schema", "definitions", "variable", "docker"})
+_STRUCTURE = frozenset({"properties", "fields", "options", "items", "schema", "definitions", "docker"})
 
 
 def value_of(raw: str) -> Value | None:
@@ -76,15 +74,12 @@ def is_secret(entry: Entry) -> bool:
     return not is_count or bool(last and SECRET.search(last[0]) and not last[0].endswith("s")) or "key" in last
 
 
-def setting_facts(passage: Passage, entry: Entry, *, is_program: bool = False) -> Iterator[Fact]:
+def setting_facts(passage: Passage, entry: Entry) -> Iterator[Fact]:
     """Yield what an entry states: one fact; two where a variable has a fallback (``timeout: ${TIMEOUT:30}``).
 
     What a file of examples sets is no fact.
-
-    Args:
-        is_program: of a shell script, whose variables in capitals are constants.
     """
-    side: Side = "code" if is_program else "configuration"
+    side: Side = "configuration"
     if is_secret(entry) or _EXAMPLE.search(PurePosixPath(passage.path).name):
         return
     fallback = _WITH_FALLBACK.match(entry.value)
@@ -100,10 +95,6 @@ def setting_facts(passage: Passage, entry: Entry, *, is_program: bool = False) -
     if entry.key == "default" and entry.parents and entry.parents[-1] not in _STRUCTURE:
         above = [key for key in entry.parents if key not in _STRUCTURE]
         yield from _made(passage, entry, above[-1], value, "default", "option", "code", owner=above[:-1])
-        return
-    if is_program:
-        if entry.key.isupper() and not fallback:
-            yield from _made(passage, entry, entry.key, value, "value", "definition", side)
         return
     attribute: Attribute = "default" if fallback or _is_of_defaults(passage.path) else "setting"
     name, owner, unit = _name(entry)

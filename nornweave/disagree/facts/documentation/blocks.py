@@ -51,7 +51,6 @@ _DIRECTIVE = lazy_pattern(r"\.\.[ \t]+([\w:.+-]{1,40})::(?=\s|$)")
 _ENTRY = lazy_pattern(
     r"\*{0,2}[A-Za-z_][\w.-]{0,60}`{0,2}[ \t]?\([^()\n]{1,120}\)[ \t]?:(?=\s|$)|[\w*, ]{1,60} : [\w{\['\"].{0,120}$"
 )
-_ASCIIDOC_ENTRY = lazy_pattern(r"`?[\w.-]{2,60}`?::(?:[ \t]|$)")
 HELP = lazy_pattern(r"(?:-{1,2}[A-Za-z][\w-]*)(?:[ ,/|=]{1,3}[-<\[\]A-Za-z_.:|>]{1,40}){0,4}(?:[ \t]{2,}|\t)\S")
 _STARTERS = frozenset("#`~|+.:@\\-*=•◦‣<")
 _CODE_DIRECTIVES = frozenset(
@@ -133,18 +132,11 @@ class _Parser(_Lines):
     def _add(self, kind: Kind, first: int, last: int, *, body: int = -1, level: int = 0, info: str = "") -> int:
         """Add the lines from ``first`` to ``last``; return the line behind them."""
         start = self.starts[first] + self.columns[first]
-        indent = self.indents[first] - self.base
-        self.blocks.append(
-            DocumentedBlock(
-                kind=kind,
-                start=start,
-                end=self.ends[last],
-                indent=indent,
-                body=start if body < 0 else body,
-                level=level,
-                info=info,
-            )
-        )
+        block = DocumentedBlock(
+            kind=kind, start=start, end=self.ends[last], indent=self.indents[first] - self.base,
+            body=start if body < 0 else body, level=level, info=info,
+        )  # fmt: skip
+        self.blocks.append(block)
         return last + 1
 
     def _block(self, at: int) -> int:
@@ -261,13 +253,13 @@ class _Parser(_Lines):
                 return True
             if first in ":@\\." and (_FIELD.match(body) or _AT_FIELD.match(body) or _DIRECTIVE.match(body)):
                 return True
-        if (
-            entry
-            and ("):" in body or " : " in body or ") :" in body or "::" in body)
-            and (_ENTRY.match(body) or _ASCIIDOC_ENTRY.match(body))
-        ):
+        if entry and self._is_entry(body):
             return True
         return self._is_underlined(at)
+
+    @staticmethod
+    def _is_entry(body: str) -> bool:
+        return ("):" in body or " : " in body or ") :" in body) and _ENTRY.match(body) is not None
 
     def _last_of_entry(self, at: int) -> int:
         """Return the last line of an entry: up to a blank line, or what begins something else."""
@@ -280,9 +272,7 @@ class _Parser(_Lines):
         indent = self.indents[at] - self.base
         if self.markdown_code and indent >= 4 and not any(self.indents[at] > one for one in self.items):
             return self._indented_code(at, self.indents[at] - 1)
-        if ("):" in body or " : " in body or ") :" in body) and _ENTRY.match(body):
-            return self._add("entry", at, self._last_of_entry(at))
-        if "::" in body and _ASCIIDOC_ENTRY.match(body):
+        if self._is_entry(body):
             return self._add("entry", at, self._last_of_entry(at))
         last = at
         while last + 1 < len(self.bodies) and (under := self.bodies[last + 1]):

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.types import Attribute, Fact, Form, Qualifier, Side
+from nornweave.core.types import Attribute, Fact, Form, Side
 from nornweave.disagree.facts.documentation.qualifiers import qualifiers_of
 from nornweave.disagree.facts.documentation.statements import lowered
 from nornweave.disagree.facts.documentation.surface import is_comment, surface_of
@@ -75,7 +75,6 @@ class Page:
         end: int,
         *,
         sentence: tuple[int, int] | None = None,
-        qualifiers: tuple[Qualifier, ...] = (),
         negated: bool = False,
     ) -> Fact | None:
         """Make a fact of what was read; ``None`` if the name is none.
@@ -85,22 +84,11 @@ class Page:
         """
         if sum(character.isalpha() for character in subject.name) < 2:
             return None
-        if sentence is not None:
-            qualifiers += qualifiers_of(self.text, sentence, start, end, talk=self.talk)
+        qualifiers = qualifiers_of(self.text, sentence, start, end, talk=self.talk) if sentence else ()
         return fact_of(
-            self.passage,
-            name=subject.name,
-            value=value,
-            attribute=attribute,
-            side=self.side,
-            form=subject.form,
-            start=start,
-            end=end,
-            owner=subject.owner,
-            unit=subject.unit,
-            qualifiers=qualifiers,
-            negated=negated,
-        )
+            self.passage, name=subject.name, value=value, attribute=attribute, side=self.side, form=subject.form,
+            start=start, end=end, owner=subject.owner, unit=subject.unit, qualifiers=qualifiers, negated=negated,
+        )  # fmt: skip
 
 
 def page_of(passage: Passage, subject: str) -> Page:

@@ -92,13 +92,12 @@ def _about(
     named: Sequence[Mention],
 ) -> Subject | None:  # fmt: skip
     """Decide what a statement is about; ``None`` if that is not clear enough."""
-    if statement.name:
-        path = (
-            subject.path if subject is not None and not subject.is_weak and statement.attribute != "requires" else owner
-        )
-        return Subject(name=statement.name, form="sentence", owner=path)
-    text, begin, at = page.text, sentence[0], statement.start
     strong = subject if subject is not None and not subject.is_weak else None
+    if statement.name:
+        if strong and statement.attribute == "requires":  # what one function or option needs
+            return None
+        return Subject(name=statement.name, form="sentence", owner=strong.path if strong else owner)
+    text, begin, at = page.text, sentence[0], statement.start
     if statement.is_line and subject is not None:
         return subject
     if strong is not None and statement.attribute == "default" and text[max(begin, at - 1) : at] == "(":

@@ -15,7 +15,7 @@ from nornweave.disagree.facts.documentation.literals import whole_value
 from nornweave.disagree.facts.documentation.naming import heading_name, heading_path, identifier_of
 from nornweave.disagree.facts.documentation.page import Page, Subject
 from nornweave.disagree.facts.documentation.prose import prose_facts
-from nornweave.disagree.facts.documentation.tables import Row, aligned_rows, read_table, table_facts
+from nornweave.disagree.facts.documentation.tables import read_table, table_facts
 from nornweave.disagree.facts.values import Value
 
 MAX_HEADING = 80
@@ -25,7 +25,6 @@ _PARAMETER_LINE = lazy_pattern(r"^[ \t]+(\*{0,2}[A-Za-z_]\w*)[ \t]*:[ \t]", re.M
 _SECTION_LINE = lazy_pattern(
     r"[ \t]*(?:(?:Keyword )?Arg(?:ument)?s|Parameters|Attributes)[ \t]*:[ \t]*(?=\n)", re.IGNORECASE
 )
-_NAMED = lazy_pattern(r"(?:-\w,\s*)?([^\s(=<\[,]+)\s*(?:$|[(=<\[,])")
 _TERM = lazy_pattern(
     r"[^\w`*\n]{0,4}(?:\*\*)?(?:(?P<mark>`{1,2})(?P<code>[^`\n]{2,80})(?P=mark)|\*\*(?P<bold>[\w.-]{2,60})"
     r"|(?P<bare>--?[\w-]{2,60}|[a-z]\w*(?:[_.]\w+)+"
@@ -87,7 +86,7 @@ class Reader:
             rows, header = read_table(self.text, block)
             yield from table_facts(self.page, rows, header, self._subject(), self.path)
         elif block.kind == "directive":
-            yield from self._directive(block)
+            yield from self._prose(block.body, block.end)
         elif block.kind in {"item", "entry", "field"}:
             yield from self._entry(block)
         elif block.kind == "paragraph":
@@ -109,15 +108,6 @@ class Reader:
             self.headings.pop()
         self.headings.append((block.level, written))
         self._set_heading_subject(written)
-
-    def _directive(self, block: DocumentedBlock) -> Iterator[Fact]:
-        """Take what a directive names (``.. option:: --rows <n>``) as what the text below it is about."""
-        argument = self.text[block.body : block.end].strip()
-        named = _NAMED.match(argument)
-        if named and (identifier_of(named[1]) or named[1][:1].isupper()):
-            self.entries.append((block.indent, Subject(name=named[1], form="heading", owner=self.path)))
-        elif argument:
-            yield from self._prose(block.body, block.end)
 
     def _prose(self, start: int, end: int) -> Iterator[Fact]:
         return prose_facts(self.page, start, end, self._subject(), headings=self.path)
@@ -164,22 +154,11 @@ class Reader:
             for entry, line in _plain_parameters(self.text, section.end(), end, block.indent):
                 yield from self._facts_of_entry(entry, line, "field")
             return
-        rows = _aligned(self.page, start, end)
-        if rows and (made := list(table_facts(self.page, rows, None, self._subject(), self.path))):
-            yield from made
-            return
         term = _TERM.match(self.text, start, end)
         if term is not None and (name := identifier_of(term["code"] or term["bold"] or term["bare"] or "")):
             yield from self._facts_of_entry(DocumentedEntry(names=(name,), body=term.end()), block, "heading")
             return
         yield from self._prose(start, end)
-
-
-def _aligned(page: Page, start: int, end: int) -> list[Row]:
-    written = page.text if page.comment else page.passage.text
-    if "  " not in written[start:end]:
-        return []
-    return aligned_rows(written, written.rfind("\n", 0, start) + 1, end)
 
 
 def _plain_parameters(

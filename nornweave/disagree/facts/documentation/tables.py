@@ -43,11 +43,6 @@ _COLUMN = {word: kind for kind, words in _HEADERS.items() for word in words.spli
 _TEXT = lazy_pattern(r"[A-Za-z][A-Za-z]+")
 _SEPARATOR = lazy_pattern(r"[\s|:+=-]+$")
 _PIPE = lazy_pattern(r"(?<!\\)\|")
-_ALIGNED = lazy_pattern(
-    r"^[ \t]*(?P<name>`{0,2}[A-Za-z_][\w.-]{1,60}`{0,2})[ \t]{2,}(?P<value>\S(?:[^\n]{0,58}?\S)?)"
-    r"[ \t]{2,}(?P<rest>\S[^\n]*)",
-    re.MULTILINE,
-)
 
 
 def _columns_of(header: Row) -> dict[str, int]:
@@ -129,36 +124,19 @@ def _ruled(text: str, lines: list[tuple[int, int]]) -> tuple[list[Row], Row | No
     return rows, header
 
 
-def aligned_rows(text: str, start: int, end: int) -> list[Row]:
-    """Return rows of a table of which only blanks divide the columns, and which lost its header and rulers."""
-    return [
-        [_cell(text, *match.span(name)) for name in ("name", "value", "rest")]
-        for match in _ALIGNED.finditer(text, start, end)
-    ]
-
-
 def table_facts(
     page: Page, rows: list[Row], header: Row | None, subject: Subject | None, headings: str
 ) -> Iterator[Fact]:
     """Yield what the rows of a table state; a table without a name and a property yields nothing."""
     columns = _columns_of(header) if header else {}
-    if header and "name" not in columns and columns.keys() & {"default", "type", "required"}:
+    if "name" not in columns and columns.keys() & {"default", "type", "required"}:
         columns = {"name": 0, **{kind: at for kind, at in columns.items() if at}}
-    if header and ("name" not in columns or len(columns) < 2):
+    if "name" not in columns or len(columns) < 2:
         return
     owner = subject.path if subject is not None and not subject.is_weak else headings
     for row in rows[:MAX_ROWS]:
-        placed = columns or _inferred(row)
-        if placed and placed["name"] < len(row):
-            yield from _row(page, row, placed, owner)
-
-
-def _inferred(row: Row) -> dict[str, int]:
-    """Guess the columns of a row that lost its header: an identifier, a literal, and prose behind it."""
-    if len(row) < 3 or not _names(row[0]) or len(row[-1].text.split()) < 3:
-        return {}
-    valued = [at for at in range(1, len(row) - 1) if len(row[at].text) <= 60 and whole_value(row[at].text) is not None]
-    return {"name": 0, "prose": len(row) - 1, "default": valued[-1]} if valued else {}
+        if columns["name"] < len(row):
+            yield from _row(page, row, columns, owner)
 
 
 def _names(cell: Cell) -> list[str]:
