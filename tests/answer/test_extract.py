@@ -55,6 +55,11 @@ def test_headings_and_targets_are_no_answers(heading: str) -> None:
     assert [each.text for each in sentences] == ["The webhook timeout is 30 seconds.", "It is 30 seconds."]
 
 
+def test_front_matter_is_no_answer() -> None:
+    page = ranked("page", f"---\ntitle: Webhook timeout\ntags: [webhook]\n---\n{RUNBOOK}", domain="research")
+    assert [each.text for each in extract([page], "webhook timeout")] == ["The webhook timeout is 30 seconds."]
+
+
 def test_of_fenced_code_a_line_is_taken() -> None:
     text = "Settings:\n\n```go\nstore.Interval = 24 * time.Hour // how often\nstore.Kept = 7 * day // how long\n```\n"
     (line,) = extract([ranked("page", text, domain="documentation")], "how often is the interval")

@@ -21,7 +21,7 @@ from nornweave.ask.fuse.records import Answer, ExtractedSentence, FusedItem
 from nornweave.ask.search.query import SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
 from nornweave.core.text.index_fields import is_identifier
-from nornweave.core.text.inline_markup import one_line
+from nornweave.core.text.inline_markup import front_matter, one_line
 from nornweave.core.types import Domain, Span
 
 # One of each passage: a word of the question in a passage further down tells less than what ranked the passages.
@@ -135,8 +135,8 @@ def _is_heading_or_question(text: str, unit: Unit) -> bool:
 
 
 def _sentences(text: str) -> Iterator[Unit]:
-    """Yield the sentences of prose, and the lines of fenced code in it."""
-    at = 0
+    """Yield the sentences of prose below its front matter, and the lines of fenced code in it."""
+    at = front_matter(text)[1]
     for fence in _FENCED.finditer(text):
         yield from _units_in(text, at, fence.start(2), is_code=False)
         yield from _units_in(text, *fence.span(2), is_code=True)
