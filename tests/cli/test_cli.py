@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import HASHED, nornweave
+from command_line import nornweave
+from configurations import files, write_config
 from typer.main import get_command
 
 from nornweave import __version__
@@ -30,17 +31,13 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "payments"
 def workspace(tmp_path: Path) -> Path:
     """A copy of the example corpus in all four domains, with an encoder that needs no model."""
     shutil.copytree(EXAMPLES, tmp_path / "payments")
-    config = {
-        "data_dir": "var",
-        "sources": [
-            {"id": "code", "domain": "code", "type": "files", "path": "payments/code"},
-            {"id": "docs", "domain": "documentation", "type": "files", "path": "payments/docs"},
-            {"id": "slack", "domain": "conversations", "type": "slack", "path": "payments/slack"},
-            {"id": "papers", "domain": "research", "type": "files", "path": "payments/research"},
-        ],
-        "domains": dict.fromkeys(("code", "documentation", "conversations", "research"), HASHED),
-    }
-    (tmp_path / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")
+    write_config(
+        tmp_path,
+        files("code", "code", "payments/code"),
+        files("docs", path="payments/docs"),
+        files("slack", "conversations", "payments/slack", type="slack"),
+        files("papers", "research", "payments/research"),
+    )
     return tmp_path
 
 
