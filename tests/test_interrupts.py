@@ -93,14 +93,11 @@ def test_a_server_in_the_background_ends_on_sigterm_with_all_its_processes(confi
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize(
-    "moment",
-    [
-        ("nornweave.core.interrupts", "typer"),  # the command is imported
-        ("Dagster UI: starting", "dagster._core.events"),  # Dagster is
-        ("orchestration.webserver", "dagster._core.events"),  # a process that Dagster started imports it
-    ],
-)
+@pytest.mark.parametrize("moment", [
+    ("nornweave.core.interrupts", "typer"),  # the command is imported
+    ("Dagster UI: starting", "dagster._core.events"),  # Dagster is
+    ("orchestration.webserver", "dagster._core.events"),  # a process that Dagster started imports it
+])  # fmt: skip
 def test_a_signal_while_it_starts_ends_everything_silently(
     moment: tuple[str, ...], number: signal.Signals, config: str
 ) -> None:

@@ -192,17 +192,14 @@ def test_the_expiry_is_a_number(provider: Provider, expires: object) -> None:
     assert checker_of(provider).identity(provider.token(ONE, "RS256", exp=expires)) is None
 
 
-@pytest.mark.parametrize(
-    ("claim", "claims", "groups"),
-    [
-        ("groups", {"groups": "board"}, {"board"}),
-        ("groups", {"groups": None}, set()),
-        ("roles", {"roles": ["a", " b "]}, {"a"}),
-        ("realm_access.roles", {"realm_access": {"roles": ["a"]}}, {"a"}),
-        ("https://example.org/groups", {"https://example.org/groups": ["a"]}, {"a"}),
-        ("realm_access.roles", {"realm_access": "x"}, set()),
-    ],
-)
+@pytest.mark.parametrize(("claim", "claims", "groups"), [
+    ("groups", {"groups": "board"}, {"board"}),
+    ("groups", {"groups": None}, set()),
+    ("roles", {"roles": ["a", " b "]}, {"a"}),
+    ("realm_access.roles", {"realm_access": {"roles": ["a"]}}, {"a"}),
+    ("https://example.org/groups", {"https://example.org/groups": ["a"]}, {"a"}),
+    ("realm_access.roles", {"realm_access": "x"}, set()),
+])  # fmt: skip
 def test_groups_come_from_the_claim_that_is_configured(
     provider: Provider, claim: str, claims: dict[str, Any], groups: set[str]
 ) -> None:

@@ -123,17 +123,14 @@ def test_the_line_that_opens_a_block_comes_with_what_it_holds() -> None:
     assert short == ("class Box:\n[…]\n    def method2(self):\n[…]\n        return self.quota\n[…]")
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "Ask Dr. Weber, e.g. by mail, cf. Fig. 3, before you rotate the signing key.",
-        "The signing key is rotated whenever the certificate authority of the\ncompany says so, and never in between.",
-        "- the signing key is rotated by hand, once a year",
-        "1. Rotate the signing key.",
-        "dana: rotated the signing key, nothing broke",
-        "Is the signing key rotated?! (Yes, it is.)",
-    ],
-)
+@pytest.mark.parametrize("sentence", [
+    "Ask Dr. Weber, e.g. by mail, cf. Fig. 3, before you rotate the signing key.",
+    "The signing key is rotated whenever the certificate authority of the\ncompany says so, and never in between.",
+    "- the signing key is rotated by hand, once a year",
+    "1. Rotate the signing key.",
+    "dana: rotated the signing key, nothing broke",
+    "Is the signing key rotated?! (Yes, it is.)",
+])  # fmt: skip
 def test_units_stay_whole(sentence: str) -> None:
     filler = "Nothing of interest is said in this line of the handbook."
     text = "\n".join(["A handbook.", *[filler] * 5, sentence, *[filler] * 5])

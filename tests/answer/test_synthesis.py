@@ -95,24 +95,21 @@ def test_without_items_no_model_is_asked(server: ModelServer) -> None:
     assert server.requests == []
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "text", "reason"),
-    [
-        (Behaviour(text="Fourteen days."), "Fourteen days.", "cites none of the results"),
-        (Behaviour(text="Days [documentation:d-7]."), "Days.", "cites none of the results"),
-        (Behaviour(text="[documentation:d-7]"), None, "cites none of the results"),
-        (
-            Behaviour(text="Fourteen [documentation:d-1] and", finish_reason="length"),
-            "Fourteen [documentation:d-1] and",
-            "cut off at 1024 tokens",
-        ),
-        (
-            Behaviour(text="Fourteen [documentation:d-1]", finish_reason="content_filter"),
-            "Fourteen [documentation:d-1]",
-            "cut off by the model's content policy",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("behaviour", "text", "reason"), [
+    (Behaviour(text="Fourteen days."), "Fourteen days.", "cites none of the results"),
+    (Behaviour(text="Days [documentation:d-7]."), "Days.", "cites none of the results"),
+    (Behaviour(text="[documentation:d-7]"), None, "cites none of the results"),
+    (
+        Behaviour(text="Fourteen [documentation:d-1] and", finish_reason="length"),
+        "Fourteen [documentation:d-1] and",
+        "cut off at 1024 tokens",
+    ),
+    (
+        Behaviour(text="Fourteen [documentation:d-1]", finish_reason="content_filter"),
+        "Fourteen [documentation:d-1]",
+        "cut off by the model's content policy",
+    ),
+])  # fmt: skip
 def test_what_is_to_be_known_of_an_answer_is_its_reason(
     server: ModelServer, behaviour: Behaviour, text: str | None, reason: str
 ) -> None:

@@ -92,13 +92,10 @@ def test_a_domain_that_is_not_served_is_not_found(look: Ask, domain: str, path: 
         assert "served: code, documentation" in problem["detail"]
 
 
-@pytest.mark.parametrize(
-    ("failure", "kind", "said"),
-    [
-        (NoGenerationError("nothing is published yet; run `nornweave sync`"), "no-generation", "nornweave sync"),
-        (StoreError("gen-000001: cannot be read, roll back or sync again"), "store-unavailable", "roll back"),
-    ],
-)
+@pytest.mark.parametrize(("failure", "kind", "said"), [
+    (NoGenerationError("nothing is published yet; run `nornweave sync`"), "no-generation", "nornweave sync"),
+    (StoreError("gen-000001: cannot be read, roll back or sync again"), "store-unavailable", "roll back"),
+])  # fmt: skip
 def test_an_agent_that_cannot_answer_says_why(
     ask: Ask, code: ScriptedAgent, failure: Exception, kind: str, said: str
 ) -> None:

@@ -113,17 +113,14 @@ WEBHOOK = "what is the retry limit of the webhook"
 PARTS = [{"type": "text", "text": "which currency"}, {"type": "text", "text": "is a refund in"}]
 
 
-@pytest.mark.parametrize(
-    ("said", "asked"),
-    [
-        ([WEBHOOK], WEBHOOK),
-        ([WEBHOOK, "and in staging?"], f"{WEBHOOK}\nand in staging?"),
-        ([WEBHOOK, "and in staging?", "why?"], f"{WEBHOOK}\nand in staging?\nwhy?"),
-        ([WEBHOOK, "how long does it wait between them?"], f"{WEBHOOK}\nhow long does it wait between them?"),
-        ([WEBHOOK, "which currency does a refund use"], "which currency does a refund use"),
-        ([PARTS], "which currency\nis a refund in"),
-    ],
-)
+@pytest.mark.parametrize(("said", "asked"), [
+    ([WEBHOOK], WEBHOOK),
+    ([WEBHOOK, "and in staging?"], f"{WEBHOOK}\nand in staging?"),
+    ([WEBHOOK, "and in staging?", "why?"], f"{WEBHOOK}\nand in staging?\nwhy?"),
+    ([WEBHOOK, "how long does it wait between them?"], f"{WEBHOOK}\nhow long does it wait between them?"),
+    ([WEBHOOK, "which currency does a refund use"], "which currency does a refund use"),
+    ([PARTS], "which currency\nis a refund in"),
+])  # fmt: skip
 def test_the_last_message_of_the_user_is_the_question(
     look: Ask, still_engine: ScriptedEngine, said: list[Any], asked: str
 ) -> None:

@@ -83,14 +83,11 @@ async def test_the_dashboard_and_the_alerts_name_metrics_that_there_are(publishe
         assert used <= known, used - known
 
 
-@pytest.mark.parametrize(
-    ("reason", "kind"),
-    [
-        ("timeout after 5000ms", "timeout"),
-        ("nothing is published yet; run `nornweave sync`", "unpublished"),
-        ("gen-000001: cannot be read", "failed"),
-    ],
-)
+@pytest.mark.parametrize(("reason", "kind"), [
+    ("timeout after 5000ms", "timeout"),
+    ("nothing is published yet; run `nornweave sync`", "unpublished"),
+    ("gen-000001: cannot be read", "failed"),
+])  # fmt: skip
 def test_reasons_are_of_few_kinds(reason: str, kind: str) -> None:
     assert reason_kind(reason) == kind
 

@@ -209,16 +209,13 @@ def test_a_taken_port_is_said_before_anything_is_loaded(published: Settings) -> 
             serve(published, port=port, environment={})
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"host": "0.0.0.0"}, "NORNWEAVE_SERVICE_TOKEN"),
-        ({"host": "no.such.host.invalid", "environment": {"NORNWEAVE_SERVICE_TOKEN": "x"}}, "no.such.host.invalid"),
-        ({"host": "192.0.2.1", "environment": {"NORNWEAVE_SERVICE_TOKEN": "x"}}, "192.0.2.1"),
-        ({"agent": Domain.RESEARCH}, "research.*code, documentation"),
-        ({"environment": {"FUSION_PORT": "80a"}}, "FUSION_PORT.*'80a'"),
-    ],
-)
+@pytest.mark.parametrize(("options", "said"), [
+    ({"host": "0.0.0.0"}, "NORNWEAVE_SERVICE_TOKEN"),
+    ({"host": "no.such.host.invalid", "environment": {"NORNWEAVE_SERVICE_TOKEN": "x"}}, "no.such.host.invalid"),
+    ({"host": "192.0.2.1", "environment": {"NORNWEAVE_SERVICE_TOKEN": "x"}}, "192.0.2.1"),
+    ({"agent": Domain.RESEARCH}, "research.*code, documentation"),
+    ({"environment": {"FUSION_PORT": "80a"}}, "FUSION_PORT.*'80a'"),
+])  # fmt: skip
 def test_what_cannot_be_served_is_a_clear_error(published: Settings, options: dict[str, object], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         serve(published, **{"environment": {}, **options})  # type: ignore[arg-type]

@@ -76,20 +76,17 @@ def entities(ask: Ask, query: str) -> tuple[list[str], list[str]]:
     return [one["entity"] for one in ledger["open"]], [one["entity"] for one in ledger["settled"]]
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("", (["Retry limit", "webhook timeout"], ["retry delay"])),
-        ("?settled=false", (["Retry limit", "webhook timeout"], [])),
-        ("?settled=true", ([], ["retry delay"])),
-        ("?entity=retry", (["Retry limit"], ["retry delay"])),
-        ("?entity=nothing", ([], [])),
-        ("?domain=code", (["Retry limit"], [])),
-        ("?domain=documentation&settled=false", (["Retry limit", "webhook timeout"], [])),
-        ("?limit=1", (["Retry limit"], ["retry delay"])),
-        ("?limit=1&entity=webhook", (["webhook timeout"], [])),
-    ],
-)
+@pytest.mark.parametrize(("query", "found"), [
+    ("", (["Retry limit", "webhook timeout"], ["retry delay"])),
+    ("?settled=false", (["Retry limit", "webhook timeout"], [])),
+    ("?settled=true", ([], ["retry delay"])),
+    ("?entity=retry", (["Retry limit"], ["retry delay"])),
+    ("?entity=nothing", ([], [])),
+    ("?domain=code", (["Retry limit"], [])),
+    ("?domain=documentation&settled=false", (["Retry limit", "webhook timeout"], [])),
+    ("?limit=1", (["Retry limit"], ["retry delay"])),
+    ("?limit=1&entity=webhook", (["webhook timeout"], [])),
+])  # fmt: skip
 @pytest.mark.usefixtures("ledger")
 def test_the_ledger_and_parts_of_it(ask: Ask, query: str, found: tuple[list[str], list[str]]) -> None:
     assert entities(ask, query) == found

@@ -170,20 +170,17 @@ def test_a_day_with_the_command_line(workspace: Path) -> None:
     assert readable_by_others(workspace / "var") == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (("frobnicate",), 2, "frobnicate"),
-        (("query",), 2, "Missing argument"),
-        (("query", "x", "--domain", "cod"), 2, "did you mean 'code'?"),
-        (("query", "x", "--top-k", "0"), 2, "greater than or equal to 1"),
-        (("query", "  "), 2, "blank"),
-        (("query", "x" * 4097), 2, "4,096"),
-        (("query", "x"), 1, "nornweave sync"),
-        (("rollback", "code"), 1, "nothing to roll back to"),
-        (("rollback", "code", "gen-000007"), 1, "gen-000007"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code", "said"), [
+    (("frobnicate",), 2, "frobnicate"),
+    (("query",), 2, "Missing argument"),
+    (("query", "x", "--domain", "cod"), 2, "did you mean 'code'?"),
+    (("query", "x", "--top-k", "0"), 2, "greater than or equal to 1"),
+    (("query", "  "), 2, "blank"),
+    (("query", "x" * 4097), 2, "4,096"),
+    (("query", "x"), 1, "nornweave sync"),
+    (("rollback", "code"), 1, "nothing to roll back to"),
+    (("rollback", "code", "gen-000007"), 1, "gen-000007"),
+])  # fmt: skip
 def test_wrong_use(workspace: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
     done = nornweave(workspace, *arguments)
     assert (done.returncode, done.stdout) == (code, "")

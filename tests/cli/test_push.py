@@ -82,17 +82,14 @@ def test_files_are_sent_to_a_running_service(workspace: Path, url: str) -> None:
     assert TOKEN not in wrong.stderr + wrong.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (("none.md",), 2, "none.md: is not there"),
-        (("docs",), 2, "docs: is a folder"),
-        (("größe.txt", "./größe.txt"), 2, "would take the place of"),
-        (("größe.txt", "--metadata", "severity"), 2, "expected KEY=VALUE"),
-        (("größe.txt", "--path", "../x"), 1, "holds an empty component"),
-        (("größe.txt", "--url", "http://127.0.0.1:9"), 1, "cannot be reached"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code", "said"), [
+    (("none.md",), 2, "none.md: is not there"),
+    (("docs",), 2, "docs: is a folder"),
+    (("größe.txt", "./größe.txt"), 2, "would take the place of"),
+    (("größe.txt", "--metadata", "severity"), 2, "expected KEY=VALUE"),
+    (("größe.txt", "--path", "../x"), 1, "holds an empty component"),
+    (("größe.txt", "--url", "http://127.0.0.1:9"), 1, "cannot be reached"),
+])  # fmt: skip
 def test_what_is_wrong_is_said(workspace: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
     done = nornweave(workspace, *PUSH, *arguments)
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr

@@ -31,17 +31,14 @@ def test_without_workers_everything_stays_on_this_machine(tmp_path):
         workers_of(settings)
 
 
-@pytest.mark.parametrize(
-    ("workers", "message"),
-    [
-        ({"objects": "s3://b/p", "broker": "redis://:hidden@h/0"}, "holds a password"),
-        ({"objects": "ftp://b/p"}, "expected an address of s3, gs, az, file"),
-        ({"objects": "s3://b/p", "broker": "http://h"}, "expected an address that begins with redis"),
-        ({"objects": "s3://b/p", "runs": "celery"}, "runs on other machines need leases: true"),
-        ({"objects": "s3://b/p", "runs": "kubernetes", "leases": True}, "belong together"),
-        ({"objects": "s3://b/p", "kubernetes": {"job_image": "nornweave"}}, "belong together"),
-    ],
-)
+@pytest.mark.parametrize(("workers", "message"), [
+    ({"objects": "s3://b/p", "broker": "redis://:hidden@h/0"}, "holds a password"),
+    ({"objects": "ftp://b/p"}, "expected an address of s3, gs, az, file"),
+    ({"objects": "s3://b/p", "broker": "http://h"}, "expected an address that begins with redis"),
+    ({"objects": "s3://b/p", "runs": "celery"}, "runs on other machines need leases: true"),
+    ({"objects": "s3://b/p", "runs": "kubernetes", "leases": True}, "belong together"),
+    ({"objects": "s3://b/p", "kubernetes": {"job_image": "nornweave"}}, "belong together"),
+])  # fmt: skip
 def test_wrong_settings_are_named(tmp_path, workers, message):
     with pytest.raises(ConfigError, match=message) as caught:
         settings_with(tmp_path, **workers)

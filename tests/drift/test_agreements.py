@@ -30,18 +30,14 @@ SLOWER = CODE.replace("SECONDS = 20", "SECONDS = 45")
 BOTH = {"docs/settings.md": page(), "src/parcels.py": CODE}
 
 
-@pytest.mark.parametrize(
-    ("after", "expected"),
-    [
-        ({"docs/settings.md": page(45)}, [("delivery timeout", "second")]),
-        ({"src/parcels.py": SLOWER}, [("delivery timeout", "first")]),
-        ({"docs/settings.md": page(45), "src/parcels.py": SLOWER}, []),
-        ({"docs/settings.md": page(45), "src/parcels.py": CODE.replace("SECONDS = 20", "SECONDS = 60")}, []),
-        ({"docs/other.md": page(45)}, []),
-        ({"docs/settings.md": "intro\n\n" + page(), "src/parcels.py": "# moved\n\n" + CODE}, []),
-    ],
-    ids=["page", "code", "both", "both, differently", "a new page", "moved lines"],
-)
+@pytest.mark.parametrize(("after", "expected"), [
+    ({"docs/settings.md": page(45)}, [("delivery timeout", "second")]),
+    ({"src/parcels.py": SLOWER}, [("delivery timeout", "first")]),
+    ({"docs/settings.md": page(45), "src/parcels.py": SLOWER}, []),
+    ({"docs/settings.md": page(45), "src/parcels.py": CODE.replace("SECONDS = 20", "SECONDS = 60")}, []),
+    ({"docs/other.md": page(45)}, []),
+    ({"docs/settings.md": "intro\n\n" + page(), "src/parcels.py": "# moved\n\n" + CODE}, []),
+], ids=["page", "code", "both", "both, differently", "a new page", "moved lines"])  # fmt: skip
 def test_a_diff_reports_what_agreed_and_changed_on_one_side(
     tmp_path: Path, after: dict[str, str], expected: list[tuple[str, str]]
 ) -> None:

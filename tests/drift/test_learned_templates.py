@@ -16,19 +16,16 @@ def read(text: str) -> list[Statement]:
     return list(statements_of(text, NAMES.__contains__))
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "value"),
-    [
-        ("### max_size\n\nDefault: 30\n", "max_size", "30"),
-        (".. option:: max_size\n\n   30 by default\n", "max_size", "30"),
-        ("``max_size``\n~~~~~~~~~~~~\n\n30\n", "max_size", "30"),
-        ("| name | default |\n|---|---|\n| `max_size` | 30 |\n", "max_size", "30"),
-        ("* `max_size`: what it is.\n  It is 30.\n", "max_size", "30"),
-        ("```\n[ max_size: <int> | default = 30 ]\n```\n", "max_size", "30"),
-        ("Set <code>max_size</code> from 30 on.\n", "max_size", "30"),
-        ("The `idleTimeout` is 300 000.\n", "idleTimeout", "300000"),
-    ],
-)
+@pytest.mark.parametrize(("text", "name", "value"), [
+    ("### max_size\n\nDefault: 30\n", "max_size", "30"),
+    (".. option:: max_size\n\n   30 by default\n", "max_size", "30"),
+    ("``max_size``\n~~~~~~~~~~~~\n\n30\n", "max_size", "30"),
+    ("| name | default |\n|---|---|\n| `max_size` | 30 |\n", "max_size", "30"),
+    ("* `max_size`: what it is.\n  It is 30.\n", "max_size", "30"),
+    ("```\n[ max_size: <int> | default = 30 ]\n```\n", "max_size", "30"),
+    ("Set <code>max_size</code> from 30 on.\n", "max_size", "30"),
+    ("The `idleTimeout` is 300 000.\n", "idleTimeout", "300000"),
+])  # fmt: skip
 def test_literals_near_a_name_are_read_in_any_notation(text: str, name: str, value: str) -> None:
     found = read(text)
     assert (name, value) in [(one.name, one.value.text) for one in found]

@@ -61,13 +61,10 @@ def test_what_the_baseline_has_is_no_news(tmp_path: Path) -> None:
     assert report.known == 1
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        "| `DELIVERY_TIMEOUT_SECONDS` | `30` | how long <!-- drift-ignore --> |",
-        "| `DELIVERY_TIMEOUT_SECONDS` | `30` | how long <!-- drift-ignore: DELIVERY_TIMEOUT_SECONDS --> |",
-    ],
-)
+@pytest.mark.parametrize("row", [
+    "| `DELIVERY_TIMEOUT_SECONDS` | `30` | how long <!-- drift-ignore --> |",
+    "| `DELIVERY_TIMEOUT_SECONDS` | `30` | how long <!-- drift-ignore: DELIVERY_TIMEOUT_SECONDS --> |",
+])  # fmt: skip
 def test_a_comment_silences_a_disagreement(tmp_path: Path, row: str) -> None:
     text = page().replace("| `DELIVERY_TIMEOUT_SECONDS` | `20` | how long a delivery may take |", row)
     report = report_of(write(tmp_path, {"src/parcels.py": CODE, "docs/settings.md": text}))

@@ -23,22 +23,19 @@ def judged(recall: float, mrr: float, queries: int = 50) -> dict[str, float]:
     return {"queries": queries, "Recall@10": recall, "MRR": mrr}
 
 
-@pytest.mark.parametrize(
-    ("row", "figure", "before", "after", "expected"),
-    [
-        ("code, domain", "Recall@10", 0.800, 0.795, False),  # .005 less is allowed
-        ("code, domain", "Recall@10", 0.800, 0.794, True),
-        ("code, domain", "MRR", 0.500, 0.4949, True),
-        ("sum", "MRR", 1.500, 1.4999, True),  # no sum may fall
-        ("sum", "MRR", 1.500, 1.501, False),
-        ("conflicts, all", "precision", 0.90, 0.899, True),
-        ("conflicts, all", "F1", 0.90, 0.80, False),  # shown, not judged
-        ("code, domain", "nDCG@10", 0.90, 0.80, False),
-        ("code, domain", "queries", 50, 49, True),
-        ("code, domain", "MRR", 0.5, None, True),
-        ("code, domain", "MRR", None, 0.5, False),
-    ],
-)
+@pytest.mark.parametrize(("row", "figure", "before", "after", "expected"), [
+    ("code, domain", "Recall@10", 0.800, 0.795, False),  # .005 less is allowed
+    ("code, domain", "Recall@10", 0.800, 0.794, True),
+    ("code, domain", "MRR", 0.500, 0.4949, True),
+    ("sum", "MRR", 1.500, 1.4999, True),  # no sum may fall
+    ("sum", "MRR", 1.500, 1.501, False),
+    ("conflicts, all", "precision", 0.90, 0.899, True),
+    ("conflicts, all", "F1", 0.90, 0.80, False),  # shown, not judged
+    ("code, domain", "nDCG@10", 0.90, 0.80, False),
+    ("code, domain", "queries", 50, 49, True),
+    ("code, domain", "MRR", 0.5, None, True),
+    ("code, domain", "MRR", None, 0.5, False),
+])  # fmt: skip
 def test_what_is_worse(row: str, figure: str, before: float | None, after: float | None, expected: bool) -> None:
     assert is_worse(row, figure, before, after) is expected
 

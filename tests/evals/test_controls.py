@@ -121,17 +121,14 @@ def test_values_stand_under_the_query_that_the_judgments_belong_to() -> None:
 # --- low ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("real", "control", "holds"),
-    [
-        (metric(0.8, 0.7, 0.9), metric(0.1, 0.0, 0.2), True),
-        (metric(0.8, 0.7, 0.9), metric(0.4, 0.3, 0.5), True),  # half of it, and no more
-        (metric(0.8, 0.79, 0.81), metric(0.41, 0.40, 0.42), False),  # certainly lower, yet more than half
-        (metric(0.8, 0.4, 1.0), metric(0.2, 0.0, 0.4), False),  # too few queries to tell
-        (metric(0.0, 0.0, 0.0), metric(0.0, 0.0, 0.0), False),  # nothing works: nothing is shown
-        (metric(0.1, 0.05, 0.15), metric(0.8, 0.7, 0.9), False),
-    ],
-)
+@pytest.mark.parametrize(("real", "control", "holds"), [
+    (metric(0.8, 0.7, 0.9), metric(0.1, 0.0, 0.2), True),
+    (metric(0.8, 0.7, 0.9), metric(0.4, 0.3, 0.5), True),  # half of it, and no more
+    (metric(0.8, 0.79, 0.81), metric(0.41, 0.40, 0.42), False),  # certainly lower, yet more than half
+    (metric(0.8, 0.4, 1.0), metric(0.2, 0.0, 0.4), False),  # too few queries to tell
+    (metric(0.0, 0.0, 0.0), metric(0.0, 0.0, 0.0), False),  # nothing works: nothing is shown
+    (metric(0.1, 0.05, 0.15), metric(0.8, 0.7, 0.9), False),
+])  # fmt: skip
 def test_what_is_low(real: Metric, control: Metric, holds: bool) -> None:
     assert controls_hold(real, control) is holds
 

@@ -31,38 +31,35 @@ def item(path: str, *, lines: tuple[int, int] | None = None, messages: tuple[str
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("doc_id", "path", "lines", "message_id"),
-    [
-        ("src/a.py", "src/a.py", None, None),
-        ("src/a.py#L12-40", "src/a.py", (12, 40), None),
-        ("src/a.py#L12-L40", "src/a.py", (12, 40), None),
-        ("src/a.py#L12", "src/a.py", (12, 12), None),
-        ("Makefile#L3", "Makefile", (3, 3), None),
-        ("general/2023-01-20.json#1674230700.000001", "general/2023-01-20.json", None, "1674230700.000001"),
-        ("standup.vtt#14", "standup.vtt", None, "14"),
-        ("issues/12#998", "issues/12", None, "998"),
-        ("mail.jsonl#<7@mail.example.com>", "mail.jsonl", None, "<7@mail.example.com>"),
-        ("mail.jsonl#7@mail.example.com", "mail.jsonl", None, "7@mail.example.com"),
-        ("mail.jsonl#threads/7", "mail.jsonl", None, "threads/7"),
-        ("a.json#Lunch", "a.json", None, "Lunch"),
-        ("a.json#L", "a.json", None, "L"),
-        ("a.json#l12", "a.json", None, "l12"),
-        # A # of the path itself.
-        ("C#/intro.md", "C#/intro.md", None, None),
-        ("C#/intro.md#L2-3", "C#/intro.md", (2, 3), None),
-        ("notes/c#-tips.md", "notes/c#-tips.md", None, None),
-        ("notes/c#-tips.md#L7", "notes/c#-tips.md", (7, 7), None),
-        ("c#.cs#L7", "c#.cs", (7, 7), None),
-        ("team#4/log", "team#4/log", None, None),
-        ("v1.x#/notes.md", "v1.x#/notes.md", None, None),
-        ("#general/2023-01-20.json#16.01", "#general/2023-01-20.json", None, "16.01"),
-        # What the rules would take for a message id is settled by a # at the end.
-        ("v1.x#notes.md", "v1.x", None, "notes.md"),
-        ("v1.x#notes.md#", "v1.x#notes.md", None, None),
-        ("src/a.py#", "src/a.py", None, None),
-    ],
-)
+@pytest.mark.parametrize(("doc_id", "path", "lines", "message_id"), [
+    ("src/a.py", "src/a.py", None, None),
+    ("src/a.py#L12-40", "src/a.py", (12, 40), None),
+    ("src/a.py#L12-L40", "src/a.py", (12, 40), None),
+    ("src/a.py#L12", "src/a.py", (12, 12), None),
+    ("Makefile#L3", "Makefile", (3, 3), None),
+    ("general/2023-01-20.json#1674230700.000001", "general/2023-01-20.json", None, "1674230700.000001"),
+    ("standup.vtt#14", "standup.vtt", None, "14"),
+    ("issues/12#998", "issues/12", None, "998"),
+    ("mail.jsonl#<7@mail.example.com>", "mail.jsonl", None, "<7@mail.example.com>"),
+    ("mail.jsonl#7@mail.example.com", "mail.jsonl", None, "7@mail.example.com"),
+    ("mail.jsonl#threads/7", "mail.jsonl", None, "threads/7"),
+    ("a.json#Lunch", "a.json", None, "Lunch"),
+    ("a.json#L", "a.json", None, "L"),
+    ("a.json#l12", "a.json", None, "l12"),
+    # A # of the path itself.
+    ("C#/intro.md", "C#/intro.md", None, None),
+    ("C#/intro.md#L2-3", "C#/intro.md", (2, 3), None),
+    ("notes/c#-tips.md", "notes/c#-tips.md", None, None),
+    ("notes/c#-tips.md#L7", "notes/c#-tips.md", (7, 7), None),
+    ("c#.cs#L7", "c#.cs", (7, 7), None),
+    ("team#4/log", "team#4/log", None, None),
+    ("v1.x#/notes.md", "v1.x#/notes.md", None, None),
+    ("#general/2023-01-20.json#16.01", "#general/2023-01-20.json", None, "16.01"),
+    # What the rules would take for a message id is settled by a # at the end.
+    ("v1.x#notes.md", "v1.x", None, "notes.md"),
+    ("v1.x#notes.md#", "v1.x#notes.md", None, None),
+    ("src/a.py#", "src/a.py", None, None),
+])  # fmt: skip
 def test_places(doc_id: str, path: str, lines: tuple[int, int] | None, message_id: str | None) -> None:
     assert parse_place(doc_id) == (path, lines, message_id)
 
@@ -130,45 +127,38 @@ def test_queries_without_a_relevant_judgment_are_known(tmp_path: Path) -> None:
     assert [query.id for query in judged.queries if query.id not in judged.relevant] == ["none", "only wrong ones"]
 
 
-@pytest.mark.parametrize(
-    ("queries", "qrels", "said"),
-    [
-        (ONE_QUERY, "", r"qrels.tsv:1: found '', without 'query_id'; expected a header line"),
-        (ONE_QUERY, "q1\ta.py\t1\n", r"qrels.tsv:1: found 'q1\\ta.py\\t1', without 'query_id'"),
-        (ONE_QUERY, "query-id\tcorpus-id\tscore\n", r"qrels.tsv:1: .* query_id, doc_id, grade"),
-        (ONE_QUERY, "query_id doc_id grade\n", r"qrels.tsv:1: .* tab-separated columns"),
-        (ONE_QUERY, f"{HEADER}q1\ta.py\n", r"qrels.tsv:2: found 2 tab-separated columns"),
-        (ONE_QUERY, f"{HEADER}q1\ta.py\tnan\n", r"qrels.tsv:2: grade 'nan'; expected a whole number"),
-        (ONE_QUERY, f"{HEADER}q1\ta.py\tinf\n", r"qrels.tsv:2: grade 'inf'"),
-        (ONE_QUERY, f"{HEADER}q1\ta.py\t0.5\n", r"qrels.tsv:2: grade '0.5'"),
-        (ONE_QUERY, f"{HEADER}q1\ta.py\t\n", r"qrels.tsv:2: grade ''"),
-        (ONE_QUERY, f"{HEADER}q1\ta.py\t1e300\n", r"qrels.tsv:2: grade '1e300'"),
-        (ONE_QUERY, f"{HEADER}q1\ta.py\tyes\n", r"qrels.tsv:2: grade 'yes'"),
-        (ONE_QUERY, f"{HEADER}q1\ta.py\t1\nq2\ta.py\t1\n", r"qrels.tsv:3: query 'q2' is not in queries.jsonl"),
-        (ONE_QUERY, f"{HEADER}q1\t#L3\t1\n", r"qrels.tsv:2: doc_id '#L3': the path is missing; expected 'path'"),
-        (ONE_QUERY, f"{HEADER}q1\ta#L9-3\t1\n", r"qrels.tsv:2: doc_id 'a#L9-3': lines 9 to 3"),
-        (
-            ONE_QUERY,
-            f"{HEADER}q1\ta#L3\t1\nq1\ta#L3-3\t2\n",
-            r"qrels.tsv:3: 'a#L3-3' has grades 1 and 2 for query 'q1'",
-        ),
-        (ONE_QUERY, f"{HEADER}q1\ta.py\t0\n", r"no query has a judgment with a grade above 0"),
-        (ONE_QUERY, HEADER, r"no query has a judgment"),
-        (ONE_QUERY, b"query_id\tdoc_id\tgrade\nq1\t\xff\t1\n", r"qrels.tsv: cannot be read as UTF-8 text"),
-        ("", HEADER, r"queries.jsonl: holds no query"),
-        ("{\n", HEADER, r"queries.jsonl:1: not JSON"),
-        ("\n[]\n", HEADER, r"queries.jsonl:2: found \[\]; expected an object"),
-        ("[" * 100_000, HEADER, r"queries.jsonl:1: not JSON"),
-        ('{"text": "x"}', HEADER, r"queries.jsonl:1: 'id' is missing"),
-        ('{"id": true, "text": "x"}', HEADER, r"queries.jsonl:1: 'id' is True"),
-        ('{"id": " ", "text": "x"}', HEADER, r"queries.jsonl:1: 'id' is ' '"),
-        ('{"id": "q"}', HEADER, r"queries.jsonl:1: 'text' of query 'q' is missing"),
-        ('{"id": "q", "text": 5}', HEADER, r"queries.jsonl:1: 'text' of query 'q' is 5"),
-        ('{"id": "q", "text": "x", "filters": []}', HEADER, r"queries.jsonl:1: 'filters' of query 'q' are \[\]"),
-        (ONE_QUERY + '{"id": "q1", "text": "y"}', HEADER, r"queries.jsonl:2: query id 'q1' is used twice"),
-        (b'{"id": "q", "text": "\xff"}', HEADER, r"queries.jsonl: cannot be read as UTF-8 text"),
-    ],
-)
+@pytest.mark.parametrize(("queries", "qrels", "said"), [
+    (ONE_QUERY, "", r"qrels.tsv:1: found '', without 'query_id'; expected a header line"),
+    (ONE_QUERY, "q1\ta.py\t1\n", r"qrels.tsv:1: found 'q1\\ta.py\\t1', without 'query_id'"),
+    (ONE_QUERY, "query-id\tcorpus-id\tscore\n", r"qrels.tsv:1: .* query_id, doc_id, grade"),
+    (ONE_QUERY, "query_id doc_id grade\n", r"qrels.tsv:1: .* tab-separated columns"),
+    (ONE_QUERY, f"{HEADER}q1\ta.py\n", r"qrels.tsv:2: found 2 tab-separated columns"),
+    (ONE_QUERY, f"{HEADER}q1\ta.py\tnan\n", r"qrels.tsv:2: grade 'nan'; expected a whole number"),
+    (ONE_QUERY, f"{HEADER}q1\ta.py\tinf\n", r"qrels.tsv:2: grade 'inf'"),
+    (ONE_QUERY, f"{HEADER}q1\ta.py\t0.5\n", r"qrels.tsv:2: grade '0.5'"),
+    (ONE_QUERY, f"{HEADER}q1\ta.py\t\n", r"qrels.tsv:2: grade ''"),
+    (ONE_QUERY, f"{HEADER}q1\ta.py\t1e300\n", r"qrels.tsv:2: grade '1e300'"),
+    (ONE_QUERY, f"{HEADER}q1\ta.py\tyes\n", r"qrels.tsv:2: grade 'yes'"),
+    (ONE_QUERY, f"{HEADER}q1\ta.py\t1\nq2\ta.py\t1\n", r"qrels.tsv:3: query 'q2' is not in queries.jsonl"),
+    (ONE_QUERY, f"{HEADER}q1\t#L3\t1\n", r"qrels.tsv:2: doc_id '#L3': the path is missing; expected 'path'"),
+    (ONE_QUERY, f"{HEADER}q1\ta#L9-3\t1\n", r"qrels.tsv:2: doc_id 'a#L9-3': lines 9 to 3"),
+    (ONE_QUERY, f"{HEADER}q1\ta#L3\t1\nq1\ta#L3-3\t2\n", r"qrels.tsv:3: 'a#L3-3' has grades 1 and 2 for query 'q1'"),
+    (ONE_QUERY, f"{HEADER}q1\ta.py\t0\n", r"no query has a judgment with a grade above 0"),
+    (ONE_QUERY, HEADER, r"no query has a judgment"),
+    (ONE_QUERY, b"query_id\tdoc_id\tgrade\nq1\t\xff\t1\n", r"qrels.tsv: cannot be read as UTF-8 text"),
+    ("", HEADER, r"queries.jsonl: holds no query"),
+    ("{\n", HEADER, r"queries.jsonl:1: not JSON"),
+    ("\n[]\n", HEADER, r"queries.jsonl:2: found \[\]; expected an object"),
+    ("[" * 100_000, HEADER, r"queries.jsonl:1: not JSON"),
+    ('{"text": "x"}', HEADER, r"queries.jsonl:1: 'id' is missing"),
+    ('{"id": true, "text": "x"}', HEADER, r"queries.jsonl:1: 'id' is True"),
+    ('{"id": " ", "text": "x"}', HEADER, r"queries.jsonl:1: 'id' is ' '"),
+    ('{"id": "q"}', HEADER, r"queries.jsonl:1: 'text' of query 'q' is missing"),
+    ('{"id": "q", "text": 5}', HEADER, r"queries.jsonl:1: 'text' of query 'q' is 5"),
+    ('{"id": "q", "text": "x", "filters": []}', HEADER, r"queries.jsonl:1: 'filters' of query 'q' are \[\]"),
+    (ONE_QUERY + '{"id": "q1", "text": "y"}', HEADER, r"queries.jsonl:2: query id 'q1' is used twice"),
+    (b'{"id": "q", "text": "\xff"}', HEADER, r"queries.jsonl: cannot be read as UTF-8 text"),
+])  # fmt: skip
 def test_broken_sets(tmp_path: Path, queries: str | bytes, qrels: str | bytes, said: str) -> None:
     with pytest.raises(JudgmentError, match=said):
         read_judgments(write(tmp_path, queries, qrels))
@@ -230,17 +220,14 @@ def test_a_written_set_is_read_back_the_same(tmp_path: Path) -> None:
     assert read_judgments(tmp_path / "mine") == judged
 
 
-@pytest.mark.parametrize(
-    ("query", "about", "message"),
-    [
-        ('{"id": "q", "text": "", "answerable": false}', "", "marked as unanswerable"),
-        ('{"id": "q", "text": "", "answerable": "no"}', "", "expected true or false"),
-        ('{"id": "q", "text": "", "kind": 3}', "", "'kind' of query 'q' is 3"),
-        ('{"id": "q", "text": "", "hide": {"path": "a", "start": 3, "end": 2}}', "", "'hide' is"),
-        ('{"id": "q", "text": ""}', "origin: nobody", "one of people, public, generated, feedback"),
-        ('{"id": "q", "text": ""}', "[", "set.yaml: cannot be read"),
-    ],
-)
+@pytest.mark.parametrize(("query", "about", "message"), [
+    ('{"id": "q", "text": "", "answerable": false}', "", "marked as unanswerable"),
+    ('{"id": "q", "text": "", "answerable": "no"}', "", "expected true or false"),
+    ('{"id": "q", "text": "", "kind": 3}', "", "'kind' of query 'q' is 3"),
+    ('{"id": "q", "text": "", "hide": {"path": "a", "start": 3, "end": 2}}', "", "'hide' is"),
+    ('{"id": "q", "text": ""}', "origin: nobody", "one of people, public, generated, feedback"),
+    ('{"id": "q", "text": ""}', "[", "set.yaml: cannot be read"),
+])  # fmt: skip
 def test_what_a_set_says_of_itself_is_checked(tmp_path: Path, query: str, about: str, message: str) -> None:
     folder = write(tmp_path / "mine", f"{query}\n", f"{HEADER}q\ta.py\t1\n")
     (folder / "set.yaml").write_text(about or "origin: public")

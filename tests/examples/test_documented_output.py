@@ -35,15 +35,12 @@ def test_the_samples_of_a_page_are_what_is_printed(page: str, tmp_path: Path) ->
     assert not differences, "python -m lab.samples --write puts what is printed into the pages"
 
 
-@pytest.mark.parametrize(
-    ("shown", "printed", "told"),
-    [
-        (["a  0.25", "…", "c"], ["a 0.5", "b", "c"], ""),
-        (["a", "b"], ["a", "c"], "b"),
-        (["a"], ["a", "b"], "(the page stops before 'b')"),
-        (["x  12 ms 7"], ["x 12 ms 9"], ""),
-        (["a", "…"], ["a", "b"], ""),
-    ],
-)
+@pytest.mark.parametrize(("shown", "printed", "told"), [
+    (["a  0.25", "…", "c"], ["a 0.5", "b", "c"], ""),
+    (["a", "b"], ["a", "c"], "b"),
+    (["a"], ["a", "b"], "(the page stops before 'b')"),
+    (["x  12 ms 7"], ["x 12 ms 9"], ""),
+    (["a", "…"], ["a", "b"], ""),
+])  # fmt: skip
 def test_lines_are_compared_but_for_what_a_machine_decides(shown: list[str], printed: list[str], told: str) -> None:
     assert difference(shown, printed) == told

@@ -9,23 +9,20 @@ from hypothesis import strategies as st
 from nornweave.disagree.facts.names import MAX_WORDS, is_generic, join_keys, read_name
 
 
-@pytest.mark.parametrize(
-    ("written", "name", "owner", "unit"),
-    [
-        ("requestTimeoutMs", "request timeout", "", "ms"),
-        ("request_timeout_ms", "request timeout", "", "ms"),
-        ("--request-timeout", "request timeout", "", None),
-        ("REQUEST_TIMEOUT_SECONDS", "request timeout", "", "seconds"),
-        ("server.http.requestTimeout", "request timeout", "server http", None),
-        ("HTTPServerPort", "http server port", "", None),
-        ("kMaxRetries", "max retries", "", None),
-        ("#maxCount", "max count", "", None),
-        ("maximumPoolSize", "max pool size", "", None),
-        ("sizeInBytes", "size", "", "bytes"),
-        ("options[:workers]", "workers", "options", None),
-        ("self.timeout", "timeout", "", None),
-    ],
-)
+@pytest.mark.parametrize(("written", "name", "owner", "unit"), [
+    ("requestTimeoutMs", "request timeout", "", "ms"),
+    ("request_timeout_ms", "request timeout", "", "ms"),
+    ("--request-timeout", "request timeout", "", None),
+    ("REQUEST_TIMEOUT_SECONDS", "request timeout", "", "seconds"),
+    ("server.http.requestTimeout", "request timeout", "server http", None),
+    ("HTTPServerPort", "http server port", "", None),
+    ("kMaxRetries", "max retries", "", None),
+    ("#maxCount", "max count", "", None),
+    ("maximumPoolSize", "max pool size", "", None),
+    ("sizeInBytes", "size", "", "bytes"),
+    ("options[:workers]", "workers", "options", None),
+    ("self.timeout", "timeout", "", None),
+])  # fmt: skip
 def test_spellings_become_words(written: str, name: str, owner: str, unit: str | None) -> None:
     read = read_name(written)
     assert read is not None

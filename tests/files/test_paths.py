@@ -20,19 +20,16 @@ from nornweave.core.types import Domain
 NAMES = st.text(alphabet="ab._-é ", min_size=1, max_size=6).filter(lambda name: name.strip(". ") == name)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "matching", "other"),
-    [
-        ("src/**", ["src/a.py", "src/x/y/a.py"], ["src_utils/a.py", "lib/src/a.py", "src"]),
-        ("**/*.py", ["setup.py", "a/b/c.py"], ["setup.pyc", "a.py.txt"]),
-        ("*.md", ["README.md", "docs/a.md"], ["README.mdx", "md"]),
-        ("docs/*.md", ["docs/a.md"], ["docs/api/a.md", "old/docs/a.md"]),
-        ("vendor", ["vendor/a.go", "x/vendor/b/c.go"], ["vendors/a.go", "my-vendor/a.go"]),
-        ("/setup.py", ["setup.py"], ["x/setup.py"]),
-        ("./src/*.c", ["src/a.c"], ["src/b/a.c"]),
-        ("a/**/z.txt", ["a/z.txt", "a/b/c/z.txt"], ["ab/z.txt", "a/bz.txt"]),
-    ],
-)
+@pytest.mark.parametrize(("pattern", "matching", "other"), [
+    ("src/**", ["src/a.py", "src/x/y/a.py"], ["src_utils/a.py", "lib/src/a.py", "src"]),
+    ("**/*.py", ["setup.py", "a/b/c.py"], ["setup.pyc", "a.py.txt"]),
+    ("*.md", ["README.md", "docs/a.md"], ["README.mdx", "md"]),
+    ("docs/*.md", ["docs/a.md"], ["docs/api/a.md", "old/docs/a.md"]),
+    ("vendor", ["vendor/a.go", "x/vendor/b/c.go"], ["vendors/a.go", "my-vendor/a.go"]),
+    ("/setup.py", ["setup.py"], ["x/setup.py"]),
+    ("./src/*.c", ["src/a.c"], ["src/b/a.c"]),
+    ("a/**/z.txt", ["a/z.txt", "a/b/c/z.txt"], ["ab/z.txt", "a/bz.txt"]),
+])  # fmt: skip
 def test_globs_match_whole_components(pattern: str, matching: list[str], other: list[str]) -> None:
     included, excluded = PathFilter(include=[pattern]), PathFilter(exclude=[pattern])
     assert [path for path in matching + other if included.matches(path)] == matching

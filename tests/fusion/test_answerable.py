@@ -61,17 +61,14 @@ def test_filters_that_leave_nothing_are_said() -> None:
     assert "no passage to search" not in judge("x", [nothing, response("research", **BAD)]).words
 
 
-@pytest.mark.parametrize(
-    ("probability", "unknown", "words", "may_answer"),
-    [
-        (0.9, (), "", False),
-        (0.9, ("zz",), "No passage holds “zz”.", False),
-        (0.01, (), "Nothing here seems to answer this; the nearest by meaning are below.", False),
-        (0.01, ("zz", "yy"), "No passage holds “zz” or “yy”; the nearest by meaning are below.", False),
-        (0.49, (), "It is not sure that one of these passages answers this.", True),
-        (None, (), "", False),
-    ],
-)
+@pytest.mark.parametrize(("probability", "unknown", "words", "may_answer"), [
+    (0.9, (), "", False),
+    (0.9, ("zz",), "No passage holds “zz”.", False),
+    (0.01, (), "Nothing here seems to answer this; the nearest by meaning are below.", False),
+    (0.01, ("zz", "yy"), "No passage holds “zz” or “yy”; the nearest by meaning are below.", False),
+    (0.49, (), "It is not sure that one of these passages answers this.", True),
+    (None, (), "", False),
+])  # fmt: skip
 def test_it_is_said_in_words(probability: float | None, unknown: tuple[str, ...], words: str, may_answer: bool) -> None:
     assert Answerable(probability, unknown).may_answer is may_answer
     assert 0 < shipped().nothing_below < UNSURE_BELOW

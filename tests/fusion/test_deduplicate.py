@@ -110,55 +110,43 @@ def test_what_only_the_shorter_text_knows_is_not_lost() -> None:
     assert ids(merged(short, long)) == ["short", "long"]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Returns HTTP 404 when the user is missing.", "Returns HTTP 409 when the user exists."),
-        ("The request times out after 30 seconds.", "The request times out after 30 minutes."),
-        ("Uploads are scanned before they are stored.", "Uploads are not scanned before they are stored."),
-        ("Alice owns the billing service.", "Bob owns the billing service."),
-        ("Live keys allow 100 calls, sandbox keys 20.", "Live keys allow 20 calls, sandbox keys 100."),
-        ("On Linux it lives in one file, on macOS in many.", "On macOS it lives in one file, on Linux in many."),
-        ("Copies the rows from the archive to the table.", "Copies the rows to the archive from the table."),
-        ("## 2.1.0\n\nFixes a crash in the importer.", "## 2.2.0\n\nFixes a crash in the importer."),
-        ("| GET | /users | reads users |", "| GET | /orders | reads orders |"),
-        ("Lists the keys of the account.", "Lists the expired keys of the account."),
-        ("Only admins may delete a project.", "Admins may delete a project."),
-    ],
-)
+@pytest.mark.parametrize(("one", "other"), [
+    ("Returns HTTP 404 when the user is missing.", "Returns HTTP 409 when the user exists."),
+    ("The request times out after 30 seconds.", "The request times out after 30 minutes."),
+    ("Uploads are scanned before they are stored.", "Uploads are not scanned before they are stored."),
+    ("Alice owns the billing service.", "Bob owns the billing service."),
+    ("Live keys allow 100 calls, sandbox keys 20.", "Live keys allow 20 calls, sandbox keys 100."),
+    ("On Linux it lives in one file, on macOS in many.", "On macOS it lives in one file, on Linux in many."),
+    ("Copies the rows from the archive to the table.", "Copies the rows to the archive from the table."),
+    ("## 2.1.0\n\nFixes a crash in the importer.", "## 2.2.0\n\nFixes a crash in the importer."),
+    ("| GET | /users | reads users |", "| GET | /orders | reads orders |"),
+    ("Lists the keys of the account.", "Lists the expired keys of the account."),
+    ("Only admins may delete a project.", "Admins may delete a project."),
+])  # fmt: skip
 def test_another_value_in_the_same_template_is_no_duplicate(one: str, other: str) -> None:
     vector = np.array([1, 0], np.float32)  # as close as embeddings can be
     items = fused("a", one, vector=vector, encoder="e"), fused("b", other, 0.4, vector=vector, encoder="e")
     assert ids(merged(*items)) == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("def create(name):\n    return store.add(name)", "def delete(name):\n    return store.remove(name)"),
-        ("def get(self):\n    return self.n + 1", "def get(self):\n    return self.n - 1"),
-        ("async def get(self):\n    return await self.load()", "def get(self):\n    return self.load()"),
-        (
-            "def run(job):\n    start(job)\n    return job",
-            "def run(job):\n    start(job)\n    wait(job)\n    return job",
-        ),
-        ("RETRIES = 5\nDELAY = 2", "RETRIES = 3\nDELAY = 2"),
-    ],
-)
+@pytest.mark.parametrize(("one", "other"), [
+    ("def create(name):\n    return store.add(name)", "def delete(name):\n    return store.remove(name)"),
+    ("def get(self):\n    return self.n + 1", "def get(self):\n    return self.n - 1"),
+    ("async def get(self):\n    return await self.load()", "def get(self):\n    return self.load()"),
+    ("def run(job):\n    start(job)\n    return job", "def run(job):\n    start(job)\n    wait(job)\n    return job"),
+    ("RETRIES = 5\nDELAY = 2", "RETRIES = 3\nDELAY = 2"),
+])  # fmt: skip
 def test_functions_that_do_nearly_the_same_are_no_duplicates(one: str, other: str) -> None:
     assert len(merged(fused("a", one, domain="code"), fused("b", other, domain="code")).items) == 2
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("**Never** delete a `posting`, it's audited.", "Never delete a posting, it’s audited."),
-        ("<p>The key is <b>rotated</b> every quarter.</p>", "> The key is rotated every quarter."),
-        ("The pool holds 1,200 connections for two minutes.", "The pool holds 1200 connections for 2 minutes."),
-        ("备份每天凌晨两点运行，保留三十天。", "「备份每天凌晨两点运行，保留三十天」"),
-        ("JWT is a token format", "JWT is a token format for auth"),
-    ],
-)
+@pytest.mark.parametrize(("one", "other"), [
+    ("**Never** delete a `posting`, it's audited.", "Never delete a posting, it’s audited."),
+    ("<p>The key is <b>rotated</b> every quarter.</p>", "> The key is rotated every quarter."),
+    ("The pool holds 1,200 connections for two minutes.", "The pool holds 1200 connections for 2 minutes."),
+    ("备份每天凌晨两点运行，保留三十天。", "「备份每天凌晨两点运行，保留三十天」"),
+    ("JWT is a token format", "JWT is a token format for auth"),
+])  # fmt: skip
 def test_another_dress_is_no_other_text(one: str, other: str) -> None:
     assert len(merged(fused("a", one), fused("b", other)).items) == 1
 

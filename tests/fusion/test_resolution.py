@@ -159,15 +159,12 @@ def test_recency_then_flag_has_a_window(other: str, holds: str | None) -> None:
     assert the_conflict(code, docs, strategy=THEN_FLAG, tie_window_hours=1).resolved_to == "d"
 
 
-@pytest.mark.parametrize(
-    ("kind", "holds"),
-    [
-        (QueryType.AMBIGUOUS, "c"),
-        (QueryType.CURRENT_BEHAVIOUR, "c"),
-        (QueryType.INTENDED_DESIGN, "d"),
-        (QueryType.HISTORICAL_DECISION, "t"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "holds"), [
+    (QueryType.AMBIGUOUS, "c"),
+    (QueryType.CURRENT_BEHAVIOUR, "c"),
+    (QueryType.INTENDED_DESIGN, "d"),
+    (QueryType.HISTORICAL_DECISION, "t"),
+])  # fmt: skip
 def test_authority_depends_on_what_is_asked(kind: QueryType, holds: str) -> None:
     talk = side("t", "conversations", 20, "2026-01-01")
     conflict = the_conflict(CODE, DOCS, talk, strategy=AUTHORITY, query_type=kind)

@@ -143,17 +143,14 @@ def test_equal_input_gives_an_equal_prompt_and_only_the_best_are_shown() -> None
     assert prompt.mark != prompt_of(*items, top_k=8).mark
 
 
-@pytest.mark.parametrize(
-    ("item", "place"),
-    [
-        (C1, "src/payments/handlers.py:42-67"),
-        (D1, "docs/api/payments.md § Error Handling"),
-        (M1, "#engineering, 2026-01-16"),
-        (ranked("r", "x", citation("research", "p.pdf", page=3, section="Method")), "p.pdf § Method, page 3"),
-        (ranked("d", "x", citation("documentation", "notes.txt", line_range=(1, 4))), "notes.txt:1-4"),
-        (ranked("m", "x", citation("conversations", "call.vtt")), "call.vtt"),
-    ],
-)
+@pytest.mark.parametrize(("item", "place"), [
+    (C1, "src/payments/handlers.py:42-67"),
+    (D1, "docs/api/payments.md § Error Handling"),
+    (M1, "#engineering, 2026-01-16"),
+    (ranked("r", "x", citation("research", "p.pdf", page=3, section="Method")), "p.pdf § Method, page 3"),
+    (ranked("d", "x", citation("documentation", "notes.txt", line_range=(1, 4))), "notes.txt:1-4"),
+    (ranked("m", "x", citation("conversations", "call.vtt")), "call.vtt"),
+])  # fmt: skip
 def test_places_are_written_by_domain(item: FusedItem, place: str) -> None:
     head = next(line for line in outside(prompt_of(item))[0] if line.startswith("[1]"))
     assert head.partition(") ")[2] == place
@@ -173,14 +170,11 @@ def test_long_content_is_cut_at_the_end_of_a_word() -> None:
     assert CUT not in fits
 
 
-@pytest.mark.parametrize(
-    ("order", "holds", "notes"),
-    [
-        ((C1, D1), None, {2: "disagrees with [1] on http status of payment error"}),
-        ((D1, C1), "c-001", {1: "disagrees with [2] on http status of payment error ([2] is held to be right: newer)"}),
-        ((D1, C1), "d-001", {2: "disagrees with [1] on http status of payment error ([1] is held to be right: newer)"}),
-    ],
-)
+@pytest.mark.parametrize(("order", "holds", "notes"), [
+    ((C1, D1), None, {2: "disagrees with [1] on http status of payment error"}),
+    ((D1, C1), "c-001", {1: "disagrees with [2] on http status of payment error ([2] is held to be right: newer)"}),
+    ((D1, C1), "d-001", {2: "disagrees with [1] on http status of payment error ([1] is held to be right: newer)"}),
+])  # fmt: skip
 def test_who_disagrees_with_the_item_that_holds_is_marked(
     order: tuple[FusedItem, ...], holds: str | None, notes: dict[int, str]
 ) -> None:
@@ -290,30 +284,27 @@ def test_whatever_an_agent_names_its_chunks_they_can_be_cited(domain: str, chunk
 ALLOWED = [("code", "c-001"), ("documentation", "d-001"), ("conversations", "m-1"), ("wiki", "w-1")]
 
 
-@pytest.mark.parametrize(
-    ("written", "text", "cited", "unknown"),
-    [
-        ("a [code:c-001].", "a [code:c-001].", "c-001", ""),
-        ("a [docs:d-001] [convo:m-1].", "a [documentation:d-001] [conversations:m-1].", "d-001 m-1", ""),
-        ("a [Code: c-001 ]", "a [code:c-001]", "c-001", ""),
-        ("a [code:c-001, documentation:d-001]", "a [code:c-001] [documentation:d-001]", "c-001 d-001", ""),
-        ("a [code:c-001; code:nope] b", "a [code:c-001] b", "c-001", "code:nope"),
-        ("a [code:c-001 and docs:d-001]", "a [code:c-001] [documentation:d-001]", "c-001 d-001", ""),
-        ("a [see docs:d-001]", "a [documentation:d-001]", "d-001", ""),
-        ("a [1, code:c-001]", "a [code:c-001] [1]", "c-001", ""),
-        ("a [`code:c-001`] \\[wiki:w-1\\]", "a [code:c-001] [wiki:w-1]", "c-001 w-1", ""),
-        ("a [domain:c-001] [domain:docs:d-001]", "a [code:c-001] [documentation:d-001]", "c-001 d-001", ""),
-        ("a [domain:chunk_id].", "a.", "", "domain:chunk_id"),
-        ("a [code:d-001].", "a.", "", "code:d-001"),
-        ("a [code:C-001].", "a.", "", "code:C-001"),
-        ("a ([docs:nope]) b ([docs:nope], [research:x]).", "a b (,).", "", "docs:nope research:x"),
-        ("[docs:nope] says", "says", "", "docs:nope"),
-        ("[[code:c-001]][documentation:d-001]", "[[code:c-001]][documentation:d-001]", "c-001 d-001", ""),
-        ("[code:c-001] and [code:c-001]", "[code:c-001] and [code:c-001]", "c-001", ""),
-        ("a [code:[code:x]y] b", "a b", "", "code:x code:y"),
-        ("\x1b[2J[code:c-001]", "[2J[code:c-001]", "c-001", ""),
-    ],
-)
+@pytest.mark.parametrize(("written", "text", "cited", "unknown"), [
+    ("a [code:c-001].", "a [code:c-001].", "c-001", ""),
+    ("a [docs:d-001] [convo:m-1].", "a [documentation:d-001] [conversations:m-1].", "d-001 m-1", ""),
+    ("a [Code: c-001 ]", "a [code:c-001]", "c-001", ""),
+    ("a [code:c-001, documentation:d-001]", "a [code:c-001] [documentation:d-001]", "c-001 d-001", ""),
+    ("a [code:c-001; code:nope] b", "a [code:c-001] b", "c-001", "code:nope"),
+    ("a [code:c-001 and docs:d-001]", "a [code:c-001] [documentation:d-001]", "c-001 d-001", ""),
+    ("a [see docs:d-001]", "a [documentation:d-001]", "d-001", ""),
+    ("a [1, code:c-001]", "a [code:c-001] [1]", "c-001", ""),
+    ("a [`code:c-001`] \\[wiki:w-1\\]", "a [code:c-001] [wiki:w-1]", "c-001 w-1", ""),
+    ("a [domain:c-001] [domain:docs:d-001]", "a [code:c-001] [documentation:d-001]", "c-001 d-001", ""),
+    ("a [domain:chunk_id].", "a.", "", "domain:chunk_id"),
+    ("a [code:d-001].", "a.", "", "code:d-001"),
+    ("a [code:C-001].", "a.", "", "code:C-001"),
+    ("a ([docs:nope]) b ([docs:nope], [research:x]).", "a b (,).", "", "docs:nope research:x"),
+    ("[docs:nope] says", "says", "", "docs:nope"),
+    ("[[code:c-001]][documentation:d-001]", "[[code:c-001]][documentation:d-001]", "c-001 d-001", ""),
+    ("[code:c-001] and [code:c-001]", "[code:c-001] and [code:c-001]", "c-001", ""),
+    ("a [code:[code:x]y] b", "a b", "", "code:x code:y"),
+    ("\x1b[2J[code:c-001]", "[2J[code:c-001]", "c-001", ""),
+])  # fmt: skip
 def test_citations_are_checked(written: str, text: str, cited: str, unknown: str) -> None:
     checked = check_citations(written, ALLOWED)
     assert (checked.text, checked.cited, checked.unknown) == (text, tuple(cited.split()), tuple(unknown.split()))

@@ -34,13 +34,10 @@ def test_two_values_of_one_thing_are_an_entry() -> None:
     assert entry.settled is None
 
 
-@pytest.mark.parametrize(
-    ("later", "says"),
-    [
-        (timedelta(days=1), "but the other side is newer (2026-01-21 against 2026-01-20)"),
-        (timedelta(seconds=1), "both sides are of 2026-01-20"),  # as files of one checkout
-    ],
-)
+@pytest.mark.parametrize(("later", "says"), [
+    (timedelta(days=1), "but the other side is newer (2026-01-21 against 2026-01-20)"),
+    (timedelta(seconds=1), "both sides are of 2026-01-20"),  # as files of one checkout
+])  # fmt: skip
 def test_the_suggestion_says_when_the_other_side_is_newer(later: timedelta, says: str) -> None:
     (entry,) = entries([timeout(10, "hooks.py")], [timeout(30, "hooks.md", day=DAY + later)])
     assert entry.suggested == "code"

@@ -212,18 +212,15 @@ def test_a_folder_that_is_not_there_is_an_error(model: str) -> None:
         load_reranker(model)
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        ({"config.json": None}, r"no config\.json that can be read"),
-        ({"config.json": "{"}, r"no config\.json that can be read"),
-        ({"config.json": "[]"}, "holds no mapping"),
-        ({"config.json": json.dumps({"architectures": ["BertModel"]})}, "is a BertModel"),
-        ({"config.json": "{}"}, "no architecture"),
-        ({"tokenizer.json": None}, "has no tokenizer"),
-        ({"model.safetensors": None}, "has no weights"),
-    ],
-)
+@pytest.mark.parametrize(("damage", "message"), [
+    ({"config.json": None}, r"no config\.json that can be read"),
+    ({"config.json": "{"}, r"no config\.json that can be read"),
+    ({"config.json": "[]"}, "holds no mapping"),
+    ({"config.json": json.dumps({"architectures": ["BertModel"]})}, "is a BertModel"),
+    ({"config.json": "{}"}, "no architecture"),
+    ({"tokenizer.json": None}, "has no tokenizer"),
+    ({"model.safetensors": None}, "has no weights"),
+])  # fmt: skip
 def test_a_folder_that_holds_no_cross_encoder_is_an_error(
     tiny: Path, tmp_path: Path, damage: dict[str, str | None], message: str
 ) -> None:

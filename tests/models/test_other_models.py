@@ -73,15 +73,11 @@ def _original(folder: Path, texts: list[str]) -> Any:
     return model.encode(texts, normalize_embeddings=True, show_progress_bar=False, batch_size=1)
 
 
-@pytest.mark.parametrize(
-    ("options", "runs_as"),
-    [
-        ({"pooling": "mean"}, "OpenVinoEncoder"),
-        ({"pooling": "cls", "normalize": False}, "SentenceTransformerEncoder"),
-        ({"pooling": "max"}, "SentenceTransformerEncoder"),
-    ],
-    ids=["mean", "cls-unnormalised", "max"],
-)
+@pytest.mark.parametrize(("options", "runs_as"), [
+    ({"pooling": "mean"}, "OpenVinoEncoder"),
+    ({"pooling": "cls", "normalize": False}, "SentenceTransformerEncoder"),
+    ({"pooling": "max"}, "SentenceTransformerEncoder"),
+], ids=["mean", "cls-unnormalised", "max"])  # fmt: skip
 def test_a_saved_model_gives_its_vectors(
     build: Build, tiny: Path, tmp_path: Path, options: dict[str, Any], runs_as: str
 ) -> None:

@@ -33,35 +33,29 @@ WITH_SLOW_BF16 = Speeds({"float32": 38, "bfloat16": 25, "int8": 78}, 0.9991)
 WITHOUT_VNNI = Speeds({"float32": 18, "int8": 30}, 0.9955)
 
 
-@pytest.mark.parametrize(
-    ("speeds", "fastest"),
-    [
-        (WITH_VNNI, "int8"),
-        (WITH_AMX, "bfloat16"),  # int8 gains too little for other vectors
-        (WITH_SLOW_BF16, "int8"),
-        (WITHOUT_VNNI, "float32"),  # faster, but wrong
-        (Speeds({"float32": 18}), "float32"),
-        (Speeds({"float32": 38, "bfloat16": 25}), "float32"),
-    ],
-)
+@pytest.mark.parametrize(("speeds", "fastest"), [
+    (WITH_VNNI, "int8"),
+    (WITH_AMX, "bfloat16"),  # int8 gains too little for other vectors
+    (WITH_SLOW_BF16, "int8"),
+    (WITHOUT_VNNI, "float32"),  # faster, but wrong
+    (Speeds({"float32": 18}), "float32"),
+    (Speeds({"float32": 38, "bfloat16": 25}), "float32"),
+])  # fmt: skip
 def test_the_fastest_precision_that_is_faithful_is_taken(speeds: Speeds, fastest: Precision) -> None:
     assert speeds.fastest == fastest
 
 
-@pytest.mark.parametrize(
-    ("speeds", "wanted", "like", "precision"),
-    [
-        (WITH_VNNI, "auto", None, "int8"),
-        (WITH_VNNI, "auto", FLOAT, "float32"),  # a corpus that is there is not encoded again
-        (WITH_AMX, "auto", INT8, "int8"),
-        (WITHOUT_VNNI, "auto", INT8, "float32"),  # unless it cannot be continued
-        (WITH_VNNI, "auto", f"{FLOAT}+int8.00000000", "int8"),  # made by another recipe
-        (WITH_VNNI, "auto", "another model", "int8"),
-        (WITH_VNNI, "float", INT8, "float32"),
-        (WITH_AMX, "float", INT8, "bfloat16"),
-        (WITH_AMX, "int8", FLOAT, "int8"),
-    ],
-)
+@pytest.mark.parametrize(("speeds", "wanted", "like", "precision"), [
+    (WITH_VNNI, "auto", None, "int8"),
+    (WITH_VNNI, "auto", FLOAT, "float32"),  # a corpus that is there is not encoded again
+    (WITH_AMX, "auto", INT8, "int8"),
+    (WITHOUT_VNNI, "auto", INT8, "float32"),  # unless it cannot be continued
+    (WITH_VNNI, "auto", f"{FLOAT}+int8.00000000", "int8"),  # made by another recipe
+    (WITH_VNNI, "auto", "another model", "int8"),
+    (WITH_VNNI, "float", INT8, "float32"),
+    (WITH_AMX, "float", INT8, "bfloat16"),
+    (WITH_AMX, "int8", FLOAT, "int8"),
+])  # fmt: skip
 def test_vectors_join_those_that_are_there(
     speeds: Speeds, wanted: Wanted, like: str | None, precision: Precision
 ) -> None:

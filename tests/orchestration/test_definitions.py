@@ -68,16 +68,13 @@ def test_every_invariant_is_a_described_blocking_check_before_publication(settin
     assert set(MEANINGS) == set(INVARIANTS)
 
 
-@pytest.mark.parametrize(
-    ("override", "changed"),
-    [
-        ({}, set()),
-        ({"chunking": {"max_chunk_tokens": 128}}, {"documents", "chunks"}),
-        ({"embedding": {"model": "hash:32", "dimensions": 32}}, set(STEPS)),
-        ({"storage": {"vector_index": "exact"}}, {"index", "generation"}),
-        ({"embedding": {"model": "hash:64", "dimensions": 64, "batch_size": 7}}, set()),
-    ],
-)
+@pytest.mark.parametrize(("override", "changed"), [
+    ({}, set()),
+    ({"chunking": {"max_chunk_tokens": 128}}, {"documents", "chunks"}),
+    ({"embedding": {"model": "hash:32", "dimensions": 32}}, set(STEPS)),
+    ({"storage": {"vector_index": "exact"}}, {"index", "generation"}),
+    ({"embedding": {"model": "hash:64", "dimensions": 64, "batch_size": 7}}, set()),
+])  # fmt: skip
 def test_code_versions_follow_what_changes_the_output(
     configure: Configure, override: dict[str, object], changed: set[str]
 ) -> None:

@@ -100,14 +100,11 @@ def test_a_line_of_fenced_code_is_shown_as_code() -> None:
         assert (quoted.is_code, "".join(run.text for run in quoted.runs)) == (is_code, runs)
 
 
-@pytest.mark.parametrize(
-    ("coverage", "words"),
-    [
-        ({"code": EMPTY, "research": EMPTY}, "Every domain that was asked was searched, 20 passages in all"),
-        ({"code": EMPTY, "research": {"searched": False, "reason": "timeout after 1ms"}}, "research: not searched"),
-        ({"code": {"searched": False, "reason": "nothing is published yet"}}, "No domain was searched"),
-    ],
-)
+@pytest.mark.parametrize(("coverage", "words"), [
+    ({"code": EMPTY, "research": EMPTY}, "Every domain that was asked was searched, 20 passages in all"),
+    ({"code": EMPTY, "research": {"searched": False, "reason": "timeout after 1ms"}}, "research: not searched"),
+    ({"code": {"searched": False, "reason": "nothing is published yet"}}, "No domain was searched"),
+])  # fmt: skip
 def test_nothing_found_is_not_nothing_searched(coverage: dict[str, Any], words: str) -> None:
     answer = shown(coverage=coverage)
     assert words in answer.nothing

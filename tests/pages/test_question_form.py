@@ -75,24 +75,21 @@ def test_blank_fields_are_left_out() -> None:
     assert form(("q", " x "), ("code.language", " "), ("domain", ""), ("top_k", "")) == form(("q", "x"))
 
 
-@pytest.mark.parametrize(
-    ("pairs", "field"),
-    [
-        ([("colour", "red")], "colour"),
-        ([("code.colour", "red")], "code.colour"),
-        ([("code.language.start", "x")], "code.language.start"),
-        ([("research.date_range", "x")], "research.date_range"),
-        ([("research.date_range.middle", "x")], "research.date_range.middle"),
-        ([("code.language", "go"), ("code.language", "rust")], "code.language"),
-        ([("documentation.severity", "high")], "documentation.severity"),
-        ([("documentation.severity.start", "3")], "documentation.severity.start"),
-        ([("documentation.severity", "3"), ("documentation.severity.min", "1")], "documentation.severity.min"),
-        ([("documentation.severity.min", "1"), ("documentation.severity", "3")], "documentation.severity"),
-        ([("documentation.public", "yes")], "documentation.public"),
-        ([("top_k", "many")], "top_k"),
-        ([("top_k", "²")], "top_k"),
-    ],
-)
+@pytest.mark.parametrize(("pairs", "field"), [
+    ([("colour", "red")], "colour"),
+    ([("code.colour", "red")], "code.colour"),
+    ([("code.language.start", "x")], "code.language.start"),
+    ([("research.date_range", "x")], "research.date_range"),
+    ([("research.date_range.middle", "x")], "research.date_range.middle"),
+    ([("code.language", "go"), ("code.language", "rust")], "code.language"),
+    ([("documentation.severity", "high")], "documentation.severity"),
+    ([("documentation.severity.start", "3")], "documentation.severity.start"),
+    ([("documentation.severity", "3"), ("documentation.severity.min", "1")], "documentation.severity.min"),
+    ([("documentation.severity.min", "1"), ("documentation.severity", "3")], "documentation.severity"),
+    ([("documentation.public", "yes")], "documentation.public"),
+    ([("top_k", "many")], "top_k"),
+    ([("top_k", "²")], "top_k"),
+])  # fmt: skip
 def test_what_cannot_be_is_named(pairs: list[tuple[str, str]], field: str) -> None:
     with pytest.raises(QueryError) as caught:
         form(*pairs)

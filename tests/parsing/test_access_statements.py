@@ -104,17 +104,14 @@ def test_no_format_that_carries_a_header_shows_a_document_to_outsiders(parts: tu
     assert not is_met(read_rule(CARRIERS[carrier](text).get("access")), OUTSIDER), text[:300]
 
 
-@pytest.mark.parametrize(
-    ("format_", "raw"),
-    [
-        ("eml", b"Subject: x\nX-Access: board\n\nThe deal is in May."),
-        ("eml", b"Access: board\nAccess: cto\nSubject: x\n\nThe deal is in May."),
-        ("eml", b"Subject: x\nContent-Type: text/html\n\n<meta name=access content=board><p>The deal is in May."),
-        ("ipynb", b'{"cells": [{"cell_type": "raw", "source": "x"}], "metadata": {"access": ["board"]}}'),
-        ("ipynb", b'{"cells": [{"cell_type": "raw", "source": "x", "metadata": {"access": "board"}}], "metadata": {}}'),
-        ("ipynb", b'{"cells": [{"cell_type": "raw", "source": "x"}], "metadata": {"page": {"access": "board"}}}'),
-    ],
-)
+@pytest.mark.parametrize(("format_", "raw"), [
+    ("eml", b"Subject: x\nX-Access: board\n\nThe deal is in May."),
+    ("eml", b"Access: board\nAccess: cto\nSubject: x\n\nThe deal is in May."),
+    ("eml", b"Subject: x\nContent-Type: text/html\n\n<meta name=access content=board><p>The deal is in May."),
+    ("ipynb", b'{"cells": [{"cell_type": "raw", "source": "x"}], "metadata": {"access": ["board"]}}'),
+    ("ipynb", b'{"cells": [{"cell_type": "raw", "source": "x", "metadata": {"access": "board"}}], "metadata": {}}'),
+    ("ipynb", b'{"cells": [{"cell_type": "raw", "source": "x"}], "metadata": {"page": {"access": "board"}}}'),
+])  # fmt: skip
 def test_headers_of_mail_and_metadata_of_notebooks_are_statements(format_: str, raw: bytes) -> None:
     metadata = read_converted(format_, raw).metadata
     assert not is_met(read_rule(metadata.get("access")), OUTSIDER)
@@ -158,37 +155,31 @@ def test_a_field_of_rst_counts_wherever_it_stands(field: str, above: str) -> Non
     assert is_shown(text, "rst", BOARD)
 
 
-@pytest.mark.parametrize(
-    ("text", "markup", "notice"),
-    [
-        ("---\n{access: board\n---\n", "markdown", "broken"),
-        ("---\ntitle: x\naccess: board\n\nText", "markdown", "does not close"),
-        ("---\nseo:\n  access: board\n---\n", "markdown", "inside another"),
-        ("---\n<<: {access: board}\n---\n", "markdown", "inside another"),
-        ("---\na: &x board\naccess: *x\n---\n", "markdown", "broken"),
-        ("---\ndescription: |\n  access: is a word here\n---\n", "markdown", "a line of the header"),
-        ("---\ntitle: x\n access:board\n---\n", "markdown", "a line of the header"),
-        ("+++\n[page]\naccess = 'board'\n+++\n", "markdown", "table"),
-        ('{"access": "board"', "text", "braces"),
-        ('<meta name="access" content="board', "html", "does not close"),
-    ],
-)
+@pytest.mark.parametrize(("text", "markup", "notice"), [
+    ("---\n{access: board\n---\n", "markdown", "broken"),
+    ("---\ntitle: x\naccess: board\n\nText", "markdown", "does not close"),
+    ("---\nseo:\n  access: board\n---\n", "markdown", "inside another"),
+    ("---\n<<: {access: board}\n---\n", "markdown", "inside another"),
+    ("---\na: &x board\naccess: *x\n---\n", "markdown", "broken"),
+    ("---\ndescription: |\n  access: is a word here\n---\n", "markdown", "a line of the header"),
+    ("---\ntitle: x\n access:board\n---\n", "markdown", "a line of the header"),
+    ("+++\n[page]\naccess = 'board'\n+++\n", "markdown", "table"),
+    ('{"access": "board"', "text", "braces"),
+    ('<meta name="access" content="board', "html", "does not close"),
+])  # fmt: skip
 def test_what_is_not_understood_is_hidden_from_all_and_says_why(text: str, markup: str, notice: str) -> None:
     metadata = describe(text, markup).metadata
     assert not is_shown(text, markup, BOARD)
     assert notice in str(metadata[ACCESS_NOTICE])
 
 
-@pytest.mark.parametrize(
-    ("text", "markup", "values"),
-    [
-        ("---\naccess: board\naccess: staff\n---\n", "markdown", ("board", "staff")),
-        ("---\naccess: board\nAccess: board\n---\n", "markdown", ("board",)),
-        ('{"access": ["board"], "title": "x"}\n\n# T', "markdown", (("board",),)),
-        ("---\naccess: board\n---\n<meta name=access content=cto>", "html", ("board", "cto")),
-        ("---\n{access: board}\n---\n# T", "markdown", ("board",)),
-    ],
-)
+@pytest.mark.parametrize(("text", "markup", "values"), [
+    ("---\naccess: board\naccess: staff\n---\n", "markdown", ("board", "staff")),
+    ("---\naccess: board\nAccess: board\n---\n", "markdown", ("board",)),
+    ('{"access": ["board"], "title": "x"}\n\n# T', "markdown", (("board",),)),
+    ("---\naccess: board\n---\n<meta name=access content=cto>", "html", ("board", "cto")),
+    ("---\n{access: board}\n---\n# T", "markdown", ("board",)),
+])  # fmt: skip
 def test_all_statements_have_to_be_met(text: str, markup: str, values: tuple[object, ...]) -> None:
     assert access_statements(text, markup).values == values
     everybody = frozenset({"board", "staff", "cto"})

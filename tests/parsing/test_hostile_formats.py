@@ -70,38 +70,31 @@ def test_entities_of_a_chapter_are_not_expanded() -> None:
     assert len(read("a.epub", epub(f"{ENTITIES}<html><body><p>one &b; two</p></body></html>")).text) < 50
 
 
-@pytest.mark.parametrize(
-    ("path", "raw", "found"),
-    [
-        ("a.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "encrypted or of the formats before 2007"),
-        ("a.docx", b"plain text", "broken: File is not a zip file"),
-        ("a.docx", presentation(), "broken docx"),
-        ("a.pptx", word_document(), "broken pptx"),
-        ("a.epub", word_document(), "not a book"),
-        ("a.docx", word_document()[:4_000], "broken: File is not a zip file"),
-        ("a.docx", word_file(""), "no text: nothing to read in this docx file; exclude it"),
-        ("a.ipynb", b"{}", "not a notebook: it has no cells"),
-        ("a.ipynb", b"[" * 100_000, "broken notebook"),
-        ("a.eml", b"no headers here", "not an e-mail"),
-    ],
-)
+@pytest.mark.parametrize(("path", "raw", "found"), [
+    ("a.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "encrypted or of the formats before 2007"),
+    ("a.docx", b"plain text", "broken: File is not a zip file"),
+    ("a.docx", presentation(), "broken docx"),
+    ("a.pptx", word_document(), "broken pptx"),
+    ("a.epub", word_document(), "not a book"),
+    ("a.docx", word_document()[:4_000], "broken: File is not a zip file"),
+    ("a.docx", word_file(""), "no text: nothing to read in this docx file; exclude it"),
+    ("a.ipynb", b"{}", "not a notebook: it has no cells"),
+    ("a.ipynb", b"[" * 100_000, "broken notebook"),
+    ("a.eml", b"no headers here", "not an e-mail"),
+])  # fmt: skip
 def test_a_file_that_cannot_be_read_says_why(path: str, raw: bytes, found: str) -> None:
     assert found in refusal(path, raw)
 
 
-@pytest.mark.parametrize(
-    ("path", "raw"),
-    [
-        ("a.docx", word_file("<w:tbl><w:tr><w:tc>" * 3_000 + "</w:tc></w:tr></w:tbl>" * 3_000)),
-        ("a.epub", epub("<div>" * 20_000 + "deep")),
-        ("a.epub", epub("<table><tr><td colspan=999999 rowspan=999999>x" * 100)),
-        ("a.epub", epub("<table>" + "<tr><td rowspan=9999>x" * 2_000)),
-        ("a.eml", b"From: a@b.c\n" + b"Content-Type: multipart/mixed; boundary=x\n\n--x\n" * 500),
-        ("a.eml", b"From: " + b"a," * 400_000 + b"\nSubject: =?utf-8?q?" + b"=41" * 100_000 + b"?=\n\nx"),
-        ("a.ipynb", b'{"cells": [' + b'{"cell_type": "code", "source": "```"},' * 2_000 + b"1]}"),
-    ],
-    ids=["tables", "elements", "spans", "rows", "parts", "headers", "cells"],
-)
+@pytest.mark.parametrize(("path", "raw"), [
+    ("a.docx", word_file("<w:tbl><w:tr><w:tc>" * 3_000 + "</w:tc></w:tr></w:tbl>" * 3_000)),
+    ("a.epub", epub("<div>" * 20_000 + "deep")),
+    ("a.epub", epub("<table><tr><td colspan=999999 rowspan=999999>x" * 100)),
+    ("a.epub", epub("<table>" + "<tr><td rowspan=9999>x" * 2_000)),
+    ("a.eml", b"From: a@b.c\n" + b"Content-Type: multipart/mixed; boundary=x\n\n--x\n" * 500),
+    ("a.eml", b"From: " + b"a," * 400_000 + b"\nSubject: =?utf-8?q?" + b"=41" * 100_000 + b"?=\n\nx"),
+    ("a.ipynb", b'{"cells": [' + b'{"cell_type": "code", "source": "```"},' * 2_000 + b"1]}"),
+], ids=["tables", "elements", "spans", "rows", "parts", "headers", "cells"])  # fmt: skip
 def test_what_is_nested_or_repeated_without_end_is_read_or_refused_within_the_limits(path: str, raw: bytes) -> None:
     outcome = outcome_of(BY_PATH[path], raw)
     assert outcome.state in {"read", "refused"}, outcome

@@ -55,24 +55,21 @@ def test_head_of_html() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "form", "fields"),
-    [
-        (
-            "---\nEnvironment: prod\nlast-seen: 2026-01-02\ndeploy: {Region: eu, teams: [a, b]}\n'': x\nnone:\n---\n",
-            "markdown",
-            {"environment": "prod", "last_seen": "2026-01-02", "deploy": {"region": "eu", "teams": ["a", "b"]}},
-        ),
-        ("+++\nrate = inf\nbig = 99999999999999999999\n+++\n", "markdown", {"rate": "inf", "big": "9" * 20}),
-        (
-            f"---\ndeep: {'[' * 9}{']' * 9}\nlong: {'x' * 3000}\n---\n",
-            "markdown",
-            {"deep": [[[[None]]]], "long": "x" * 1024},
-        ),
-        ("A\n=\n\n:Severity: 3\n", "rst", {"severity": "3"}),
-        ("<head><meta name='DC.env' content='prod'></head>", "html", {"dc_env": "prod"}),
-    ],
-)
+@pytest.mark.parametrize(("text", "form", "fields"), [
+    (
+        "---\nEnvironment: prod\nlast-seen: 2026-01-02\ndeploy: {Region: eu, teams: [a, b]}\n'': x\nnone:\n---\n",
+        "markdown",
+        {"environment": "prod", "last_seen": "2026-01-02", "deploy": {"region": "eu", "teams": ["a", "b"]}},
+    ),
+    ("+++\nrate = inf\nbig = 99999999999999999999\n+++\n", "markdown", {"rate": "inf", "big": "9" * 20}),
+    (
+        f"---\ndeep: {'[' * 9}{']' * 9}\nlong: {'x' * 3000}\n---\n",
+        "markdown",
+        {"deep": [[[[None]]]], "long": "x" * 1024},
+    ),
+    ("A\n=\n\n:Severity: 3\n", "rst", {"severity": "3"}),
+    ("<head><meta name='DC.env' content='prod'></head>", "html", {"dc_env": "prod"}),
+])  # fmt: skip
 def test_every_field_is_stated_as_json_within_bounds(text: str, form: str, fields: dict[str, Any]) -> None:
     assert describe(text, form).metadata["front_matter"] == fields
 
@@ -88,50 +85,40 @@ def test_citation_tags_of_html() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "form", "title"),
-    [
-        ("intro\n\n```\n# no\n```\n\n## Use *it* <a name='x'></a> \\_now\\_ ##\n", "markdown", "Use it _now_"),
-        ("Über uns\n========\n", "markdown", "Über uns"),
-        ("two\nlines\n---\n", "markdown", None),
-        ("text\n\n----\nName\n----\n", "rst", "Name"),
-        ("<body><h1>One <b>two</b></h1>", "html", "One two"),
-        ("# no markup here\n", "text", None),
-        ("---\ntitle: [broken\n---\n# After\n", "markdown", "After"),
-        ('+++\ntitle = "Toml"\n+++\n# After\n', "markdown", "Toml"),
-    ],
-)
+@pytest.mark.parametrize(("text", "form", "title"), [
+    ("intro\n\n```\n# no\n```\n\n## Use *it* <a name='x'></a> \\_now\\_ ##\n", "markdown", "Use it _now_"),
+    ("Über uns\n========\n", "markdown", "Über uns"),
+    ("two\nlines\n---\n", "markdown", None),
+    ("text\n\n----\nName\n----\n", "rst", "Name"),
+    ("<body><h1>One <b>two</b></h1>", "html", "One two"),
+    ("# no markup here\n", "text", None),
+    ("---\ntitle: [broken\n---\n# After\n", "markdown", "After"),
+    ('+++\ntitle = "Toml"\n+++\n# After\n', "markdown", "Toml"),
+])  # fmt: skip
 def test_titles(text: str, form: str, title: str | None) -> None:
     assert describe(text, form).title == title
 
 
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [
-        ("2026-01-20T10:00:00+02:00", datetime(2026, 1, 20, 8, tzinfo=UTC)),
-        ("January 20, 2026", datetime(2026, 1, 20, tzinfo=UTC)),
-        ("Tue, 20 Jan 2026 10:00:00 GMT", datetime(2026, 1, 20, 10, tzinfo=UTC)),
-        ("2026", datetime(2026, 1, 1, tzinfo=UTC)),
-        ("some day", None),
-        ("2026-99-99", None),
-    ],
-)
+@pytest.mark.parametrize(("written", "read"), [
+    ("2026-01-20T10:00:00+02:00", datetime(2026, 1, 20, 8, tzinfo=UTC)),
+    ("January 20, 2026", datetime(2026, 1, 20, tzinfo=UTC)),
+    ("Tue, 20 Jan 2026 10:00:00 GMT", datetime(2026, 1, 20, 10, tzinfo=UTC)),
+    ("2026", datetime(2026, 1, 1, tzinfo=UTC)),
+    ("some day", None),
+    ("2026-99-99", None),
+])  # fmt: skip
 def test_dates_are_utc(written: str, read: datetime | None) -> None:
     assert describe(f"---\nupdated: {written}\n---\nx", "markdown").updated_at == read
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        "a: &a [x, x]\n"
-        + "".join(f"{chr(98 + i)}: &{chr(98 + i)} [*{chr(97 + i)}, *{chr(97 + i)}]\n" for i in range(20)),
-        "a: &a {x: 1}\n" + "".join(f"b{i}: &b{i} {{<<: [{', '.join(['*a'] * 50)}]}}\n" for i in range(50)),
-        "a: " + "[" * 50_000,
-        "a: !!python/object/apply:os.system ['true']",
-        "a: " + "1" * 5_000,
-        "\tbroken: [yaml",
-    ],
-)
+@pytest.mark.parametrize("head", [
+    "a: &a [x, x]\n" + "".join(f"{chr(98 + i)}: &{chr(98 + i)} [*{chr(97 + i)}, *{chr(97 + i)}]\n" for i in range(20)),
+    "a: &a {x: 1}\n" + "".join(f"b{i}: &b{i} {{<<: [{', '.join(['*a'] * 50)}]}}\n" for i in range(50)),
+    "a: " + "[" * 50_000,
+    "a: !!python/object/apply:os.system ['true']",
+    "a: " + "1" * 5_000,
+    "\tbroken: [yaml",
+])  # fmt: skip
 def test_hostile_front_matter_is_only_text(head: str) -> None:
     started = time.thread_time()
     assert describe(f"---\n{head}\n---\n# Title\n", "markdown") == MarkupFacts(title="Title")

@@ -244,17 +244,14 @@ def test_deadline() -> None:
         parse_pdf(paper().tobytes(), deadline_s=-1)
 
 
-@pytest.mark.parametrize(
-    ("missing", "stated", "first_line", "version"),
-    [
-        ((), "", "read", "pymupdf-"),
-        (("pymupdf",), "", "read", "pypdfium2-"),
-        (("pymupdf", "pypdfium2"), "", "PDF files need a library that is not installed: pip install", "no-pdf-library"),
-        ((), "pdfium", "read", "pypdfium2-"),
-        (("pypdfium2",), "pdfium", "NORNWEAVE_PDF_LIBRARY is 'pdfium', but pypdfium2 is not", "no-pdf-library"),
-        ((), "acrobat", "NORNWEAVE_PDF_LIBRARY is 'acrobat'; expected 'pymupdf' or 'pdfium'", "pymupdf-"),
-    ],
-)
+@pytest.mark.parametrize(("missing", "stated", "first_line", "version"), [
+    ((), "", "read", "pymupdf-"),
+    (("pymupdf",), "", "read", "pypdfium2-"),
+    (("pymupdf", "pypdfium2"), "", "PDF files need a library that is not installed: pip install", "no-pdf-library"),
+    ((), "pdfium", "read", "pypdfium2-"),
+    (("pypdfium2",), "pdfium", "NORNWEAVE_PDF_LIBRARY is 'pdfium', but pypdfium2 is not", "no-pdf-library"),
+    ((), "acrobat", "NORNWEAVE_PDF_LIBRARY is 'acrobat'; expected 'pymupdf' or 'pdfium'", "pymupdf-"),
+])  # fmt: skip
 def test_the_library_is_the_stated_or_the_first_that_is_installed(
     missing: tuple[str, ...], stated: str, first_line: str, version: str
 ) -> None:
@@ -347,20 +344,17 @@ def test_glyphs_become_plain_text() -> None:
     assert _page([_run("1.1 Roles . . . . . . . . . 8", 50, 58)]) == ["1.1 Roles ... 8"]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "joined"),
-    [
-        ("an experi-", "ment", "an experiment"),
-        ("human-", "human talk", "human-human talk"),
-        ("state-of-the-", "art", "state-of-the-art"),
-        ("Seq-", "Seq", "Seq-Seq"),
-        ("short-", "and long-term", "short- and long-term"),
-        ("data-", "driven", "data-driven"),
-        ("pages 389–", "409", "pages 389–409"),
-        ("soft\u00ad", "ware", "software"),
-        ("the end", "of it", "the end of it"),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "joined"), [
+    ("an experi-", "ment", "an experiment"),
+    ("human-", "human talk", "human-human talk"),
+    ("state-of-the-", "art", "state-of-the-art"),
+    ("Seq-", "Seq", "Seq-Seq"),
+    ("short-", "and long-term", "short- and long-term"),
+    ("data-", "driven", "data-driven"),
+    ("pages 389–", "409", "pages 389–409"),
+    ("soft\u00ad", "ware", "software"),
+    ("the end", "of it", "the end of it"),
+])  # fmt: skip
 def test_joining_of_broken_lines(before: str, after: str, joined: str) -> None:
     assert Hyphens(["a data-driven way"]).joined([before, after]) == joined
 

@@ -136,35 +136,26 @@ def test_answers_alone() -> None:
     assert section.metadata["question_id"] == "4"
 
 
-@pytest.mark.parametrize(
-    ("raw", "reason"),
-    [
-        (b"", "the export: line 1 column 1"),
-        (b'{"items": [\n{"title": }]}', "the export: line 2 column 11"),
-        (b'"text"', "$: found str 'text', expected an object with items"),
-        (b"[]", "no questions: found an empty list"),
-        (b'{"items": []}', "no questions"),
-        (b"[3]", "$[0]: found int '3', expected a question or answer object"),
-        (
-            b'{"items": [{"title": "A", "body": "a"}, {"title": "B"}]}',
-            "items[1].body: found nothing, expected the text",
-        ),
-        (b'{"items": [{"body": "a"}]}', "items[0].title: found nothing"),
-        (b'[{"title": "A", "body": "a", "answers": [{"answer_id": 1}]}]', "$[0].answers[0].body: found nothing"),
-        (b'[{"title": "A", "body": "a", "answers": 3}]', "$[0].answers: found int '3', expected a list"),
-        (b'[{"title": "A", "body": "a", "creation_date": "yesterday"}]', "$[0].creation_date: found str 'yesterday'"),
-        (b'[{"title": "A", "body": "a", "creation_date": 1e300}]', "$[0].creation_date: found float"),
-        (b'[{"title": "A", "body": "a", "score": [1]}]', "$[0].score: found list"),
-        (b'[{"Id": 1, "PostTypeId": 1, "Title": "A"}]', "$[0].Body: found nothing"),
-        (
-            b'{"error_id": 502, "error_message": "too many requests"}',
-            "the API's answer is an error: 'too many requests'",
-        ),
-        (b'{"items": "\xff"}', "the export: byte 11 is not UTF-8"),
-        (b"[" * 100_000, "nested too deeply"),
-        (b"[" + b"9" * 5000 + b"]", "not readable as JSON"),
-    ],
-)
+@pytest.mark.parametrize(("raw", "reason"), [
+    (b"", "the export: line 1 column 1"),
+    (b'{"items": [\n{"title": }]}', "the export: line 2 column 11"),
+    (b'"text"', "$: found str 'text', expected an object with items"),
+    (b"[]", "no questions: found an empty list"),
+    (b'{"items": []}', "no questions"),
+    (b"[3]", "$[0]: found int '3', expected a question or answer object"),
+    (b'{"items": [{"title": "A", "body": "a"}, {"title": "B"}]}', "items[1].body: found nothing, expected the text"),
+    (b'{"items": [{"body": "a"}]}', "items[0].title: found nothing"),
+    (b'[{"title": "A", "body": "a", "answers": [{"answer_id": 1}]}]', "$[0].answers[0].body: found nothing"),
+    (b'[{"title": "A", "body": "a", "answers": 3}]', "$[0].answers: found int '3', expected a list"),
+    (b'[{"title": "A", "body": "a", "creation_date": "yesterday"}]', "$[0].creation_date: found str 'yesterday'"),
+    (b'[{"title": "A", "body": "a", "creation_date": 1e300}]', "$[0].creation_date: found float"),
+    (b'[{"title": "A", "body": "a", "score": [1]}]', "$[0].score: found list"),
+    (b'[{"Id": 1, "PostTypeId": 1, "Title": "A"}]', "$[0].Body: found nothing"),
+    (b'{"error_id": 502, "error_message": "too many requests"}', "the API's answer is an error: 'too many requests'"),
+    (b'{"items": "\xff"}', "the export: byte 11 is not UTF-8"),
+    (b"[" * 100_000, "nested too deeply"),
+    (b"[" + b"9" * 5000 + b"]", "not readable as JSON"),
+])  # fmt: skip
 def test_what_is_wrong_is_named(raw: bytes, reason: str) -> None:
     with pytest.raises(DocumentError) as caught:
         parse_stackexchange(raw)
@@ -177,21 +168,18 @@ def test_text_can_always_be_stored() -> None:
     assert "\x00" not in parsed.text
 
 
-@pytest.mark.parametrize(
-    ("html", "text"),
-    [
-        ("a < b and <b>c</b>", "a < b and c"),
-        ("<p>one</p><p>two<br>three</p>", "one\n\ntwo\nthree"),
-        ("<!-- language: lang-js --><pre><code>x  =  1;\n\n  y</code></pre>", "```\nx  =  1;\n\n  y\n```"),
-        ("<pre>unclosed\n  code", "```\nunclosed\n  code\n```"),
-        ("<script>evil()</script>good", "good"),
-        ("see <img src='x' alt='a graph'> here", "see a graph here"),
-        ("<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>", "a | b\n1 | 2"),
-        ("<ul><li>a<pre>x\n y</pre></li><li>b<ul><li>c</li></ul></li></ul>", "- a\n\n```\nx\n y\n```\n\n- b\n  - c"),
-        ("<blockquote><p>said</p></blockquote>answer", "said\n\nanswer"),
-        ("&lt;div&gt; is a tag", "<div> is a tag"),
-    ],
-)
+@pytest.mark.parametrize(("html", "text"), [
+    ("a < b and <b>c</b>", "a < b and c"),
+    ("<p>one</p><p>two<br>three</p>", "one\n\ntwo\nthree"),
+    ("<!-- language: lang-js --><pre><code>x  =  1;\n\n  y</code></pre>", "```\nx  =  1;\n\n  y\n```"),
+    ("<pre>unclosed\n  code", "```\nunclosed\n  code\n```"),
+    ("<script>evil()</script>good", "good"),
+    ("see <img src='x' alt='a graph'> here", "see a graph here"),
+    ("<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>", "a | b\n1 | 2"),
+    ("<ul><li>a<pre>x\n y</pre></li><li>b<ul><li>c</li></ul></li></ul>", "- a\n\n```\nx\n y\n```\n\n- b\n  - c"),
+    ("<blockquote><p>said</p></blockquote>answer", "said\n\nanswer"),
+    ("&lt;div&gt; is a tag", "<div> is a tag"),
+])  # fmt: skip
 def test_html(html: str, text: str) -> None:
     assert text_of_html(html) == text
 

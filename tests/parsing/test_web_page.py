@@ -52,16 +52,13 @@ def anchors(page: WebPage) -> list[str]:
     return re.findall(r"<(?:h\d|dt) id=\"([^\"]+)\"", page.content)
 
 
-@pytest.mark.parametrize(
-    ("html", "title", "kept", "dropped", "named"),
-    [
-        (SPHINX, "Usage", ["Hot.", "Does it."], ["previous", "Sidebar", "¶"], ["usage", "m.f"]),
-        (DOCUSAURUS, "Setup", ["Text of it.", "port | 80"], ["Menu", "Up", "Edit this", "Copyright"], ["install"]),
-        (DOCBOOK, "Indexes", ["They are quick.", "Mostly."], ["Prev", "Next"], ["SQL-INDEX"]),
-        (STARLIGHT, "Guide", ["Text.", "Take care."], ["Menu", "On this page"], ["_top"]),
-        (JAVADOC, "Class Queue", ["E poll(long)"], ["Overview"], ["poll(long)"]),
-    ],
-)
+@pytest.mark.parametrize(("html", "title", "kept", "dropped", "named"), [
+    (SPHINX, "Usage", ["Hot.", "Does it."], ["previous", "Sidebar", "¶"], ["usage", "m.f"]),
+    (DOCUSAURUS, "Setup", ["Text of it.", "port | 80"], ["Menu", "Up", "Edit this", "Copyright"], ["install"]),
+    (DOCBOOK, "Indexes", ["They are quick.", "Mostly."], ["Prev", "Next"], ["SQL-INDEX"]),
+    (STARLIGHT, "Guide", ["Text.", "Take care."], ["Menu", "On this page"], ["_top"]),
+    (JAVADOC, "Class Queue", ["E poll(long)"], ["Overview"], ["poll(long)"]),
+])  # fmt: skip
 def test_generators_pages(html: str, title: str, kept: list[str], dropped: list[str], named: list[str]) -> None:
     page = read(html)
     text = read_html(page.content).text

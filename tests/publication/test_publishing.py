@@ -138,16 +138,13 @@ def test_without_a_store_nothing_is_copied_and_the_command_says_what_is_missing(
         publish_domains(publisher.settings, [DOCUMENTATION])
 
 
-@pytest.mark.parametrize(
-    ("url", "problem"),
-    [
-        ("http://bucket/x", "expected an address of s3, gs, az, file"),
-        ("s3://key:secret@bucket/x", "credentials come from the environment"),
-        ("s3:///x", "names no bucket"),
-        ("file://relative/x", "absolute path"),
-        ("file:///srv/../etc", "absolute path"),
-    ],
-)
+@pytest.mark.parametrize(("url", "problem"), [
+    ("http://bucket/x", "expected an address of s3, gs, az, file"),
+    ("s3://key:secret@bucket/x", "credentials come from the environment"),
+    ("s3:///x", "names no bucket"),
+    ("file://relative/x", "absolute path"),
+    ("file:///srv/../etc", "absolute path"),
+])  # fmt: skip
 def test_an_address_that_is_none_or_holds_a_secret_is_refused(publisher: Publisher, url: str, problem: str) -> None:
     publisher.configure(publish={"url": url})
     with pytest.raises(ConfigError, match=problem):

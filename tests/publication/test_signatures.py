@@ -74,17 +74,13 @@ def test_what_is_signed_is_taken_over(publisher: Publisher, tmp_path: Path) -> N
         check_signed(json.loads(stored.content), [key_of(publisher)])
 
 
-@pytest.mark.parametrize(
-    "forge",
-    [
-        lambda document: {**document, "number": 9, "published_at": "2026-01-01T00:00:00Z"},
-        lambda document: {name: value for name, value in document.items() if name not in {"signature", "signed_by"}},
-        lambda document: {**document, "signature": document["signature"][::-1]},
-        lambda document: {**document, "signed_by": "ed25519:" + "A" * 43 + "="},
-        lambda document: {**document, "oldest": 99},
-    ],
-    ids=["changed", "unsigned", "another signature", "another key", "purging"],
-)
+@pytest.mark.parametrize("forge", [
+    lambda document: {**document, "number": 9, "published_at": "2026-01-01T00:00:00Z"},
+    lambda document: {name: value for name, value in document.items() if name not in {"signature", "signed_by"}},
+    lambda document: {**document, "signature": document["signature"][::-1]},
+    lambda document: {**document, "signed_by": "ed25519:" + "A" * 43 + "="},
+    lambda document: {**document, "oldest": 99},
+], ids=["changed", "unsigned", "another signature", "another key", "purging"])  # fmt: skip
 @pytest.mark.parametrize("key", [POINTER, WORKSPACE])
 def test_what_others_write_is_refused_and_what_was_there_answers(
     publisher: Publisher, tmp_path: Path, key: str, forge: Callable[[dict[str, Any]], dict[str, Any]]

@@ -24,18 +24,15 @@ def reason_of(served: Hub, **more: object) -> str:
     return str(gap["reason"])
 
 
-@pytest.mark.parametrize(
-    ("mode", "reason"),
-    [
-        ("garbage", "answered with something else than JSON"),
-        ("half", "answered with something else than a recall: items.0.chunk_id"),
-        ("domain code", "answered for 'code', and is registered for 'documentation'"),
-        ("oversized", "answered with more than 8,388,608 bytes"),
-        ("status 500", "answered with status 500"),
-        ("status 422", "does not take the question (422)"),
-        ("status 401", "did not accept this server's token (401)"),
-    ],
-)
+@pytest.mark.parametrize(("mode", "reason"), [
+    ("garbage", "answered with something else than JSON"),
+    ("half", "answered with something else than a recall: items.0.chunk_id"),
+    ("domain code", "answered for 'code', and is registered for 'documentation'"),
+    ("oversized", "answered with more than 8,388,608 bytes"),
+    ("status 500", "answered with status 500"),
+    ("status 422", "does not take the question (422)"),
+    ("status 401", "did not accept this server's token (401)"),
+])  # fmt: skip
 def test_an_answer_that_is_none_is_a_gap(joined: Join, mode: str, reason: str) -> None:
     served, server = joined(mode)
     assert reason in reason_of(served)
@@ -65,19 +62,16 @@ def test_of_many_items_as_many_as_were_wanted_count(joined: Join) -> None:
     assert served.query(**ASKED)["stats"]["total_items"] == 15
 
 
-@pytest.mark.parametrize(
-    ("link", "shown"),
-    [
-        ("javascript:alert(1)", False),
-        ("https://elsewhere.example.org/1", False),
-        ("https://vault.example.org@evil.example.org/shelf/1", False),
-        ("https://vault.example.org\\@evil.example.org/shelf/1", False),
-        ("https://vault.example.org/shelf/../1", False),
-        ("https://vault.example.org/shelf/%2e%2e/1", False),
-        ("https://vault.example.org/shelf", True),
-        ("https://VAULT.example.org/shelf/a (1).html?page=2#x", True),
-    ],
-)
+@pytest.mark.parametrize(("link", "shown"), [
+    ("javascript:alert(1)", False),
+    ("https://elsewhere.example.org/1", False),
+    ("https://vault.example.org@evil.example.org/shelf/1", False),
+    ("https://vault.example.org\\@evil.example.org/shelf/1", False),
+    ("https://vault.example.org/shelf/../1", False),
+    ("https://vault.example.org/shelf/%2e%2e/1", False),
+    ("https://vault.example.org/shelf", True),
+    ("https://VAULT.example.org/shelf/a (1).html?page=2#x", True),
+])  # fmt: skip
 def test_a_citation_is_of_the_registered_domain_and_leads_where_it_may_or_nowhere(
     joined: Join, link: str, shown: bool
 ) -> None:

@@ -21,33 +21,27 @@ Join = Callable[..., tuple[Hub, ForeignServer]]
 URL = "http://10.0.0.5:8082"
 
 
-@pytest.mark.parametrize(
-    ("url", "pattern"),
-    [
-        ("http://10.0.0.5:8082", "http://10.0.0.5:8082"),
-        ("https://a.example.org", "https://*.example.org"),
-        ("https://a.b.example.org/x/y", "https://*.example.org/x"),
-        ("https://A.Example.org:443/", "https://*.example.org"),
-        ("http://[::1]:8082", "http://[::1]:8082"),
-    ],
-)
+@pytest.mark.parametrize(("url", "pattern"), [
+    ("http://10.0.0.5:8082", "http://10.0.0.5:8082"),
+    ("https://a.example.org", "https://*.example.org"),
+    ("https://a.b.example.org/x/y", "https://*.example.org/x"),
+    ("https://A.Example.org:443/", "https://*.example.org"),
+    ("http://[::1]:8082", "http://[::1]:8082"),
+])  # fmt: skip
 def test_an_address_at_or_below_an_entry_is_allowed(url: str, pattern: str) -> None:
     assert is_allowed(checked_server(url), checked_pattern(pattern))
 
 
-@pytest.mark.parametrize(
-    ("url", "pattern"),
-    [
-        ("http://10.0.0.5:8083", "http://10.0.0.5:8082"),
-        ("http://a.example.org", "https://*.example.org"),
-        ("https://example.org", "https://*.example.org"),
-        ("https://badexample.org", "https://*.example.org"),
-        ("https://a.example.org.evil.com", "https://*.example.org"),
-        ("https://a.example.org/xy", "https://*.example.org/x"),
-        ("http://127.0.0.1:8082", "http://localhost:8082"),
-        ("https://a.example.org:8443", "https://*.example.org"),
-    ],
-)
+@pytest.mark.parametrize(("url", "pattern"), [
+    ("http://10.0.0.5:8083", "http://10.0.0.5:8082"),
+    ("http://a.example.org", "https://*.example.org"),
+    ("https://example.org", "https://*.example.org"),
+    ("https://badexample.org", "https://*.example.org"),
+    ("https://a.example.org.evil.com", "https://*.example.org"),
+    ("https://a.example.org/xy", "https://*.example.org/x"),
+    ("http://127.0.0.1:8082", "http://localhost:8082"),
+    ("https://a.example.org:8443", "https://*.example.org"),
+])  # fmt: skip
 def test_an_address_elsewhere_is_not_allowed(url: str, pattern: str) -> None:
     assert not is_allowed(checked_server(url), checked_pattern(pattern))
 

@@ -67,14 +67,11 @@ def docs(small: Settings, pool: ThreadPoolExecutor) -> Iterator[Agent]:
         yield agent
 
 
-@pytest.mark.parametrize(
-    ("query", "variant", "path"),
-    [
-        ("when are service level objectives told", "when are SLO told", "slos.md"),
-        ("Web Content Accessibility Guidelines", "WCAG", "pages.md"),
-        ("the TTL in minutes", "the Time To Live in minutes", "cache.md"),
-    ],
-)
+@pytest.mark.parametrize(("query", "variant", "path"), [
+    ("when are service level objectives told", "when are SLO told", "slos.md"),
+    ("Web Content Accessibility Guidelines", "WCAG", "pages.md"),
+    ("the TTL in minutes", "the Time To Live in minutes", "cache.md"),
+])  # fmt: skip
 def test_an_acronym_is_found_by_its_long_form_and_back(docs: Agent, query: str, variant: str, path: str) -> None:
     found = docs.recall(question_of(query))
     assert found.expansions == (variant,)

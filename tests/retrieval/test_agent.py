@@ -130,15 +130,12 @@ def test_degraded_until_something_is_published(tmp_path: Path, pool: ThreadPoolE
         assert agent.recall(asked("jitter")).items
 
 
-@pytest.mark.parametrize(
-    ("question", "field"),
-    [
-        (asked(" "), "query"),
-        (asked("x", top_k=0), "top_k"),
-        (asked("x", filters={"colour": "red"}, domain=Domain.RESEARCH), "filters.research.colour"),
-        (asked("x", filters={"tags": 3}, domain=Domain.RESEARCH), "filters.research.tags"),
-    ],
-)
+@pytest.mark.parametrize(("question", "field"), [
+    (asked(" "), "query"),
+    (asked("x", top_k=0), "top_k"),
+    (asked("x", filters={"colour": "red"}, domain=Domain.RESEARCH), "filters.research.colour"),
+    (asked("x", filters={"tags": 3}, domain=Domain.RESEARCH), "filters.research.tags"),
+])  # fmt: skip
 def test_a_wrong_question_is_refused_before_anything_is_published_too(
     tmp_path: Path, pool: ThreadPoolExecutor, question: Question, field: str
 ) -> None:
@@ -213,16 +210,13 @@ def test_facets_count_what_filters_find(code: Agent) -> None:
     assert code.filter_counts(OPERATOR) is code.filter_counts(OPERATOR), "counted once a generation"
 
 
-@pytest.mark.parametrize(
-    ("filters", "paths"),
-    [
-        ({"path_glob": "src/payments/**"}, {"src/payments/handlers.py", "src/payments/ledger.py"}),
-        ({"path_glob": "src/pay"}, set()),
-        ({"language": "typescript"}, {"src/payments_web/checkout.ts"}),
-        ({"language": "python", "node_type": "class_definition"}, {"src/payments/handlers.py"}),
-        ({"language": "cobol"}, set()),
-    ],
-)
+@pytest.mark.parametrize(("filters", "paths"), [
+    ({"path_glob": "src/payments/**"}, {"src/payments/handlers.py", "src/payments/ledger.py"}),
+    ({"path_glob": "src/pay"}, set()),
+    ({"language": "typescript"}, {"src/payments_web/checkout.ts"}),
+    ({"language": "python", "node_type": "class_definition"}, {"src/payments/handlers.py"}),
+    ({"language": "cobol"}, set()),
+])  # fmt: skip
 @pytest.mark.parametrize("text", ["payment", "submitOrder", '"=>"', "🙂"])
 def test_filters_are_exact(code: Agent, text: str, filters: Mapping[str, Any], paths: set[str]) -> None:
     """Whatever is asked: a filtered answer is the whole answer without what does not qualify, and counts what does."""

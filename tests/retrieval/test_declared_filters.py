@@ -189,25 +189,22 @@ def test_a_new_filter_is_indexed_without_reading_or_embedding_anything(tmp_path:
     assert (report.published, report.embedded) == (True, 0)
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"severity": "3"}, "filters.documentation.severity: expected an integer"),
-        ({"severity": 2.5}, "expected an integer"),
-        ({"severity": True}, "expected an integer"),
-        ({"severity": []}, "has 0 values"),
-        ({"severity": {"least": 1}}, "severity.least: no such key; allowed here: max, min"),
-        ({"severity": {}}, "is empty"),
-        ({"severity": {"min": 3, "max": 1}}, "starts at 3, above its end at 1"),
-        ({"load": math.inf}, "expected a number"),
-        ({"environment": 3}, "expected a string or a list of strings, found 3"),
-        ({"environment": " "}, "is blank"),
-        ({"public": "true"}, "expected true or false, found 'true'"),
-        ({"reviewed": "soon"}, "is not a date"),
-        ({"reviewed": 3}, "expected an ISO 8601 date"),
-        ({"team": "a"}, "no such filter; allowed here: category, confidence, environment"),
-    ],
-)
+@pytest.mark.parametrize(("values", "said"), [
+    ({"severity": "3"}, "filters.documentation.severity: expected an integer"),
+    ({"severity": 2.5}, "expected an integer"),
+    ({"severity": True}, "expected an integer"),
+    ({"severity": []}, "has 0 values"),
+    ({"severity": {"least": 1}}, "severity.least: no such key; allowed here: max, min"),
+    ({"severity": {}}, "is empty"),
+    ({"severity": {"min": 3, "max": 1}}, "starts at 3, above its end at 1"),
+    ({"load": math.inf}, "expected a number"),
+    ({"environment": 3}, "expected a string or a list of strings, found 3"),
+    ({"environment": " "}, "is blank"),
+    ({"public": "true"}, "expected true or false, found 'true'"),
+    ({"reviewed": "soon"}, "is not a date"),
+    ({"reviewed": 3}, "expected an ISO 8601 date"),
+    ({"team": "a"}, "no such filter; allowed here: category, confidence, environment"),
+])  # fmt: skip
 def test_wrong_values_are_named(settings: Settings, values: dict[str, Any], said: str) -> None:
     with pytest.raises(QueryError, match=said.replace(".", r"\.")):
         read_filters(settings.domains[DOCS].filters, values, "filters.documentation")

@@ -24,30 +24,27 @@ ANY_QUERY = st.one_of(
 )
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("JWT authentication", ("JSON Web Token authentication", "JWT login")),
-        ("SQL error", ("Structured Query Language error", "SQL failure")),
-        ("authentication error", ("login failure", "auth issue")),
-        # the other way round, in any case, over a hyphen, in the plural
-        ("expired json web tokens", ("expired JWT",)),
-        ("role based access control", ("RBAC", "role based authorization")),
-        ("list of URLs", ("list of Uniform Resource Locator",)),
-        ("jwt or JWT", ("JSON Web Token or JSON Web Token",)),
-        # an error category that shows
-        ("refund fails with connection refused", ("refund fails with connection refused infrastructure",)),
-        # identifiers
-        ("handlePaymentError", ("handle payment error",)),
-        ("TOKEN_EXPIRATION", ("token expiration",)),
-        ("getHTML twice", ("get html twice",)),
-        # nothing to say
-        ("refund window", ()),
-        ("x86_64", ()),
-        ("日本語", ()),
-        ("", ()),
-    ],
-)
+@pytest.mark.parametrize(("query", "expected"), [
+    ("JWT authentication", ("JSON Web Token authentication", "JWT login")),
+    ("SQL error", ("Structured Query Language error", "SQL failure")),
+    ("authentication error", ("login failure", "auth issue")),
+    # the other way round, in any case, over a hyphen, in the plural
+    ("expired json web tokens", ("expired JWT",)),
+    ("role based access control", ("RBAC", "role based authorization")),
+    ("list of URLs", ("list of Uniform Resource Locator",)),
+    ("jwt or JWT", ("JSON Web Token or JSON Web Token",)),
+    # an error category that shows
+    ("refund fails with connection refused", ("refund fails with connection refused infrastructure",)),
+    # identifiers
+    ("handlePaymentError", ("handle payment error",)),
+    ("TOKEN_EXPIRATION", ("token expiration",)),
+    ("getHTML twice", ("get html twice",)),
+    # nothing to say
+    ("refund window", ()),
+    ("x86_64", ()),
+    ("日本語", ()),
+    ("", ()),
+])  # fmt: skip
 def test_variants_of_a_query(query: str, expected: tuple[str, ...]) -> None:
     assert variants(query)[: len(expected) or 1] == expected
 
@@ -88,14 +85,11 @@ def test_an_apostrophe_quotes_nothing() -> None:
     assert "JSON Web Token" in variants("the client's JWT isn't valid")[0]
 
 
-@pytest.mark.parametrize(
-    ("query", "keyword"),
-    [
-        ("no module named stripe", "package"),
-        ("flaky test in settlement", "assertion"),
-        ("segfault on start", "implementation"),
-    ],
-)
+@pytest.mark.parametrize(("query", "keyword"), [
+    ("no module named stripe", "package"),
+    ("flaky test in settlement", "assertion"),
+    ("segfault on start", "implementation"),
+])  # fmt: skip
 def test_keywords_of_a_category_that_shows_are_added(query: str, keyword: str) -> None:
     assert f"{query} {keyword}" in variants(query)
 
@@ -119,19 +113,16 @@ def test_the_longest_query_is_read_in_linear_time(piece: str) -> None:
     assert_subquadratic(variants, lambda size: (piece * size)[:size], MAX_CHARACTERS)
 
 
-@pytest.mark.parametrize(
-    ("query", "candidates", "expected"),
-    [
-        ("refund window", {"dense": 50, "sparse": 3}, True),
-        ("refund window", {"dense": 50, "sparse": 19}, True),
-        ("refund window", {"dense": 50, "sparse": 20}, False),
-        ("refund window", {"dense": 100, "sparse": 0}, True),
-        ("refund window", {"dense": 101, "sparse": 0}, False),
-        ("refund window", {}, True),
-        ("one two three four five six seven eight nine ten", {"sparse": 0}, True),
-        ("one two three four five six seven eight nine ten eleven", {"sparse": 0}, False),
-    ],
-)
+@pytest.mark.parametrize(("query", "candidates", "expected"), [
+    ("refund window", {"dense": 50, "sparse": 3}, True),
+    ("refund window", {"dense": 50, "sparse": 19}, True),
+    ("refund window", {"dense": 50, "sparse": 20}, False),
+    ("refund window", {"dense": 100, "sparse": 0}, True),
+    ("refund window", {"dense": 101, "sparse": 0}, False),
+    ("refund window", {}, True),
+    ("one two three four five six seven eight nine ten", {"sparse": 0}, True),
+    ("one two three four five six seven eight nine ten eleven", {"sparse": 0}, False),
+])  # fmt: skip
 def test_auto_follows_the_rules(query: str, candidates: dict[str, int], expected: bool) -> None:
     assert should_expand(query, candidates=candidates) is expected
     assert should_expand(query, candidates=candidates, switch="on") is True

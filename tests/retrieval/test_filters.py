@@ -302,26 +302,19 @@ def test_options_of_the_command_line(settings: Settings) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("texts", "field", "problem"),
-    [
-        (["language=python"], "filters", "'language=python' is not DOMAIN.KEY=VALUE, such as code.language=python"),
-        (["code.language"], "filters", "is not DOMAIN.KEY=VALUE"),
-        (
-            ["wiki.language=python"],
-            "filters",
-            "no domain 'wiki'; there are: code, documentation, conversations, research",
-        ),
-        (
-            ["code.lang=python"],
-            "filters.code.lang",
-            "no such filter; allowed here: category, confidence, environment, error_category, language",
-        ),
-        (["code.language=go", "code.language=c"], "filters.code.language", "given twice; it takes one value"),
-        (["research.date_range=2026"], "filters.research.date_range", "'2026' is not START..END, START.. or ..END"),
-        (['research.tags="a'], "filters.research.tags", "cannot be split at its commas"),
-    ],
-)
+@pytest.mark.parametrize(("texts", "field", "problem"), [
+    (["language=python"], "filters", "'language=python' is not DOMAIN.KEY=VALUE, such as code.language=python"),
+    (["code.language"], "filters", "is not DOMAIN.KEY=VALUE"),
+    (["wiki.language=python"], "filters", "no domain 'wiki'; there are: code, documentation, conversations, research"),
+    (
+        ["code.lang=python"],
+        "filters.code.lang",
+        "no such filter; allowed here: category, confidence, environment, error_category, language",
+    ),
+    (["code.language=go", "code.language=c"], "filters.code.language", "given twice; it takes one value"),
+    (["research.date_range=2026"], "filters.research.date_range", "'2026' is not START..END, START.. or ..END"),
+    (['research.tags="a'], "filters.research.tags", "cannot be split at its commas"),
+])  # fmt: skip
 def test_a_wrong_option_is_named(settings: Settings, texts: list[str], field: str, problem: str) -> None:
     with pytest.raises(QueryError) as raised:
         options(settings, *texts)

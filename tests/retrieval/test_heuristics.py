@@ -49,70 +49,61 @@ def given_to(one: RecallItem, query: str, numbers: HeuristicSettings) -> dict[st
     return dict(all_bonuses([one], query, numbers, NOW)[0])
 
 
-@pytest.mark.parametrize(
-    ("query", "function", "owner", "matches"),
-    [
-        ("what does handle_payment_error return", "handle_payment_error", "PaymentHandler", True),
-        ("where is PaymentHandler built", "refund", "PaymentHandler", True),
-        ("why does `handlePaymentError()` retry", "handlePaymentError", None, True),
-        ("what does __init__ take", "__init__", "Client", True),
-        ("MAX_RETRIES too low", "MAX_RETRIES", None, True),
-        ("who owns Inner", "run", "Outer.Inner", True),
-        ("who owns Entry", "post", "ledger::Entry", True),
-        # Part of a symbol, a symbol that is longer, other case, a plain word: none is the symbol itself.
-        ("what raises PaymentError", "handlePaymentError", None, False),
-        ("what does handle_payment do", "handle_payment_error", None, False),
-        ("what does Handle_Payment_Error do", "handle_payment_error", None, False),
-        ("how do I refund a payment", "refund", None, False),
-        ("handle_payment_error", None, None, False),
-    ],
-)
+@pytest.mark.parametrize(("query", "function", "owner", "matches"), [
+    ("what does handle_payment_error return", "handle_payment_error", "PaymentHandler", True),
+    ("where is PaymentHandler built", "refund", "PaymentHandler", True),
+    ("why does `handlePaymentError()` retry", "handlePaymentError", None, True),
+    ("what does __init__ take", "__init__", "Client", True),
+    ("MAX_RETRIES too low", "MAX_RETRIES", None, True),
+    ("who owns Inner", "run", "Outer.Inner", True),
+    ("who owns Entry", "post", "ledger::Entry", True),
+    # Part of a symbol, a symbol that is longer, other case, a plain word: none is the symbol itself.
+    ("what raises PaymentError", "handlePaymentError", None, False),
+    ("what does handle_payment do", "handle_payment_error", None, False),
+    ("what does Handle_Payment_Error do", "handle_payment_error", None, False),
+    ("how do I refund a payment", "refund", None, False),
+    ("handle_payment_error", None, None, False),
+])  # fmt: skip
 def test_symbols_match_whole(query: str, function: str | None, owner: str | None, matches: bool) -> None:
     one = candidate("a.py", metadata={"function_name": function, "class_name": owner})
     assert given_to(one, query, CODE) == ({"symbol_match": 0.15} if matches else {})
 
 
-@pytest.mark.parametrize(
-    ("query", "path", "matches"),
-    [
-        ("what is in src/payments/handlers.py", "src/payments/handlers.py", True),
-        ("bug in payments/handlers.py:42", "src/payments/handlers.py", True),
-        ('File "/home/bob/app/src/payments/handlers.py", line 42, in refund', "src/payments/handlers.py", True),
-        ("see `handlers.py`.", "src/payments/handlers.py", True),
-        ("what does src/payments do", "src/payments/handlers.py", True),
-        ("everything under ./src/payments/**", "src/payments/handlers.py", True),
-        (r"error in src\payments\handlers.py(42)", "src/payments/handlers.py", True),
-        ("Src/Payments/Handlers.py", "src/payments/handlers.py", True),
-        ("handlers.py#L42-L51", "src/payments/handlers.py", True),
-        (".github/workflows/ci.yaml fails", ".github/workflows/ci.yaml", True),
-        # Only whole components in one run.
-        ("what does src/pay do", "src/payments/handlers.py", False),
-        ("payments/hand", "src/payments/handlers.py", False),
-        ("src/handlers.py", "src/payments/handlers.py", False),
-        ("andlers.py", "src/payments/handlers.py", False),
-        ("handlers.pyi", "src/payments/handlers.py", False),
-        ("what does payments do", "src/payments/handlers.py", False),
-        ("/app/main.py", "main.py", False),
-        ("https://example.com/src/payments/handlers.py", "src/payments/handlers.py", False),
-        ("version 3.5 and/or later...", "3.5/and", False),
-    ],
-)
+@pytest.mark.parametrize(("query", "path", "matches"), [
+    ("what is in src/payments/handlers.py", "src/payments/handlers.py", True),
+    ("bug in payments/handlers.py:42", "src/payments/handlers.py", True),
+    ('File "/home/bob/app/src/payments/handlers.py", line 42, in refund', "src/payments/handlers.py", True),
+    ("see `handlers.py`.", "src/payments/handlers.py", True),
+    ("what does src/payments do", "src/payments/handlers.py", True),
+    ("everything under ./src/payments/**", "src/payments/handlers.py", True),
+    (r"error in src\payments\handlers.py(42)", "src/payments/handlers.py", True),
+    ("Src/Payments/Handlers.py", "src/payments/handlers.py", True),
+    ("handlers.py#L42-L51", "src/payments/handlers.py", True),
+    (".github/workflows/ci.yaml fails", ".github/workflows/ci.yaml", True),
+    # Only whole components in one run.
+    ("what does src/pay do", "src/payments/handlers.py", False),
+    ("payments/hand", "src/payments/handlers.py", False),
+    ("src/handlers.py", "src/payments/handlers.py", False),
+    ("andlers.py", "src/payments/handlers.py", False),
+    ("handlers.pyi", "src/payments/handlers.py", False),
+    ("what does payments do", "src/payments/handlers.py", False),
+    ("/app/main.py", "main.py", False),
+    ("https://example.com/src/payments/handlers.py", "src/payments/handlers.py", False),
+    ("version 3.5 and/or later...", "3.5/and", False),
+])  # fmt: skip
 def test_paths_match_by_whole_components(query: str, path: str, matches: bool) -> None:
     assert given_to(candidate(path), query, CODE) == ({"path_match": 0.10} if matches else {})
 
 
-@pytest.mark.parametrize(
-    ("query", "section", "title", "matches"),
-    [
-        ("how are refunds retried", "API > Refund policy", None, True),
-        ("configuring webhooks", None, "Webhook configuration", True),
-        ("how do I use it", "How to use it", None, True),  # "use" is a word of the topic
-        ("what is the limit", "What is the API", None, False),  # all they share are function words
-        ("refund", "API > Payments", "Refund", False),  # the heading path is there, so it decides
-        ("refund", None, None, False),
-        ("?!", "API", None, False),
-    ],
-)
+@pytest.mark.parametrize(("query", "section", "title", "matches"), [
+    ("how are refunds retried", "API > Refund policy", None, True),
+    ("configuring webhooks", None, "Webhook configuration", True),
+    ("how do I use it", "How to use it", None, True),  # "use" is a word of the topic
+    ("what is the limit", "What is the API", None, False),  # all they share are function words
+    ("refund", "API > Payments", "Refund", False),  # the heading path is there, so it decides
+    ("refund", None, None, False),
+    ("?!", "API", None, False),
+])  # fmt: skip
 def test_headings_match_by_the_analyzers_terms(
     query: str, section: str | None, title: str | None, matches: bool
 ) -> None:
@@ -233,19 +224,16 @@ def test_long_queries_are_read_in_linear_time(piece: str) -> None:
     assert_subquadratic(lambda query: cues_of(query, ALL, NOW), lambda size: (piece * size)[:size], 4_096)
 
 
-@pytest.mark.parametrize(
-    ("reranking", "problem"),
-    [
-        ("heuristics: {recency_bonus: 0.1}", "recency_bonus_max"),
-        ("heuristics: {symbol_match_bonus: .nan}", "symbol_match_bonus"),
-        ("heuristics: {symbol_match_bonus: -0.1}", "symbol_match_bonus"),
-        ("heuristics: {recency_decay: steep}", "exponential"),
-        ("heuristics: {recency_days: 0}", "recency_days"),
-        ("weights: {models: 0.5}", "engagement"),
-        ("weights: {model: .inf}", "weights.model"),
-        ("model: ''", "reranking.model"),
-    ],
-)
+@pytest.mark.parametrize(("reranking", "problem"), [
+    ("heuristics: {recency_bonus: 0.1}", "recency_bonus_max"),
+    ("heuristics: {symbol_match_bonus: .nan}", "symbol_match_bonus"),
+    ("heuristics: {symbol_match_bonus: -0.1}", "symbol_match_bonus"),
+    ("heuristics: {recency_decay: steep}", "exponential"),
+    ("heuristics: {recency_days: 0}", "recency_days"),
+    ("weights: {models: 0.5}", "engagement"),
+    ("weights: {model: .inf}", "weights.model"),
+    ("model: ''", "reranking.model"),
+])  # fmt: skip
 def test_numbers_that_cannot_be_are_named(tmp_path: Path, reranking: str, problem: str) -> None:
     file = tmp_path / "nornweave.yaml"
     file.write_text(f"domains: {{code: {{reranking: {{{reranking}}}}}}}", encoding="utf-8")

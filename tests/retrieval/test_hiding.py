@@ -318,18 +318,15 @@ def test_in_html_the_words_are_hidden_wherever_the_chunk_shows_them(tmp_path: Pa
         assert after[changed[0]].section == "First steps"
 
 
-@pytest.mark.parametrize(
-    ("hidden", "line", "kept"),
-    [
-        ("## Refunds", "Payments API > Refunds", "Payments API"),
-        ("## Refunds", "Payments API > Refunds and chargebacks", "Payments API > Refunds and chargebacks"),
-        ("## Rate *limits* of a key<a name='x'></a>", "API > Rate limits of a key", "API"),
-        ("Rate limits of a key", "#12 Rate limits of a key", "#12"),
-        ("bob: who has drained the queue of shard 4 since noon?", "bob: who has drained the queue …", None),
-        ("Return the status of a payment.", "PaymentStatus", "PaymentStatus"),
-        ("Return the status", "the status", "the status"),
-    ],
-)
+@pytest.mark.parametrize(("hidden", "line", "kept"), [
+    ("## Refunds", "Payments API > Refunds", "Payments API"),
+    ("## Refunds", "Payments API > Refunds and chargebacks", "Payments API > Refunds and chargebacks"),
+    ("## Rate *limits* of a key<a name='x'></a>", "API > Rate limits of a key", "API"),
+    ("Rate limits of a key", "#12 Rate limits of a key", "#12"),
+    ("bob: who has drained the queue of shard 4 since noon?", "bob: who has drained the queue …", None),
+    ("Return the status of a payment.", "PaymentStatus", "PaymentStatus"),
+    ("Return the status", "the status", "the status"),
+])  # fmt: skip
 def test_quotations_are_told_from_shared_words(hidden: str, line: str, kept: str | None) -> None:
     assert Quoted(hidden).cleared(line) == kept
 

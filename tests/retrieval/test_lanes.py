@@ -88,13 +88,10 @@ def test_an_error_is_that_agents_alone(lanes: Lanes) -> None:
     assert futures[Domain.DOCUMENTATION].result() == "fine"
 
 
-@pytest.mark.parametrize(
-    ("here", "quick"),
-    [
-        (Domain.DOCUMENTATION, 1),  # all that are here have answered
-        (None, 2),  # nobody is here: half of the others have
-    ],
-)
+@pytest.mark.parametrize(("here", "quick"), [
+    (Domain.DOCUMENTATION, 1),  # all that are here have answered
+    (None, 2),  # nobody is here: half of the others have
+])  # fmt: skip
 def test_once_there_is_a_quorum_strangers_have_their_budget(hasty: Lanes, here: Domain | None, quick: int) -> None:
     go = threading.Event()
     tasks: dict[AgentKey, Callable[[], object]] = {

@@ -40,16 +40,13 @@ def test_any_text_is_read_the_same_way_twice(text: str) -> None:
     assert all(phrase and phrase in text for phrase in query.phrases)
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("", "blank"),
-        (" \t\n\u00a0\u2003", "blank"),
-        ("x" * (MAX_CHARACTERS + 1), r"4,097 characters; allowed are 1 to 4,096"),
-        ("a\0b", "NUL"),
-        ("a\ud800b", "half a surrogate pair"),
-    ],
-)
+@pytest.mark.parametrize(("text", "problem"), [
+    ("", "blank"),
+    (" \t\n\u00a0\u2003", "blank"),
+    ("x" * (MAX_CHARACTERS + 1), r"4,097 characters; allowed are 1 to 4,096"),
+    ("a\0b", "NUL"),
+    ("a\ud800b", "half a surrogate pair"),
+])  # fmt: skip
 def test_what_cannot_be_searched_is_refused(text: str, problem: str) -> None:
     with pytest.raises(QueryError, match=problem) as raised:
         check_query(text, 10)

@@ -74,32 +74,29 @@ def test_the_code_formula(settings: Mapping[Domain, RerankingSettings]) -> None:
     assert [one.model_score for one in ranked] == [0.65, 0.6, 0.7]
 
 
-@pytest.mark.parametrize(
-    ("domain", "found", "model_score", "expected"),
-    [
-        # .8 · .7 + .10 · .2 · · · .8 · .7 + (.05 · 45/90) · .1
-        (
-            Domain.DOCUMENTATION,
-            {"old": {"section": "Guides > Refunds", "age": 400}, "new": {"section": "Guides > Payments", "age": 45}},
-            0.8,
-            {"old": 0.58, "new": 0.5625},
-        ),
-        # .4 · .65 + .15 · .25 + .05 · .10 · · · .4 · .65 + .15/e · .25
-        (
-            Domain.CONVERSATIONS,
-            {"today": {"age": 0, "reaction_count": 10}, "month": {"age": 30, "reaction_count": 0}},
-            0.4,
-            {"today": 0.3025, "month": 0.26 + 0.0375 / math.e},
-        ),
-        # .9 · .70 + (.02 · 3) · .20 · · · .9 · .70 + .05 · .20 + (.05 · 72/90) · .10
-        (
-            Domain.RESEARCH,
-            {"cited": {"age": 3_000, "citation_count": 999}, "accepted": {"age": 18, "is_accepted": True}},
-            0.9,
-            {"cited": 0.642, "accepted": 0.644},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("domain", "found", "model_score", "expected"), [
+    # .8 · .7 + .10 · .2 · · · .8 · .7 + (.05 · 45/90) · .1
+    (
+        Domain.DOCUMENTATION,
+        {"old": {"section": "Guides > Refunds", "age": 400}, "new": {"section": "Guides > Payments", "age": 45}},
+        0.8,
+        {"old": 0.58, "new": 0.5625},
+    ),
+    # .4 · .65 + .15 · .25 + .05 · .10 · · · .4 · .65 + .15/e · .25
+    (
+        Domain.CONVERSATIONS,
+        {"today": {"age": 0, "reaction_count": 10}, "month": {"age": 30, "reaction_count": 0}},
+        0.4,
+        {"today": 0.3025, "month": 0.26 + 0.0375 / math.e},
+    ),
+    # .9 · .70 + (.02 · 3) · .20 · · · .9 · .70 + .05 · .20 + (.05 · 72/90) · .10
+    (
+        Domain.RESEARCH,
+        {"cited": {"age": 3_000, "citation_count": 999}, "accepted": {"age": 18, "is_accepted": True}},
+        0.9,
+        {"cited": 0.642, "accepted": 0.644},
+    ),
+])  # fmt: skip
 def test_the_formulas_of_other_domains(
     settings: Mapping[Domain, RerankingSettings], domain: Domain, found: Mapping[str, Mapping[str, Any]],
     model_score: float, expected: Mapping[str, float],

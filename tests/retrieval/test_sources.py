@@ -220,16 +220,13 @@ def test_a_phrase_in_another_script(domains: dict[Domain, Index]) -> None:
         assert finding.hits.scores.tolist() == [1]
 
 
-@pytest.mark.parametrize(
-    ("domain", "query"),
-    [
-        (Domain.DOCUMENTATION, TRACEBACK),
-        (Domain.DOCUMENTATION, f"2026-01-16T10:00:00Z host7 {TRACEBACK.lower()}"),
-        (Domain.CODE, "TimeoutError: upstream acquirer timed out: shard 4 is unreachable"),
-        (Domain.CODE, "upstream   acquirer\ntimed out"),
-        (Domain.CONVERSATIONS, "which shard is fakturo on"),
-    ],
-)
+@pytest.mark.parametrize(("domain", "query"), [
+    (Domain.DOCUMENTATION, TRACEBACK),
+    (Domain.DOCUMENTATION, f"2026-01-16T10:00:00Z host7 {TRACEBACK.lower()}"),
+    (Domain.CODE, "TimeoutError: upstream acquirer timed out: shard 4 is unreachable"),
+    (Domain.CODE, "upstream   acquirer\ntimed out"),
+    (Domain.CONVERSATIONS, "which shard is fakturo on"),
+])  # fmt: skip
 def test_a_pasted_message_finds_its_chunk_first(domains: dict[Domain, Index], domain: Domain, query: str) -> None:
     generation = domains[domain]
     finding = fulltext(query, generation)

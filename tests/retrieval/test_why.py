@@ -69,14 +69,11 @@ def test_what_is_shown_has_its_rank(engine: Engine) -> None:
     assert (found["shown"], found["stage"], found["rank"]) == (True, None, 2)
 
 
-@pytest.mark.parametrize(
-    ("path", "stage", "changes"),
-    [
-        ("queue.py", "filtered", {"domains": (Domain.DOCUMENTATION,)}),
-        ("harbour.md:3", "filtered", {"filters": {Domain.DOCUMENTATION: {"path_glob": "part-*"}}}),
-        ("harbour.md", "combined", {}),
-    ],
-)
+@pytest.mark.parametrize(("path", "stage", "changes"), [
+    ("queue.py", "filtered", {"domains": (Domain.DOCUMENTATION,)}),
+    ("harbour.md:3", "filtered", {"filters": {Domain.DOCUMENTATION: {"path_glob": "part-*"}}}),
+    ("harbour.md", "combined", {}),
+])  # fmt: skip
 def test_what_lifts_it_was_tried(engine: Engine, path: str, stage: str, changes: dict[str, Any]) -> None:
     found = why(engine, path, **changes)
     assert (found["shown"], found["stage"]) == (False, stage)

@@ -116,23 +116,20 @@ def test_more_evidence_never_lowers_a_domain(cue: float, found: float) -> None:
     assert all(more[domain] < less[domain] for domain in rest)
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("how does it work", QueryType.CURRENT_BEHAVIOUR),
-        ("What does it do?", QueryType.CURRENT_BEHAVIOUR),
-        ("what does the payment module return on errors", QueryType.CURRENT_BEHAVIOUR),
-        ("what happens when a refund fails", QueryType.CURRENT_BEHAVIOUR),
-        ("why is the ledger in Go", QueryType.INTENDED_DESIGN),
-        ("the intended design of idempotency", QueryType.INTENDED_DESIGN),
-        ("who decided on Go", QueryType.HISTORICAL_DECISION),
-        ("what we agreed on retries", QueryType.HISTORICAL_DECISION),
-        ("why did we decide against SOAP", QueryType.HISTORICAL_DECISION),
-        ("refund window", QueryType.AMBIGUOUS),
-        ("whyever", QueryType.AMBIGUOUS),
-        ("", QueryType.AMBIGUOUS),
-    ],
-)
+@pytest.mark.parametrize(("query", "expected"), [
+    ("how does it work", QueryType.CURRENT_BEHAVIOUR),
+    ("What does it do?", QueryType.CURRENT_BEHAVIOUR),
+    ("what does the payment module return on errors", QueryType.CURRENT_BEHAVIOUR),
+    ("what happens when a refund fails", QueryType.CURRENT_BEHAVIOUR),
+    ("why is the ledger in Go", QueryType.INTENDED_DESIGN),
+    ("the intended design of idempotency", QueryType.INTENDED_DESIGN),
+    ("who decided on Go", QueryType.HISTORICAL_DECISION),
+    ("what we agreed on retries", QueryType.HISTORICAL_DECISION),
+    ("why did we decide against SOAP", QueryType.HISTORICAL_DECISION),
+    ("refund window", QueryType.AMBIGUOUS),
+    ("whyever", QueryType.AMBIGUOUS),
+    ("", QueryType.AMBIGUOUS),
+])  # fmt: skip
 def test_the_type_of_a_query(query: str, expected: QueryType) -> None:
     assert query_type(query) is expected
 
@@ -180,46 +177,43 @@ def test_two_questions_in_one_are_split(query: str, clauses: tuple[str, ...]) ->
     assert split_clauses(query) == clauses
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        # joint phrases
-        "search and replace",
-        "what are the read and write permissions of the payment service?",
-        "pros and cons of idempotency keys",
-        "how do I install and configure the SDK",
-        # shared parts
-        "when and why was the ledger rewritten?",
-        "what is and what was the retry limit of the gateway?",
-        "which charity might John work with and why?",
-        "how to read a csv file and how to send an email in python",
-        "In the sandbox, what is the rate limit and what is the refund window size?",
-        # the second leans on the first
-        "what is the retry limit and who set it?",
-        "what challenges does Sam face, and how does he address them?",
-        "what is the timeout of the gateway and what is the default?",
-        "What is the retry limit? Who set that?",
-        "What are the inputs and what are the outputs?",
-        "Who did Evan meet in Canada and what did Evan bring home?",
-        # embedded and relative clauses
-        "who decides what is due and what is late?",
-        "tell me who is on call and who is on holiday",
-        "explain how retries work and what the limit is",
-        "what is the service which handles refunds and who may call the ledger API?",
-        # statements, quotes, code
-        "Stromal cells surround tumours and are the major source of growth factors.",
-        '"what is the limit and who owns the service"',
-        "what is `a and what is the limit`",
-        "(what is the limit and who owns the payment service)",
-        "if (x) { what is y } and who owns the payment service",
-        # more than three
-        "who owns the ledger? who owns the gateway? who owns the webhook sender? who owns the risk engine?",
-        "",
-        " ",
-        "and",
-        "?",
-    ],
-)
+@pytest.mark.parametrize("query", [
+    # joint phrases
+    "search and replace",
+    "what are the read and write permissions of the payment service?",
+    "pros and cons of idempotency keys",
+    "how do I install and configure the SDK",
+    # shared parts
+    "when and why was the ledger rewritten?",
+    "what is and what was the retry limit of the gateway?",
+    "which charity might John work with and why?",
+    "how to read a csv file and how to send an email in python",
+    "In the sandbox, what is the rate limit and what is the refund window size?",
+    # the second leans on the first
+    "what is the retry limit and who set it?",
+    "what challenges does Sam face, and how does he address them?",
+    "what is the timeout of the gateway and what is the default?",
+    "What is the retry limit? Who set that?",
+    "What are the inputs and what are the outputs?",
+    "Who did Evan meet in Canada and what did Evan bring home?",
+    # embedded and relative clauses
+    "who decides what is due and what is late?",
+    "tell me who is on call and who is on holiday",
+    "explain how retries work and what the limit is",
+    "what is the service which handles refunds and who may call the ledger API?",
+    # statements, quotes, code
+    "Stromal cells surround tumours and are the major source of growth factors.",
+    '"what is the limit and who owns the service"',
+    "what is `a and what is the limit`",
+    "(what is the limit and who owns the payment service)",
+    "if (x) { what is y } and who owns the payment service",
+    # more than three
+    "who owns the ledger? who owns the gateway? who owns the webhook sender? who owns the risk engine?",
+    "",
+    " ",
+    "and",
+    "?",
+])  # fmt: skip
 def test_in_doubt_a_question_stays_whole(query: str) -> None:
     assert split_clauses(query) == (query,)
 

@@ -41,32 +41,24 @@ def test_addresses_are_relative_to_the_api_and_the_token_is_sent(server: Server)
     assert server.requests[0].headers["authorization"] == f"Bearer {TOKEN}"
 
 
-@pytest.mark.parametrize(
-    "limit",
-    [
-        Reply(status=429, headers={"Retry-After": "0"}),
-        Reply(status=503, headers={"Retry-After": "0.1"}),
-        Reply(
-            status=429, headers={"Retry-After": format_datetime(datetime.now(UTC) - timedelta(seconds=5), usegmt=True)}
-        ),
-        Reply(status=403, headers={"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}),
-    ],
-)
+@pytest.mark.parametrize("limit", [
+    Reply(status=429, headers={"Retry-After": "0"}),
+    Reply(status=503, headers={"Retry-After": "0.1"}),
+    Reply(status=429, headers={"Retry-After": format_datetime(datetime.now(UTC) - timedelta(seconds=5), usegmt=True)}),
+    Reply(status=403, headers={"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}),
+])  # fmt: skip
 def test_a_rate_limit_that_ends_soon_is_waited_for(server: Server, limit: Reply) -> None:
     server.faults.append(limit)
     assert client(server).get("items").status == 200
     assert len(server.requests) == 2
 
 
-@pytest.mark.parametrize(
-    "limit",
-    [
-        Reply(status=429, headers={"Retry-After": "3600"}),
-        Reply(status=429),
-        Reply({"message": "You have exceeded a secondary rate limit"}, status=403),
-        Reply(status=429, headers={"Retry-After": "Fri, 01 Jan 2100 00:00:00 GMT"}),
-    ],
-)
+@pytest.mark.parametrize("limit", [
+    Reply(status=429, headers={"Retry-After": "3600"}),
+    Reply(status=429),
+    Reply({"message": "You have exceeded a secondary rate limit"}, status=403),
+    Reply(status=429, headers={"Retry-After": "Fri, 01 Jan 2100 00:00:00 GMT"}),
+])  # fmt: skip
 def test_a_rate_limit_that_ends_late_is_told_with_its_end(server: Server, limit: Reply) -> None:
     server.faults.append(limit)
     with pytest.raises(SourceUnavailableError, match=r"rate limit until \d{4}-\d\d-\d\dT.*continues; API_TOKEN may"):

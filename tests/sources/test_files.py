@@ -99,13 +99,10 @@ def test_code_takes_languages_manifests_and_infrastructure_by_path(tmp_path: Pat
 OFFICE = [f"a.{suffix}" for suffix in ("docx", "eml", "epub", "ipynb", "pptx", "xlsx")]
 
 
-@pytest.mark.parametrize(
-    ("domain", "expected"),
-    [
-        (Domain.DOCUMENTATION, ["LICENSE", "a.html", "a.markdown", "a.md", "a.pdf", "a.rst", "a.txt", *OFFICE]),
-        (Domain.RESEARCH, ["LICENSE", "a.html", "a.json", "a.markdown", "a.md", "a.pdf", "a.rst", "a.txt", *OFFICE]),
-    ],
-)
+@pytest.mark.parametrize(("domain", "expected"), [
+    (Domain.DOCUMENTATION, ["LICENSE", "a.html", "a.markdown", "a.md", "a.pdf", "a.rst", "a.txt", *OFFICE]),
+    (Domain.RESEARCH, ["LICENSE", "a.html", "a.json", "a.markdown", "a.md", "a.pdf", "a.rst", "a.txt", *OFFICE]),
+])  # fmt: skip
 def test_prose_domains_take_their_formats(tmp_path: Path, domain: Domain, expected: list[str]) -> None:
     write(tmp_path, dict.fromkeys([*expected, "a.json", "a.py", "a.doc"], "x"))
     write(tmp_path, {".env": "SECRET=1", "Makefile": "all:", ".gitkeep": "", "core": "x"})  # a name without a suffix
@@ -501,26 +498,23 @@ def test_the_sidecar_is_no_document(tmp_path: Path) -> None:
     assert reasons(listing) == {"meta.json": "the metadata file of this source"}
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "found"),
-    [
-        ("m.yaml", "a.md: {title: x}\nb.md: {title: [}\n", "line 2"),
-        ("m.json", '{"a.md": {"title": "x"},\n "b.md": }', "line 2"),
-        ("m.yaml", "a.md: {title: x}\n\nb.md: text\n", r"line 3: 'b\.md': found str"),
-        ("m.yaml", "\na.md: {updated_at: yesterday}\n", r"line 2: 'a\.md': updated_at is 'yesterday'"),
-        ("m.yaml", "a.md: {updated_at: 2024-13-01}\n", "expected a date such as"),
-        ("m.yaml", "../a.md: {title: x}\n", r"'\.\./a\.md'"),
-        ("m.yaml", "a.md: {tags: {x: 1}}\n", "tags holds a dict"),
-        ("m.yaml", "a.md: {title: [x]}\n", "expected text"),
-        ("m.yaml", "- a.md\n", "it holds a list"),
-        ("m.yaml", "x: &x [*x]\n", "."),
-        ("m.yaml", "a.md: !!python/object/apply:os.system [ls]\n", "line 1"),
-        ("m.yaml", "[" * 5000, "."),
-        ("m.json", "[" * 200_000, "."),
-        ("m.json", '{"a.md": {"score": NaN}}', "finite"),
-        ("m.yaml", b"a.md: {title: \xff}\n", "line 1: it is not UTF-8"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "found"), [
+    ("m.yaml", "a.md: {title: x}\nb.md: {title: [}\n", "line 2"),
+    ("m.json", '{"a.md": {"title": "x"},\n "b.md": }', "line 2"),
+    ("m.yaml", "a.md: {title: x}\n\nb.md: text\n", r"line 3: 'b\.md': found str"),
+    ("m.yaml", "\na.md: {updated_at: yesterday}\n", r"line 2: 'a\.md': updated_at is 'yesterday'"),
+    ("m.yaml", "a.md: {updated_at: 2024-13-01}\n", "expected a date such as"),
+    ("m.yaml", "../a.md: {title: x}\n", r"'\.\./a\.md'"),
+    ("m.yaml", "a.md: {tags: {x: 1}}\n", "tags holds a dict"),
+    ("m.yaml", "a.md: {title: [x]}\n", "expected text"),
+    ("m.yaml", "- a.md\n", "it holds a list"),
+    ("m.yaml", "x: &x [*x]\n", "."),
+    ("m.yaml", "a.md: !!python/object/apply:os.system [ls]\n", "line 1"),
+    ("m.yaml", "[" * 5000, "."),
+    ("m.json", "[" * 200_000, "."),
+    ("m.json", '{"a.md": {"score": NaN}}', "finite"),
+    ("m.yaml", b"a.md: {title: \xff}\n", "line 1: it is not UTF-8"),
+])  # fmt: skip
 def test_a_broken_sidecar_names_file_and_line(tmp_path: Path, name: str, content: str | bytes, found: str) -> None:
     write(tmp_path, {"a.md": "a", name: content})
     with pytest.raises(SourceUnavailableError, match=found) as raised:

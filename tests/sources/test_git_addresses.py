@@ -20,19 +20,16 @@ from nornweave.core.types import Domain, SourceId
 COMMIT = "a" * 40
 
 
-@pytest.mark.parametrize(
-    ("url", "protocol", "host", "port", "user", "path"),
-    [
-        ("https://git.example.org/team/api.git", "https", "git.example.org", None, "", "/team/api.git"),
-        ("https://deploy@Git.Example.org:8443/api", "https", "git.example.org", 8443, "deploy", "/api"),
-        ("ssh://git@git.example.org:2222/team/api.git", "ssh", "git.example.org", 2222, "git", "/team/api.git"),
-        ("git@github.com:team/api.git", "ssh", "github.com", None, "git", "team/api.git"),
-        ("host:api.git", "ssh", "host", None, "", "api.git"),
-        ("file:///srv/git/api.git", "file", "", None, "", "/srv/git/api.git"),
-        ("http://127.0.0.1:8080/api.git", "http", "127.0.0.1", 8080, "", "/api.git"),
-        ("http://[::1]/api.git", "http", "::1", None, "", "/api.git"),
-    ],
-)
+@pytest.mark.parametrize(("url", "protocol", "host", "port", "user", "path"), [
+    ("https://git.example.org/team/api.git", "https", "git.example.org", None, "", "/team/api.git"),
+    ("https://deploy@Git.Example.org:8443/api", "https", "git.example.org", 8443, "deploy", "/api"),
+    ("ssh://git@git.example.org:2222/team/api.git", "ssh", "git.example.org", 2222, "git", "/team/api.git"),
+    ("git@github.com:team/api.git", "ssh", "github.com", None, "git", "team/api.git"),
+    ("host:api.git", "ssh", "host", None, "", "api.git"),
+    ("file:///srv/git/api.git", "file", "", None, "", "/srv/git/api.git"),
+    ("http://127.0.0.1:8080/api.git", "http", "127.0.0.1", 8080, "", "/api.git"),
+    ("http://[::1]/api.git", "http", "::1", None, "", "/api.git"),
+])  # fmt: skip
 def test_the_usual_forms_are_read(url: str, protocol: str, host: str, port: int | None, user: str, path: str) -> None:
     address = parse_address(url)
     assert (address.protocol, address.host, address.port, address.user, address.path) == (
@@ -41,30 +38,27 @@ def test_the_usual_forms_are_read(url: str, protocol: str, host: str, port: int 
     assert user == "" or f"{user}@" not in address.shown
 
 
-@pytest.mark.parametrize(
-    ("url", "reason"),
-    [
-        ("ext::sh -c 'touch /tmp/x'", "expected https://HOST/PATH"),
-        ("evil::https://example.org/x", "expected https://HOST/PATH"),
-        ("git://example.org/x.git", "'git' is not a protocol that is read"),
-        ("ftp://example.org/x.git", "'ftp' is not a protocol that is read"),
-        ("http://example.org/x.git", "http would be read unencrypted"),
-        ("https://user:secret@example.org/x.git", "it holds a password"),
-        ("ssh://-oProxyCommand=evil/x", "characters that are not allowed"),
-        ("ssh://-l@example.org/x", "characters that are not allowed"),
-        ("-oProxyCommand=evil:x", "expected https://HOST/PATH"),
-        ("/srv/git/api.git", "may also be named by 'path'"),
-        ("C:/repo", None),
-        ("https://example.org/", "the path of the repository is missing"),
-        ("https://example.org/x?a=b", "begins with '\\?' or '#'"),
-        ("file://example.org/x", "a file of another host"),
-        ("https://example.org:99999/x", "expected https://HOST/PATH"),
-        ("https://example.org/x\n", "control characters"),
-        ("--upload-pack=evil", "expected https://HOST/PATH"),
-        ("host:-oProxyCommand=evil", "could be read as an option"),
-        ("git@host:--upload-pack=evil", "could be read as an option"),
-    ],
-)
+@pytest.mark.parametrize(("url", "reason"), [
+    ("ext::sh -c 'touch /tmp/x'", "expected https://HOST/PATH"),
+    ("evil::https://example.org/x", "expected https://HOST/PATH"),
+    ("git://example.org/x.git", "'git' is not a protocol that is read"),
+    ("ftp://example.org/x.git", "'ftp' is not a protocol that is read"),
+    ("http://example.org/x.git", "http would be read unencrypted"),
+    ("https://user:secret@example.org/x.git", "it holds a password"),
+    ("ssh://-oProxyCommand=evil/x", "characters that are not allowed"),
+    ("ssh://-l@example.org/x", "characters that are not allowed"),
+    ("-oProxyCommand=evil:x", "expected https://HOST/PATH"),
+    ("/srv/git/api.git", "may also be named by 'path'"),
+    ("C:/repo", None),
+    ("https://example.org/", "the path of the repository is missing"),
+    ("https://example.org/x?a=b", "begins with '\\?' or '#'"),
+    ("file://example.org/x", "a file of another host"),
+    ("https://example.org:99999/x", "expected https://HOST/PATH"),
+    ("https://example.org/x\n", "control characters"),
+    ("--upload-pack=evil", "expected https://HOST/PATH"),
+    ("host:-oProxyCommand=evil", "could be read as an option"),
+    ("git@host:--upload-pack=evil", "could be read as an option"),
+])  # fmt: skip
 def test_other_forms_are_refused(url: str, reason: str | None) -> None:
     if reason is None:
         assert parse_address(url).protocol == "ssh"  # as git reads it
@@ -143,21 +137,18 @@ def test_git_runs_ssh_for_the_host_of_the_address(tmp_path: Path, monkeypatch: p
 # Failures -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("said", "reason"),
-    [
-        ("fatal: unable to access 'x': Could not resolve host: nowhere", "the host is unknown"),
-        ("ssh: Could not resolve hostname nowhere: Name or service not known", "the host is unknown"),
-        ("git@x: Permission denied (publickey).\nfatal: Could not read from remote repository.", "of its ssh agent"),
-        ("Host key verification failed.\nfatal: Could not read", "connect once by hand with ssh"),
-        ("ERROR: Repository not found.\nfatal: Could not read", r"there is no repository \(404\)"),
-        ("fatal: unable to access 'x': SSL certificate problem: self-signed certificate", "is not trusted"),
-        ("fatal: detected dubious ownership in repository at '/x'", "belongs to another user"),
-        ("fatal: write error: No space left on device", "no space is left"),
-        ("kex_exchange_identification: Connection reset by peer", "broke off"),
-        ("fatal: something new", "git cannot read it: fatal: something new"),
-    ],
-)
+@pytest.mark.parametrize(("said", "reason"), [
+    ("fatal: unable to access 'x': Could not resolve host: nowhere", "the host is unknown"),
+    ("ssh: Could not resolve hostname nowhere: Name or service not known", "the host is unknown"),
+    ("git@x: Permission denied (publickey).\nfatal: Could not read from remote repository.", "of its ssh agent"),
+    ("Host key verification failed.\nfatal: Could not read", "connect once by hand with ssh"),
+    ("ERROR: Repository not found.\nfatal: Could not read", r"there is no repository \(404\)"),
+    ("fatal: unable to access 'x': SSL certificate problem: self-signed certificate", "is not trusted"),
+    ("fatal: detected dubious ownership in repository at '/x'", "belongs to another user"),
+    ("fatal: write error: No space left on device", "no space is left"),
+    ("kex_exchange_identification: Connection reset by peer", "broke off"),
+    ("fatal: something new", "git cannot read it: fatal: something new"),
+])  # fmt: skip
 def test_failures_say_what_to_do(said: str, reason: str) -> None:
     import re
 
@@ -167,18 +158,15 @@ def test_failures_say_what_to_do(said: str, reason: str) -> None:
 # Links ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("origin", "url"),
-    [
-        ("https://github.com/o/r.git", "https://github.com/o/r/blob/{}/docs/a%20b.md"),
-        ("git@github.com:o/r.git", "https://github.com/o/r/blob/{}/docs/a%20b.md"),
-        ("https://token@github.com/o/r", "https://github.com/o/r/blob/{}/docs/a%20b.md"),
-        ("ssh://git@gitlab.com:22/g/s/r.git", "https://gitlab.com/g/s/r/-/blob/{}/docs/a%20b.md"),
-        ("https://gitlab.example.org:8443/g/r", "https://gitlab.example.org:8443/g/r/-/blob/{}/docs/a%20b.md"),
-        ("https://bitbucket.org/o/r.git", "https://bitbucket.org/o/r/src/{}/docs/a%20b.md"),
-        ("https://codeberg.org/o/r.git", "https://codeberg.org/o/r/src/commit/{}/docs/a%20b.md"),
-    ],
-)
+@pytest.mark.parametrize(("origin", "url"), [
+    ("https://github.com/o/r.git", "https://github.com/o/r/blob/{}/docs/a%20b.md"),
+    ("git@github.com:o/r.git", "https://github.com/o/r/blob/{}/docs/a%20b.md"),
+    ("https://token@github.com/o/r", "https://github.com/o/r/blob/{}/docs/a%20b.md"),
+    ("ssh://git@gitlab.com:22/g/s/r.git", "https://gitlab.com/g/s/r/-/blob/{}/docs/a%20b.md"),
+    ("https://gitlab.example.org:8443/g/r", "https://gitlab.example.org:8443/g/r/-/blob/{}/docs/a%20b.md"),
+    ("https://bitbucket.org/o/r.git", "https://bitbucket.org/o/r/src/{}/docs/a%20b.md"),
+    ("https://codeberg.org/o/r.git", "https://codeberg.org/o/r/src/commit/{}/docs/a%20b.md"),
+])  # fmt: skip
 def test_files_of_known_hosts_have_an_address(origin: str, url: str) -> None:
     template = template_of(origin)
     assert template is not None

@@ -240,15 +240,12 @@ def test_a_file_that_the_server_has_lost_fails_alone(tmp_path: Path, upstream: R
 # Troubles on the way --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("status", "reason"),
-    [
-        (403, r"not allowed to read it \(403\): name the variable that holds a token in 'credentials_env'"),
-        (404, r"there is no repository \(404\).*correct 'url'"),
-        (429, r"asks for fewer requests \(429\)"),
-        (503, r"answers with an error \(5xx\); the next sync tries again"),
-    ],
-)
+@pytest.mark.parametrize(("status", "reason"), [
+    (403, r"not allowed to read it \(403\): name the variable that holds a token in 'credentials_env'"),
+    (404, r"there is no repository \(404\).*correct 'url'"),
+    (429, r"asks for fewer requests \(429\)"),
+    (503, r"answers with an error \(5xx\); the next sync tries again"),
+])  # fmt: skip
 def test_refusals_say_what_to_do(tmp_path: Path, server: GitServer, status: int, reason: str) -> None:
     server.status = status
     with pytest.raises(SourceUnavailableError, match=reason):

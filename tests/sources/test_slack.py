@@ -157,16 +157,13 @@ def test_links_never_lead_out_of_the_export_and_loops_end(export: Path, tmp_path
         source(export).fetch(Entry(path="general/1999-01-01.json", gate=""))
 
 
-@pytest.mark.parametrize(
-    ("marked", "expected"),
-    [
-        ("<@U1> <@U2|bob> <@U3>", "@Al @bob @U3"),
-        ("<#C1> <#C9|ops> <#C8>", "#pay #ops #C8"),
-        ("<!here> <!subteam^S1|@payments> <!date^1^{date}|Feb 18>", "@here @payments Feb 18"),
-        ("<https://a.b/c> <https://a.b|the page> <mailto:x@y.z|x@y.z>", "https://a.b/c the page (https://a.b) x@y.z"),
-        ("a &lt;b&gt; &amp;amp; <no", "a <b> &amp; <no"),
-    ],
-)
+@pytest.mark.parametrize(("marked", "expected"), [
+    ("<@U1> <@U2|bob> <@U3>", "@Al @bob @U3"),
+    ("<#C1> <#C9|ops> <#C8>", "#pay #ops #C8"),
+    ("<!here> <!subteam^S1|@payments> <!date^1^{date}|Feb 18>", "@here @payments Feb 18"),
+    ("<https://a.b/c> <https://a.b|the page> <mailto:x@y.z|x@y.z>", "https://a.b/c the page (https://a.b) x@y.z"),
+    ("a &lt;b&gt; &amp;amp; <no", "a <b> &amp; <no"),
+])  # fmt: skip
 def test_markup(marked: str, expected: str) -> None:
     assert plain(marked, Directory({"U1": "Al"}, {"C1": "pay"})) == expected
 

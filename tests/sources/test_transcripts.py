@@ -79,17 +79,14 @@ def test_stamps_without_names_keep_the_speaker() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("path", "raw", "expected"),
-    [
-        ("a.vtt", b"1\n00:00:01.000 --> 00:00:02.000\nhi", "starts with 'WEBVTT'"),
-        ("a.vtt", b"WEBVTT\n\nno times here", "no cue with times"),
-        ("a.srt", b"1\nAlice: hi", "00:00:01,000 --> 00:00:04,000"),
-        ("a.srt", b"\x89PNG\r\n\x1a\n\x00\x00", "binary"),
-        ("a.txt", b"", "empty"),
-        ("a.txt", b"a\x00b" * 100, "binary"),
-    ],
-)
+@pytest.mark.parametrize(("path", "raw", "expected"), [
+    ("a.vtt", b"1\n00:00:01.000 --> 00:00:02.000\nhi", "starts with 'WEBVTT'"),
+    ("a.vtt", b"WEBVTT\n\nno times here", "no cue with times"),
+    ("a.srt", b"1\nAlice: hi", "00:00:01,000 --> 00:00:04,000"),
+    ("a.srt", b"\x89PNG\r\n\x1a\n\x00\x00", "binary"),
+    ("a.txt", b"", "empty"),
+    ("a.txt", b"a\x00b" * 100, "binary"),
+])  # fmt: skip
 def test_what_is_no_transcript_says_what_was_expected(path: str, raw: bytes, expected: str) -> None:
     with pytest.raises(DocumentError, match=expected):
         parsed(path, raw)
@@ -108,18 +105,15 @@ def test_other_encodings_and_line_ends(encoding: str) -> None:
     assert [message.speaker for message in parsed("a.txt", text.encode(encoding)).messages[:2]] == ["Jürgen", "Zoë"]
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("2026-01-16-standup.vtt", "2026-01-16 00:00:00+00:00"),
-        ("GMT20260116-143000_Recording.vtt", "2026-01-16 14:30:00+00:00"),
-        ("2026-01-16T14-30 retro.srt", "2026-01-16 14:30:00+00:00"),
-        ("2026-01-16/standup.txt", "2026-01-16 00:00:00+00:00"),
-        ("2025-01-01/2026-01-16.txt", "2026-01-16 00:00:00+00:00"),
-        ("2026-13-45.txt", "None"),
-        ("ticket-120260116.txt", "None"),
-    ],
-)
+@pytest.mark.parametrize(("path", "expected"), [
+    ("2026-01-16-standup.vtt", "2026-01-16 00:00:00+00:00"),
+    ("GMT20260116-143000_Recording.vtt", "2026-01-16 14:30:00+00:00"),
+    ("2026-01-16T14-30 retro.srt", "2026-01-16 14:30:00+00:00"),
+    ("2026-01-16/standup.txt", "2026-01-16 00:00:00+00:00"),
+    ("2025-01-01/2026-01-16.txt", "2026-01-16 00:00:00+00:00"),
+    ("2026-13-45.txt", "None"),
+    ("ticket-120260116.txt", "None"),
+])  # fmt: skip
 def test_dates_in_names(path: str, expected: str) -> None:
     assert str(date_of(PurePosixPath(path))) == expected
 

@@ -38,13 +38,10 @@ def store_of(folder: Path, documents: int, characters: int) -> DuckDBStore:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("documents", "characters", "is_enough"),
-    [
-        (16_384, 5_000, True),  # 82 MB, which DuckDB reads 2,048 rows at a time
-        (160, 500_000, False),  # 80 MB, which it reads at once
-    ],
-)
+@pytest.mark.parametrize(("documents", "characters", "is_enough"), [
+    (16_384, 5_000, True),  # 82 MB, which DuckDB reads 2,048 rows at a time
+    (160, 500_000, False),  # 80 MB, which it reads at once
+])  # fmt: skip
 def test_texts_larger_than_the_writers_memory_are_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, documents: int, characters: int,
     is_enough: bool,

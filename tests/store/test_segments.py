@@ -231,19 +231,16 @@ def test_a_year_of_changes_leaves_few_segments_and_little_that_is_gone() -> None
     assert written / 365_000 < 10
 
 
-@pytest.mark.parametrize(
-    ("held", "changed", "joined"),
-    [
-        ([(50_000, 50_000), (2_000, 2_000)], 1_500, set()),
-        ([(50_000, 50_000), (2_000, 2_000)], 2_000, {1}),
-        ([(50_000, 50_000), (4_000, 4_000), (2_000, 2_000)], 2_000, {1, 2}),
-        ([(50_000, 34_000), (2_000, 2_000)], 0, {0, 1}),  # worn
-        ([(50_000, 50_000), (2_000, 1_900)], 0, set()),
-        ([(50_000, 50_000), (SMALLEST, SMALLEST)], 1, {1}),
-        ([(50_000, 50_000), (SMALLEST + 1, SMALLEST)], 0, {1}),
-        ([(LARGEST, LARGEST)], LARGEST, set()),
-    ],
-)
+@pytest.mark.parametrize(("held", "changed", "joined"), [
+    ([(50_000, 50_000), (2_000, 2_000)], 1_500, set()),
+    ([(50_000, 50_000), (2_000, 2_000)], 2_000, {1}),
+    ([(50_000, 50_000), (4_000, 4_000), (2_000, 2_000)], 2_000, {1, 2}),
+    ([(50_000, 34_000), (2_000, 2_000)], 0, {0, 1}),  # worn
+    ([(50_000, 50_000), (2_000, 1_900)], 0, set()),
+    ([(50_000, 50_000), (SMALLEST, SMALLEST)], 1, {1}),
+    ([(50_000, 50_000), (SMALLEST + 1, SMALLEST)], 0, {1}),
+    ([(LARGEST, LARGEST)], LARGEST, set()),
+])  # fmt: skip
 def test_segments_join_by_tiers(held: list[tuple[int, int]], changed: int, joined: set[int]) -> None:
     assert joining([SegmentFill(str(number), *each) for number, each in enumerate(held)], changed) == set(
         map(str, joined)
@@ -471,22 +468,19 @@ def synced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return folder, request.param
 
 
-@pytest.mark.parametrize(
-    ("place", "calls", "published"),
-    [
-        ("writing.working_rows:_insert", 1, 0),  # inside the transaction of a batch
-        ("writing.writer:DuckDBWriter.add_vectors", 0, 0),
-        ("writing.build:write_cards", 0, 0),  # arrays that nothing ends
-        ("writing.writer:checksum_of", 0, 0),
-        ("generations.publish:_complete", 0, 0),
-        ("generations.publish:_complete", 1, 0),
-        ("generations.publish:Path.rename", 1, 0),  # arrays have their name, the segment has not
-        ("generations.publish:GenerationFiles.point_at", 0, 0),
-        ("writing.writer:DuckDBWriter._record_publication", 0, 1),
-        ("writing.working_tables:WorkingTables._record", 0, 1),  # inside the transaction
-        ("generations.publish:GenerationFiles.prune", 0, 1),
-    ],
-)
+@pytest.mark.parametrize(("place", "calls", "published"), [
+    ("writing.working_rows:_insert", 1, 0),  # inside the transaction of a batch
+    ("writing.writer:DuckDBWriter.add_vectors", 0, 0),
+    ("writing.build:write_cards", 0, 0),  # arrays that nothing ends
+    ("writing.writer:checksum_of", 0, 0),
+    ("generations.publish:_complete", 0, 0),
+    ("generations.publish:_complete", 1, 0),
+    ("generations.publish:Path.rename", 1, 0),  # arrays have their name, the segment has not
+    ("generations.publish:GenerationFiles.point_at", 0, 0),
+    ("writing.writer:DuckDBWriter._record_publication", 0, 1),
+    ("writing.working_tables:WorkingTables._record", 0, 1),  # inside the transaction
+    ("generations.publish:GenerationFiles.prune", 0, 1),
+])  # fmt: skip
 def test_a_killed_sync_leaves_one_of_two_generations_and_the_next_what_a_first_sync_does(
     tmp_path: Path, reference: DomainParts, synced: tuple[Path, tuple[int, int]], place: str, calls: int, published: int
 ) -> None:

@@ -64,19 +64,16 @@ def test_full_looks_at_everything() -> None:
     assert len(compare([entry("a")], dict([stored("a")]), full=True).due) == 1
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "held"),
-    [
-        (3, 0, 3),  # lists nothing at all
-        (1, 0, 1),
-        (12, 5, 7),  # more than a third, however few
-        (3, 1, 2),
-        (2, 1, 0),  # one document is removed by hand
-        (30, 20, 0),  # exactly a third
-        (100, 60, 40),
-        (100, 67, 0),  # less than a third, however many
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "held"), [
+    (3, 0, 3),  # lists nothing at all
+    (1, 0, 1),
+    (12, 5, 7),  # more than a third, however few
+    (3, 1, 2),
+    (2, 1, 0),  # one document is removed by hand
+    (30, 20, 0),  # exactly a third
+    (100, 60, 40),
+    (100, 67, 0),  # less than a third, however many
+])  # fmt: skip
 def test_the_brake(before: int, after: int, held: int) -> None:
     known = dict(stored(f"{number}") for number in range(before))
     changes = compare([entry(f"{number}") for number in range(after)], known)

@@ -42,18 +42,15 @@ def test_a_broken_byte_does_not_change_the_encoding() -> None:
     assert decode(raw) == FRENCH * 3 + "\ufffd cut " + FRENCH
 
 
-@pytest.mark.parametrize(
-    ("raw", "found"),
-    [
-        (b"\x89PNG\r\n\x1a\n" + b"abc" * 50, "PNG"),
-        (b"PK\x03\x04 some archive", "ZIP"),
-        (b"\x7fELF\x02\x01\x01", "ELF"),
-        (b"%PDF-1.7\nplain enough\n", "PDF"),
-        (b"text\x00text", "NUL bytes, the first at 4"),
-        (b"ab\x01\x02\x03\x04" * 20, "control characters"),
-        (codecs.BOM_UTF16_LE + b"\x01" + b"\x00" * 99, "utf-16-le"),
-    ],
-)
+@pytest.mark.parametrize(("raw", "found"), [
+    (b"\x89PNG\r\n\x1a\n" + b"abc" * 50, "PNG"),
+    (b"PK\x03\x04 some archive", "ZIP"),
+    (b"\x7fELF\x02\x01\x01", "ELF"),
+    (b"%PDF-1.7\nplain enough\n", "PDF"),
+    (b"text\x00text", "NUL bytes, the first at 4"),
+    (b"ab\x01\x02\x03\x04" * 20, "control characters"),
+    (codecs.BOM_UTF16_LE + b"\x01" + b"\x00" * 99, "utf-16-le"),
+])  # fmt: skip
 def test_binary_content_is_refused_with_what_was_found(raw: bytes, found: str) -> None:
     with pytest.raises(DocumentError, match=rf"binary content in a file named as text.*{found}"):
         decode(raw)

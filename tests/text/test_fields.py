@@ -109,49 +109,43 @@ def test_long_values_are_cut_alike_on_both_sides() -> None:
     assert f"name:{name.lower()[:MAX_VALUE_CHARACTERS]}" in keys_of(title=name) & asked_keys(name)
 
 
-@pytest.mark.parametrize(
-    ("query", "keys"),
-    [
-        ("what does handle_payment_error do", {"symbol:handle_payment_error"}),
-        ("where is Ledger.postEntry called", {"symbol:ledger.postentry", "symbol:postentry"}),
-        ("Ledger::post", {"symbol:ledger::post", "symbol:post"}),
-        ("why does retry() fail", {"symbol:retry"}),
-        ("retry", {"symbol:retry", "name:retry"}),
-        ("what is in src/payments/handlers.py", {"path:src/payments/handlers.py"}),
-        ("open handlers.py please", {"path:handlers.py"}),
-        ("./src/payments/", {"path:src/payments"}),
-        ("how do I configure rate limits?", {"name:rate limits", "name:configure rate limits"}),
-        ("what did Dana say", {"name:dana"}),
-        ("anything in #payments-oncall", {"name:payments-oncall"}),
-        ("what happened on 2026-01-16", {"date:2026-01-16"}),
-        ("what happened in 2026-1", {"date:2026-01"}),
-        ("decisions of 3 March 2026", {"date:2026-03-03"}),
-        ("decisions of March 3rd, 2026", {"date:2026-03-03"}),
-        ("the 3rd of mar 2026", {"date:2026-03-03"}),
-        ("Sept. 2026", set()),
-        ("sep. 2026", {"date:2026-09"}),
-        ("decisions in may 2026", {"date:2026-05"}),
-    ],
-)
+@pytest.mark.parametrize(("query", "keys"), [
+    ("what does handle_payment_error do", {"symbol:handle_payment_error"}),
+    ("where is Ledger.postEntry called", {"symbol:ledger.postentry", "symbol:postentry"}),
+    ("Ledger::post", {"symbol:ledger::post", "symbol:post"}),
+    ("why does retry() fail", {"symbol:retry"}),
+    ("retry", {"symbol:retry", "name:retry"}),
+    ("what is in src/payments/handlers.py", {"path:src/payments/handlers.py"}),
+    ("open handlers.py please", {"path:handlers.py"}),
+    ("./src/payments/", {"path:src/payments"}),
+    ("how do I configure rate limits?", {"name:rate limits", "name:configure rate limits"}),
+    ("what did Dana say", {"name:dana"}),
+    ("anything in #payments-oncall", {"name:payments-oncall"}),
+    ("what happened on 2026-01-16", {"date:2026-01-16"}),
+    ("what happened in 2026-1", {"date:2026-01"}),
+    ("decisions of 3 March 2026", {"date:2026-03-03"}),
+    ("decisions of March 3rd, 2026", {"date:2026-03-03"}),
+    ("the 3rd of mar 2026", {"date:2026-03-03"}),
+    ("Sept. 2026", set()),
+    ("sep. 2026", {"date:2026-09"}),
+    ("decisions in may 2026", {"date:2026-05"}),
+])  # fmt: skip
 def test_what_a_query_asks_for(query: str, keys: set[str]) -> None:
     assert keys <= asked_keys(query)
 
 
-@pytest.mark.parametrize(
-    ("pasted", "keys"),
-    [
-        ("error in src/payments/handlers.py:42", {"path:src/payments/handlers.py"}),
-        ("see handlers.py:42:7", {"path:handlers.py"}),
-        ("handlers.py#L42", {"path:handlers.py"}),
-        ("main.c:10: undefined reference to `foo_bar'", {"path:main.c", "symbol:foo_bar"}),
-        ("FAILED src/handlers.py::test_refund", {"path:src/handlers.py", "symbol:test_refund"}),
-        ("KeyError:handle_payment_error", {"symbol:handle_payment_error"}),
-        ("std::vector<handle_error>::push_back", {"symbol:handle_error", "symbol:push_back"}),
-        ("what is in go.mod", {"path:go.mod"}),
-        ("unpack backup.tar.gz", {"path:backup.tar.gz"}),
-        ("words " * 70 + "raised by handle_payment_error", {"symbol:handle_payment_error"}),
-    ],
-)
+@pytest.mark.parametrize(("pasted", "keys"), [
+    ("error in src/payments/handlers.py:42", {"path:src/payments/handlers.py"}),
+    ("see handlers.py:42:7", {"path:handlers.py"}),
+    ("handlers.py#L42", {"path:handlers.py"}),
+    ("main.c:10: undefined reference to `foo_bar'", {"path:main.c", "symbol:foo_bar"}),
+    ("FAILED src/handlers.py::test_refund", {"path:src/handlers.py", "symbol:test_refund"}),
+    ("KeyError:handle_payment_error", {"symbol:handle_payment_error"}),
+    ("std::vector<handle_error>::push_back", {"symbol:handle_error", "symbol:push_back"}),
+    ("what is in go.mod", {"path:go.mod"}),
+    ("unpack backup.tar.gz", {"path:backup.tar.gz"}),
+    ("words " * 70 + "raised by handle_payment_error", {"symbol:handle_payment_error"}),
+])  # fmt: skip
 def test_what_tools_print_names_files_and_symbols(pasted: str, keys: set[str]) -> None:
     """Compilers add a line to a path, test runners a name, tracebacks end with what matters."""
     assert keys <= asked_keys(pasted)
