@@ -4,8 +4,6 @@ It reads chunks and documents as a generation keeps them, metadata as JSON, and 
 store looks filters up in.
 """
 
-from __future__ import annotations
-
 import calendar
 import json
 import re

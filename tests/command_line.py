@@ -5,8 +5,6 @@ commands. ``python -m nornweave.cli`` is started by ``test_help_names_every_comm
 ``test_wheel``.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The configurations of tests: folders of files, and encoders that need no model."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Settings of the whole suite; beside, this file puts ``tests/`` on the path, for ``support``."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Answers of an API with a value somewhere in them replaced, for tests that expect anything of a server."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Facts for tests, without a text to read them from."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

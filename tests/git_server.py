@@ -1,7 +1,5 @@
 """``git http-backend`` on a loopback port: repositories over HTTP as a real server gives them out, and its troubles."""
 
-from __future__ import annotations
-
 import base64
 import subprocess
 import threading

@@ -3,8 +3,6 @@
 The cost itself says how fast and how busy the machine is. The growth says what the code does.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import sys

@@ -1,7 +1,5 @@
 """The Helm chart as Helm renders it: the library is Helm itself, without its program and without a cluster."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Listing a source whose API fails for good on the way."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress

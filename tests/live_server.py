@@ -1,7 +1,5 @@
 """The app on a real port, in a thread: for what only a connection shows (pieces as they come, clients that go)."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

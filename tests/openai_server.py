@@ -1,7 +1,5 @@
 """A language model for tests: an HTTP server on this machine that speaks the chat shapes of OpenAI and of Ollama."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

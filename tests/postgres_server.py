@@ -1,7 +1,5 @@
 """A real PostgreSQL server with pgvector, from a package."""
 
-from __future__ import annotations
-
 import atexit
 import itertools
 from collections.abc import Iterator

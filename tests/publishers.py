@@ -1,7 +1,5 @@
 """A workspace that publishes to a store, and replicas that follow it, without processes of their own."""
 
-from __future__ import annotations
-
 import atexit
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Questions as an edge makes them, asked now."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nornweave.ask.engine import Engine

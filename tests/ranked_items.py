@@ -1,7 +1,5 @@
 """Ranked items for tests of what comes after ranking."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any

@@ -1,7 +1,5 @@
 """A small workspace of all four domains, published for real with an encoder that needs no model, and its agents."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor

@@ -1,7 +1,5 @@
 """A proxy before a real S3 server, that does to requests what networks and stores do."""
 
-from __future__ import annotations
-
 import http.client
 import threading
 import time

@@ -1,7 +1,5 @@
 """Tasks of a process that misbehave, one way each, and one that does not; ``test_sandbox`` starts it."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Answers as the API shows them, for what remembers and judges them; and what of that is in the file."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path

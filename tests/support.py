@@ -1,7 +1,5 @@
 """Parts that tests build on: a source held in memory, and readers of what was published."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

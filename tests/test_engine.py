@@ -1,7 +1,5 @@
 """The engine over a real workspace: wired once, watching the pointers, closing without a lost answer."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Where the package of an extra is missing, what needs it says which extra to install."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

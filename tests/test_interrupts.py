@@ -1,7 +1,5 @@
 """Programs that a script starts in the background, with SIGINT ignored, end on a signal as in a terminal."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

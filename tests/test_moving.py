@@ -1,7 +1,5 @@
 """Moving a folder embeds nothing again, in any domain: what is embedded does not say where it stands."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The whole path with nothing in between: a file changes on disk, and the answer over HTTP is another one."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

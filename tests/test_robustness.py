@@ -1,7 +1,5 @@
 """Killed writers, full disks and busy readers: the published generation answers throughout, and nothing is lost."""
 
-from __future__ import annotations
-
 import multiprocessing
 import resource
 import signal

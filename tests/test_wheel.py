@@ -1,7 +1,5 @@
 """The wheel in an environment of its own: it takes no name but ours, and runs wherever its user stands."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Tokenizers of two makers of models, whose files a dependency carries."""
 
-from __future__ import annotations
-
 import importlib.util
 from functools import cache
 from pathlib import Path

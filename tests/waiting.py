@@ -1,7 +1,5 @@
 """Waiting for what another thread, task or process does: as short as possible, and long enough for a busy machine."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

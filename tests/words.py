@@ -1,7 +1,5 @@
 """Words and marks as tokens, so that limits can be counted by hand."""
 
-from __future__ import annotations
-
 import re
 
 TOKEN = re.compile(r"\w+|[^\w\s]")

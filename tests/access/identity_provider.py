@@ -1,7 +1,5 @@
 """An identity provider on a real port: discovery, keys that can be rotated, tokens signed with real keys."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """Tokens of an identity provider, against a real server with real keys: who is let in, and everything that is not."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

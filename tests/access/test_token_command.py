@@ -1,7 +1,5 @@
 """``nornweave token``: what it prints is what the file takes; a server with a broken file does not start."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

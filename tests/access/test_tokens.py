@@ -1,7 +1,5 @@
 """The file of tokens: what ``nornweave token`` writes is what is read; nothing of a secret is repeated."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, date, datetime
 from hashlib import sha256

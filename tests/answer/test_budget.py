@@ -1,7 +1,5 @@
 """The context budget: ``min_score → diversity → top_k → max_tokens``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from growth import assert_subquadratic

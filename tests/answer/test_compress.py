@@ -1,7 +1,5 @@
 """Shortening: the units that answer, whole and in order, every cut marked, never longer than asked."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import pytest

@@ -39,12 +39,15 @@ def test_a_heading_and_a_question_are_no_answer() -> None:
     assert [each.text for each in extract([page], "webhook timeout")] == ["It is 30 seconds for every webhook."]
 
 
-@pytest.mark.parametrize("heading", [
-    "webhook_timeout\n~~~~~~~~~~~~~~~\n",
-    ".. _webhook_timeout:\n\n",
-    "## webhook_timeout\n",
-    "```sh webhook timeout\n",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "webhook_timeout\n~~~~~~~~~~~~~~~\n",
+        ".. _webhook_timeout:\n\n",
+        "## webhook_timeout\n",
+        "```sh webhook timeout\n",
+    ],
+)
 def test_headings_and_targets_are_no_answers(heading: str) -> None:
     page = ranked("page", f"{heading}It is 30 seconds.\n", domain="documentation")
     beside = ranked("beside", RUNBOOK, domain="documentation")

@@ -1,7 +1,5 @@
 """Pages of an answer: every item once, as many as fit, never none where there are some."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fact_support import fact

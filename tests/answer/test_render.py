@@ -1,7 +1,5 @@
 """An answer as text: one section per source, headers that nothing can imitate, known traps by name."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from dataclasses import replace

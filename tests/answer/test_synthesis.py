@@ -1,7 +1,5 @@
 """Synthesizer, through the real LiteLLM, against a server on this machine that behaves as models' servers do."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A workspace of two teams: sources for groups, a file of tokens, and clients that each send their own token."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping

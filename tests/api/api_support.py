@@ -1,7 +1,5 @@
 """Settings, corpora, and clients that drive the real app in process."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager

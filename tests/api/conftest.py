@@ -1,7 +1,5 @@
 """Settings over two domains, and a function that drives the app with requests of one test."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The official client against the app in process, and calls that expect a result or a tool error."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping

@@ -1,7 +1,5 @@
 """Programs of a test as processes of their own: started with what it knows, ended after it."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Requests to an app in process, and one engine for all requests that change nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Who may see what, over every route: members, an outsider, the operator; nobody finds or counts what is not theirs."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Mapping

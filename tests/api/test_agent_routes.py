@@ -1,7 +1,5 @@
 """``/agents``: what comes in reaches the agent as it is meant, what goes out has the contract's shape."""
 
-from __future__ import annotations
-
 import pytest
 from api_support import Ask, as_asked, conforms, is_problem
 from scripted_engine import ScriptedAgent

@@ -1,7 +1,5 @@
 """``docs/api.md``: the requests that it shows are requests, the limits that it names are the limits."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``as_of`` and ``/generations/{a}/diff/{b}`` over HTTP: who may see what today decides, wrong moments are named."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Many wrong tokens of one address: the next are not compared, and nobody else is kept waiting."""
 
-from __future__ import annotations
-
 import asyncio
 
 from api_support import client_of, is_problem

@@ -1,7 +1,5 @@
 """The bearer token, and where one may listen without."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever comes in, a problem document goes out that says what is wrong, and nothing crashes."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import AsyncIterator

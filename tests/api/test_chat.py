@@ -1,7 +1,5 @@
 """``/v1``: what OpenAI's own client gets from NornWeave, whole and in pieces, with a model and without one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What strangers may cost: headers, connections that say nothing, clients that do not read. Real sockets, 256 files."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

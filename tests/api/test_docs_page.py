@@ -1,7 +1,5 @@
 """``/docs``: a page of this machine's files alone."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The inbox as a life cycle over HTTP: handed in, waiting, indexed or failed, replaced, taken out; files."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

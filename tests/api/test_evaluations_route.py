@@ -1,7 +1,5 @@
 """``GET /evaluations``: what the history holds, and two generations beside each other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """``POST /query`` as ``text/event-stream``: the items at once, the text piece by piece, and nobody is waited for."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

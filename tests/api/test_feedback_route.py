@@ -1,7 +1,5 @@
 """``POST /feedback``: what is said of an answer reaches the book; what cannot be said is refused with its reason."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

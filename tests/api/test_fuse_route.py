@@ -1,7 +1,5 @@
 """``/fuse``: any agents' answers, also of agents that know less or more than ours; what is none is refused by name."""
 
-from __future__ import annotations
-
 import copy
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A server that lacked something for a while, file descriptors or a file, is as it should be soon after."""
 
-from __future__ import annotations
-
 import resource
 import threading
 import time

@@ -1,7 +1,5 @@
 """By which names the API may be called when nothing but its address guards it."""
 
-from __future__ import annotations
-
 import pytest
 from api_support import Ask, is_problem
 from starlette.requests import Request

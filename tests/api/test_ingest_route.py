@@ -1,7 +1,5 @@
 """``/agents/{domain}/ingest``: what is handed in reaches the inbox, and each document learns what became of it."""
 
-from __future__ import annotations
-
 import json
 import logging
 from typing import Any

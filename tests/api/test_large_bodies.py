@@ -1,7 +1,5 @@
 """Large bodies are answered by a process of their own: whatever becomes of it, the others are answered."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import json

@@ -1,7 +1,5 @@
 """How many recalls run at once, how many wait, and what the rest are told."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """Sessions: a form instead of a header, a cookie that holds no token, forms that only our pages can send."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from urllib.parse import urlencode

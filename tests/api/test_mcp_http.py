@@ -1,7 +1,5 @@
 """``/mcp`` over HTTP: who may ask, what is refused, what becomes of a call whose client hangs up, and a real server."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

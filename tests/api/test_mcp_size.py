@@ -1,7 +1,5 @@
 """No result is too large for an agent, whatever the documents are made of; what is left out can be had."""
 
-from __future__ import annotations
-
 import base64
 import random
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """``nornweave mcp`` as a client runs it: a process that is spoken to over its standard input and output."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The tools for agents, asked by the official client over HTTP: what they return, refuse and leave out."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """``/metrics``: what Prometheus reads, by its own parser, of one process and of several."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``/openapi.json``: what programs learn about the API is what it does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

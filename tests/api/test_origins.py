@@ -1,7 +1,5 @@
 """Which page sent a request: pages of other sites change nothing, ask nothing and use no tools, on every route."""
 
-from __future__ import annotations
-
 import pytest
 from api_support import CLIENT, Ask, is_problem, routes_of
 from scripted_engine import ScriptedEngine

@@ -1,7 +1,5 @@
 """The pages for people, as a browser without scripts sees them, and their data as JSON."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

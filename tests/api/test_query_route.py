@@ -1,7 +1,5 @@
 """``/query``: what is asked reaches every domain, what they find comes back fused, and deadlines hold."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """``/health`` answers at once; ``/ready`` when every served domain does, and says which does not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

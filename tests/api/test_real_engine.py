@@ -1,7 +1,5 @@
 """The app over the real engine and a small corpus: what was synced is what is answered."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

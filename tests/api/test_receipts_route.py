@@ -1,7 +1,5 @@
 """``/receipts``: an operator gets a signed receipt, and the same again by its id; what is wrong is named."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

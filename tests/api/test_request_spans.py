@@ -1,7 +1,5 @@
 """OpenTelemetry spans of a question: one tree from the route to each retrieval source, without what was asked."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Whatever ``/openapi.json`` allows or forbids: no answer is a 5xx, and every answer is one that it declares."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Declared filters, as they are served: over HTTP, to agents, on the page and on the command line."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """``nornweave serve`` as it is run: a process, a port, signals."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

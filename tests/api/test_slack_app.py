@@ -1,7 +1,5 @@
 """The Slack app against a stand-in over real WebSockets: who is answered where, with what, and what goes wrong."""
 
-from __future__ import annotations
-
 import logging
 import re
 import socket

@@ -1,7 +1,5 @@
 """Sources over HTTP: what is configured and how it is, adding and removing; what only the machine may configure."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

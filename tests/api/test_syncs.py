@@ -1,7 +1,5 @@
 """A sync from the status page: only our own page can ask for it, it runs beside the server, and everybody sees it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

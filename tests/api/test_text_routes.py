@@ -1,7 +1,5 @@
 """``/chunks``, ``/documents``, ``/conflicts``: what is looked up is looked up as it was meant, and nothing else."""
 
-from __future__ import annotations
-
 from urllib.parse import quote
 
 import pytest

@@ -1,7 +1,5 @@
 """The trace id of a request: the caller's where it sends a valid one, else a new one."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

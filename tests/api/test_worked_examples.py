@@ -1,7 +1,5 @@
 """The worked examples are requests that are right, or wrong as they say, and answers of the declared shape."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

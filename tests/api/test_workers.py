@@ -1,7 +1,5 @@
 """Several processes on one port: they answer, end together, and nobody else takes the port."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """The architecture page says what is there: rooms and layers are held against the tree and pyproject.toml."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections import Counter

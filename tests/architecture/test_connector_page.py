@@ -1,7 +1,5 @@
 """The page about connectors shows the code that runs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The documentation names only what is there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

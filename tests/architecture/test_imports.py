@@ -1,7 +1,5 @@
 """Programs may begin with any package: no import depends on another one that came before."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

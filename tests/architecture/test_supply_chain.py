@@ -1,7 +1,5 @@
 """What is installed is what the locks name, file by file; and it is said what that is."""
 
-from __future__ import annotations
-
 import json
 import re
 import runpy

@@ -1,7 +1,5 @@
 """The SYNTAX_AWARE chunker: golden files for every language, and what must hold for any text."""
 
-from __future__ import annotations
-
 import json
 import os
 import tracemalloc

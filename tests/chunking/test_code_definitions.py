@@ -1,7 +1,5 @@
 """Every name that code defines is known with its place, whatever the grammar calls it."""
 
-from __future__ import annotations
-
 import pytest
 
 from nornweave.core.types import Span

@@ -1,7 +1,5 @@
 """Chunks of papers and threads: sections, limits, contexts, pages."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from growth import assert_subquadratic

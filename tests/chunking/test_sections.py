@@ -1,7 +1,5 @@
 """Sections: golden pages, the rules one by one, what must hold for any text, and how long hostile ones take."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

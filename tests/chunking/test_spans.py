@@ -1,7 +1,5 @@
 """Cutting and packing tile what they cut."""
 
-from __future__ import annotations
-
 import re
 
 import hypothesis.strategies as st

@@ -1,7 +1,5 @@
 """The command line as users drive it: a process, its exit code, its stdout and stderr."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

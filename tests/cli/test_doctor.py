@@ -1,7 +1,5 @@
 """``nornweave doctor``: what it says about things that are wrong, and that what it advises mends them."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """``nornweave init``: the configuration that it writes by looking around can be synced as it is."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """``nornweave push``: files reach the inbox of a domain, on this machine and through a running service."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A ``data_dir`` that may not be written costs a sentence, and what is published still answers."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """``nornweave status --access``: what is hidden, from whom, and which statement decides."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``nornweave sync --source`` and ``--dry-run``, with a source on this disk and one behind an API."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Sequence

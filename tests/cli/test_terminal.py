@@ -1,7 +1,5 @@
 """What documents and file names contain does nothing to the terminal of whoever reads them."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

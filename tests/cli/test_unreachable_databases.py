@@ -1,7 +1,5 @@
 """A PostgreSQL server that cannot be reached: each command ends with one sentence that names the cause."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """NornWeave where the ``vss`` extension is not installed, or has no file for the DuckDB that is."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

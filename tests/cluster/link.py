@@ -1,7 +1,5 @@
 """The network between a machine and a server: bytes pass, wait or are refused, as a test wants it."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable

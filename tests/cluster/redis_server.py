@@ -1,7 +1,5 @@
 """A real broker: the ``redis-server`` of the machine, on a free port of loopback."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import subprocess

@@ -4,8 +4,6 @@
 ``python syncing_process.py CONFIG WAIT_S`` prints ``measuring``, then ``published``, ``nothing`` or the error.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Texts encoded by workers in processes of their own, over a real broker."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A domain that machines take in turns: processes with data folders of their own, PostgreSQL and object storage."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,7 +1,5 @@
 """A run as a Kubernetes job: the launcher's own client, a stand-in for the API server that starts what the job says."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -3,8 +3,6 @@
 They share PostgreSQL, the broker and object storage, each over a link of its own that can be cut, and no folder.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

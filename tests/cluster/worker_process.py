@@ -1,7 +1,5 @@
 """``nornweave worker`` as a process of its own, with a configuration and a data folder of its own."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Sentences of two domains contradict each other if they differ in nothing but a denial, a status or a date."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Facts contradict each other when they are about one thing and their values cannot both be true."""
 
-from __future__ import annotations
-
 import random
 
 from fact_support import located

@@ -3,8 +3,6 @@
 A sentence is planted, synced and deleted in each kind of source. After ``receipt --purge`` no file has a byte of it.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import zlib

@@ -1,7 +1,5 @@
 """The files of ``deploy/``: they start commands that exist, as nobody in particular, with nothing secret in them."""
 
-from __future__ import annotations
-
 import configparser
 import os
 import re

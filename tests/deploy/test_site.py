@@ -1,7 +1,5 @@
 """The documentation builds as a site without a warning, and its reference names everything that there is."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

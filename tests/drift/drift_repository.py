@@ -1,7 +1,5 @@
 """Folders and repositories for tests of drift: small programs with documentation that is wrong on purpose."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from git_repository import write

@@ -1,7 +1,5 @@
 """The pre-commit hook and the GitHub action run the drift check as they say, in a repository of somebody else."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

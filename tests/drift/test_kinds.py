@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from nornweave.disagree.drift.kinds import is_minified, kind_of

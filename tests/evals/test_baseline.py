@@ -1,7 +1,5 @@
 """A record of figures: what counts as worse, what is printed, and a run over the example corpus."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

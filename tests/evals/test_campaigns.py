@@ -1,7 +1,5 @@
 """The campaigns in short form; the full form is a command (docs/reliability.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A candidate measured beside what is published: real generations, no orchestration."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Labelled pairs are read as they are written, shares have honest intervals, fitting finds what is there."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

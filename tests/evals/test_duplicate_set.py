@@ -1,7 +1,5 @@
 """The labelled pairs are what their README says, and deduplication reaches on them what it must."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """What ``GET /evaluations`` and ``nornweave evaluations`` show: the history, and two generations beside each other."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

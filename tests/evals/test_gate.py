@@ -1,7 +1,5 @@
 """What may not be published: drops beyond margin and chance, means below a floor; on results made up for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Judged sets out of a corpus: what each rule takes for a query, what it leaves, and that a set stays what it is."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping

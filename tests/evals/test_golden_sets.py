@@ -1,7 +1,5 @@
 """The golden sets are what their README says: readable, about places that exist, of every kind, and not too easy."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

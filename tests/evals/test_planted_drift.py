@@ -1,7 +1,5 @@
 """Planted drift alters exactly one documented value, of those that code states as well."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 With the real encoder, on the example corpus, as a candidate of a sync is measured.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext

@@ -1,7 +1,5 @@
 """Tuning on a real index: a plan that is wrong for its corpus is repaired, a good one is left alone."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

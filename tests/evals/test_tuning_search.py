@@ -1,7 +1,5 @@
 """Folds, the space of plans, and the search in it: pure, on values that are made up."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Two domains of made-up handbooks, published for real with an encoder that needs no model, and questions to them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A searcher over texts held in memory: it ranks by the words that a text shares with the query."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """What README and tutorial show is what the commands print, command by command, in the folder that they speak of."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The example corpus holds what its README promises: formats, dates, planted material, a reproducible paper."""
 
-from __future__ import annotations
-
 import ast
 import html
 import json

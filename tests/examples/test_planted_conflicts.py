@@ -1,7 +1,5 @@
 """The conflicts that were planted in the example corpus are found over the whole corpus, and what only looks like one is not."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

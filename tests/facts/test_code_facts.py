@@ -1,7 +1,5 @@
 """What source code states, in every language, whole or cut out of its file."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 import pytest

@@ -1,7 +1,5 @@
 """Documentation states facts about named things in headings, tables, lists, docstrings, help and prose."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

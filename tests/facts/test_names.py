@@ -1,7 +1,5 @@
 """Names meet however they are spelt."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

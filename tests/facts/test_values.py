@@ -1,7 +1,5 @@
 """Values are read the same from code of any language and from documentation, and compared by what they mean."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

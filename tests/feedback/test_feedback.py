@@ -3,8 +3,6 @@
 What both stores promise is tested over a file and over a real PostgreSQL server.
 """
 
-from __future__ import annotations
-
 import itertools
 import logging
 import os

@@ -1,7 +1,5 @@
 """A full disk is a sentence that says which disk, for whoever meets it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable, Iterator

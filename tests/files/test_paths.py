@@ -1,7 +1,5 @@
 """Globs, safe paths and ``.gitignore``, the last one against git itself."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

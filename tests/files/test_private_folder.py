@@ -1,7 +1,5 @@
 """Nobody but the user who runs NornWeave reads what it writes."""
 
-from __future__ import annotations
-
 import logging
 import os
 import stat

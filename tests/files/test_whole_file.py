@@ -1,7 +1,5 @@
 """Files that are replaced in one step: by several writers at once, by killed ones, on a full disk."""
 
-from __future__ import annotations
-
 import os
 import resource
 import stat

@@ -1,7 +1,5 @@
 """Items and answers of any agent, with as little said as a test needs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 

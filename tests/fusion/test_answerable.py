@@ -1,7 +1,5 @@
 """Whether something answers: what is unknown is named, what is doubtful is said, what nobody can tell is null."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

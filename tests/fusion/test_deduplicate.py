@@ -1,7 +1,5 @@
 """Stage 3: what merges, what does not, what stays, and that nothing is lost."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from textwrap import indent

@@ -1,7 +1,5 @@
 """Which pairs are proposed: shingles, signatures, and the S-curve of banding."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Stage 2: one scale for all agents."""
 
-from __future__ import annotations
-
 import pytest
 from fusion_support import item, response
 from hypothesis import given

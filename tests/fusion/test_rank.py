@@ -1,7 +1,5 @@
 """Stage 5: weighted signals and tie-breaks."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from datetime import datetime, timedelta

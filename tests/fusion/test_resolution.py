@@ -1,7 +1,5 @@
 """Stage 4: what follows from a disagreement, by each of the five strategies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

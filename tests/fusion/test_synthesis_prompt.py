@@ -1,7 +1,5 @@
 """The prompt that a model is given, and the check of the citations in what it answers: both pure."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Sequence

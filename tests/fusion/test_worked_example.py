@@ -1,7 +1,5 @@
 """The worked example of the fusion stages, end to end: its conflict, its demotion, its order, its gap, its JSON."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The ledger over time: what is new, what stays, what is settled, what could not be read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Where the ledger is: what a file and a row in PostgreSQL promise alike."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Both sides of a contradiction carry author and date of their line, not of their file, where git knows them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from datetime import datetime

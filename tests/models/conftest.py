@@ -1,7 +1,5 @@
 """The default model, converted once for all tests."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

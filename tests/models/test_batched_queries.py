@@ -1,7 +1,5 @@
 """Queries that come while one is encoded are encoded together, each gets its own vector, and nothing waits for ever."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

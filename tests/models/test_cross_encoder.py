@@ -1,7 +1,5 @@
 """Cross-encoders: the same scores as sentence-transformers gives, and an absence that harms nothing."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Where tokens start: the model's own tokenizer over texts of all kinds."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

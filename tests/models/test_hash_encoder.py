@@ -1,7 +1,5 @@
 """HashEncoder: what every encoder promises, checked over arbitrary texts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """LiteLLMEncoder against a real HTTP server on this machine that speaks the OpenAI embeddings shape."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

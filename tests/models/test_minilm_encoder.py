@@ -1,7 +1,5 @@
 """The default model on its fast path: the same vectors as sentence-transformers, and a well-behaved process."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

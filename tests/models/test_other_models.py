@@ -1,7 +1,5 @@
 """Models beside the default one: converted where that gives the same vectors, else run by sentence-transformers."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

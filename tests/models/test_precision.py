@@ -1,7 +1,5 @@
 """Which numbers vectors are computed with: what the CPU is fastest at, or what the vectors that are there have."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

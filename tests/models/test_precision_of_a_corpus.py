@@ -1,7 +1,5 @@
 """Vectors of one precision, or of one model, never meet others in a generation, on whatever CPU a corpus goes on."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Queries are encoded once, by whoever asks first; failures are nobody's for good."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

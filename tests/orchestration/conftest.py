@@ -1,7 +1,5 @@
 """A small configured workspace over real files, and the instance that its runs are recorded in."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from functools import partial

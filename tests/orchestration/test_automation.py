@@ -1,7 +1,5 @@
 """When domains are synced by themselves: the schedule and the sensors, evaluated over real folders."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Who may confirm removals: a person at the command line, by a confirmation on disk; never a run's configuration."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

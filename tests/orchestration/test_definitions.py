@@ -1,7 +1,5 @@
 """What Dagster loads: valid, described, versioned; and readable when the configuration is wrong."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

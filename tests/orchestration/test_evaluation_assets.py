@@ -1,7 +1,5 @@
 """Quality through Dagster: figures that plot, a regression that is held back with its reasons, the nightly job."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

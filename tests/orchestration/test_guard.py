@@ -1,7 +1,5 @@
 """What the guard lets through to Dagster's web server, request by request."""
 
-from __future__ import annotations
-
 import base64
 import json
 import socket

@@ -1,7 +1,5 @@
 """The Dagster instance: SQLite that keeps up, PostgreSQL by environment, runs that nobody ended."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -3,8 +3,6 @@
 A website and an API stand for all: what each feed promises is tested in ``tests/sources``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The document path through Dagster: real runs over real files, recorded in a real instance."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Iterator, Mapping

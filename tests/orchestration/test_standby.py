@@ -1,7 +1,5 @@
 """Two Dagsters over one database, as processes: one works, the other takes over when that is killed or cut off."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """``nornweave up``: starts, says where, stops everything, leaves nothing behind."""
 
-from __future__ import annotations
-
 import http.client
 import signal
 import socket

@@ -1,7 +1,5 @@
 """When sources last confirmed what is published, from the sync to the answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Dagster's real web server as ``nornweave up`` starts it: pages of other sites drive nothing, people everything."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

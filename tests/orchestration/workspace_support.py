@@ -1,7 +1,5 @@
 """A small workspace: real files in two domains, and the configuration over them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """A published corpus, a server over it, and a browser that looks at its pages."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A server over a real engine in a thread of the tests, and documents that want something of whoever reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import product

@@ -1,7 +1,5 @@
 """Addresses: what may be opened, where a login may lead, what a client prefers."""
 
-from __future__ import annotations
-
 import pytest
 
 from api.negotiation import prefers_html

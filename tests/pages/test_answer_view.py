@@ -1,7 +1,5 @@
 """An answer as a page shows it: nothing found is not the same as not searched, and every side says where it stands."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

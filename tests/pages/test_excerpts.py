@@ -1,7 +1,5 @@
 """Excerpts: the lines that say the most, with their numbers in the document."""
 
-from __future__ import annotations
-
 from api.pages.excerpts import (
     MAX_CHARACTERS,
     MAX_LINES,

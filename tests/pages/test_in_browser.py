@@ -1,7 +1,5 @@
 """The pages in a real browser, over a real engine: keys, no script, hostile documents, the login, accessibility."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from urllib.parse import quote_plus

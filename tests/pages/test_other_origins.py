@@ -1,7 +1,5 @@
 """A page of another origin tries, in a real browser, to plant a document, to ask and to use the tools."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

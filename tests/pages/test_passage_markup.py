@@ -1,7 +1,5 @@
 """Markup of documents: an allow-list of blocks, the numbers of their lines, and nothing that runs."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A passage in its document: the right lines are marked, colours span lines, a long document is cut."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Charts and comparisons: the stage that readers get, an axis from 0 to 1, what is sure and what is not."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The form of a question: an address holds all of it, and what is wrong is named."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest

@@ -1,7 +1,5 @@
 """Text as a page prints it: what matches is marked, what nobody sees is named, nothing is lost."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

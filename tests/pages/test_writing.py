@@ -1,7 +1,5 @@
 """An answer that a model writes: its pieces appear as they come, and its citations are links to the passages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

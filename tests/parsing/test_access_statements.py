@@ -1,7 +1,5 @@
 """Who may see a text, as it says itself: whatever it is spelt like and wherever it stands, outsiders see nothing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from email.message import EmailMessage

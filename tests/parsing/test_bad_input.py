@@ -1,7 +1,5 @@
 """Bad input gets a clear line that names document, reason and what to do; the rest is ingested."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from growth import assert_subquadratic
 from hypothesis import given, settings

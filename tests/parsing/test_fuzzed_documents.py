@@ -1,7 +1,5 @@
 """Documents that nobody would write are read, or refused with a reason, at a cost that grows with their size."""
 
-from __future__ import annotations
-
 import pytest
 
 from lab.fuzz.__main__ import mixed

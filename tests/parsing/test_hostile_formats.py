@@ -1,7 +1,5 @@
 """Archives that unpack to much, XML that declares entities, and files that are not what they are called."""
 
-from __future__ import annotations
-
 import re
 import struct
 

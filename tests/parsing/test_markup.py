@@ -1,7 +1,5 @@
 """What documents say about themselves, in each form."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Office documents, books, notebooks and e-mail: what is read, how it is cut, and where a citation says it stands."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Mapping

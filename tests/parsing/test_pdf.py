@@ -1,7 +1,5 @@
 """PDFs drawn here with PyMuPDF, so that every line's place is known, and read back by both libraries."""
 
-from __future__ import annotations
-
 import base64
 import os
 import subprocess

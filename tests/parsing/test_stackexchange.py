@@ -1,7 +1,5 @@
 """Stack Exchange JSON in its three shapes, and everything that can be wrong with it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

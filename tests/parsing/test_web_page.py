@@ -1,7 +1,5 @@
 """Pages of documentation as generators write them: what is kept, what goes, and where headings lead."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

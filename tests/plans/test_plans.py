@@ -1,7 +1,5 @@
 """Versioned plans on disk: what is kept, what is in force, and that nothing in these files stops serving."""
 
-from __future__ import annotations
-
 import json
 import math
 import multiprocessing

@@ -1,7 +1,5 @@
 """An S3 server for all tests of the folder, and for each test an address of its own."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from pathlib import Path

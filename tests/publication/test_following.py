@@ -1,7 +1,5 @@
 """What a replica makes of a store that is slow, unavailable, stale or damaged, and of a publisher that goes on."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

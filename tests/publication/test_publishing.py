@@ -1,7 +1,5 @@
 """What publishers may do to each other and to a store, and what they may not."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Publishers and replicas as users run them: processes that are killed at the worst moments."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

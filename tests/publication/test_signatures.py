@@ -1,7 +1,5 @@
 """A replica with a public key believes what its publisher has signed, and nothing that others write to the store."""
 
-from __future__ import annotations
-
 import json
 import stat
 from collections.abc import Callable

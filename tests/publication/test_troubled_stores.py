@@ -1,7 +1,5 @@
 """What a store that cannot be used says to people, how soon, and what a reader of one that is slow gets."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

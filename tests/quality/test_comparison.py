@@ -1,7 +1,5 @@
 """Two measurements beside each other: values by hand, the exact test by counting, what must hold for any values."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping

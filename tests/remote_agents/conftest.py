@@ -1,7 +1,5 @@
 """A hub that asks agents on other machines, and servers of others as processes."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@
 asked, a JSON document a line.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """A server of somebody else as a process, and a hub that asks it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Nobody is shown what an agent on another machine could not check for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The servers of ``examples/agents``, over real engines: they join, and one answer is made of both and of ours."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """Whatever an agent does, a question is answered by its deadline, and the agent is a coverage gap that says why."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Nobody speaks in another's name: an agent elsewhere that claims to be a document of ours, or another agent."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A foreign server joins, and a question asks it as it asks agents here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from remote_hub import ForeignServer, Hub

@@ -1,7 +1,5 @@
 """Scores of our agents beside those of a foreign one, by hand."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Who may join and where, for how long an agent is known, and what a restart keeps."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from pathlib import Path

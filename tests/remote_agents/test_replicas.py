@@ -1,7 +1,5 @@
 """Which address is asked next, how its latency is estimated, and when a second one is asked beside it."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """``nornweave serve --agent`` with ``REGISTRY_URL``: it joins, is asked as an agent here is, and leaves."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The small workspace, published once for every test here that only reads it."""
 
-from __future__ import annotations
-
 import pytest
 from recall_workspace import publish, write_workspace
 

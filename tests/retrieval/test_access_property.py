@@ -1,7 +1,5 @@
 """What a viewer may not see does not count: the answers are those of an index that never had it, to the last digit."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

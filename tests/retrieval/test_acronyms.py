@@ -1,7 +1,5 @@
 """Acronyms are looked for in both forms, but only where the corpus says the other one; threads by their number."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """One domain's agent over a real generation: its life, its answers, and what it says when something is wrong."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import threading

@@ -1,7 +1,5 @@
 """Asking all domains at once: who is asked, how answers merge, and who fails alone."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator, Mapping

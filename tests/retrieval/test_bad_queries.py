@@ -1,7 +1,5 @@
 """Queries that nobody should send, to a real engine over all four domains: answers, clear errors or named gaps."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Mapping

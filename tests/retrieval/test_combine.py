@@ -1,7 +1,5 @@
 """Combining retrieval sources: hand calculations, and what must hold for any legs; picking the best against sorting."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Declared filters: read from every origin, exact against brute force, new ones without embedding, counted, named."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping

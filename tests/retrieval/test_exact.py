@@ -1,7 +1,5 @@
 """Exact evidence over real generations: definitions lead, then uses, then tests; rare runs of words win."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

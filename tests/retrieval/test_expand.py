@@ -1,7 +1,5 @@
 """Query expansion: whole words, few variants, the same every time."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 from growth import assert_subquadratic

@@ -1,7 +1,5 @@
 """Filters: every one of every domain on the example corpus, against brute force; and what is refused, and how."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The bonus of each heuristic, calculated by hand, and the inputs that must not earn one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone

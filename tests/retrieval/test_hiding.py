@@ -1,7 +1,5 @@
 """A text that is hidden: its chunks are found as if they had been indexed without it, and nothing else changes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Agents of this process take turns in one thread, and one that hangs costs the others nothing."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Callable, Iterator

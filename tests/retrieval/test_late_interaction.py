@@ -1,7 +1,5 @@
 """Late interaction: scores are those of a naive computation, and nothing else changes where there are no tokens."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Addresses of files become addresses of passages."""
 
-from __future__ import annotations
-
 import pytest
 
 from nornweave.ask.search.passage_url import passage_url

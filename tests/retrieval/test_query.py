@@ -1,7 +1,5 @@
 """How a query is read, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 from growth import assert_subquadratic
 from hypothesis import given

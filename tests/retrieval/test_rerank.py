@@ -1,7 +1,5 @@
 """The reranking formulas of the domains, calculated by hand, and what reranking must never do."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Mapping

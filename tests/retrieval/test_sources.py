@@ -1,7 +1,5 @@
 """The four retrieval sources, on real generations: scores by hand calculation, phrases, names, and what fails."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

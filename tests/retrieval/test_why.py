@@ -1,7 +1,5 @@
 """Why a place is not in an answer: the stage is the one at which it lost, and what is said to lift it does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

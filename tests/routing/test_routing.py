@@ -1,7 +1,5 @@
 """Routing: soft signals, types of question, domains to ask; compound questions by precision."""
 
-from __future__ import annotations
-
 import math
 import time
 

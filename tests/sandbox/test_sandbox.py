@@ -1,7 +1,5 @@
 """Processes that read documents: what they cannot do to their parent."""
 
-from __future__ import annotations
-
 import os
 import zlib
 from collections.abc import Callable, Iterator

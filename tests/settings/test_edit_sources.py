@@ -1,7 +1,5 @@
 """Sources are added to nornweave.yaml and removed; everything else in the file stays as a person wrote it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

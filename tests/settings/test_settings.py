@@ -1,7 +1,5 @@
 """A wrong configuration is told by key, value and what is allowed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where domains are stored: an address without a password, or files."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

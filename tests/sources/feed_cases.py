@@ -1,7 +1,5 @@
 """The feeds of the contract suite: a stand-in of each, what happens to it, and what its documents have to say then."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

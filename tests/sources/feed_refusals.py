@@ -1,7 +1,5 @@
 """How each API refuses or answers nonsense, and what a source says then."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from lab.apis import confluence, github, jira, slack

@@ -1,7 +1,5 @@
 """Small files that ask for much: YAML that grows, numbers that take hours to read, rules by the thousand."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

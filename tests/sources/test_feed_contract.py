@@ -1,7 +1,5 @@
 """What every feed of an API keeps, whatever its product; ``feed_cases`` has the table."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Mapping

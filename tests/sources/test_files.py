@@ -1,7 +1,5 @@
 """Folders of files: what is listed and left out, what is read, what comes out; on real file systems."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

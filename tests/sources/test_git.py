@@ -1,7 +1,5 @@
 """Git repositories as sources: real repositories, made by the real program."""
 
-from __future__ import annotations
-
 import gc
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Addresses of repositories, refs, links into the web, the command line of ssh."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

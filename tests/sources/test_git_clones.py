@@ -1,7 +1,5 @@
 """Clones of remote repositories: shared, locked, repaired, made anew, removed."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Repositories with an address: real servers on loopback, real repositories, the real program."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Repositories made to run programs, to read other repositories, or to list more than anybody has."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The inbox: what is taken in, what is turned away, and that it is there when it was taken in."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Whose words a line is: no text of a message can look like the beginning of somebody else's."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """One PostgreSQL server for the modules whose tests have schemas of their own in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The arrays beside a segment: whole or not at all, and never trusted unchecked."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Questions as of an earlier time: which generation answers, who may see what of it, and when it is closed."""
 
-from __future__ import annotations
-
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta

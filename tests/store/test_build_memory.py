@@ -1,7 +1,5 @@
 """Building a generation holds no whole column of texts in memory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

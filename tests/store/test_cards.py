@@ -1,7 +1,5 @@
 """What is shown of chunks, mapped from the file beside a generation."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A damaged generation is named before DuckDB opens it, and the last good one answers."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

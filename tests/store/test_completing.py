@@ -1,7 +1,5 @@
 """What somebody types is completed: by prefix first, then by frequency; a document that is hidden adds nothing."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Conditions select exactly the chunks that meet them: against a brute-force answer, from 1 to 100 % of the corpus."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

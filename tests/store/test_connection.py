@@ -1,7 +1,5 @@
 """Connections to DuckDB: what each of them has in common."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import closing
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Lines are found as a reader with a pencil finds them: all of them, in order, with their numbers; nothing else."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Where a chunk stood that is not published any more: its place, never its text."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

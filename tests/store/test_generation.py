@@ -1,7 +1,5 @@
 """Generations: BM25 by hand, vectors exact and by index, files and pointer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial

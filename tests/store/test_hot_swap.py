@@ -1,7 +1,5 @@
 """Hot swap: a new generation answers without a failed query, a damaged one never does, nothing stays open."""
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil

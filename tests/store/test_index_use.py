@@ -1,7 +1,5 @@
 """The vector index takes part in the query that is meant for it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from support import MemorySource, memory_parts, sync

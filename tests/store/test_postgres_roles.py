@@ -1,7 +1,5 @@
 """Roles of least privilege on a real server: who may write, who may read, and which documents people see."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import psycopg

@@ -1,7 +1,5 @@
 """Somebody with SQL tries to learn of documents that their groups may not see: no word of one may come out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import psycopg

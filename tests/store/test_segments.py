@@ -1,7 +1,5 @@
 """A domain in segments answers as the same domain in one fresh file does."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What every store promises, writing and reading: the same tests, over files and over a real PostgreSQL server."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal

@@ -1,7 +1,5 @@
 """Dense search: the index against exact search, under filters too; ties by number."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The view of a generation that a viewer gets: each of its operations has a decision, and remembers little."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Working files of older versions: brought up to this one, without asking a model again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

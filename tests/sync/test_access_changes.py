@@ -1,7 +1,5 @@
 """Who may see a document changes with the next sync, without reading or embedding what did not change."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Alarms: told once when they begin, ``recovered`` once when they are over, whatever happens in between."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The diff: what is looked at, what goes, what is held."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import hypothesis.strategies as st

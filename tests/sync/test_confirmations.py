@@ -1,7 +1,5 @@
 """Confirmations: signed, for one domain and one state, used once; everything else is refused with its reason."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

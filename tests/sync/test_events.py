@@ -1,7 +1,5 @@
 """A publication tells the webhook what changed, once the receiver takes it; a receiver that fails costs nothing."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """Documents are read at once by several processes, and stored in order."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a sync must never lose or keep, as properties against the real store."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Terms: identifiers whole and in parts, prose stemmed, versions whole."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

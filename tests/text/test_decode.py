@@ -1,7 +1,5 @@
 """Decoding: what comes out for each way in which a text can be stored, and the reasons for refusing the rest."""
 
-from __future__ import annotations
-
 import codecs
 
 import pytest

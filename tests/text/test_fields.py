@@ -1,7 +1,5 @@
 """What chunks can be looked up by, and what a query asks for."""
 
-from __future__ import annotations
-
 import pytest
 from growth import assert_subquadratic
 from hypothesis import given

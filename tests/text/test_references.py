@@ -1,7 +1,5 @@
 """Character references that no parser gets through are text, and raise nothing."""
 
-from __future__ import annotations
-
 from nornweave.core.text.inline_markup import unescaped, without_long_references
 
 LONG = f"a &#{'9' * 5_000}; b &amp; &#8212;"

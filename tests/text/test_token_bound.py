@@ -1,7 +1,5 @@
 """The bound on tokens against tokenizers of two makers, whose files a dependency carries."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random
