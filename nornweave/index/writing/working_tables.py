@@ -37,6 +37,22 @@ full join published was using (document_id)
 where now.version is distinct from was.version or now.stale is distinct from was.stale
 """
 
+# Rows of documents that stay as they are stay: a table that is written anew is all of it in the next copy of the file.
+_NOTE_PUBLISHED = (
+    f"""
+    delete from published p where not exists (
+      select 1 from ({VERSIONS}) now
+      where now.document_id = p.document_id and now.version = p.version and now.stale = p.stale
+    )
+    """,
+    f"""
+    insert into published (document_id, name, version, stale)
+    select document_id, name, version, stale
+    from ({VERSIONS}) now
+    where not exists (select 1 from published p where p.document_id = now.document_id)
+    """,
+)
+
 # That a document was removed is no part of it: such events stay.
 _REMAINS = """
 select 'working rows', (select count(*) from documents where document_id = {m})
@@ -186,8 +202,8 @@ class WorkingTables(ABC):
 
         Vectors that no chunk uses stay for ``keep_generations`` more: until then an undone edit finds them again.
         """
-        connection.execute("delete from published")
-        connection.execute(f"insert into published (document_id, name, version, stale) {VERSIONS}")
+        for statement in _NOTE_PUBLISHED:
+            connection.execute(statement)
         connection.execute("delete from meta where key = 'published_facts'")
         facts = canonical_json(candidate.facts)
         connection.execute(f"insert into meta values ('published_facts', {self.mark})", [facts])

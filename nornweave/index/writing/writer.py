@@ -205,7 +205,7 @@ class DuckDBWriter(MovingTables):
             self._record(connection, candidate)
             connection.execute(
                 "update published set segment = placed.segment from placed "
-                "where published.document_id = placed.document_id"
+                "where published.document_id = placed.document_id and published.segment is distinct from placed.segment"
             )
             connection.execute("delete from meta where key = 'published_manifest'")
             connection.execute("insert into meta values ('published_manifest', ?)", [manifest.model_dump_json()])
