@@ -12,6 +12,7 @@ from api.pages.text_runs import TextRun, runs_of
 from api.schemas import AgentDocument
 from api.syncs import Running
 from nornweave.ask.views.status import StatusDocument
+from nornweave.core.errors import EMPTY
 from nornweave.core.types import JsonValue
 
 # Steps of a sync as people call them.
@@ -99,6 +100,7 @@ class DomainStatus:
     notices: tuple[str, ...]
     failed: tuple[FailedDocument, ...]
     failed_count: int
+    only_empty: bool
     held: tuple[HeldBack, ...]
     unavailable: tuple[tuple[str, str], ...]
     skipped: tuple[tuple[str, int], ...]
@@ -140,6 +142,7 @@ def status_view(
         notices=tuple(map(str, notices)) if isinstance(notices, list) else (),
         failed=tuple(_failed(failure) for failure in document["failed"][:MAX_FAILED]),
         failed_count=len(document["failed"]),
+        only_empty=all(failure["reason"].startswith(EMPTY) for failure in document["failed"]),
         held=tuple(_held(held) for held in document["held"]),
         unavailable=tuple(document["unavailable"].items()),
         skipped=tuple(document["skip_reasons"].items()),

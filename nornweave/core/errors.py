@@ -46,6 +46,10 @@ class SourceUnavailableError(NornWeaveError):
     """A source cannot be listed, so nothing may be concluded from what it does not list."""
 
 
+EMPTY = "empty:"
+"""What the reason of a document without text begins with: nothing is wrong with its file."""
+
+
 class DocumentError(NornWeaveError):
     """One document cannot be ingested; ``str(error)`` is the reason shown to people."""
 

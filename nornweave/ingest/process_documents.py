@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeAlias, cast
 from nornweave.connect.protocol import Source
 from nornweave.core.access.rules import KEY, read_rule
 from nornweave.core.errors import (
+    EMPTY,
     DocumentError,
     DocumentSkipped,
     NornWeaveError,
@@ -179,7 +180,7 @@ class Intake:
             reason = f"a defect of the parser ({type(error).__name__}: {error}); exclude the document and report it"
             raise DocumentError(reason) from error
         if not chunks:
-            raise DocumentError("empty: nothing in it can be indexed; add text or exclude it")
+            raise DocumentError(f"{EMPTY} nothing in it can be indexed; add text or exclude it")
         gate, pipeline = wanted.entry.gate, self.pipelines[wanted.source_id]
         # What the source knows goes into the document's metadata before what the document says: both count here.
         access = read_rule(wanted.entry.metadata.get(KEY), document.metadata.get(KEY))

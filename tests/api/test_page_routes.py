@@ -17,8 +17,9 @@ from shared_engine import sharing
 from api.app import create_app
 from nornweave.ask.views.answer import FusionResult
 from nornweave.config import Settings
-from nornweave.core.errors import NoGenerationError, StoreError
+from nornweave.core.errors import EMPTY, NoGenerationError, StoreError
 from nornweave.core.types import Domain
+from nornweave.index.wiring import domain_folder
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 PAGES = ["/", "/?q=pay", "/passages/{chunk}", "/conflicts", "/conflicts/Retry%20limit", "/quality", "/status"]
@@ -235,6 +236,11 @@ def test_the_status_says_what_needs_somebody_and_what_to_type(ask: Ask, settings
                   "no such folder: /srv/wiki", "nornweave rollback code", "failed: the encoder cannot be loaded",
                   "3: ignored by .gitignore"):  # fmt: skip
         assert words in said, words
+    assert "1 document could not be read" in said
+    file = domain_folder(settings, Domain.CODE) / "status.json"
+    file.write_text(file.read_text("utf-8").replace("the PDF is encrypted", f"{EMPTY} nothing in it"), "utf-8")
+    said = text_of(ask("GET", "/status", headers=BROWSER))
+    assert "1 document without text left out" in said
 
 
 def test_a_workspace_without_anything_says_how_to_begin(settings: Settings, ask: Ask) -> None:
