@@ -23,7 +23,7 @@ from nornweave.ask.fuse.records import (
 )
 from nornweave.ask.search.records import Citation
 from nornweave.ask.views.coverage import CoverageDocument, GapDocument, coverage_document, gap_document
-from nornweave.ask.views.items import CitationDocument, ItemDocument, _utc, citation_document, item_document
+from nornweave.ask.views.items import CitationDocument, ItemDocument, citation_document, item_document, moment_text
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.values import stated
 
@@ -256,7 +256,7 @@ def claim_document(fact: Fact | None, chunk_id: str, citation: Citation) -> Clai
         "domain_id": citation.domain_id,
         "source_path": citation.source_path,
         "agent_id": citation.agent_id,
-        "timestamp": _utc(citation.timestamp),
+        "timestamp": moment_text(citation.timestamp),
         "kind": fact.kind if fact else None,
         "name": fact.name if fact else None,
         "owner": fact.owner if fact else None,
@@ -283,7 +283,7 @@ def _side(side: ConflictSide) -> SideDocument:
     return {
         **claim_document(side.fact, side.chunk_id, side.citation),
         "role": side.role,
-        "updated_at": _utc(origin.written_at if origin else side.citation.timestamp),
+        "updated_at": moment_text(origin.written_at if origin else side.citation.timestamp),
         "revision": origin.revision if origin else side.citation.revision,
         "author": (origin.author or None) if origin else None,
     }

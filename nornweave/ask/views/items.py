@@ -105,17 +105,19 @@ def recall_document(response: RecallResponse) -> RecallDocument:
 
 def item_document(item: RecallItem) -> ItemDocument:
     """Return an item of one agent."""
+    explained = item.explanation
+    signals = {**explained.contributions, **explained.bonuses} if explained else {}
     document: ItemDocument = {
         "chunk_id": item.chunk_id,
         "content": item.content,
-        "score": {"value": item.score, "signals": _signals(item.explanation)},
+        "score": {"value": item.score, "signals": signals},
         "citation": citation_document(item.citation),
         "sources": {name: {"rank": source.rank, "score": source.score} for name, source in item.sources.items()},
         "rerank_score": item.rerank_score,
         "metadata": dict(item.metadata),
     }
-    if item.explanation:
-        document["explanation"] = _explanation(item.explanation)
+    if explained:
+        document["explanation"] = _explanation(explained)
     return document
 
 
@@ -125,7 +127,7 @@ def citation_document(citation: Citation) -> CitationDocument:
         "domain_id": citation.domain_id,
         "source_id": citation.source_id,
         "source_path": citation.source_path,
-        "timestamp": _utc(citation.timestamp),
+        "timestamp": moment_text(citation.timestamp),
         "line_range": list(citation.line_range) if citation.line_range else None,
         "char_range": list(citation.char_range),
         "page": citation.page,
@@ -136,12 +138,8 @@ def citation_document(citation: Citation) -> CitationDocument:
         "revision": citation.revision,
         "stale": citation.stale,
         "agent_id": citation.agent_id,
-        "verified_at": _utc(citation.verified_at),
+        "verified_at": moment_text(citation.verified_at),
     }
-
-
-def _signals(explanation: Explanation | None) -> dict[str, float]:
-    return {**explanation.contributions, **explanation.bonuses} if explanation else {}
 
 
 def _explanation(explanation: Explanation) -> ExplanationDocument:
@@ -154,5 +152,6 @@ def _explanation(explanation: Explanation) -> ExplanationDocument:
     }
 
 
-def _utc(moment: datetime | None) -> str | None:
+def moment_text(moment: datetime | None) -> str | None:
+    """Return a moment as ISO 8601 with its zone, ``Z`` for UTC."""
     return moment.isoformat().replace("+00:00", "Z") if moment else None

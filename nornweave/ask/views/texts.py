@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict bef
 
 from nornweave.ask.search.items import citation_of
 from nornweave.ask.views.answer import ClaimDocument, claim_document
-from nornweave.ask.views.items import CitationDocument, _utc, citation_document
+from nornweave.ask.views.items import CitationDocument, citation_document, moment_text
 from nornweave.connect.inbox.deposits import InboxDocument
 from nornweave.core.types import Domain
 from nornweave.index.generations.former_chunks import FormerPlace
@@ -204,7 +204,7 @@ def document_document(
         "source_path": path,
         "title": stored.title,
         "format": stored.format,
-        "timestamp": _utc(stored.updated_at),
+        "timestamp": moment_text(stored.updated_at),
         "revision": stored.revision,
         "url": stored.url,
         "stale": stored.stale,
