@@ -9,6 +9,7 @@ from concurrent.futures import Executor, Future
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,6 +79,14 @@ class SearchContext:
         return None if self.deadline is None else self.deadline - time.monotonic()
 
 
+class RetrieverOutcome(NamedTuple):
+    """How a retrieval source went: what it found, or why it did not answer."""
+
+    state: SourceState
+    reason: str = ""
+    finding: RetrieverFinding | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchOutcome:
     """The combined result of the retrieval sources.
@@ -120,19 +129,22 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
     encoded = context.encode(query.text)  # elsewhere, while the words are looked for here
     statistics = statistics_of(query, context.generation)
     weighted = term_weights(query, statistics, context.plan)
-    outcomes = {name: _outcome(name, task, context) for name, task in _word_tasks(query, weighted, context).items()}
-    quoting = _quoting(query, outcomes[RetrievalSource.FULLTEXT][2])
+    outcomes = {name: _retrieve(name, task, context) for name, task in _word_tasks(query, weighted, context).items()}
+    quoting = _quoting(query, outcomes[RetrievalSource.FULLTEXT].finding)
     evidence = exact_evidence(query, statistics, context.generation, quoting, context.within)
-    outcomes[RetrievalSource.DENSE] = _outcome(RetrievalSource.DENSE, partial(_dense, encoded, context), context)
-    outcomes = {name: outcomes[name] for name in RetrievalSource}
-    findings = {name.value: finding for name, (_, _, finding) in outcomes.items() if finding is not None}
-    weights, common = (source_weights(plan.weights) for plan in (context.plan, ONE_SCALE))
+    outcomes[RetrievalSource.DENSE] = _retrieve(
+        RetrievalSource.DENSE,
+        lambda: search_dense(encoded.result(context.left_s), context.generation, CANDIDATES, context.within),
+        context,
+    )
+    retrieved = {name.value: outcomes[name] for name in RetrievalSource}
+    findings = {name: each.finding for name, each in retrieved.items() if each.finding is not None}
     return SearchOutcome(
-        ranking=_combine(findings, evidence, statistics, context, weights, common),
+        ranking=_combine(findings, evidence, statistics.idf, context),
         findings=findings,
-        states={name.value: state for name, (state, _, _) in outcomes.items()},
-        reasons={name.value: reason for name, (_, reason, _) in outcomes.items() if reason},
-        weights=weights,
+        states={name: each.state for name, each in retrieved.items()},
+        reasons={name: each.reason for name, each in retrieved.items() if each.reason},
+        weights=source_weights(context.plan.weights),
         statistics=statistics,
     )
 
@@ -154,15 +166,9 @@ def _word_tasks(
     }
 
 
-def _dense(encoded: Future[EncodedQuery], context: SearchContext) -> RetrieverFinding:
-    return search_dense(encoded.result(context.left_s), context.generation, CANDIDATES, context.within)
-
-
-def _outcome(
-    name: RetrievalSource, task: Callable[[], RetrieverFinding], context: SearchContext
-) -> tuple[SourceState, str, RetrieverFinding | None]:
-    """Run a retrieval source, unless the deadline has passed; return how it went, why it failed, what it found."""
-    late: tuple[SourceState, str, None] = ("timeout", f"{name}: no answer before the deadline", None)
+def _retrieve(name: RetrievalSource, task: Callable[[], RetrieverFinding], context: SearchContext) -> RetrieverOutcome:
+    """Run a retrieval source, unless the deadline has passed."""
+    late = RetrieverOutcome("timeout", f"{name}: no answer before the deadline")
     if context.left_s is not None and context.left_s <= 0:
         return late
     try:
@@ -173,22 +179,19 @@ def _outcome(
     except Exception as error:
         if not isinstance(error, NornWeaveError):
             log.exception("retrieval source %s failed", name)
-        return "failed", f"{name}: {error or type(error).__name__}", None
-    return ("ok" if len(finding.hits) else "empty"), "", finding
+        return RetrieverOutcome("failed", f"{name}: {error or type(error).__name__}")
+    return RetrieverOutcome("ok" if len(finding.hits) else "empty", finding=finding)
 
 
 def _combine(
-    findings: Mapping[str, RetrieverFinding],
-    evidence: ExactEvidence,
-    statistics: TermStatistics,
-    context: SearchContext,
-    weights: Mapping[str, float],
-    common: Mapping[str, float],
+    findings: Mapping[str, RetrieverFinding], evidence: ExactEvidence, idf: Mapping[str, float], context: SearchContext
 ) -> Ranking:
     generation = context.generation
+    weights, common = (source_weights(plan.weights) for plan in (context.plan, ONE_SCALE))
     if not findings:  # all failed or were late: what is known would only look like an answer
         return convex_combination(NO_HITS.numbers, [], weights)
-    candidates = _union([*(finding.hits.numbers for finding in findings.values()), _proven(evidence)], generation.size)
+    proven = NO_HITS.numbers if evidence.scores is None else found(evidence.scores, CANDIDATES).numbers
+    candidates = _union([*(finding.hits.numbers for finding in findings.values()), proven], generation.size)
     legs = [
         Leg(name, _scores(finding, candidates, generation), finding.hits.numbers) for name, finding in findings.items()
     ]
@@ -198,7 +201,7 @@ def _combine(
     dense = findings.get(RetrievalSource.DENSE)
     late = None
     if context.plan.late_interaction and dense and dense.query:
-        late = late_interaction(dense.query, statistics.idf, ranking, candidates, generation)
+        late = late_interaction(dense.query, idf, ranking, candidates, generation)
     if late is not None:
         own = {**weights, LATE: context.plan.late_interaction}
         ranking = convex_combination(candidates, [*legs, late], own, evidence)
@@ -213,11 +216,6 @@ def _quoting(query: Query, fulltext: RetrieverFinding | None) -> Numbers:
         return NO_HITS.numbers
     holding: Numbers = fulltext.hits.numbers[fulltext.hits.scores == 1]
     return holding
-
-
-def _proven(evidence: ExactEvidence) -> Numbers:
-    """Return the chunks with the most exact evidence; there may be none."""
-    return NO_HITS.numbers if evidence.scores is None else found(evidence.scores, CANDIDATES).numbers
 
 
 def source_weights(weights: SourceWeights) -> dict[str, float]:
