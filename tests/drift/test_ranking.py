@@ -4,7 +4,7 @@ import pytest
 from fact_support import located
 
 from nornweave.disagree.conflicts.decision import CandidatePair, conflict_of
-from nornweave.disagree.drift.ranking import Affinity, ranked
+from nornweave.disagree.drift.ranking import RIGHT, Affinity, ranked
 from nornweave.disagree.facts.comparison import FactComparison
 
 OTHERS = ("pool width", "pool height", "pool depth", "pool weight")
@@ -25,10 +25,10 @@ def friends(page: str = "a.md") -> list[CandidatePair]:
     return [pair(page, "a.py", name, agrees=True) for name in OTHERS]
 
 
-def test_confidence_is_the_share_of_names_about_which_page_and_file_agree() -> None:
+def test_the_evidence_is_the_share_of_names_about_which_page_and_file_agree() -> None:
     differing = [pair("a.md", "a.py", name, agrees=False) for name in ("lane width", "lane height", "lane depth")]
-    assert confidence(friends()) == round(5 / 6, 4)
-    assert confidence([*friends(), *differing]) == round(5 / 9, 4)
+    assert confidence(friends()) == round(RIGHT * 5 / 6, 4)
+    assert confidence([*friends(), *differing]) == round(RIGHT * 5 / 9, 4)
 
 
 def test_what_a_page_does_not_know_is_not_shown() -> None:
@@ -52,13 +52,13 @@ def test_a_default_that_is_decided_elsewhere_is_not_shown() -> None:
 def test_a_comment_is_about_its_own_file() -> None:
     sides = located("pool limit", "1", "a.py"), located("pool limit", "2", "a.py", side="documentation", form="field")
     subject = CandidatePair(*sides, FactComparison.DIFFER, 0.8)
-    for friend, expected in (("a.py", 0.75), ("b.py", 0)):
+    for friend, expected in (("a.py", RIGHT * 0.75), ("b.py", 0)):
         known = CandidatePair(
             located("pool depth", "1", friend), located("pool depth", "1", friend, side="documentation", form="field"),
             FactComparison.AGREE, 0.8,
         )  # fmt: skip
         (found,) = ranked([conflict_of(subject, 0.8)], Affinity([subject, known]), 500)
-        assert found.confidence == expected
+        assert found.confidence == pytest.approx(expected)
 
 
 def test_a_name_of_one_word_is_not_shown() -> None:
@@ -66,4 +66,4 @@ def test_a_name_of_one_word_is_not_shown() -> None:
 
 
 def test_in_a_folder_of_two_files_the_pair_decides_alone() -> None:
-    assert confidence([], files=2) == 0.8
+    assert confidence([], files=2) == pytest.approx(RIGHT * 0.8)

@@ -8,7 +8,7 @@ from fact_support import DAY, located
 
 from nornweave.disagree.conflicts import LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.comparable import pairs
-from nornweave.disagree.drift.ranking import FEW_FILES
+from nornweave.disagree.drift.ranking import FEW_FILES, RIGHT
 from nornweave.disagree.ledger.entries import MAX_RIVALS, LedgerEntry, entries_of, update
 from nornweave.disagree.ledger.likelihood import UNSUPPORTED, likely_conflicts
 
@@ -58,14 +58,14 @@ def likely(facts: list[LocatedFact]) -> list[float]:
 
 def test_a_conflict_is_likely_where_its_files_agree_about_other_names() -> None:
     both = [located(name, "7", path) for name in OTHERS for path in ("hooks.py", "hooks.md")]
-    assert likely(corpus(*both)) == [round(5 / 6, 4)]
+    assert likely(corpus(*both)) == [round(RIGHT * 5 / 6, 4)]
     (alone,) = find_conflicts(corpus())
     assert likely(corpus()) == [UNSUPPORTED * alone.confidence]
 
 
 def test_where_there_are_few_files_the_pair_decides_and_always_for_what_people_say() -> None:
     few = [timeout(10, "hooks.py"), timeout(30, "hooks.md")]
-    assert likely(few) == [one.confidence for one in find_conflicts(few)]
+    assert likely(few) == [round(RIGHT * one.confidence, 4) for one in find_conflicts(few)]
     said = located("webhook_delivery_timeout", "30 seconds", "chat.json", side="conversation", form="sentence")
     talk = [fact for fact in corpus() if not fact.path.endswith(".md")]
     assert likely([*talk, said]) == [one.confidence for one in find_conflicts([*talk, said])] != []

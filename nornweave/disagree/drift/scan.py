@@ -14,7 +14,7 @@ from nornweave.connect.git.blame import is_shallow_clone, origins
 from nornweave.core.errors import ConfigError, DocumentError
 from nornweave.core.files.paths import PathFilter
 from nornweave.core.text.decode import decode
-from nornweave.disagree.conflicts import MIN_CONFIDENCE, FactConflict, LocatedFact, find_conflicts
+from nornweave.disagree.conflicts import FactConflict, LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.decision import CandidatePair, Rivals, rivals_of
 from nornweave.disagree.drift.agreements import (
     LEARNED,
@@ -46,7 +46,7 @@ from nornweave.disagree.drift.findings import (
 )
 from nornweave.disagree.drift.induced.learning import HOLDS_FROM, CodeNames, Compared, Notation, Templates, stated
 from nornweave.disagree.drift.lock import LockedAgreement, followed, moved_since, read_lock
-from nornweave.disagree.drift.ranking import CANDIDATES_FROM, Affinity, ranked
+from nornweave.disagree.drift.ranking import CANDIDATES_FROM, SHOWN_FROM, Affinity, ranked
 from nornweave.disagree.drift.reading import FILE_S, FileFacts, read_facts
 from nornweave.disagree.drift.records import Coverage, Finding, Report, UnreadFile
 from nornweave.disagree.facts.code import Comment
@@ -76,7 +76,7 @@ class DriftOptions:
 
     diff: str = ""
     baseline: frozenset[str] | None = None
-    min_confidence: float = MIN_CONFIDENCE
+    min_confidence: float = SHOWN_FROM
     exclude: tuple[str, ...] = ()
     use_lock: bool = True
     only_lock: bool = False

@@ -9,12 +9,12 @@ from itertools import chain
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, FactConflict, LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.apart import OF_FILES
 from nornweave.disagree.conflicts.decision import rivals_of
-from nornweave.disagree.drift.ranking import CANDIDATES_FROM, Affinity, confidence_in
+from nornweave.disagree.drift.ranking import CANDIDATES_FROM, SHOWN_FROM, Affinity, confidence_in
 
-LIKELY = 0.5
-UNSUPPORTED = 0.25
-"""What is left of the confidence in a pair whose files agree about nothing else: of 50 such pairs in 92 repositories
-eight were right (docs/figures.md)."""
+LIKELY = SHOWN_FROM
+UNSUPPORTED = 0.18
+"""What is left of the confidence in a pair whose files agree about nothing else: of 181 such pairs in 241 repositories
+some 26 were right (docs/figures.md)."""
 
 
 def likely_conflicts(facts: Sequence[LocatedFact], joined: Sequence[tuple[int, int]]) -> list[FactConflict]:
@@ -33,7 +33,11 @@ def likely_conflicts(facts: Sequence[LocatedFact], joined: Sequence[tuple[int, i
     files = len({fact.place for fact in facts if fact.domain in OF_FILES})
     found = find_conflicts(facts, joined=joined, rivals=rivals, min_confidence=CANDIDATES_FROM)
     weighed = ((one, _likelihood(one, affinity, files)) for one in found)
-    kept = [replace(one, confidence=likely) for one, likely in weighed if max(one.confidence, likely) >= MIN_CONFIDENCE]
+    kept = [
+        replace(one, confidence=likely)
+        for one, likely in weighed
+        if one.confidence >= MIN_CONFIDENCE or likely >= LIKELY
+    ]
     return sorted(kept, key=lambda one: -one.confidence)
 
 
@@ -41,4 +45,4 @@ def _likelihood(one: FactConflict, affinity: Affinity, files: int) -> float:
     if not {one.first.domain, one.second.domain} <= OF_FILES:
         return one.confidence
     supported = confidence_in(one, affinity, files)
-    return supported if supported >= MIN_CONFIDENCE else max(supported, UNSUPPORTED * one.confidence)
+    return supported if supported >= LIKELY else max(supported, UNSUPPORTED * one.confidence)
