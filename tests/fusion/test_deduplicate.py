@@ -89,6 +89,14 @@ def test_a_quotation_goes_in_favour_of_the_longer_text_whatever_its_score() -> N
     assert outcome.merges[0].reason == "contained"
 
 
+def test_code_that_is_wanted_stays_beside_a_longer_copy() -> None:
+    code = "def registration(tag, text, override):\n    return lambda universal: universal.add(tag, text, override)\n"
+    longer = f"{code}\n\ndef translation(universal, field):\n    return universal.translated(field.tag, field.name)\n"
+    named = merged(fused("tr", code, 0.9, domain="code"), fused("id", longer, 0.3, domain="code"))
+    assert ids(named) == ["tr", "id"]
+    assert ids(merged(fused("tr", code, 0.5, domain="code"), fused("id", longer, 0.4, domain="code"))) == ["id"]
+
+
 def test_most_sentences_in_a_longer_text_are_enough() -> None:
     """From 60 % of the sentences on."""
     shared = ["Bread needs time.", "Salt slows the yeast down.", "Steam keeps the crust soft at first."]

@@ -86,7 +86,8 @@ FILES = {
         for n in range(30)
     ),
     "examples/plain.py": "def plainly(table):\n    return table.rows\n",
-    "db/basic.py": "import os\nimport sys\n\n\ndef begin(table):\n"
+    "db/basic.py": "".join(f"import module_{n}\n" for n in range(40))
+    + "\n\ndef begin(table):\n"
     + "".join(f"    table.row_{n}(os.name, sys.path, {n})\n" for n in range(30)),
     "db/use.py": "".join(
         f"def step_{n}(record):\n    value = measure(record, {n})\n    return weigh(value, {n}) + weigh(record)\n\n\n"

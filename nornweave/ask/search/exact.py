@@ -264,9 +264,9 @@ def _filed(searched: _Searched) -> Scores | None:
     weights, scores = _weights(searched, ()), searched.nothing()
     whole, imports = math.fsum(weights.values()) or 1.0, searched.known.get(IMPORTS, NO_HITS.numbers)
     for key, chunks in searched.files.items():
-        begins = np.flatnonzero(np.diff(chunks, prepend=-2) != 1)  # in a file numbers follow each other
-        first, second = chunks[begins], chunks[np.minimum(begins + 1, len(chunks) - 1)]
-        first = np.where(np.isin(first, imports) & (second == first + 1), second, first)
+        files = np.cumsum(np.diff(chunks, prepend=-2) != 1)  # in a file numbers follow each other
+        order = np.lexsort((np.isin(chunks, imports), files))
+        first = chunks[order[np.unique(files, return_index=True)[1]]]
         pieces = frozenset(_PIECE.findall(key.removeprefix(_FILE)))
         coverage = math.fsum(weight for word, weight in weights.items() if word.whole in pieces) / whole
         scores[first] = np.maximum(scores[first], DEFINED * coverage * searched.rarity(len(first)))

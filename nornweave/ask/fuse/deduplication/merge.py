@@ -38,6 +38,8 @@ SHORT_WORDS, SHORT_SHINGLES_SHARED = 40, 0.25
 FEW_WORDS = 12
 # Texts are of about one length when the shorter has this share of the longer's.
 ONE_LENGTH = 0.8
+# Relevance by which code stays beside longer code that says all of it.
+CLEARLY_BETTER = 0.2
 
 _CODE, _CONVERSATIONS = "code", "conversations"
 _SAME = Likeness("same_text", 1.0, first_may_go=True, second_may_go=True)
@@ -216,12 +218,16 @@ def _without_alike(
 
 
 def _wins(one: FusedItem, other: FusedItem, likeness: Likeness) -> bool:
-    """Tell whether the first takes up the other; what is served here goes for nothing that another machine says."""
+    """Tell whether the first takes up the other; what is served here goes for nothing that another machine says.
+
+    Code that answers clearly better stays beside code that says more: who names a function wants it, not a longer copy.
+    """
     if one.citation.agent_id is not None and other.citation.agent_id is None:
         return False
     if likeness.first_may_go and likeness.second_may_go:
         return _precedence(one) <= _precedence(other)
-    return likeness.second_may_go
+    is_wanted = one.domain == other.domain == _CODE and other.relevance - one.relevance > CLEARLY_BETTER
+    return likeness.second_may_go and not is_wanted
 
 
 def _cosines(items: Sequence[FusedItem], alive: Iterable[int]) -> Iterator[tuple[tuple[int, int], float]]:
