@@ -23,7 +23,7 @@ CHANGED_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class SyncRun:
+class TimedSync:
     """One ``nornweave sync``: its report, the wall time of the process, and the most memory it held."""
 
     report: dict[str, Any]
@@ -40,7 +40,7 @@ class SyncRun:
         return float(self.report["step_seconds"].get(name, 0.0))
 
 
-def bench_corpus(corpus: Corpus, folder: Path) -> tuple[SyncRun, SyncRun, SyncRun]:
+def bench_corpus(corpus: Corpus, folder: Path) -> tuple[TimedSync, TimedSync, TimedSync]:
     """Return a cold sync, one without changes, and one after 1 % of the documents changed."""
     config = folder / "nornweave.yaml"
     config.write_text(
@@ -63,7 +63,7 @@ def _convert_model(work: Path) -> None:
     load_encoder(MINILM, cache_dir=machine_cache(work / "models"))
 
 
-def _sync(config: Path, corpus: Corpus) -> SyncRun:
+def _sync(config: Path, corpus: Corpus) -> TimedSync:
     started = time.perf_counter()
     command = [sys.executable, "-m", "nornweave.cli", "--config", str(config), "sync", "--json"]
     with tempfile.TemporaryFile() as output, subprocess.Popen(command, stdout=output) as process:
@@ -72,7 +72,7 @@ def _sync(config: Path, corpus: Corpus) -> SyncRun:
             raise RuntimeError(f"nornweave sync ended with exit code {process.returncode}")
         output.seek(0)
         report = json.load(output)[corpus.domain]
-    return SyncRun(report, time.perf_counter() - started, peak_mb)
+    return TimedSync(report, time.perf_counter() - started, peak_mb)
 
 
 def _peak_memory(process: subprocess.Popen[bytes]) -> float:
@@ -112,7 +112,7 @@ def print_syncs(shared: Path, work: Path, documents: int) -> None:
     Console(width=140).print(table)
 
 
-def _figures(cold: SyncRun, same: SyncRun, changed: SyncRun) -> tuple[str, ...]:
+def _figures(cold: TimedSync, same: TimedSync, changed: TimedSync) -> tuple[str, ...]:
     encoder = cold.step("encoder")
     return (
         f"{cold.report['added']:,}",

@@ -83,12 +83,8 @@ def diff(
             another pipeline is read again.
         confirm_deletes: a person has confirmed the removals that the brake would hold.
     """
-    listed = {
-        (source_id, entry.path): entry
-        for source_id, listing in listings.items()
-        if isinstance(listing, Listing)
-        for entry in listing.entries
-    }
+    lists = ((source_id, listing.entries) for source_id, listing in listings.items() if isinstance(listing, Listing))
+    listed = {(source_id, entry.path): entry for source_id, entries in lists for entry in entries}
     due = tuple(
         DueDocument(source_id, entry, manifest.get((source_id, path)))
         for (source_id, path), entry in sorted(listed.items(), key=lambda item: item[0])
