@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from api.pages.addresses import passage_address
 from api.pages.catalogue import DomainChoice
-from api.pages.citations import CitedPlace, day_of, place_of
+from api.pages.citations import CitedPlace, place_of
+from api.pages.conflict_view import Conflict, conflict_of, stated
 from api.pages.coverage_view import RETRIEVERS, Searched, coverage_of, not_searched, nothing_found, summary_of
 from api.pages.excerpts import Excerpt, code_excerpt, markup_excerpt, prose_excerpt
 from api.pages.facets import Facet, facets_of
 from api.pages.html_text import with_tables
-from api.pages.markup import MARKUP, sentence_runs
+from api.pages.markup import MARKUP
 from api.pages.question_form import QuestionForm
-from api.pages.text_runs import TextRun, highlighted, query_terms_of, runs_of
+from api.pages.text_runs import TextRun, query_terms_of, runs_of
 from api.pages.thread_view import MessageView, messages_of
-from nornweave.ask.answer.extract import as_read
 from nornweave.ask.search.combine import EXACT
 from nornweave.ask.views.answer import (
-    ConflictDocument,
     ExtractDocument,
     FusedItemDocument,
     FusionResult,
     MergeDocument,
-    SideDocument,
 )
 from nornweave.core.text.legible import counted
 
@@ -48,8 +46,6 @@ _MERGES = {
 }
 CLEAR_GAP = 0.2
 """Of the best score: a gap that is wider parts results from what is only near to the question."""
-PROBABLE = 0.75
-"""From this confidence on one side of a conflict may be demoted (``nornweave/ask/fuse``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,33 +99,6 @@ class QuotedSentence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConflictSideView:
-    """What one side of a conflict says, where, when and by whom."""
-
-    role: str
-    holds: bool
-    place: CitedPlace
-    value: str
-    statement: tuple[TextRun, ...]
-    day: str
-    author: str
-    revision: str
-    caveats: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
-    """Two or more sides that disagree."""
-
-    number: int
-    subject: str
-    sides: tuple[ConflictSideView, ...]
-    verdict: str
-    reason: str
-    confidence: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerView:
     """An answer as the page shows it.
 
@@ -163,22 +132,13 @@ def answer_view(
     """Return what the page shows of an answer to the question of a form.
 
     Args:
-        document: the answer.
-        catalogue: what is served.
-        form: the question.
         near: the sentences that come nearest, where the answer has none because it is doubtful.
     """
     sentences = document["extract"] or near
     terms = query_terms_of(document["query"])
     places = {item["chunk_id"]: place_of(item["citation"], item["chunk_id"]) for item in document["items"]}
     merges = document.get("merged", [])
-    quoted = {sentence["chunk_id"] for sentence in sentences}
-    # What the first sentences are taken from is not folded.
-    shown = max(
-        before_gap([item["score"]["value"] for item in document["items"]]),
-        *(number for number, item in enumerate(document["items"], 1) if item["chunk_id"] in quoted),
-        0,
-    )
+    shown = _shown(document["items"], {sentence["chunk_id"] for sentence in sentences})
     results = tuple(
         _result(number, item, terms, places[item["chunk_id"]], merges, is_folded=number > shown)
         for number, item in enumerate(document["items"], 1)
@@ -194,7 +154,7 @@ def answer_view(
         results=results[:shown],
         tail=results[shown:],
         conflicts=tuple(
-            _conflict(number, conflict, places, terms) for number, conflict in enumerate(document["conflicts"], 1)
+            conflict_of(number, conflict, places, terms) for number, conflict in enumerate(document["conflicts"], 1)
         ),
         facets=facets_of(document["items"], catalogue, form),
         coverage=coverage,
@@ -203,6 +163,12 @@ def answer_view(
         nothing="" if results else nothing_found(document, missing),
         not_searched=not_searched(document, missing),
     )
+
+
+def _shown(items: Sequence[FusedItemDocument], quoted: Collection[str]) -> int:
+    """Count the results that are not folded: those before a clear gap, and what the first sentences are taken from."""
+    last_quoted = max((number for number, item in enumerate(items, 1) if item["chunk_id"] in quoted), default=0)
+    return max(last_quoted, before_gap([item["score"]["value"] for item in items]))
 
 
 def _extract(
@@ -217,13 +183,9 @@ def _extract(
         if result := by_chunk.get(sentence["chunk_id"]):
             fences = items[result.number - 1]["content"].count("```", 0, sentence["char_range"][0])
             is_code = result.is_code or fences % 2 == 1
-            runs = _stated(sentence["text"], terms, is_code=is_code)
+            runs = stated(sentence["text"], terms, is_code=is_code)
             quoted.append(QuotedSentence(result.number, result.title, result.conflict, is_code, runs))
     return tuple(quoted)
-
-
-def _stated(text: str, terms: Collection[str], *, is_code: bool) -> tuple[TextRun, ...]:
-    return highlighted(as_read(text), terms) if is_code else sentence_runs(text, terms)
 
 
 def _doubt(document: FusionResult) -> str:
@@ -236,28 +198,6 @@ def before_gap(scores: Sequence[float]) -> int:
     gaps = [high - low for high, low in pairwise(scores)]
     widest = max(range(len(gaps)), key=lambda place: gaps[place], default=0)
     return widest + 1 if gaps and gaps[widest] > CLEAR_GAP * max(scores[0], 0.0) > 0 else len(scores)
-
-
-def value_of(value: str | None, unit: str | None) -> str:
-    """Write a value as people do: seconds that make whole days, hours or minutes as those."""
-    if value is None:
-        return ""
-    if unit == "s" and value.isdecimal():
-        for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-            count, rest = divmod(int(value), size)
-            if count and not rest:
-                return f"{count} {name}{'s' if count != 1 else ''}"
-    return f"{value} {unit}" if unit else value or "(empty)"
-
-
-def sentence(text: str) -> str:
-    """Begin a reason as a sentence does."""
-    return text[:1].upper() + text[1:]
-
-
-def certainty(confidence: float) -> str:
-    """Say how sure a conflict is."""
-    return "probably disagree" if confidence >= PROBABLE else "may disagree"
 
 
 def _result(
@@ -331,44 +271,3 @@ def _steps(item: FusedItemDocument) -> tuple[AnswerStep, ...]:
             note = _SIGNALS.get(name, "signal of the ranking")
             steps.append(AnswerStep("match" if name == "score" else name, note, value))
     return tuple(steps)
-
-
-def _conflict(
-    number: int, conflict: ConflictDocument, places: Mapping[str, CitedPlace], terms: Collection[str]
-) -> Conflict:
-    settled = conflict["resolved_to"] is not None
-    return Conflict(
-        number=number,
-        subject=" · ".join(part for part in (conflict["entity"], conflict["attribute"].replace("_", " ")) if part),
-        sides=tuple(_side(side, places, terms) for side in conflict["claims"]),
-        verdict=f"{_holder(conflict)} probably holds." if settled else "",
-        reason=conflict["reason"] if settled else sentence(conflict["reason"]),
-        confidence=f"{certainty(conflict['confidence'])} · confidence {conflict['confidence']:.2f}",
-    )
-
-
-def _holder(conflict: ConflictDocument) -> str:
-    """Name the domain whose side holds."""
-    sides = (side["domain_id"] for side in conflict["claims"] if side["chunk_id"] == conflict["resolved_to"])
-    return next(sides, "one side").capitalize()
-
-
-def _side(side: SideDocument, places: Mapping[str, CitedPlace], terms: Collection[str]) -> ConflictSideView:
-    place = places.get(side["chunk_id"]) or CitedPlace(
-        domain=side["domain_id"],
-        crumbs=tuple(runs_of(crumb) for crumb in (side["agent_id"], side["source_path"]) if crumb),
-        detail="",
-        day=day_of(side["timestamp"]),
-        href=passage_address(side["chunk_id"]),
-    )
-    return ConflictSideView(
-        role={"holds": "probably holds", "agrees": "agrees with it"}.get(side["role"], side["role"]),
-        holds=side["role"] in {"holds", "agrees"},
-        place=place,
-        value=value_of(side["value"], side["unit"]),
-        statement=_stated(side["statement"] or "", terms, is_code=side["domain_id"] == "code"),
-        day=day_of(side["updated_at"]),
-        author=side["author"] or "",
-        revision=side["revision"] or "",
-        caveats=tuple(side["qualifiers"]),
-    )

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from api.pages.addresses import conflict_address, passage_address
-from api.pages.answer_view import ConflictSideView, certainty, sentence, value_of
 from api.pages.citations import CitedPlace, day_of, detail_of
+from api.pages.conflict_view import ConflictSideView, certainty, sentence, value_of
 from api.pages.markup import sentence_runs
 from api.pages.text_runs import TextRun, runs_of
 from nornweave.ask.views.ledger import LedgerEntryDocument, LedgerSideDocument

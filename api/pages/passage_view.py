@@ -95,6 +95,11 @@ class _Shown:
     first_number: int
 
     @property
+    def is_cut(self) -> bool:
+        """Tell whether the document has more lines."""
+        return self.low > 0 or self.high < len(self.lines)
+
+    @property
     def numbers(self) -> range:
         """Return the numbers of the lines that are cited."""
         return range(self.cited.start + self.first_number, self.cited.stop + self.first_number)
@@ -112,15 +117,12 @@ def passage_view(
 
     Args:
         context: lines of the document before and after the passage.
-        terms: words that are marked.
         back: address of the answer that led here.
-        headings: of the document, in order.
     """
     citation, kind = chunk["citation"], _kind(chunk, document)
     shown = _shown(chunk, document, context)
     address = passage_address(chunk["chunk_id"])
     previous, following = _neighbours(chunk["chunk_id"], document["chunks"] if document else ())
-    is_cut = shown.low > 0 or shown.high < len(shown.lines)
     return PassageView(
         title=citation["title"] or citation["source_path"],
         chunk_id=chunk["chunk_id"],
@@ -134,7 +136,7 @@ def passage_view(
         messages=_messages(shown, chunk, terms) if kind == "thread" else (),
         before=shown.low,
         after=len(shown.lines) - shown.high,
-        more=f"{address}?context={MORE_LINES}" if is_cut else "",
+        more=f"{address}?context={MORE_LINES}" if shown.is_cut else "",
         fewer=address if context > CONTEXT_LINES else "",
         previous=previous,
         following=following,

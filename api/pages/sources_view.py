@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from api.pages.addresses import original
-from api.pages.answer_view import sentence
 from api.pages.catalogue import DomainChoice
 from api.pages.citations import age_of
+from api.pages.conflict_view import sentence
 from nornweave.ask.views.sources import ConfiguredSource
 from nornweave.ask.views.status import StatusDocument
 from nornweave.core.text.legible import counted

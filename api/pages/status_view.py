@@ -120,7 +120,6 @@ def status_view(
     """Return what the page shows of a domain.
 
     Args:
-        domain: its name.
         document: what its syncs reported.
         health: of its agent, in this process.
         running: syncs that are under way, by domain.

@@ -99,10 +99,8 @@ def supervise(
 
     A process writes to its standard output once it serves, and ends with its standard input. ``announce`` is called
     when the first one serves, ``forget`` with the number of each that ended, ``drain`` at the end, while they serve.
-    While ``is_outdated`` is true, each in turn is replaced by a new one.
-
-    Returns:
-        The exit code: 1 when a process failed while it ended or before any of them served, otherwise 0.
+    While ``is_outdated`` is true, each in turn is replaced by a new one. Returns the exit code: 1 when a process failed
+    while it ended or before any of them served, otherwise 0.
     """
     places = [WorkerPlace(start) for _ in range(count)]
     is_serving = is_loaded = False

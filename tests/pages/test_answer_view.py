@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from api.pages.answer_view import AnswerView, Merged, answer_view, value_of
+from api.pages.answer_view import AnswerView, Merged, answer_view
 from api.pages.catalogue import DomainChoice, FilterChoice
 from api.pages.citations import place_of
+from api.pages.conflict_view import value_of
 from api.pages.facets import facets_of
 from api.pages.ledger_view import entries_of
 from api.pages.question_form import QuestionForm
