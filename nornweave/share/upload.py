@@ -97,18 +97,13 @@ class Upload:
             return known
         replaced = self._manifest(pointer) if pointer else None
         copies = self._copies(generation, replaced)
-        if (
-            is_ours
-            and pointer
-            and replaced
-            and not self.full
-            and _is_same(replaced, self.publisher, generation, copies)
-        ):
+        is_same = replaced is not None and _is_same(replaced, self.publisher, generation, copies)
+        if is_ours and pointer and replaced and is_same and not self.full:
             return self._noted(replaced, pointer.sha256)  # by another machine, or by one killed before it noted it
         manifest = self._made(generation, pointer, copies)
         content = to_json(manifest, signer_of(self.data_dir))
         key = manifest_key(manifest, content)
-        self._check_pace(started)
+        _check_pace(started, self.settings.grace_hours, self.store.url)
         self.store.write(key, content)
         self._point(manifest, key, content, tag, oldest=pointer.oldest if pointer else 0)
         published = self._noted(manifest, digest_of(content))
@@ -191,25 +186,13 @@ class Upload:
         if same := next((file for file in served.values() if file.sha256 == entry.sha256), None):
             return entry.model_copy(update={"key": same.key})
         there = self.store.look(entry.key)
-        if (
-            there
-            and not self.full
-            and there.size == entry.size
-            and _is_young(there.modified, self.settings.grace_hours)
-        ):
+        is_usable = there and there.size == entry.size and _is_young(there.modified, self.settings.grace_hours)
+        if is_usable and not self.full:
             return entry
         if there:
             entry = entry.model_copy(update={"key": object_key(entry.sha256, secrets.token_hex(4))})
         self.store.write(entry.key, path)
         return entry
-
-    def _check_pace(self, started: float) -> None:
-        """Refuse to name objects that may have been removed meanwhile."""
-        took_s, longest_s = time.monotonic() - started, self.settings.grace_hours * 3600 / 2
-        if 0 < longest_s < took_s:
-            raise PublicationError(
-                f"{self.store.url}: the upload took {took_s:.0f} s, more than half of grace_hours; it starts over"
-            )
 
     def _point(self, manifest: PublishedManifest, key: str, content: bytes, tag: str | None, *, oldest: int) -> None:
         pointer = Pointer(
@@ -258,6 +241,15 @@ class Upload:
                 f"{self.store.url}: {', '.join(missing)} of {manifest.generation} was removed during the upload; "
                 "run `nornweave publish --full`"
             )
+
+
+def _check_pace(started: float, grace_hours: float, address: str) -> None:
+    """Refuse to name objects that may have been removed meanwhile."""
+    took_s, longest_s = time.monotonic() - started, grace_hours * 3600 / 2
+    if 0 < longest_s < took_s:
+        raise PublicationError(
+            f"{address}: the upload took {took_s:.0f} s, more than half of grace_hours; it starts over"
+        )
 
 
 def _is_young(modified: datetime, grace_hours: float) -> bool:
