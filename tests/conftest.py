@@ -12,16 +12,37 @@ from nornweave.core.garbage import collect_rarely
 
 # What takes 10 s or more, longest first. A worker gets a file at a time: a long one at the end lets the others idle.
 LONGEST = (
-    "evals/test_campaigns.py", "models/test_minilm_encoder.py", "orchestration/test_standby.py",
-    "cluster/test_machines.py", "store/test_segments.py", "cli/test_cli.py", "publication/test_replica_processes.py",
-    "api/test_schema_fuzzing.py", "examples/test_documented_output.py", "test_wheel.py", "api/test_workers.py",
-    "deletion/test_receipts.py", "orchestration/test_supervisor.py", "evals/test_planted_regressions.py",
-    "pages/test_in_browser.py", "orchestration/test_runs.py", "api/test_access_routes.py", "test_robustness.py",
-    "api/test_syncs.py", "evals/test_tuning.py", "retrieval/test_access_property.py",
-    "orchestration/test_evaluation_assets.py", "store/test_store_contract.py", "api/test_receipts_route.py",
-    "api/test_mcp_stdio.py", "sync/test_sync_properties.py", "chunking/test_sections.py",
-    "orchestration/test_webserver.py", "test_path.py", "publication/test_following.py",
-)  # fmt: skip
+    "evals/test_campaigns.py",
+    "models/test_minilm_encoder.py",
+    "orchestration/test_standby.py",
+    "cluster/test_machines.py",
+    "store/test_segments.py",
+    "cli/test_cli.py",
+    "publication/test_replica_processes.py",
+    "api/test_schema_fuzzing.py",
+    "examples/test_documented_output.py",
+    "test_wheel.py",
+    "api/test_workers.py",
+    "deletion/test_receipts.py",
+    "orchestration/test_supervisor.py",
+    "evals/test_planted_regressions.py",
+    "pages/test_in_browser.py",
+    "orchestration/test_runs.py",
+    "api/test_access_routes.py",
+    "test_robustness.py",
+    "api/test_syncs.py",
+    "evals/test_tuning.py",
+    "retrieval/test_access_property.py",
+    "orchestration/test_evaluation_assets.py",
+    "store/test_store_contract.py",
+    "api/test_receipts_route.py",
+    "api/test_mcp_stdio.py",
+    "sync/test_sync_properties.py",
+    "chunking/test_sections.py",
+    "orchestration/test_webserver.py",
+    "test_path.py",
+    "publication/test_following.py",
+)
 
 # The same examples every time: what fails fails for everybody, and nothing depends on the clock of a busy machine.
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])

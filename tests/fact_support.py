@@ -33,6 +33,12 @@ def located(name: str, written: str, path: str, *, day: datetime | None = DAY, *
     section = changes.pop("section", None)
     one = fact(name, written, **changes)
     return LocatedFact(
-        fact=one, domain=_DOMAINS[one.side], source_id="s", path=path, section=section, updated_at=day, chunk_id=path,
+        fact=one,
+        domain=_DOMAINS[one.side],
+        source_id="s",
+        path=path,
+        section=section,
+        updated_at=day,
+        chunk_id=path,
         line_range=(one.line + 1, one.line + 1),
-    )  # fmt: skip
+    )

@@ -42,10 +42,16 @@ class Popen:
     stderr: IO[Any] | None = None
 
     def __init__(
-        self, command: Sequence[object], *, text: bool = False, env: Mapping[str, str] | None = None,
-        cwd: Path | None = None, start_new_session: bool = False, preexec_fn: Callable[[], object] | None = None,
+        self,
+        command: Sequence[object],
+        *,
+        text: bool = False,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        start_new_session: bool = False,
+        preexec_fn: Callable[[], object] | None = None,
         **streams: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         assert command[0] == sys.executable and command[1] in {"-c", "-m"}, command
         self.args = [str(each) for each in command]
         ends: dict[int, Connection] = {}
@@ -155,9 +161,15 @@ def free_port() -> int:
 
 
 def _run(
-    arguments: Sequence[str], ends: Mapping[int, Connection], starting: Connection, folder: str,
-    environment: Mapping[str, str], path: list[str], is_leader: bool, before: Callable[[], object] | None,
-) -> None:  # fmt: skip
+    arguments: Sequence[str],
+    ends: Mapping[int, Connection],
+    starting: Connection,
+    folder: str,
+    environment: Mapping[str, str],
+    path: list[str],
+    is_leader: bool,
+    before: Callable[[], object] | None,
+) -> None:
     for number, end in ends.items():
         os.dup2(end.fileno(), number)
         end.close()

@@ -118,11 +118,17 @@ def _send_file(request: BaseHTTPRequestHandler, file: Path) -> None:
 
 def _run(request: BaseHTTPRequestHandler, state: GitServer, path: str, query: str, body: bytes) -> None:
     environment = ENVIRONMENT | {
-        "GIT_PROJECT_ROOT": str(state.root), "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path, "QUERY_STRING": query,
-        "REQUEST_METHOD": request.command, "CONTENT_TYPE": request.headers.get("Content-Type", ""),
-        "CONTENT_LENGTH": str(len(body)), "HTTP_CONTENT_ENCODING": request.headers.get("Content-Encoding", ""),
-        "GIT_PROTOCOL": request.headers.get("Git-Protocol", ""), "REMOTE_ADDR": "127.0.0.1",
-    }  # fmt: skip
+        "GIT_PROJECT_ROOT": str(state.root),
+        "GIT_HTTP_EXPORT_ALL": "1",
+        "PATH_INFO": path,
+        "QUERY_STRING": query,
+        "REQUEST_METHOD": request.command,
+        "CONTENT_TYPE": request.headers.get("Content-Type", ""),
+        "CONTENT_LENGTH": str(len(body)),
+        "HTTP_CONTENT_ENCODING": request.headers.get("Content-Encoding", ""),
+        "GIT_PROTOCOL": request.headers.get("Git-Protocol", ""),
+        "REMOTE_ADDR": "127.0.0.1",
+    }
     done = subprocess.run(["git", "http-backend"], input=body, env=environment, capture_output=True, check=False)
     head, _, content = done.stdout.partition(b"\r\n\r\n")
     headers = dict(line.split(": ", 1) for line in head.decode().splitlines())

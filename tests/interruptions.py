@@ -12,9 +12,14 @@ FAULTS = (HANG_UP, Reply({}, 500), Reply(b"<html>"), Reply({}, 401))
 
 
 def list_interrupted(
-    source: MirroredSource, server: Api, choose: random.Random, *, faults: Sequence[Reply] = FAULTS, within: int = 8,
+    source: MirroredSource,
+    server: Api,
+    choose: random.Random,
+    *,
+    faults: Sequence[Reply] = FAULTS,
+    within: int = 8,
     meanwhile: Callable[[], object] = lambda: None,
-) -> None:  # fmt: skip
+) -> None:
     """List a source whose server answers with faults from one of the next requests on.
 
     Args:

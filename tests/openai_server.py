@@ -201,10 +201,13 @@ def _shape(behaviour: Behaviour, asked: dict[str, Any], *, ollama: bool) -> _Sha
     message = {"role": "assistant", "content": behaviour.text}
     choices = [{"index": 0, "message": message, "finish_reason": behaviour.finish_reason}]
     answer = {
-        "id": "x", "object": "chat.completion", "created": 0, "model": asked["model"],
+        "id": "x",
+        "object": "chat.completion",
+        "created": 0,
+        "model": asked["model"],
         "choices": [] if behaviour.kind == "no_choices" else choices,
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-    }  # fmt: skip
+    }
     return _Shape("application/json", json.dumps(answer).encode())
 
 

@@ -94,9 +94,13 @@ class Replica:
     """A follower that looks when it is told to."""
 
     def __init__(
-        self, folder: Path, publish_to: Mapping[str, Any], access: Mapping[str, Any] | None = None, *,
+        self,
+        folder: Path,
+        publish_to: Mapping[str, Any],
+        access: Mapping[str, Any] | None = None,
+        *,
         keys: Collection[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.folder = folder
         self.follower = Follower(ObjectStore(PublishSettings.model_validate(publish_to)), folder, access, keys=keys)
 

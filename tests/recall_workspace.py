@@ -107,10 +107,15 @@ PAPERS = {
     "keys.md": {"authors": ["Kwame Boateng"], "tags": ["idempotency"], "publication_date": "2025-04-02"},
 }
 FILES = {
-    "code/src/payments/handlers.py": HANDLERS, "code/src/payments/ledger.py": LEDGER,
-    "code/src/payments_web/checkout.ts": CHECKOUT, "docs/api.md": API, "docs/operations/runbook.md": RUNBOOK,
-    "chat/ops.log": OPS, "papers/storms.md": STORMS, "papers/keys.md": KEYS,
-}  # fmt: skip
+    "code/src/payments/handlers.py": HANDLERS,
+    "code/src/payments/ledger.py": LEDGER,
+    "code/src/payments_web/checkout.ts": CHECKOUT,
+    "docs/api.md": API,
+    "docs/operations/runbook.md": RUNBOOK,
+    "chat/ops.log": OPS,
+    "papers/storms.md": STORMS,
+    "papers/keys.md": KEYS,
+}
 SOURCES = [
     {"id": "shop", "domain": "code", "type": "files", "path": "code"},
     {"id": "handbook", "domain": "documentation", "type": "files", "path": "docs"},
@@ -177,18 +182,26 @@ def paths_of(generation: Index, numbers: Any) -> list[str]:
 
 @contextmanager
 def agent_of(
-    settings: Settings, domain: Domain, executor: Executor, *, encoder: Encoder | None = None,
-    plan: PlanSettings | None = None, kind: type[Agent] = Agent,
-) -> Iterator[Agent]:  # fmt: skip
+    settings: Settings,
+    domain: Domain,
+    executor: Executor,
+    *,
+    encoder: Encoder | None = None,
+    plan: PlanSettings | None = None,
+    kind: type[Agent] = Agent,
+) -> Iterator[Agent]:
     """Wire one agent as the engine does, with another encoder, plan or kind of agent where given."""
     configured = settings.domains[domain]
     if plan:
         configured = configured.model_copy(update={"plan": plan})
     agent = kind(
-        domain, configured, ServedGeneration(store_of(settings, domain).files),
-        load_encoder=lambda: QueryMemo(encoder or encoder_of(settings, configured)), reranker=RerankerSlot(None),
+        domain,
+        configured,
+        ServedGeneration(store_of(settings, domain).files),
+        load_encoder=lambda: QueryMemo(encoder or encoder_of(settings, configured)),
+        reranker=RerankerSlot(None),
         executor=executor,
-    )  # fmt: skip
+    )
     try:
         yield agent
     finally:

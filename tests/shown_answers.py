@@ -13,9 +13,12 @@ Lines = tuple[int, int] | None
 
 def item(chunk_id: str, path: str = "a.py", lines: Lines = (1, 9), messages: Sequence[str] | None = None) -> Any:
     citation = {
-        "domain_id": "code", "source_id": "payments", "source_path": path, "line_range": list(lines) if lines else None,
+        "domain_id": "code",
+        "source_id": "payments",
+        "source_path": path,
+        "line_range": list(lines) if lines else None,
         "message_ids": list(messages) if messages else None,
-    }  # fmt: skip
+    }
     return {"chunk_id": chunk_id, "score": {"value": 0.5, "signals": {}}, "citation": citation, "content": "secret"}
 
 

@@ -59,9 +59,14 @@ class MemorySource:
         if text == DEFECT:
             raise KeyError("nobody thought of this")
         return Document(
-            id=document_id(self.id, entry.path), domain=self.domain, source_id=SourceId(self.id), path=entry.path,
-            text=text, format="text", content_hash=ContentHash(digest(raw)),
-        )  # fmt: skip
+            id=document_id(self.id, entry.path),
+            domain=self.domain,
+            source_id=SourceId(self.id),
+            path=entry.path,
+            text=text,
+            format="text",
+            content_hash=ContentHash(digest(raw)),
+        )
 
 
 def memory_parts(

@@ -199,9 +199,11 @@ def test_rankings_of_nothing_published_are_an_error(tmp_path: Path) -> None:
 def test_documents_are_known_by_their_paths(engine: Engine, tmp_path: Path) -> None:
     paths = ["api.md", "src/payments/ledger.py", "ops.log", "storms.md", "nowhere.md"]
     assert PathSearcher(engine.path).domain_of(paths) == {
-        "api.md": Domain.DOCUMENTATION, "src/payments/ledger.py": Domain.CODE, "ops.log": Domain.CONVERSATIONS,
+        "api.md": Domain.DOCUMENTATION,
+        "src/payments/ledger.py": Domain.CODE,
+        "ops.log": Domain.CONVERSATIONS,
         "storms.md": Domain.RESEARCH,
-    }  # fmt: skip
+    }
     with Engine(write_workspace(tmp_path)) as unpublished:
         assert PathSearcher(unpublished.path).domain_of(paths) == {}
 

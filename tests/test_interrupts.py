@@ -28,9 +28,14 @@ def ignore_signals() -> None:
 
 def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, **environment}, preexec_fn=ignore_signals,
-    )  # fmt: skip
+        [sys.executable, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+        preexec_fn=ignore_signals,
+    )
 
 
 def test_an_ignored_interrupt_ends_the_process() -> None:

@@ -114,9 +114,13 @@ def test_the_wheel_holds_every_file_under_one_name(wheel: Path) -> None:
 def test_a_users_own_names_stay_free(installed: Path, folder: Path) -> None:
     script = f"from importlib.util import find_spec; print([find_spec(name) for name in {PACKAGES[1:]}])"
     done = subprocess.run(
-        [installed / "python", "-P", "-c", script], cwd=folder, env=variables(), capture_output=True, text=True,
+        [installed / "python", "-P", "-c", script],
+        cwd=folder,
+        env=variables(),
+        capture_output=True,
+        text=True,
         check=True,
-    )  # fmt: skip
+    )
     assert done.stdout.strip() == "[None, None, None]"
 
 
@@ -130,9 +134,15 @@ def test_agents_get_their_tools_in_a_folder_with_the_same_names(installed: Path,
     info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": info}
     done = subprocess.run(
-        [str(installed / "nornweave"), "mcp"], cwd=folder, env=variables(), input=json.dumps(message) + "\n",
-        capture_output=True, text=True, check=True, timeout=START_S,
-    )  # fmt: skip
+        [str(installed / "nornweave"), "mcp"],
+        cwd=folder,
+        env=variables(),
+        input=json.dumps(message) + "\n",
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=START_S,
+    )
     assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "nornweave", done.stderr
 
 

@@ -26,9 +26,12 @@ class Clock:
 
 
 def until(
-    holds: Callable[[], object], message: Callable[[], object] = lambda: "waited in vain", *, pace_s: float = PACE_S,
+    holds: Callable[[], object],
+    message: Callable[[], object] = lambda: "waited in vain",
+    *,
+    pace_s: float = PACE_S,
     within_s: float | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Return as soon as something holds; what is asked over a network is asked less often.
 
     Raises:

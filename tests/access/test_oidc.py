@@ -109,8 +109,10 @@ def test_shared_and_private_and_other_keys_of_a_set_are_not_used(provider: Provi
     secret = b"0123456789abcdef0123456789abcdef"
     provider.keys = [
         {"kty": "oct", "kid": "shared", "k": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"},
-        jwk_of(ONE, "one", use="enc"), {"kty": "nonsense", "kid": "x"}, jwk_of(OTHER, "other", alg="RS512"),
-    ]  # fmt: skip
+        jwk_of(ONE, "one", use="enc"),
+        {"kty": "nonsense", "kid": "x"},
+        jwk_of(OTHER, "other", alg="RS512"),
+    ]
     checker = checker_of(provider, algorithms=["RS256", "RS512"])
     assert checker.identity(forged({"alg": "HS256", "kid": "shared"}, provider.claims(), secret)) is None
     assert checker.identity(provider.token(ONE, "RS256")) is None

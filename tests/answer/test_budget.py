@@ -67,9 +67,11 @@ def test_a_demoted_item_does_not_take_the_place_of_the_side_that_holds() -> None
 
 def test_diversity_by_hand() -> None:
     items = [
-        ranked("c1", "x", domain="code", score=0.80), ranked("c2", "x", domain="code", score=0.76),
-        ranked("c3", "x", domain="code", score=0.75), ranked("d1", "x", domain="documentation", score=0.64),
-    ]  # fmt: skip
+        ranked("c1", "x", domain="code", score=0.80),
+        ranked("c2", "x", domain="code", score=0.76),
+        ranked("c3", "x", domain="code", score=0.75),
+        ranked("d1", "x", domain="documentation", score=0.64),
+    ]
     # second: c2 = .8 · .95 + .2 / 2 = .860, d1 = .8 · .80 + .2 = .840
     # third: c3 = .8 · .9375 + .2 / 3 = .817, d1 = .840
     assert identify(within(items, diversity=0.2)) == ["c1", "c2", "d1", "c3"]

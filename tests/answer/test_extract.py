@@ -68,14 +68,18 @@ def test_of_fenced_code_a_line_is_taken() -> None:
 
 def test_a_passage_far_below_the_best_is_not_quoted() -> None:
     scores = (0.8, 0.4, 0.3)
-    pages = [ranked(f"c{score}", f"{place} is the webhook timeout.", domain="documentation", score=score)
-             for place, score in enumerate(scores)]  # fmt: skip
+    pages = [
+        ranked(f"c{score}", f"{place} is the webhook timeout.", domain="documentation", score=score)
+        for place, score in enumerate(scores)
+    ]
     assert [each.chunk_id for each in extract(pages, "webhook timeout")] == ["c0.8", "c0.4"]
 
 
 def test_what_two_versions_of_a_page_say_is_quoted_once() -> None:
-    pages = [ranked(f"v{place}", f"The webhook timeout is {text}", domain="documentation")
-             for place, text in enumerate(("30 seconds.", "`30` seconds", "20 seconds."))]  # fmt: skip
+    pages = [
+        ranked(f"v{place}", f"The webhook timeout is {text}", domain="documentation")
+        for place, text in enumerate(("30 seconds.", "`30` seconds", "20 seconds."))
+    ]
     assert [each.chunk_id for each in extract(pages, "webhook timeout")] == ["v0", "v2"]
 
 

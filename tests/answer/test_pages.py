@@ -34,10 +34,17 @@ def conflict(*chunk_ids: str) -> ConflictRecord:
         for place, chunk_id in enumerate(chunk_ids)
     )
     return ConflictRecord(
-        items=tuple(ChunkId(chunk_id) for chunk_id in chunk_ids), sides=sides, detector=Detector.SAME_ENTITY_DIVERGENCE,
-        entity="retry", attribute="limit", resolution=ConflictStrategy.FLAG, resolved_to=None, reason="flagged",
-        explanation="0 and 1", confidence=0.8,
-    )  # fmt: skip
+        items=tuple(ChunkId(chunk_id) for chunk_id in chunk_ids),
+        sides=sides,
+        detector=Detector.SAME_ENTITY_DIVERGENCE,
+        entity="retry",
+        attribute="limit",
+        resolution=ConflictStrategy.FLAG,
+        resolved_to=None,
+        reason="flagged",
+        explanation="0 and 1",
+        confidence=0.8,
+    )
 
 
 def answer_of(*items: FusedItem, conflicts: tuple[ConflictRecord, ...] = (), gaps: int = 0) -> Answer:
@@ -54,13 +61,17 @@ def answer_of(*items: FusedItem, conflicts: tuple[ConflictRecord, ...] = (), gap
         extract=(),
         conflicts=conflicts,
         fused=Fused(
-            items=items, conflicts=conflicts, merges=(), normalization="calibrated", total_items=len(items),
+            items=items,
+            conflicts=conflicts,
+            merges=(),
+            normalization="calibrated",
+            total_items=len(items),
             deduplicated_items=len(items),
         ),
         synthesis=None,
         stage_latency_ms={},
         total_latency_ms=0.0,
-    )  # fmt: skip
+    )
 
 
 def items_of(*lengths: int, **more: Any) -> tuple[FusedItem, ...]:

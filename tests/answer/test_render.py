@@ -47,20 +47,30 @@ def status(statement: str, code: str) -> Fact:
 def conflict(**stated: object) -> ConflictRecord:
     sides = (
         ConflictSide(
-            chunk_id=ChunkId("c1"), citation=citation("code", "src/handlers.py", line_range=(42, 67)),
-            fact=status("return JSONResponse(status_code=422)", "422"), role="holds",
+            chunk_id=ChunkId("c1"),
+            citation=citation("code", "src/handlers.py", line_range=(42, 67)),
+            fact=status("return JSONResponse(status_code=422)", "422"),
+            role="holds",
         ),
         ConflictSide(
-            chunk_id=ChunkId("d1"), citation=citation("documentation", "docs/api.md", timestamp=None),
-            fact=status("Malformed requests are answered with HTTP 400.", "400"), role="differs",
+            chunk_id=ChunkId("d1"),
+            citation=citation("documentation", "docs/api.md", timestamp=None),
+            fact=status("Malformed requests are answered with HTTP 400.", "400"),
+            role="differs",
         ),
-    )  # fmt: skip
+    )
     known: dict[str, object] = {
-        "items": (ChunkId("c1"), ChunkId("d1")), "sides": sides, "detector": Detector.SAME_ENTITY_DIVERGENCE,
-        "entity": "payment error", "attribute": "http status", "resolution": ConflictStrategy.RECENCY,
-        "resolved_to": ChunkId("c1"), "reason": "the code is 50 days newer",
-        "explanation": "payment error (http status): code says 422, documentation says 400", "confidence": 0.97,
-    }  # fmt: skip
+        "items": (ChunkId("c1"), ChunkId("d1")),
+        "sides": sides,
+        "detector": Detector.SAME_ENTITY_DIVERGENCE,
+        "entity": "payment error",
+        "attribute": "http status",
+        "resolution": ConflictStrategy.RECENCY,
+        "resolved_to": ChunkId("c1"),
+        "reason": "the code is 50 days newer",
+        "explanation": "payment error (http status): code says 422, documentation says 400",
+        "confidence": 0.97,
+    }
     return ConflictRecord(**{**known, **stated})  # type: ignore[arg-type]
 
 
@@ -237,8 +247,10 @@ def test_a_third_side_that_says_what_holds_agrees() -> None:
     third = replace(record.sides[0], chunk_id=ChunkId("m1"), citation=talk, role="agrees")
     text = render_text([code(), docs()], conflicts=[replace(record, sides=(*record.sides, third))])
     assert re.findall(r"^   (holds|agrees|differs): (\w+)", text, re.M) == [
-        ("holds", "code"), ("differs", "documentation"), ("agrees", "conversations"),
-    ]  # fmt: skip
+        ("holds", "code"),
+        ("differs", "documentation"),
+        ("agrees", "conversations"),
+    ]
 
 
 def test_a_flagged_conflict_says_that_nobody_decided() -> None:
@@ -320,9 +332,11 @@ def test_places_reasons_and_domains_from_outside_stay_on_their_line() -> None:
     item = ranked("n", "text", domain=hostile, cited=place, metadata={"channel": hostile}, corroborated_by=(place,))
     record = conflict(entity=hostile, reason=hostile, explanation=hostile)
     text = render_text(
-        [item, code(), docs()], conflicts=[record], coverage_gaps=[CoverageGap(hostile, hostile, hostile)],
+        [item, code(), docs()],
+        conflicts=[record],
+        coverage_gaps=[CoverageGap(hostile, hostile, hostile)],
         synthesis=Synthesis(text=None, reason=hostile),
-    )  # fmt: skip
+    )
     assert text.count(CODE_HEADER) == 1
     assert len(sections(text)) == 5
     assert len(headers(text)) == 3
@@ -361,11 +375,13 @@ CONTENT = st.one_of(
 def answers(draw: st.DrawFn) -> list[FusedItem]:
     return [
         ranked(
-            f"i{draw(st.integers(0, 8))}", draw(CONTENT), domain=draw(DOMAINS),
+            f"i{draw(st.integers(0, 8))}",
+            draw(CONTENT),
+            domain=draw(DOMAINS),
             cited=citation(draw(DOMAINS), draw(CONTENT), title=draw(CONTENT)),
         )
         for _ in range(draw(st.integers(0, 8)))
-    ]  # fmt: skip
+    ]
 
 
 @given(answers(), st.sampled_from([100, 150, 400, 1500]), CONTENT)
@@ -374,9 +390,12 @@ def test_headers_are_ours_distinct_and_only_where_sources_differ(
     items: list[FusedItem], limit: int, hostile: str
 ) -> None:
     text = render_text(
-        items, coverage_gaps=[CoverageGap(hostile, "agent", hostile)], conflicts=[conflict(entity=hostile)],
-        synthesis=Synthesis(text=hostile), max_chars_per_source=limit,
-    )  # fmt: skip
+        items,
+        coverage_gaps=[CoverageGap(hostile, "agent", hostile)],
+        conflicts=[conflict(entity=hostile)],
+        synthesis=Synthesis(text=hostile),
+        max_chars_per_source=limit,
+    )
     found = headers(text)
     assert [line for line in text.splitlines() if HEADER.fullmatch(line.strip())] == found
     assert len(found) == len(set(found)) != 1

@@ -66,9 +66,11 @@ def test_an_answer_comes_with_its_citations_checked(server: ModelServer) -> None
     written = synthesis(settings())
 
     assert written == Synthesis(
-        text="Fourteen days [documentation:d-1]. A receipt [documentation:d-2].", model="openai/first",
-        cited=("d-1", "d-2"), unknown_citations=("code:d-9",),
-    )  # fmt: skip
+        text="Fourteen days [documentation:d-1]. A receipt [documentation:d-2].",
+        model="openai/first",
+        cited=("d-1", "d-2"),
+        unknown_citations=("code:d-9",),
+    )
     [request] = server.requests
     assert (request["model"], request["temperature"], request["max_tokens"]) == ("first", 0.3, 1024)
     assert [message["role"] for message in request["messages"]] == ["system", "user"]
@@ -157,9 +159,11 @@ def test_both_failing_gives_both_reasons(server: ModelServer, caplog: pytest.Log
 
 
 LATE: list[Behaviour] = [
-    Behaviour(delay_s=HANGS_S), Behaviour(kind="hangs"), Behaviour(kind="hangs_after_headers"),
+    Behaviour(delay_s=HANGS_S),
+    Behaviour(kind="hangs"),
+    Behaviour(kind="hangs_after_headers"),
     Behaviour(kind="dribbles", text="Fourteen days [documentation:d-1]. " * 300),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("behaviour", LATE, ids=lambda behaviour: f"{behaviour.kind}-{behaviour.delay_s:g}")

@@ -61,9 +61,11 @@ def write_tokens(folder: Path, tokens: Mapping[str, list[str]]) -> None:
 def configure_access(folder: Path, access: Mapping[str, Any], sources: list[dict[str, Any]] = SOURCES) -> Settings:
     """Write the configuration alone, anew."""
     document: dict[str, Any] = {
-        "data_dir": "var", "sources": sources, "domains": {"documentation": HASHED, "code": HASHED},
+        "data_dir": "var",
+        "sources": sources,
+        "domains": {"documentation": HASHED, "code": HASHED},
         **({"access": access} if access else {}),
-    }  # fmt: skip
+    }
     file = folder / "nornweave.yaml"
     file.write_text(json.dumps(document), encoding="utf-8")
     return load_settings(file, {})

@@ -23,9 +23,13 @@ WITHIN_S = 60
 
 @asynccontextmanager
 async def tools_of(
-    settings: Settings, engine: Any = None, *, mode: str = "auto", headers: Mapping[str, str] = MappingProxyType({}),
+    settings: Settings,
+    engine: Any = None,
+    *,
+    mode: str = "auto",
+    headers: Mapping[str, str] = MappingProxyType({}),
     **options: Any,
-) -> AsyncIterator[Client]:  # fmt: skip
+) -> AsyncIterator[Client]:
     """Run the app, lifespan included, and connect the official client to it in process."""
     if engine is None:  # it is loaded on a machine that may be busy
         patient = settings.fusion.model_copy(update={"fusion_timeout_seconds": float(WITHIN_S)})

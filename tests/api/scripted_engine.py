@@ -197,10 +197,18 @@ def ledger_entry(entity: str, *domains: Domain, settled: bool = False, **changes
         for place, domain in enumerate(domains or (Domain.DOCUMENTATION, Domain.DOCUMENTATION))
     )  # fmt: skip
     entry = LedgerEntry(
-        entry_id=entity, entity=entity, attribute="timeout", detector="same_entity_divergence", sides=(first, second),
-        suggested=first.domain, reason="newer", explanation="0 s and 1 s", confidence=0.9,
-        first_seen=datetime(2026, 1, 19, tzinfo=UTC), settled=datetime(2026, 1, 20, tzinfo=UTC) if settled else None,
-    )  # fmt: skip
+        entry_id=entity,
+        entity=entity,
+        attribute="timeout",
+        detector="same_entity_divergence",
+        sides=(first, second),
+        suggested=first.domain,
+        reason="newer",
+        explanation="0 s and 1 s",
+        confidence=0.9,
+        first_seen=datetime(2026, 1, 19, tzinfo=UTC),
+        settled=datetime(2026, 1, 20, tzinfo=UTC) if settled else None,
+    )
     return replace(entry, **changes)
 
 

@@ -127,9 +127,11 @@ async def test_what_changed_between_two_moments(published: tuple[Settings, str, 
 
 
 WRONG = (
-    ("2020-01-01T00:00:00Z", 404, "oldest kept is gen-000001"), ("gen-000009", 404, "oldest kept is gen-000001"),
-    ("yesterday", 422, "RFC 3339"), ("2999-01-01T00:00:00Z", 422, "future"),
-)  # fmt: skip
+    ("2020-01-01T00:00:00Z", 404, "oldest kept is gen-000001"),
+    ("gen-000009", 404, "oldest kept is gen-000001"),
+    ("yesterday", 422, "RFC 3339"),
+    ("2999-01-01T00:00:00Z", 422, "future"),
+)
 
 
 @pytest.mark.parametrize(("as_of", "status", "says"), WRONG)

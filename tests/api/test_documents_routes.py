@@ -95,9 +95,12 @@ async def test_a_document_from_being_handed_in_to_being_gone(settings: Settings)
         await published(client, settings, "gen-000002")
         after = await listed(client)
         assert {path: each["status"] for path, each in after.items()} == {
-            "faq.md": "indexed", "guide.md": "indexed", "broken.pdf": "indexed", "runbooks/a.md": "indexed",
+            "faq.md": "indexed",
+            "guide.md": "indexed",
+            "broken.pdf": "indexed",
+            "runbooks/a.md": "indexed",
             "scan.pdf": "failed",
-        }  # fmt: skip
+        }
         assert after["runbooks/a.md"]["generation"] == "gen-000002"
         assert (after["runbooks/a.md"]["chunks"], after["scan.pdf"]["generation"]) == (1, None)
         assert "PDF" in after["scan.pdf"]["reason"]
@@ -183,8 +186,10 @@ async def test_files_are_read_by_their_suffix(settings: Settings) -> None:
         assert (again["status"], again["reason"]) == ("REJECTED", "duplicate")
         await published(client, settings, "gen-000002")
         body = {
-            "query": "shard quarantined", "filters": {"documentation": {"environment": "prod"}}, "timeout_ms": 60_000,
-        }  # fmt: skip
+            "query": "shard quarantined",
+            "filters": {"documentation": {"environment": "prod"}},
+            "timeout_ms": 60_000,
+        }
         items = (await client.post("/query", json=body)).json()["items"]
         assert items[0]["citation"]["source_path"] == "manuals/größe/shard.pdf"
         assert items[0]["citation"]["page"] == 1

@@ -21,14 +21,27 @@ def evaluation(generation: str, set_name: str = "golden") -> tuple[Evaluation, l
     values = VALUES[generation]
     return (
         Evaluation(
-            evaluation_id=f"{generation}-{set_name}", run_id="run",
-            at=datetime(2026, 1, int(generation[-1]), tzinfo=UTC), domain="code", set_name=set_name, origin="people",
-            scope="domain", generation=generation, verdict=Verdict.PUBLISHED, commit="0.1.0+abc1234", plan="configured",
-            queries=3, measured=3, missing=0, failed=0, p50_ms=4.25, p95_ms=None,
+            evaluation_id=f"{generation}-{set_name}",
+            run_id="run",
+            at=datetime(2026, 1, int(generation[-1]), tzinfo=UTC),
+            domain="code",
+            set_name=set_name,
+            origin="people",
+            scope="domain",
+            generation=generation,
+            verdict=Verdict.PUBLISHED,
+            commit="0.1.0+abc1234",
+            plan="configured",
+            queries=3,
+            measured=3,
+            missing=0,
+            failed=0,
+            p50_ms=4.25,
+            p95_ms=None,
             metrics=(StageMetric("fused", "RR@10", sum(values.values()) / 3, 0.0, 1.0),),
         ),
         [QueryValue("fused", query, "digest", "RR@10", value) for query, value in values.items()],
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture

@@ -19,9 +19,11 @@ LEAST = {"source_path": "runbooks/refunds.md", "content": "# Refunds\n\nThey tak
 
 def test_each_document_learns_what_became_of_it(ask: Ask, engine: ScriptedEngine) -> None:
     full = {
-        "source_path": "größe/#1.md", "content": "zählt 🙂", "metadata": {"author": "Ada", "tags": ["a", {"b": None}]},
+        "source_path": "größe/#1.md",
+        "content": "zählt 🙂",
+        "metadata": {"author": "Ada", "tags": ["a", {"b": None}]},
         "source_updated_at": "2026-01-20T12:00:00+02:00",
-    }  # fmt: skip
+    }
     answer = ask("POST", INGEST, json={"documents": [LEAST, full, {**LEAST, "source_path": "../etc/passwd"}]})
     assert answer.status_code == 202
     conforms(IngestDocument, answer.json())

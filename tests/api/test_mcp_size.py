@@ -32,10 +32,13 @@ def characters(first: int, last: int, words: int = 9) -> str:
 
 
 DOCUMENTS = {
-    "base64": base64.encodebytes(RANDOM.randbytes(CHARACTERS * 3 // 4)).decode(), "han": characters(0x4E00, 0x9FFF),
-    "emoji": characters(0x1F300, 0x1F6FF), "cuneiform": characters(0x12000, 0x12300), "signs": characters(33, 65),
+    "base64": base64.encodebytes(RANDOM.randbytes(CHARACTERS * 3 // 4)).decode(),
+    "han": characters(0x4E00, 0x9FFF),
+    "emoji": characters(0x1F300, 0x1F6FF),
+    "cuneiform": characters(0x12000, 0x12300),
+    "signs": characters(33, 65),
     "prose": "The payment is retried three times, and then the merchant is told that it failed.\n\n" * 300,
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

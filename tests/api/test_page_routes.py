@@ -34,9 +34,11 @@ def text_of(response: httpx.Response) -> str:
 def happened(settings: Settings, engine: ScriptedEngine) -> None:
     """Write a ledger with entries, a domain in which everything went wrong, and an answer that can be judged."""
     write_ledger(
-        settings, ledger_entry("Retry limit", Domain.CODE, Domain.DOCUMENTATION), ledger_entry("webhook timeout"),
+        settings,
+        ledger_entry("Retry limit", Domain.CODE, Domain.DOCUMENTATION),
+        ledger_entry("webhook timeout"),
         ledger_entry("retry delay", settled=True),
-    )  # fmt: skip
+    )
     write_status(settings, Domain.CODE)
     engine.remember("q1", "chunk-0")
 
@@ -124,8 +126,11 @@ def test_a_model_writes_only_where_one_was_chosen(ask: Ask, engine: ScriptedEngi
     page = ask("GET", "/?q=pay&domain=code&code.language=python", headers=BROWSER).text
     (body,) = re.findall(r'data-write="([^"]+)"', page)
     assert json.loads(unescape(body)) == {
-        "query": "pay", "domains": ["code"], "filters": {"code": {"language": "python"}}, "synthesize": True,
-    }  # fmt: skip
+        "query": "pay",
+        "domains": ["code"],
+        "filters": {"code": {"language": "python"}},
+        "synthesize": True,
+    }
 
 
 def test_a_domain_that_was_not_searched_is_named_above(ask: Ask, code: ScriptedAgent) -> None:

@@ -33,18 +33,38 @@ def test_only_the_question_is_required(look: Ask, still_engine: ScriptedEngine) 
 
 def test_everything_that_is_asked_reaches_the_engine(look: Ask, still_engine: ScriptedEngine) -> None:
     body = {
-        "query": "zählt 🙂\ttabs", "domains": ["documentation", "code", "documentation"], "top_k": 3,
-        "filters": {"code": {"language": "python"}}, "conflict_strategy": "RECENCY_THEN_FLAG", "expand": "on",
-        "rerank": "off", "synthesize": True, "explain": True, "timeout_ms": 60_000, "max_tokens": 500, "min_score": 0,
-        "diversity": 0.5, "format": "json",
-    }  # fmt: skip
+        "query": "zählt 🙂\ttabs",
+        "domains": ["documentation", "code", "documentation"],
+        "top_k": 3,
+        "filters": {"code": {"language": "python"}},
+        "conflict_strategy": "RECENCY_THEN_FLAG",
+        "expand": "on",
+        "rerank": "off",
+        "synthesize": True,
+        "explain": True,
+        "timeout_ms": 60_000,
+        "max_tokens": 500,
+        "min_score": 0,
+        "diversity": 0.5,
+        "format": "json",
+    }
     assert look("POST", "/query", json=body).status_code == 200
     (asked,) = still_engine.questions
     assert asked == as_asked(
-        asked, text="zählt 🙂\ttabs", domains=(Domain.DOCUMENTATION, Domain.CODE), top_k=3,
-        filters={Domain.CODE: {"language": "python"}}, strategy=ConflictStrategy.RECENCY_THEN_FLAG, expand="on",
-        rerank="off", synthesize=True, explain=True, max_tokens=500, min_score=0, diversity=0.5,
-    )  # fmt: skip
+        asked,
+        text="zählt 🙂\ttabs",
+        domains=(Domain.DOCUMENTATION, Domain.CODE),
+        top_k=3,
+        filters={Domain.CODE: {"language": "python"}},
+        strategy=ConflictStrategy.RECENCY_THEN_FLAG,
+        expand="on",
+        rerank="off",
+        synthesize=True,
+        explain=True,
+        max_tokens=500,
+        min_score=0,
+        diversity=0.5,
+    )
 
 
 def test_the_answer_has_the_shape_of_the_contract(look: Ask) -> None:

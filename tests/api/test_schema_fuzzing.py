@@ -33,9 +33,12 @@ OF_A_KIND = ("/sources",)
 # is answered with 404.
 UNKNOWN = ("/agents/register", "/agents/{agent_id}/heartbeat", "/feedback", "/why")
 CHECKS: list[Any] = [
-    not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance,
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
     response_schema_conformance,
-]  # fmt: skip
+]
 
 
 class RunningEngine(ScriptedEngine):

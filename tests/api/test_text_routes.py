@@ -61,9 +61,11 @@ def test_documents_of_a_domain_that_is_not_served(look: Ask) -> None:
 @pytest.fixture
 def ledger(settings: Settings) -> None:
     write_ledger(
-        settings, ledger_entry("Retry limit", Domain.CODE, Domain.DOCUMENTATION), ledger_entry("webhook timeout"),
+        settings,
+        ledger_entry("Retry limit", Domain.CODE, Domain.DOCUMENTATION),
+        ledger_entry("webhook timeout"),
         ledger_entry("retry delay", settled=True),
-    )  # fmt: skip
+    )
 
 
 def entities(ask: Ask, query: str) -> tuple[list[str], list[str]]:

@@ -22,15 +22,27 @@ from nornweave.read.chunking.languages import GRAMMARS, LANGUAGES, language_of
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
 SOURCES = sorted(path for path in GOLDEN.iterdir() if path.suffix != ".json")
 SYMBOL_KEYS = (
-    "node_type", "function_name", "class_name", "parameter_count", "return_type", "imports_used", "line_range",
-)  # fmt: skip
+    "node_type",
+    "function_name",
+    "class_name",
+    "parameter_count",
+    "return_type",
+    "imports_used",
+    "line_range",
+)
 
 
 def document(text: str, path: str, language: str | None = None, revision: str | None = None) -> Document:
     return Document(
-        id=document_id("code", path), domain=Domain.CODE, source_id=SourceId("code"), path=path, text=text,
-        format=language or language_of(path) or "text", content_hash=ContentHash("0"), revision=revision,
-    )  # fmt: skip
+        id=document_id("code", path),
+        domain=Domain.CODE,
+        source_id=SourceId("code"),
+        path=path,
+        text=text,
+        format=language or language_of(path) or "text",
+        content_hash=ContentHash("0"),
+        revision=revision,
+    )
 
 
 def chunks_of(text: str, path: str = "src/payments/a.py", **limits: int) -> list[Chunk]:
@@ -89,10 +101,18 @@ def test_metadata_has_exactly_the_documented_keys() -> None:
     index = TokenIndex(text, Words())
     method = list(chunk_code(document(text, "src/pay.py", revision="abc1234"), index))[2]
     assert dict(method.metadata) == {
-        "language": "python", "node_type": "function_definition", "function_name": "pay_0", "class_name": "Pay",
-        "defines": ("Pay.pay_0",), "parameter_count": 2, "return_type": "D", "imports_used": ("D",),
-        "file_path": "src/pay.py", "line_range": (7, 8), "commit_sha": "abc1234",
-    }  # fmt: skip
+        "language": "python",
+        "node_type": "function_definition",
+        "function_name": "pay_0",
+        "class_name": "Pay",
+        "defines": ("Pay.pay_0",),
+        "parameter_count": 2,
+        "return_type": "D",
+        "imports_used": ("D",),
+        "file_path": "src/pay.py",
+        "line_range": (7, 8),
+        "commit_sha": "abc1234",
+    }
     assert method.title == "Pay.pay_0"
     assert method.context == "class Pay:"
 

@@ -125,17 +125,27 @@ def test_metadata_is_what_agents_lists() -> None:
     raw = [
         Message(id="1", speaker="alice", body="Has anyone looked?", thread_id="1768573320.0", timestamp=START),
         Message(
-            id="2", speaker="charlie", body="I pushed a fix, `retry=3`, https://example.com/247, can someone review?",
-            thread_id="1768573320.0", timestamp=START + timedelta(seconds=30, microseconds=7), reactions=3,
+            id="2",
+            speaker="charlie",
+            body="I pushed a fix, `retry=3`, https://example.com/247, can someone review?",
+            thread_id="1768573320.0",
+            timestamp=START + timedelta(seconds=30, microseconds=7),
+            reactions=3,
         ),
-    ]  # fmt: skip
+    ]
     (chunk,) = chunks_of(document_of(raw, channel="#engineering"))
     assert dict(chunk.metadata) == {
-        "source_type": "slack", "channel": "#engineering", "speaker": "charlie", "participants": ("alice", "charlie"),
-        "thread_id": "1768573320.0", "message_timestamp": "2026-01-16T14:22:00Z",
-        "message_timestamps": ("2026-01-16T14:22:00Z", "2026-01-16T14:22:30Z"), "has_code_snippet": True,
-        "has_url": True, "reaction_count": 3,
-    }  # fmt: skip
+        "source_type": "slack",
+        "channel": "#engineering",
+        "speaker": "charlie",
+        "participants": ("alice", "charlie"),
+        "thread_id": "1768573320.0",
+        "message_timestamp": "2026-01-16T14:22:00Z",
+        "message_timestamps": ("2026-01-16T14:22:00Z", "2026-01-16T14:22:30Z"),
+        "has_code_snippet": True,
+        "has_url": True,
+        "reaction_count": 3,
+    }
     plain = chunks_of(document_of([said(0, "nothing special")]))[0].metadata
     assert (plain["has_code_snippet"], plain["has_url"], plain["reaction_count"]) == (False, False, 0)
 
@@ -145,8 +155,11 @@ def test_a_file_of_several_channels_says_for_each_chunk_which() -> None:
     document = document_of(gather_threads(raw))
     found = chunks_of(document)
     assert [(chunk.message_ids, chunk.metadata["channel"]) for chunk in found] == [
-        (("0",), "#b"), (("2",), "#b"), (("1",), "#a"), (("3",), "#a"),
-    ]  # fmt: skip
+        (("0",), "#b"),
+        (("2",), "#b"),
+        (("1",), "#a"),
+        (("3",), "#a"),
+    ]
 
 
 def cue(number: int, speaker: str, count: int, start: float, end: float) -> Message:
@@ -155,9 +168,13 @@ def cue(number: int, speaker: str, count: int, start: float, end: float) -> Mess
 
 def test_transcripts_part_at_pauses_and_between_turns_before_within_them() -> None:
     raw = [
-        cue(1, "alice", 60, 0, 5), cue(2, "alice", 60, 5, 9), cue(3, "bob", 60, 10, 14), cue(4, "bob", 60, 44.5, 50),
-        cue(5, "bob", 60, 50, 51), cue(6, "alice", 10, 51, 52),
-    ]  # fmt: skip
+        cue(1, "alice", 60, 0, 5),
+        cue(2, "alice", 60, 5, 9),
+        cue(3, "bob", 60, 10, 14),
+        cue(4, "bob", 60, 44.5, 50),
+        cue(5, "bob", 60, 50, 51),
+        cue(6, "alice", 10, 51, 52),
+    ]
     found = chunks_of(document_of(raw, kind="transcript"))
     assert [chunk.message_ids for chunk in found] == [("1", "2"), ("3",), ("4", "5", "6")]
 
@@ -232,15 +249,19 @@ def rendered(kind: str) -> list[dict[str, object]]:
             "metadata": dict(document.metadata),
             "chunks": [
                 {
-                    "span": [chunk.span.start, chunk.span.end], "tokens": chunk.token_count, "title": chunk.title,
-                    "messages": list(chunk.message_ids), "context": chunk.context.split("\n") if chunk.context else [],
-                    "content": chunk.content.split("\n"), "metadata": dict(chunk.metadata),
+                    "span": [chunk.span.start, chunk.span.end],
+                    "tokens": chunk.token_count,
+                    "title": chunk.title,
+                    "messages": list(chunk.message_ids),
+                    "context": chunk.context.split("\n") if chunk.context else [],
+                    "content": chunk.content.split("\n"),
+                    "metadata": dict(chunk.metadata),
                 }
                 for chunk in chunks_of(document)
             ],
         }
         for document in documents
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)

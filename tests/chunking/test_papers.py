@@ -31,16 +31,27 @@ def document(*parts: tuple[str, int, SectionKind, str], pages: tuple[int, ...] =
         text += f"{heading}\n\n{body}\n\n" if heading and kind != "answer" else f"{body}\n\n"
         sections.append(
             Section(
-                span=Span(start, len(text)), heading=heading, level=level, kind=kind,
-                context=context if kind == "answer" else "", metadata=freeze({"score": 3} if kind == "answer" else {}),
+                span=Span(start, len(text)),
+                heading=heading,
+                level=level,
+                kind=kind,
+                context=context if kind == "answer" else "",
+                metadata=freeze({"score": 3} if kind == "answer" else {}),
             )
-        )  # fmt: skip
+        )
     return Document(
-        id=document_id("papers", "a.pdf"), domain=Domain.RESEARCH, source_id=SourceId("papers"), path="a.pdf",
-        text=text, format="pdf", content_hash=ContentHash("0"), title="On Merging",
+        id=document_id("papers", "a.pdf"),
+        domain=Domain.RESEARCH,
+        source_id=SourceId("papers"),
+        path="a.pdf",
+        text=text,
+        format="pdf",
+        content_hash=ContentHash("0"),
+        title="On Merging",
         metadata=freeze({"source_type": "paper", "authors": ("Ada",), "doi": "10.1/x", "unrelated": 1}),
-        sections=tuple(sections), page_starts=pages,
-    )  # fmt: skip
+        sections=tuple(sections),
+        page_starts=pages,
+    )
 
 
 def chunks(doc: Document, **limits: int) -> list[Chunk]:
@@ -79,9 +90,11 @@ def test_abstract_stands_alone_and_has_its_own_limit() -> None:
 
 def test_one_chunk_per_answer_with_the_question_as_context() -> None:
     doc = document(
-        ("How?", 1, "question", "Tell me."), ("Accepted answer by Bob", 2, "answer", "So."),
-        ("Answer", 2, "answer", words(700)), context="How? Tell me.",
-    )  # fmt: skip
+        ("How?", 1, "question", "Tell me."),
+        ("Accepted answer by Bob", 2, "answer", "So."),
+        ("Answer", 2, "answer", words(700)),
+        context="How? Tell me.",
+    )
     question, accepted, *rest = chunks(doc)
     assert question.content == "How?\n\nTell me."
     assert accepted.content == "So."
@@ -104,17 +117,23 @@ def test_context_and_metadata() -> None:
     (chunk,) = chunks(document(("1 Method", 1, "section", "We merge.")))
     assert chunk.context == "On Merging\n1 Method"
     assert dict(chunk.metadata) == {
-        "source_type": "paper", "title": "On Merging", "authors": ("Ada",), "doi": "10.1/x", "section_name": "1 Method",
-    }  # fmt: skip
+        "source_type": "paper",
+        "title": "On Merging",
+        "authors": ("Ada",),
+        "doi": "10.1/x",
+        "section_name": "1 Method",
+    }
 
 
 def test_page_of_the_first_character() -> None:
     doc = document(("1 A", 1, "section", "a"), ("2 B", 1, "section", "b"), ("3 C", 1, "section", "c"))
     second, third = doc.text.index("2 B"), doc.text.index("3 C")
     paged = document(
-        ("1 A", 1, "section", "a"), ("2 B", 1, "section", "b"), ("3 C", 1, "section", "c"),
+        ("1 A", 1, "section", "a"),
+        ("2 B", 1, "section", "b"),
+        ("3 C", 1, "section", "c"),
         pages=(0, second, third, third),
-    )  # fmt: skip
+    )
     assert [chunk.page for chunk in chunks(paged)] == [1, 2, 4]
     assert [chunk.page for chunk in chunks(doc)] == [None, None, None]
 
@@ -122,9 +141,14 @@ def test_page_of_the_first_character() -> None:
 def test_without_sections_the_whole_text_is_one() -> None:
     doc = document(("1 A", 1, "section", words(60)))
     bare = Document(
-        id=doc.id, domain=doc.domain, source_id=doc.source_id, path=doc.path, text=doc.text, format="pdf",
+        id=doc.id,
+        domain=doc.domain,
+        source_id=doc.source_id,
+        path=doc.path,
+        text=doc.text,
+        format="pdf",
         content_hash=doc.content_hash,
-    )  # fmt: skip
+    )
     (chunk,) = chunks(bare)
     assert chunk.context == ""
     assert chunk.section is None

@@ -34,13 +34,25 @@ def page(name: str) -> str:
 
 
 def document(
-    text: str, form: str = "markdown", *, domain: Domain = Domain.DOCUMENTATION, title: str | None = None,
-    metadata: Mapping[str, JsonValue] = NO_METADATA, path: str = "docs/page",
-) -> Document:  # fmt: skip
+    text: str,
+    form: str = "markdown",
+    *,
+    domain: Domain = Domain.DOCUMENTATION,
+    title: str | None = None,
+    metadata: Mapping[str, JsonValue] = NO_METADATA,
+    path: str = "docs/page",
+) -> Document:
     return Document(
-        id=DocumentId("d"), domain=domain, source_id=SourceId("s"), path=path, text=text, format=form,
-        content_hash=ContentHash("h"), title=title, metadata=metadata,
-    )  # fmt: skip
+        id=DocumentId("d"),
+        domain=domain,
+        source_id=SourceId("s"),
+        path=path,
+        text=text,
+        format=form,
+        content_hash=ContentHash("h"),
+        title=title,
+        metadata=metadata,
+    )
 
 
 def chunks(text: str, form: str = "markdown", *, h1_limit: int = 1024, limit: int = 512, **more: object) -> list[Chunk]:
@@ -58,17 +70,27 @@ def test_golden_pages(name: str) -> None:
     facts = describe(text, form)
     domain = Domain.RESEARCH if name == "paper.md" else Domain.DOCUMENTATION
     found = chunks(
-        text, form, h1_limit=80, limit=60, domain=domain, title=facts.title, metadata=facts.metadata,
+        text,
+        form,
+        h1_limit=80,
+        limit=60,
+        domain=domain,
+        title=facts.title,
+        metadata=facts.metadata,
         path=f"docs/{name}",
-    )  # fmt: skip
+    )
     made = [
         {
-            "span": [chunk.span.start, chunk.span.end], "content": chunk.content.splitlines(),
-            "token_count": chunk.token_count, "context": chunk.context, "title": chunk.title, "section": chunk.section,
+            "span": [chunk.span.start, chunk.span.end],
+            "content": chunk.content.splitlines(),
+            "token_count": chunk.token_count,
+            "context": chunk.context,
+            "title": chunk.title,
+            "section": chunk.section,
             "metadata": dict(chunk.metadata),
         }
         for chunk in found
-    ]  # fmt: skip
+    ]
     golden = PAGES / f"{name}.json"
     if os.environ.get("NORNWEAVE_UPDATE_GOLDEN"):
         golden.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -86,8 +108,10 @@ def test_headings_make_the_path() -> None:
 def test_a_bare_heading_joins_its_first_child_only() -> None:
     found = chunks("# A\n\n## B\n\n### C\n\ntext\n\n## Empty\n\n## D\n\nmore\n")
     assert [(chunk.section, chunk.content.splitlines()[0]) for chunk in found] == [
-        ("A > B > C", "# A"), ("A > Empty", "## Empty"), ("A > D", "## D"),
-    ]  # fmt: skip
+        ("A > B > C", "# A"),
+        ("A > Empty", "## Empty"),
+        ("A > D", "## D"),
+    ]
 
 
 def test_what_only_looks_like_a_heading() -> None:
@@ -143,8 +167,12 @@ def test_abstract_and_references_of_research() -> None:
         text, h1_limit=200, limit=100, domain=Domain.RESEARCH, metadata={"doi": "10.1/x", "other": 1}, title="T"
     )
     assert [chunk.metadata["section_name"] for chunk in found] == [
-        "Abstract", "Methods", "Detail", "Detail", "References",
-    ]  # fmt: skip
+        "Abstract",
+        "Methods",
+        "Detail",
+        "Detail",
+        "References",
+    ]
     assert {chunk.metadata["doi"] for chunk in found} == {"10.1/x"}
     assert "### Web" in found[-1].content
     assert all("other" not in chunk.metadata for chunk in found)
@@ -300,13 +328,23 @@ def test_a_chunk_of_html_names_the_anchor_that_it_stands_below() -> None:
 
 
 HOSTILE = {
-    "brackets": "[" * 200_000, "stars": "*" * 200_000, "quotes": "> " * 100_000,
-    "lists": "".join("  " * depth + "- x\n" for depth in range(300)), "bars": "|" * 200_000, "rows": "|a|b\n" * 40_000,
-    "less-than": "<" * 200_000, "unclosed tags": "<a " * 60_000, "unclosed comments": "<!-- x\n" * 30_000,
-    "unclosed sections": "<![CDATA[" * 20_000, "nested lists": "<ul><li>x" * 20_000, "titles": "a\n=\n" * 40_000,
-    "styles": "".join(f"a{i}\n{'=-~^+*#:'[i % 8] * 5}\n" for i in range(1_900)), "one word": "a" * 200_000,
-    "blank lines": "\n" * 200_000 + "x", "fences": "```\n" * 40_000,
-}  # fmt: skip
+    "brackets": "[" * 200_000,
+    "stars": "*" * 200_000,
+    "quotes": "> " * 100_000,
+    "lists": "".join("  " * depth + "- x\n" for depth in range(300)),
+    "bars": "|" * 200_000,
+    "rows": "|a|b\n" * 40_000,
+    "less-than": "<" * 200_000,
+    "unclosed tags": "<a " * 60_000,
+    "unclosed comments": "<!-- x\n" * 30_000,
+    "unclosed sections": "<![CDATA[" * 20_000,
+    "nested lists": "<ul><li>x" * 20_000,
+    "titles": "a\n=\n" * 40_000,
+    "styles": "".join(f"a{i}\n{'=-~^+*#:'[i % 8] * 5}\n" for i in range(1_900)),
+    "one word": "a" * 200_000,
+    "blank lines": "\n" * 200_000 + "x",
+    "fences": "```\n" * 40_000,
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -27,8 +27,11 @@ def workspace(tmp_path: Path) -> Path:
 
 def configure(folder: Path, sources: list[dict[str, Any]], **keys: Any) -> None:
     config = {
-        "data_dir": "var", "sources": sources, "domains": {"documentation": HASHED, "conversations": HASHED}, **keys,
-    }  # fmt: skip
+        "data_dir": "var",
+        "sources": sources,
+        "domains": {"documentation": HASHED, "conversations": HASHED},
+        **keys,
+    }
     (folder / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")
 
 

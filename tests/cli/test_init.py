@@ -39,10 +39,13 @@ def test_what_lies_around_becomes_a_configuration(tmp_path: Path) -> None:
     assert "code           api: a git repository" in done.stdout
     settings = load_settings(tmp_path / "nornweave.yaml")
     assert [(source.id, source.domain.value, source.type) for source in settings.sources] == [
-        ("api", "code", "git"), ("api-docs", "documentation", "git"), ("docs", "documentation", "files"),
-        ("handbook-docs", "documentation", "files"), ("slack-talk", "conversations", "slack"),
+        ("api", "code", "git"),
+        ("api-docs", "documentation", "git"),
+        ("docs", "documentation", "files"),
+        ("handbook-docs", "documentation", "files"),
+        ("slack-talk", "conversations", "slack"),
         ("transcripts-talk", "conversations", "transcripts"),
-    ]  # fmt: skip
+    ]
     written = (tmp_path / "nornweave.yaml").read_text()
     assert "# - {id: api-issues, domain: conversations, type: github, repository: acme/api}" in written
     read = json.loads(nornweave(tmp_path, "sync", "--dry-run", "--json").stdout)
@@ -113,12 +116,21 @@ def test_one_tree_is_one_source_and_one_folder_is_read_once(tmp_path: Path) -> N
         (tmp_path / file).write_text("x\n")
     found = json.loads(nornweave(tmp_path, "init", "--json").stdout)["sources"]
     assert [(each["domain"], each["path"], each.get("exclude", [])) for each in found] == [
-        ("research", "books", []), ("research", "papers", []), ("documentation", "talks", []),
-        ("code", "top", ["/chat/**"]), ("documentation", "top", ["/chat/**", "/papers/**"]),
-        ("conversations", "top/chat", []), ("research", "top/papers", []), ("code", "work", []),
-    ]  # fmt: skip
+        ("research", "books", []),
+        ("research", "papers", []),
+        ("documentation", "talks", []),
+        ("code", "top", ["/chat/**"]),
+        ("documentation", "top", ["/chat/**", "/papers/**"]),
+        ("conversations", "top/chat", []),
+        ("research", "top/papers", []),
+        ("code", "work", []),
+    ]
     read = json.loads(nornweave(tmp_path, "sync", "--dry-run", "--json").stdout)
     assert [each["path"] for each in read["documentation"]["read"]] == [
-        "one.md", "slides.pdf", "two.md", "README.md", "guide/g.rst",
-    ]  # fmt: skip
+        "one.md",
+        "slides.pdf",
+        "two.md",
+        "README.md",
+        "guide/g.rst",
+    ]
     assert {each["path"] for each in read["research"]["read"]} == {"y.pdf", "2024/x.pdf", "notes.md", "w.pdf"}

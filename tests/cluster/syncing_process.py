@@ -17,9 +17,13 @@ ROOT = Path(__file__).parents[2]
 class SyncingProcess:
     def __init__(self, config: Path, environment: dict[str, str], *, wait_s: float = 60) -> None:
         self.process = forked.Popen(
-            [sys.executable, "-m", "syncing_process", config, wait_s], cwd=ROOT, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True, env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
+            [sys.executable, "-m", "syncing_process", config, wait_s],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},
+        )
 
     def line(self) -> str:
         assert self.process.stdout is not None

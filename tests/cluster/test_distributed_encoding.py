@@ -52,9 +52,13 @@ def workers() -> Iterator[list[WorkerProcess]]:
 
 def distributed(broker: RedisServer, objects: ObjectStore, *, patience_s: float = HANGS_S) -> DistributedEncoder:
     return DistributedEncoder(
-        local=CountingEncoder(64), domain="documentation", queue=CeleryQueue(broker.url), objects=objects, batch=16,
+        local=CountingEncoder(64),
+        domain="documentation",
+        queue=CeleryQueue(broker.url),
+        objects=objects,
+        batch=16,
         patience_s=patience_s,
-    )  # fmt: skip
+    )
 
 
 def start(workers: list[WorkerProcess], tmp_path: Path, name: str, broker: RedisServer, objects: ObjectStore) -> None:

@@ -308,8 +308,11 @@ def folder_of(tmp_path: Path, machine: str) -> Path:
 def large_files(tmp_path: Path, machine: str) -> set[str]:
     """Return the files on a machine's disk that grow with what is written in documents."""
     folder = folder_of(tmp_path, machine)
-    return {file.name for file in (*folder.glob("working.*"), *folder.glob("generations/gen-*-*.duckdb*"))
-            if not file.name.endswith(".crc32")}  # fmt: skip
+    return {
+        file.name
+        for file in (*folder.glob("working.*"), *folder.glob("generations/gen-*-*.duckdb*"))
+        if not file.name.endswith(".crc32")
+    }
 
 
 def answers_on(tmp_path: Path, machine: str) -> dict[str, list[str]]:

@@ -98,10 +98,13 @@ def cluster(config: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> Ite
         monkeypatch.setenv(name, value)
     started = Cluster(config, {**environment, "PYTHONPATH": str(ROOT)})
     document = {
-        "apiVersion": "v1", "kind": "Config", "current-context": "here",
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "here",
         "contexts": [{"name": "here", "context": {"cluster": "here", "user": "nobody"}}],
-        "clusters": [{"name": "here", "cluster": {"server": started.url}}], "users": [{"name": "nobody", "user": {}}],
-    }  # fmt: skip
+        "clusters": [{"name": "here", "cluster": {"server": started.url}}],
+        "users": [{"name": "nobody", "user": {}}],
+    }
     (config.parent / "kubeconfig").write_text(yaml.safe_dump(document))
     yield started
     started.end()

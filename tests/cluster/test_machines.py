@@ -93,9 +93,13 @@ class Machine:
     def start(self, *command: str) -> None:
         with (self.folder / "log").open("ab") as log:
             started = subprocess.Popen(
-                [sys.executable, *command], cwd=self.folder, env=self._environment, stdout=log, stderr=log,
+                [sys.executable, *command],
+                cwd=self.folder,
+                env=self._environment,
+                stdout=log,
+                stderr=log,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         self._started.append(started)
 
     def nornweave(self, *arguments: str) -> None:

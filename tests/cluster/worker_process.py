@@ -28,9 +28,12 @@ class WorkerProcess:
         self.log = config.parent / "worker.log"
         with self.log.open("ab") as log:
             self.process = forked.Popen(
-                [sys.executable, "-m", "nornweave.cli", "--config", str(config), "worker"], stdout=log, stderr=log,
-                env={**os.environ, "PYTHONPATH": str(ROOT), "LOG_LEVEL": "INFO"}, start_new_session=True,
-            )  # fmt: skip
+                [sys.executable, "-m", "nornweave.cli", "--config", str(config), "worker"],
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": str(ROOT), "LOG_LEVEL": "INFO"},
+                start_new_session=True,
+            )
 
     def text(self) -> str:
         return self.log.read_text(encoding="utf-8")

@@ -43,8 +43,10 @@ def test_another_setting_with_the_same_last_word_is_another_setting() -> None:
 
 def test_a_definition_that_agrees_settles_the_fact() -> None:
     facts = [
-        located("batch_size", "10", "a.md"), located("batch_size", "10", "a.py"), located("batch_size", "20", "b.py"),
-    ]  # fmt: skip
+        located("batch_size", "10", "a.md"),
+        located("batch_size", "10", "a.py"),
+        located("batch_size", "20", "b.py"),
+    ]
     assert names(facts) == []
 
 

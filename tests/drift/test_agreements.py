@@ -139,8 +139,11 @@ def test_coverage_says_how_many_values_are_held_and_why_others_are_not(tmp_path:
     root = parcels(tmp_path, timeout=30)
     write(root, {"docs/more.md": "| Setting | Default |\n|---|---|\n| `UNKNOWN_THING` | `7` |\n"})
     assert json.loads(run(str(root), "--json")[1])["coverage"] == {
-        "read": 3, "compared": 2, "agree": 1, "not_compared": {"the code has no value of this name": 1},
-    }  # fmt: skip
+        "read": 3,
+        "compared": 2,
+        "agree": 1,
+        "not_compared": {"the code has no value of this name": 1},
+    }
 
 
 def test_files_that_are_excluded_are_not_read(tmp_path: Path) -> None:

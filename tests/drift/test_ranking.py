@@ -54,9 +54,11 @@ def test_a_comment_is_about_its_own_file() -> None:
     subject = CandidatePair(*sides, FactComparison.DIFFER, 0.8)
     for friend, expected in (("a.py", RIGHT * 0.75), ("b.py", 0)):
         known = CandidatePair(
-            located("pool depth", "1", friend), located("pool depth", "1", friend, side="documentation", form="field"),
-            FactComparison.AGREE, 0.8,
-        )  # fmt: skip
+            located("pool depth", "1", friend),
+            located("pool depth", "1", friend, side="documentation", form="field"),
+            FactComparison.AGREE,
+            0.8,
+        )
         (found,) = ranked([conflict_of(subject, 0.8)], Affinity([subject, known]), 500)
         assert found.confidence == pytest.approx(expected)
 

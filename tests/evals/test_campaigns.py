@@ -41,5 +41,7 @@ def test_the_table_shows_what_must_not_be() -> None:
     tally.outcomes["in build"] = 3
     assert as_markdown([tally]).splitlines()[2:] == [
         "| kill -9 | 1,234 kills | 3 in build | 7 |",
-        *(line for number in range(5) for line in ("", f"kill -9: kill {number}: lost")), "", "kill -9: 2 more",
-    ]  # fmt: skip
+        *(line for number in range(5) for line in ("", f"kill -9: kill {number}: lost")),
+        "",
+        "kill -9: 2 more",
+    ]

@@ -100,8 +100,10 @@ def test_what_is_published_is_measured_beside_the_first_candidate_and_then_known
 
     assert [report.refused for report in (first, second)] == [False, False]
     assert verdicts(settings) == [
-        ("golden", SECOND, "passed"), ("golden", SECOND, "passed"), ("golden", FIRST, "published"),
-    ]  # fmt: skip
+        ("golden", SECOND, "passed"),
+        ("golden", SECOND, "passed"),
+        ("golden", FIRST, "published"),
+    ]
     (evaluated,) = first.evaluated
     comparison = evaluated.comparison(ResultScope.DOMAIN, "fused", "RR@10")
     assert comparison is not None

@@ -122,8 +122,11 @@ def test_a_group_is_measured_by_a_model_that_never_saw_it() -> None:
         return FittingCase(group, positive, lambda _model: [{name: 1.0}])
 
     cases = [
-        case("seen", True, "a"), case("seen", False, "b"), case("other", True, "a"), case("left", False, "only left"),
-    ]  # fmt: skip
+        case("seen", True, "a"),
+        case("seen", False, "b"),
+        case("other", True, "a"),
+        case("left", False, "only left"),
+    ]
     confidences = cross_validate(cases)
     without = fit([one.bag(Model(0.0, {})) for one in cases[:3]])
     assert confidences[3] == pytest.approx(without.probability({"only left": 1.0}))

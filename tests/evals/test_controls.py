@@ -208,9 +208,14 @@ def test_reports() -> None:
     ]
     first, second = controls_json(controls)
     assert first == {
-        "control": "shuffled", "stage": "fused", "measure": "Recall@10", "queries": 2,
-        "real": {"mean": 1.0, "low": 1.0, "high": 1.0}, "value": {"mean": 0.0, "low": 0.0, "high": 0.0}, "chance": None,
+        "control": "shuffled",
+        "stage": "fused",
+        "measure": "Recall@10",
+        "queries": 2,
+        "real": {"mean": 1.0, "low": 1.0, "high": 1.0},
+        "value": {"mean": 0.0, "low": 0.0, "high": 0.0},
+        "chance": None,
         "holds": True,
-    }  # fmt: skip
+    }
     assert (second["chance"], second["holds"]) == (0.0125, False)
     assert not controls_markdown([])

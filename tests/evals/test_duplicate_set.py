@@ -55,5 +55,7 @@ def test_measures_are_what_they_are_called() -> None:
     assert (found.precision, found.recall) == (0.75, 0.6)
     assert found.f1 == pytest.approx(2 * 0.75 * 0.6 / (0.75 + 0.6))
     assert (MeasuredPairs(0, 0, 0).precision, MeasuredPairs(0, 0, 0).recall, MeasuredPairs(0, 0, 3).f1) == (
-        1.0, 1.0, 0.0,
-    )  # fmt: skip
+        1.0,
+        1.0,
+        0.0,
+    )

@@ -78,10 +78,19 @@ def test_the_json_holds_the_measures_per_domain_set_and_stage(folders: list[Path
     }
     docs = document["documentation"]["docs"]
     assert {key: value for key, value in docs.items() if key != "scopes"} == {
-        "origin": "people", "generation": "gen-000001", "plan": "configured", "queries": 3, "measured": 2,
-        "judgments": 3, "unanswerable": 0, "unjudged_queries": ["d3"], "missing_documents": ["gone [v1].md"],
-        "missing_counted": True, "unmeasured_queries": [], "documents_elsewhere": ["red/1.json"],
-    }  # fmt: skip
+        "origin": "people",
+        "generation": "gen-000001",
+        "plan": "configured",
+        "queries": 3,
+        "measured": 2,
+        "judgments": 3,
+        "unanswerable": 0,
+        "unjudged_queries": ["d3"],
+        "missing_documents": ["gone [v1].md"],
+        "missing_counted": True,
+        "unmeasured_queries": [],
+        "documents_elsewhere": ["red/1.json"],
+    }
     assert list(docs["scopes"]) == ["domain", "all domains"]
     assert docs["scopes"]["domain"]["failed"] == [{"query_id": "d2", "reason": "query: blank; ask something"}]
     assert set(docs["scopes"]["domain"]["latency_ms"]) == {"p50", "p95"}

@@ -44,19 +44,24 @@ def means(result: SetResult, scope: ResultScope = ResultScope.DOMAIN, stage: str
 
 def test_equal_paths_in_two_sources_are_two_documents() -> None:
     ranking = [
-        Passage(DOCS, "x.md", "", source="one"), Passage(DOCS, "x.md", "", source="two"), Passage(DOCS, "a.md", ""),
-    ]  # fmt: skip
+        Passage(DOCS, "x.md", "", source="one"),
+        Passage(DOCS, "x.md", "", source="two"),
+        Passage(DOCS, "a.md", ""),
+    ]
     assert places(ranking, "a.md", by_document=True, own=DOCS) == ((), (), ("a.md#",))
 
 
 _ITEMS = st.lists(
     st.builds(
-        Passage, st.sampled_from([CODE, DOCS]), st.sampled_from(["a", "b"]), st.just(""),
+        Passage,
+        st.sampled_from([CODE, DOCS]),
+        st.sampled_from(["a", "b"]),
+        st.just(""),
         lines=st.tuples(st.integers(1, 6), st.integers(6, 9)),
         messages=st.none() | st.lists(st.sampled_from("123"), max_size=3).map(tuple),
     ),
     max_size=30,
-)  # fmt: skip
+)
 _JUDGMENTS = st.lists(
     st.tuples(st.sampled_from(["a", "b", "a#L2-4", "a#L3", "b#L8-9", "a#1", "a#2", "b#3"]), st.integers(1, 3)),
     min_size=1,
@@ -102,11 +107,13 @@ CHAT_SET = judged(
         JudgedQuery("deploy", "deploy failed"),
     ],
     [
-        judgment("red/1.json#1", query_id="lunch red"), judgment("red/1.json#2", query_id="lunch red"),
-        judgment("blue/1.json#5", query_id="lunch blue"), judgment("red/2.json#3", query_id="deploy"),
+        judgment("red/1.json#1", query_id="lunch red"),
+        judgment("red/1.json#2", query_id="lunch red"),
+        judgment("blue/1.json#5", query_id="lunch blue"),
+        judgment("red/2.json#3", query_id="deploy"),
     ],
     "chat",
-)  # fmt: skip
+)
 DOCS_SET = judged(
     [JudgedQuery("lunch", "when is lunch"), JudgedQuery("deploy", "deploy failed")],
     [judgment("lunch.md", query_id="lunch"), judgment("deploy.md", query_id="deploy")],

@@ -22,9 +22,16 @@ def history(tmp_path: Path) -> HistoryFile:
 
 
 def measured(
-    generation: str, values: Mapping[str, float], *, minutes: int = 0, set_name: str = "golden", scope: str = "domain",
-    domain: str = "code", digest: str = "d", verdict: Verdict = Verdict.PUBLISHED,
-) -> tuple[Evaluation, list[QueryValue]]:  # fmt: skip
+    generation: str,
+    values: Mapping[str, float],
+    *,
+    minutes: int = 0,
+    set_name: str = "golden",
+    scope: str = "domain",
+    domain: str = "code",
+    digest: str = "d",
+    verdict: Verdict = Verdict.PUBLISHED,
+) -> tuple[Evaluation, list[QueryValue]]:
     """Return an evaluation as history keeps it, with the values of one measure of the answers."""
     mean = sum(values.values()) / len(values)
     evaluation = Evaluation(

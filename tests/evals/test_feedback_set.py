@@ -22,13 +22,22 @@ from nornweave.core.types import Domain, freeze
 
 
 def shown(
-    path: str = "a.py", lines: tuple[int, int] | None = (1, 9), messages: tuple[str, ...] = (), domain: str = "code",
+    path: str = "a.py",
+    lines: tuple[int, int] | None = (1, 9),
+    messages: tuple[str, ...] = (),
+    domain: str = "code",
     chunk_id: str | None = None,
-) -> ShownItem:  # fmt: skip
+) -> ShownItem:
     return ShownItem(
-        chunk_id=chunk_id or f"{domain}/{path}/{lines}/{messages}", rank=1, score=0.5, domain_id=domain, source_id="s",
-        source_path=path, line_range=lines, message_ids=messages,
-    )  # fmt: skip
+        chunk_id=chunk_id or f"{domain}/{path}/{lines}/{messages}",
+        rank=1,
+        score=0.5,
+        domain_id=domain,
+        source_id="s",
+        source_path=path,
+        line_range=lines,
+        message_ids=messages,
+    )
 
 
 def judged(text: str, said: dict[ShownItem, bool], **filters: Any) -> JudgedAnswer:
@@ -101,9 +110,11 @@ def test_a_document_of_which_one_of_several_chunks_is_useful_is_useful_once() ->
     found = only(judged("why", {first: False, second: True}), judged("why", {first: True, second: True}))
     assert grades(found) == {("why", "a.pdf#"): 1}
     settled = only(
-        judged("why", {shown("b.py"): True}), judged("why", {first: True, second: True}), judged("why", {first: False}),
+        judged("why", {shown("b.py"): True}),
+        judged("why", {first: True, second: True}),
         judged("why", {first: False}),
-    )  # fmt: skip
+        judged("why", {first: False}),
+    )
     assert grades(settled)["why", "a.pdf#"] == 0, "two answers against one, whatever number of chunks"
 
 
@@ -128,9 +139,12 @@ def test_a_place_that_judged_files_cannot_name_is_left_out(path: str, messages: 
 
 NAMES = st.text(st.sampled_from("ab#/. \t\né\u00a0L1"), min_size=1, max_size=6)
 SHOWN = st.builds(
-    shown, NAMES, st.none() | st.tuples(st.integers(1, 5), st.integers(5, 9)), st.lists(NAMES, max_size=2).map(tuple),
+    shown,
+    NAMES,
+    st.none() | st.tuples(st.integers(1, 5), st.integers(5, 9)),
+    st.lists(NAMES, max_size=2).map(tuple),
     st.sampled_from(["code", "research"]),
-)  # fmt: skip
+)
 ANSWERS = st.lists(
     st.builds(judged, st.sampled_from(["x", "y", "x "]), st.dictionaries(SHOWN, st.booleans(), max_size=4)), max_size=6
 )

@@ -27,9 +27,13 @@ def metric(values: Mapping[str, float]) -> Metric:
 
 
 def result(
-    *, fused: Sequence[float], others: Mapping[str, Sequence[float]] = NO_OTHERS,
-    origin: JudgmentOrigin = JudgmentOrigin.PEOPLE, digest: str = "d", scope: ResultScope = ResultScope.DOMAIN,
-) -> SetResult:  # fmt: skip
+    *,
+    fused: Sequence[float],
+    others: Mapping[str, Sequence[float]] = NO_OTHERS,
+    origin: JudgmentOrigin = JudgmentOrigin.PEOPLE,
+    digest: str = "d",
+    scope: ResultScope = ResultScope.DOMAIN,
+) -> SetResult:
     """Return results of the queries q00, q01, …: each stage has the same values for every measure."""
     stages = {**others, "fused": fused}
     ids = [f"q{number:02}" for number in range(len(fused))]
@@ -38,11 +42,22 @@ def result(
         for stage, values in stages.items()
     )
     return SetResult(
-        name="golden", domain=Domain.CODE, across_domains=False, origin=origin, queries=len(ids), measured=len(ids),
-        unjudged=(), unanswerable=0, judgments=len(ids), missing=(), missing_counted=False, unmeasured=(),
-        digests=MappingProxyType({query: f"{digest} {query}" for query in ids}), elsewhere=(),
+        name="golden",
+        domain=Domain.CODE,
+        across_domains=False,
+        origin=origin,
+        queries=len(ids),
+        measured=len(ids),
+        unjudged=(),
+        unanswerable=0,
+        judgments=len(ids),
+        missing=(),
+        missing_counted=False,
+        unmeasured=(),
+        digests=MappingProxyType({query: f"{digest} {query}" for query in ids}),
+        elsewhere=(),
         scopes=(ScopeResult(scope, measured, 1.0, 2.0, ()),),
-    )  # fmt: skip
+    )
 
 
 def published(was: SetResult) -> Baseline:
@@ -182,9 +197,11 @@ def test_what_got_worse_in_the_answers_is_listed_worst_first() -> None:
     after = result(fused=[0.5, 0, 1, 1], others={"dense": [0, 0, 0, 0]})
 
     assert worse_queries(judge(after, published(before), USUAL)) == (
-        ("golden", "q01", "RR@10", 1, 0), ("golden", "q01", "Recall@10", 1, 0), ("golden", "q00", "RR@10", 1, 0.5),
+        ("golden", "q01", "RR@10", 1, 0),
+        ("golden", "q01", "Recall@10", 1, 0),
+        ("golden", "q00", "RR@10", 1, 0.5),
         ("golden", "q00", "Recall@10", 1, 0.5),
-    )  # fmt: skip
+    )
 
 
 @given(

@@ -350,8 +350,12 @@ def test_a_question_asks_for_its_accepted_answer(tmp_path: Path) -> None:
 def comment(number: int, who: str, body: str, likes: int = 0) -> dict[str, object]:
     moment = f"2026-01-12T09:{number % 60:02d}:00Z"
     return {
-        "id": number, "user": {"login": who}, "body": body, "created_at": moment, "reactions": {"total_count": likes},
-    }  # fmt: skip
+        "id": number,
+        "user": {"login": who},
+        "body": body,
+        "created_at": moment,
+        "reactions": {"total_count": likes},
+    }
 
 
 def test_an_issue_asks_for_the_comment_that_most_people_liked(tmp_path: Path) -> None:
@@ -367,9 +371,11 @@ def test_an_issue_asks_for_the_comment_that_most_people_liked(tmp_path: Path) ->
         ],
     }
     unanswered = {
-        "number": 8, "title": "Nobody ever answers this report", **comment(800, "erin", "Hello?"),
+        "number": 8,
+        "title": "Nobody ever answers this report",
+        **comment(800, "erin", "Hello?"),
         "comments": [comment(801, "erin", "Still nobody here who wants to answer my report?")],
-    }  # fmt: skip
+    }
     found = by_text(made(workspace(tmp_path, {"issues/a.json": json.dumps([issue, unanswered])}), Domain.CONVERSATIONS))
     assert list(found) == ["Connections die after an idle night"]
     query, place = found["Connections die after an idle night"]

@@ -24,9 +24,20 @@ def write(folder: Path, queries: str | bytes, qrels: str | bytes) -> Path:
 
 def item(path: str, *, lines: tuple[int, int] | None = None, messages: tuple[str, ...] | None = None) -> Citation:
     return Citation(
-        domain_id=Domain.CODE, source_id="s", source_path=path, timestamp=None, line_range=lines, char_range=(0, 1),
-        page=None, section=None, message_ids=messages, url=None, title=None, revision=None, stale=False,
-    )  # fmt: skip
+        domain_id=Domain.CODE,
+        source_id="s",
+        source_path=path,
+        timestamp=None,
+        line_range=lines,
+        char_range=(0, 1),
+        page=None,
+        section=None,
+        message_ids=messages,
+        url=None,
+        title=None,
+        revision=None,
+        stale=False,
+    )
 
 
 @pytest.mark.parametrize(("doc_id", "path", "lines", "message_id"), [
@@ -208,12 +219,14 @@ def test_a_written_set_is_read_back_the_same(tmp_path: Path) -> None:
             JudgedQuery("q2", "what nobody wrote", answerable=False),
         ),
         (
-            Judgment("q1", "C#/a.py", None, None, 1), Judgment("q1", "v1.x#notes.md", None, None, 1),
-            Judgment("q1", "b.py", (1, 3), None, 2), Judgment("q2", "c.json", None, "7", 0),
+            Judgment("q1", "C#/a.py", None, None, 1),
+            Judgment("q1", "v1.x#notes.md", None, None, 1),
+            Judgment("q1", "b.py", (1, 3), None, 2),
+            Judgment("q2", "c.json", None, "7", 0),
         ),
         JudgmentOrigin.GENERATED,
         "one line: ö",
-    )  # fmt: skip
+    )
     write_judgments(tmp_path / "mine", judged)
     assert read_judgments(tmp_path / "mine") == judged
 

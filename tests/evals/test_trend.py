@@ -48,8 +48,11 @@ def within(markdown: str) -> bytes:
 POINTS = st.lists(
     st.builds(
         lambda hours, generation, recall, mrr, refused: TrendPoint(
-            at=START + timedelta(hours=hours), generation=generation, recall=Range(*sorted(recall)),
-            mrr=Range(*sorted(mrr)), refused=refused,
+            at=START + timedelta(hours=hours),
+            generation=generation,
+            recall=Range(*sorted(recall)),
+            mrr=Range(*sorted(mrr)),
+            refused=refused,
         ),
         st.integers(0, 10_000),
         st.text(max_size=30),
@@ -58,7 +61,7 @@ POINTS = st.lists(
         st.booleans(),
     ),
     max_size=80,
-)  # fmt: skip
+)
 
 
 def test_both_lines_run_through_every_published_generation() -> None:

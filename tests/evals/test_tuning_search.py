@@ -189,9 +189,12 @@ def test_a_real_gain_is_kept() -> None:
 def test_the_deadline_ends_the_search_with_what_is_known() -> None:
     late = iter([False, True])
     found = search(
-        START, lambda plans: {plan: np.full(50, 0.5 + plan.document_share) for plan in plans}, FOLDS,
-        coordinates=["document_share", "function_words"], is_late=lambda: next(late),
-    )  # fmt: skip
+        START,
+        lambda plans: {plan: np.full(50, 0.5 + plan.document_share) for plan in plans},
+        FOLDS,
+        coordinates=["document_share", "function_words"],
+        is_late=lambda: next(late),
+    )
     assert (found.finished, found.of_all, set(found.of_folds)) == (False, at_share(0.5), {at_share(0.5)})
 
 

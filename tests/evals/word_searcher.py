@@ -25,10 +25,20 @@ class Passage:
     @property
     def citation(self) -> Citation:
         return Citation(
-            domain_id=self.domain, source_id=self.source, source_path=self.path, timestamp=None, line_range=self.lines,
-            char_range=(0, len(self.text)), page=None, section=None, message_ids=self.messages, url=None, title=None,
-            revision=None, stale=False,
-        )  # fmt: skip
+            domain_id=self.domain,
+            source_id=self.source,
+            source_path=self.path,
+            timestamp=None,
+            line_range=self.lines,
+            char_range=(0, len(self.text)),
+            page=None,
+            section=None,
+            message_ids=self.messages,
+            url=None,
+            title=None,
+            revision=None,
+            stale=False,
+        )
 
 
 @dataclass
@@ -43,9 +53,14 @@ class WordSearcher:
     asked: list[tuple[str, Sequence[Domain] | None, Mapping[Domain, Filters], int]] = field(default_factory=list)
 
     def rankings(
-        self, text: str, *, domains: Sequence[Domain] | None, filters: Mapping[Domain, Filters], depth: int,
+        self,
+        text: str,
+        *,
+        domains: Sequence[Domain] | None,
+        filters: Mapping[Domain, Filters],
+        depth: int,
         views: Mapping[Domain, View] = MappingProxyType({}),
-    ) -> Rankings:  # fmt: skip
+    ) -> Rankings:
         self.asked.append((text, domains, filters, depth))
         words = set(text.lower().split())
         if not words:

@@ -56,13 +56,20 @@ def test_a_default_belongs_to_its_class(language: str, text: str, name: str, val
 
 
 CONSTANTS = [
-    ("python", "MAX_PIPES = 2 * 12"), ("typescript", "export const MAX_PIPES = 2 * 12"),
-    ("javascript", "const maxPipes = 2 * 12"), ("go", "package p\nconst MaxPipes = 2 * 12"),
-    ("rust", "pub const MAX_PIPES: u32 = 2 * 12;"), ("java", "class A { static final int MAX_PIPES = 2 * 12; }"),
-    ("c", "#define MAX_PIPES (2 * 12)"), ("cpp", "constexpr int kMaxPipes = 2 * 12;"), ("ruby", "MAX_PIPES = 2 * 12"),
-    ("php", "<?php define('MAX_PIPES', 2 * 12);"), ("csharp", "class A { public const int MaxPipes = 2 * 12; }"),
-    ("swift", "let maxPipes = 2 * 12"), ("kotlin", "const val MAX_PIPES = 2 * 12"),
-]  # fmt: skip
+    ("python", "MAX_PIPES = 2 * 12"),
+    ("typescript", "export const MAX_PIPES = 2 * 12"),
+    ("javascript", "const maxPipes = 2 * 12"),
+    ("go", "package p\nconst MaxPipes = 2 * 12"),
+    ("rust", "pub const MAX_PIPES: u32 = 2 * 12;"),
+    ("java", "class A { static final int MAX_PIPES = 2 * 12; }"),
+    ("c", "#define MAX_PIPES (2 * 12)"),
+    ("cpp", "constexpr int kMaxPipes = 2 * 12;"),
+    ("ruby", "MAX_PIPES = 2 * 12"),
+    ("php", "<?php define('MAX_PIPES', 2 * 12);"),
+    ("csharp", "class A { public const int MaxPipes = 2 * 12; }"),
+    ("swift", "let maxPipes = 2 * 12"),
+    ("kotlin", "const val MAX_PIPES = 2 * 12"),
+]
 
 
 @pytest.mark.parametrize(("language", "text"), CONSTANTS)

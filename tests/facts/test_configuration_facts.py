@@ -36,9 +36,11 @@ retention:
 
 def test_nested_keys_of_yaml_go_to_the_owner_and_units_to_the_value() -> None:
     assert said(YAML, "config/app.yaml") == {
-        ("webhooks", "timeout", "setting", "20"), ("cache", "size", "setting", str(64 * 1024 * 1024)),
-        ("cache", "ttl", "setting", "300"), ("", "retention", "setting", str(30 * 86400)),
-    }  # fmt: skip
+        ("webhooks", "timeout", "setting", "20"),
+        ("cache", "size", "setting", str(64 * 1024 * 1024)),
+        ("cache", "ttl", "setting", "300"),
+        ("", "retention", "setting", str(30 * 86400)),
+    }
 
 
 def test_a_fact_stands_where_its_key_and_value_stand() -> None:

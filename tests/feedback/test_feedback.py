@@ -150,9 +150,12 @@ def any_book(tmp_path_factory: pytest.TempPathFactory) -> FeedbackBook:
 
 
 ITEMS = st.builds(
-    item, st.text(max_size=9), st.text(max_size=9), st.none() | st.tuples(st.integers(1, 99), st.integers(1, 99)),
+    item,
+    st.text(max_size=9),
+    st.text(max_size=9),
+    st.none() | st.tuples(st.integers(1, 99), st.integers(1, 99)),
     st.none() | st.lists(st.text(max_size=5), max_size=3),
-)  # fmt: skip
+)
 JSON = st.recursive(st.booleans() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=2))
 
 
@@ -349,9 +352,13 @@ print(book.add("q-59", "c-1", True)["useful"], remembered(folder) == [f"q-{n}" f
 def run(program: str, *arguments: object) -> forked.Popen:
     """Start a Python program with this folder's tests at hand."""
     return forked.Popen(
-        [sys.executable, "-c", program, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-    )  # fmt: skip
+        [sys.executable, "-c", program, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
 
 
 def test_a_full_disk_is_said_once_and_nothing_is_lost_when_there_is_room_again(tmp_path: Path) -> None:

@@ -14,36 +14,67 @@ def day(text: str) -> datetime:
 
 def citation(domain: str = "code", path: str = "a.py", written: str | None = None, **more: object) -> Citation:
     stated: dict[str, object] = {
-        "domain_id": domain, "source_id": "source", "source_path": path, "timestamp": day(written) if written else None,
-        "line_range": None, "char_range": (0, 0), "page": None, "section": None, "message_ids": None, "url": None,
-        "title": None, "revision": None, "stale": False,
-    }  # fmt: skip
+        "domain_id": domain,
+        "source_id": "source",
+        "source_path": path,
+        "timestamp": day(written) if written else None,
+        "line_range": None,
+        "char_range": (0, 0),
+        "page": None,
+        "section": None,
+        "message_ids": None,
+        "url": None,
+        "title": None,
+        "revision": None,
+        "stale": False,
+    }
     return Citation(**{**stated, **more})  # type: ignore[arg-type]
 
 
 def item(
-    chunk_id: str, content: str = "some words about something", score: float = 0.5, *, domain: str = "code",
-    path: str = "a.py", written: str | None = None, facts: tuple[Fact, ...] | None = None,
+    chunk_id: str,
+    content: str = "some words about something",
+    score: float = 0.5,
+    *,
+    domain: str = "code",
+    path: str = "a.py",
+    written: str | None = None,
+    facts: tuple[Fact, ...] | None = None,
     metadata: Mapping[str, str] | None = None,
-) -> RecallItem:  # fmt: skip
+) -> RecallItem:
     return RecallItem(
-        chunk_id=ChunkId(chunk_id), content=content, score=score, citation=citation(domain, path, written), sources={},
-        metadata=freeze(metadata or {}), facts=facts,
-    )  # fmt: skip
+        chunk_id=ChunkId(chunk_id),
+        content=content,
+        score=score,
+        citation=citation(domain, path, written),
+        sources={},
+        metadata=freeze(metadata or {}),
+        facts=facts,
+    )
 
 
 def response(
     domain: str, *items: RecallItem, agent: str | None = None, searched: int = 0, calibrated: bool = False
 ) -> RecallResponse:
     return RecallResponse(
-        agent_id=agent or f"{domain}-memory", domain_id=domain, generation="gen-000001",
-        indexed_at="2026-01-23T00:00:00Z", items=items, retrieval={}, total_searched=searched, latency_ms=1.0,
+        agent_id=agent or f"{domain}-memory",
+        domain_id=domain,
+        generation="gen-000001",
+        indexed_at="2026-01-23T00:00:00Z",
+        items=items,
+        retrieval={},
+        total_searched=searched,
+        latency_ms=1.0,
         calibrated=calibrated,
-    )  # fmt: skip
+    )
 
 
 def fused(one: RecallItem, score: float | None = None, *, calibrated: bool = False) -> FusedItem:
     return FusedItem(
-        item=one, agent=f"{one.citation.domain_id}-memory", domain=one.citation.domain_id,
-        relevance=one.score if score is None else score, calibrated=calibrated, facts=one.facts or (),
-    )  # fmt: skip
+        item=one,
+        agent=f"{one.citation.domain_id}-memory",
+        domain=one.citation.domain_id,
+        relevance=one.score if score is None else score,
+        calibrated=calibrated,
+        facts=one.facts or (),
+    )

@@ -50,21 +50,30 @@ def conflict(items: Sequence[FusedItem], holds: str | None = None, **stated: str
     sides = tuple(ConflictSide(chunk_id=one.chunk_id, citation=one.citation, fact=None, role="says") for one in items)
     words = {"entity": "payment error", "attribute": "http_status", "reason": "it is 50 days newer", **stated}
     return ConflictRecord(
-        items=tuple(side.chunk_id for side in sides), sides=sides, detector=Detector.SAME_ENTITY_DIVERGENCE,
-        resolution=ConflictStrategy.RECENCY, resolved_to=None if holds is None else ChunkId(holds),
-        explanation="422 against 400", confidence=0.97, **words,
-    )  # fmt: skip
+        items=tuple(side.chunk_id for side in sides),
+        sides=sides,
+        detector=Detector.SAME_ENTITY_DIVERGENCE,
+        resolution=ConflictStrategy.RECENCY,
+        resolved_to=None if holds is None else ChunkId(holds),
+        explanation="422 against 400",
+        confidence=0.97,
+        **words,
+    )
 
 
 C1 = ranked(
-    "c-001", "def handle_payment_error(e):\n    return JSONResponse(status_code=422)",
-    citation("code", "src/payments/handlers.py", line_range=(42, 67)), 0.831,
-)  # fmt: skip
+    "c-001",
+    "def handle_payment_error(e):\n    return JSONResponse(status_code=422)",
+    citation("code", "src/payments/handlers.py", line_range=(42, 67)),
+    0.831,
+)
 C2 = ranked("c-002", "class PaymentValidator: ...", citation("code", "src/payments/validator.py"), 0.693)
 D1 = ranked(
-    "d-001", "The payment module returns HTTP 400.",
-    citation("documentation", "docs/api/payments.md", section="Error Handling", line_range=(3, 9)), 0.582,
-)  # fmt: skip
+    "d-001",
+    "The payment module returns HTTP 400.",
+    citation("documentation", "docs/api/payments.md", section="Error Handling", line_range=(3, 9)),
+    0.582,
+)
 M1 = ranked("m-001", "charlie: I pushed a fix", citation("conversations", "#engineering", timestamp=JANUARY), 0.85)
 GAP = CoverageGap("conversations", "convo-memory", "timeout after 5000ms")
 
@@ -354,8 +363,15 @@ def test_a_citation_is_held_back_until_it_is_whole() -> None:
     stream = CheckedStream([("code", "c1")])
     pieces = ["It ", "is paid", " [co", "de:c", "1", "] at once (", "[code:c9]", ") or later."]
     assert [stream.add(piece) for piece in pieces] == [
-        "It", " is paid", "", "", "", " [code:c1] at once", "", " or later.",
-    ]  # fmt: skip
+        "It",
+        " is paid",
+        "",
+        "",
+        "",
+        " [code:c1] at once",
+        "",
+        " or later.",
+    ]
     assert stream.rest() == ""
 
 

@@ -20,8 +20,11 @@ from nornweave.disagree.conflicts.records import Detector
 QUERY = "what's the error handling behavior in the payment module"
 CODE = (
     item(
-        "c-001", "def handle_payment_error(e: PaymentError) → Response: return JSONResponse(status_code=422, ...)",
-        0.91, path="src/payments/handlers.py", written="2026-01-20",
+        "c-001",
+        "def handle_payment_error(e: PaymentError) → Response: return JSONResponse(status_code=422, ...)",
+        0.91,
+        path="src/payments/handlers.py",
+        written="2026-01-20",
     ),
     item(
         "c-002",
@@ -31,10 +34,13 @@ CODE = (
         written="2026-01-18",
     ),
     item(
-        "c-003", "# Payment retry logic with exponential backoff", 0.65, path="src/payments/retry.py",
+        "c-003",
+        "# Payment retry logic with exponential backoff",
+        0.65,
+        path="src/payments/retry.py",
         written="2026-01-10",
     ),
-)  # fmt: skip
+)
 DOCS = (
     item(
         "d-001",

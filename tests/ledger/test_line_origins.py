@@ -64,11 +64,14 @@ def workspace(folder: Path, root: Path, kind: str = "git", **more: str) -> Setti
     below = {Domain.CODE: "src", Domain.DOCUMENTATION: "docs"}
     sources = [
         {
-            "id": f"parcels-{domain.value}", "domain": domain.value, "type": kind, "path": str(root / below[domain]),
+            "id": f"parcels-{domain.value}",
+            "domain": domain.value,
+            "type": kind,
+            "path": str(root / below[domain]),
             **more,
         }
         for domain in below
-    ]  # fmt: skip
+    ]
     return configured(folder, *sources, domain=NO_MODELS)
 
 

@@ -30,8 +30,14 @@ pytestmark = [
 WORDS = ["refund", "payment", "captured", "void", "422", "##s", "##ed", "the", "a", ".", "ledger", "é"]
 QUERY = "the refund"
 TEXTS = [
-    "", "refund", "the captured payments .", "void " * 100, "unknown words é", "a ledger", "422 ledger void refund",
-]  # fmt: skip
+    "",
+    "refund",
+    "the captured payments .",
+    "void " * 100,
+    "unknown words é",
+    "a ledger",
+    "422 ledger void refund",
+]
 NAME = "somebody/tiny-cross-encoder"
 Build = Callable[..., Path]
 
@@ -50,9 +56,15 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
         vocabulary = {word: at for at, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])}
         BertTokenizerFast(vocab=vocabulary, model_max_length=48).save_pretrained(raw)
         config = BertConfig(
-            vocab_size=len(vocabulary), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-            intermediate_size=64, max_position_embeddings=64, initializer_range=0.3, num_labels=labels,
-        )  # fmt: skip
+            vocab_size=len(vocabulary),
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            intermediate_size=64,
+            max_position_embeddings=64,
+            initializer_range=0.3,
+            num_labels=labels,
+        )
         model = BertForSequenceClassification(config)
         if broken:
             model.classifier.weight.data.fill_(float("nan"))
@@ -199,9 +211,13 @@ def test_a_model_that_is_nowhere_is_unavailable_soon(network: str, tmp_path: Pat
 
 def _run(script: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", script, *arguments], env={**os.environ, **environment}, capture_output=True, text=True,
-        timeout=120, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", script, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("model", ["", " ", "./no/such/folder", "~/nothing", "/nowhere/at/all", "a/b/c"])

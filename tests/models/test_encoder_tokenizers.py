@@ -15,9 +15,22 @@ SERIALIZED = (get_model_path() / "tokenizer.json").read_text(encoding="utf-8")
 TOKENIZER = ModelTokenizer(SERIALIZED)
 WHOLE = rust_tokenizer(SERIALIZED)
 WORDS = [
-    "refund", "42", "unbelievably", "naïve", "支払い", "🧾", "e\u0301te", "İ", "x" * 130, "\u200b", "()", "\t", "\r",
-    "\x00", "—",
-]  # fmt: skip
+    "refund",
+    "42",
+    "unbelievably",
+    "naïve",
+    "支払い",
+    "🧾",
+    "e\u0301te",
+    "İ",
+    "x" * 130,
+    "\u200b",
+    "()",
+    "\t",
+    "\r",
+    "\x00",
+    "—",
+]
 
 
 def _reference(text: str) -> list[int]:

@@ -204,9 +204,14 @@ texts = ["refund a payment " * n for n in range(1, 40)]
 
 def _run(script: str, cache: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", SETUP + textwrap.dedent(script), str(cache)], env={**os.environ, **environment},
-        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", SETUP + textwrap.dedent(script), str(cache)],
+        env={**os.environ, **environment},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 @pytest.mark.slow

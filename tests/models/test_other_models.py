@@ -50,9 +50,13 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
             raw
         )
         config = BertConfig(
-            vocab_size=len(vocabulary), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-            intermediate_size=64, max_position_embeddings=64,
-        )  # fmt: skip
+            vocab_size=len(vocabulary),
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            intermediate_size=64,
+            max_position_embeddings=64,
+        )
         BertModel(config).save_pretrained(raw)
         transformer = Transformer(str(raw), max_seq_length=48)
         modules: list[Any] = [transformer, Pooling(32, pooling_mode=pooling)]
@@ -142,8 +146,11 @@ def test_converters_at_once_leave_one_whole_model_and_what_killed_ones_left_goes
     assert [path.name for path in tiny.glob(f"{conversion.UNFINISHED}*")] == [f"{conversion.UNFINISHED}fresh"]
     (model,) = tiny.glob("*/model.xml")
     assert {path.name for path in model.parent.iterdir()} == {
-        "model.xml", "model.bin", "tokenizer.json", "manifest.json",
-    }  # fmt: skip
+        "model.xml",
+        "model.bin",
+        "tokenizer.json",
+        "manifest.json",
+    }
 
 
 @pytest.fixture
@@ -207,9 +214,13 @@ def test_a_model_that_is_nowhere_is_an_encoder_error_at_once(environment: dict[s
     no_names = ["nobody/no-such-model", "not a valid name!"]
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path), *no_folders, *no_names],
-        env={**os.environ, "HF_HOME": str(tmp_path), **environment}, cwd=tmp_path, capture_output=True, text=True,
-        timeout=120, check=False,
-    )  # fmt: skip
+        env={**os.environ, "HF_HOME": str(tmp_path), **environment},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
     assert len(said) == len(no_folders) + len(no_names)

@@ -51,8 +51,11 @@ def test_without_sources_all_four_domains_are_there(settings: Settings) -> None:
     specs = specs_of(settings.model_copy(update={"sources": ()}))
 
     assert {spec.group_name for spec in specs.values()} == {
-        *(domain.value for domain in Domain), "ledger", "evaluation", "tuning",
-    }  # fmt: skip
+        *(domain.value for domain in Domain),
+        "ledger",
+        "evaluation",
+        "tuning",
+    }
     assert len(specs) == 4 * len(STEPS) + 2 + 4
 
 

@@ -121,9 +121,12 @@ def refusal(settings: Settings, instance: dg.DagsterInstance) -> str:
 
 
 def execute(
-    settings: Settings, instance: dg.DagsterInstance, job: str, *selection: dg.AssetKey,
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    job: str,
+    *selection: dg.AssetKey,
     config: dict[str, object] | None = None,
-) -> dg.ExecuteInProcessResult:  # fmt: skip
+) -> dg.ExecuteInProcessResult:
     definition = build_definitions(settings).resolve_job_def(job)
     return definition.execute_in_process(
         config, instance=instance, asset_selection=selection or None, raise_on_error=False
@@ -185,8 +188,11 @@ def test_three_runs_plot_three_values_on_both_curves(settings: Settings, instanc
     passed = known(settings)[0]
     assert (passed.run_id, passed.generation, passed.verdict) == (report.run_id, SECOND, Verdict.PASSED)
     assert (passed.domain, passed.set_name, passed.scope, passed.plan) == (
-        "documentation", "golden", "domain", "configured",
-    )  # fmt: skip
+        "documentation",
+        "golden",
+        "domain",
+        "configured",
+    )
     assert (passed.queries, passed.measured, passed.missing, passed.failed) == (12, 12, 0, 0)
 
     publish(settings, instance)

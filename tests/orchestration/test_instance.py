@@ -109,9 +109,11 @@ def test_a_run_whose_process_is_gone_is_marked_as_failed(instance: dg.DagsterIns
 
     statuses = {run.run_id: run.status for run in instance.get_runs()}
     assert statuses == {
-        dead: dg.DagsterRunStatus.FAILURE, reused: dg.DagsterRunStatus.FAILURE, alive: dg.DagsterRunStatus.CANCELING,
+        dead: dg.DagsterRunStatus.FAILURE,
+        reused: dg.DagsterRunStatus.FAILURE,
+        alive: dg.DagsterRunStatus.CANCELING,
         elsewhere: dg.DagsterRunStatus.CANCELING,
-    }  # fmt: skip
+    }
 
 
 def test_old_runs_are_forgotten_and_recent_ones_kept(settings: Settings, instance: dg.DagsterInstance) -> None:

@@ -86,9 +86,11 @@ class Hours:
             requests = definitions.resolve_schedule_def("corpus_refresh").evaluate_tick(context).run_requests or []
             for request in requests:
                 run = definitions.resolve_job_def(SYNC_JOB).execute_in_process(
-                    run_config=request.run_config, instance=instance,
-                    asset_selection=list(request.asset_selection or ()), tags=request.tags,
-                )  # fmt: skip
+                    run_config=request.run_config,
+                    instance=instance,
+                    asset_selection=list(request.asset_selection or ()),
+                    tags=request.tags,
+                )
                 assert run.success
         assert len(requests) == len(self._settings.served_domains)
         said = (status_document(self._settings, domain) for domain in self._settings.served_domains)

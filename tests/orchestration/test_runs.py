@@ -35,9 +35,12 @@ BOTH = (Domain.CODE, Domain.DOCUMENTATION)
 
 
 def sync(
-    settings: Settings, instance: dg.DagsterInstance, *domains: Domain, progress: Progress = no_progress,
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    *domains: Domain,
+    progress: Progress = no_progress,
     **options: bool,
-) -> Mapping[Domain, SyncReport | str]:  # fmt: skip
+) -> Mapping[Domain, SyncReport | str]:
     return materialize(settings, domains or BOTH, SyncOptions(wait_s=0, **options), progress, instance).outcomes
 
 
@@ -97,8 +100,11 @@ def test_what_the_assets_say_is_numbers_that_plot(done: Run) -> None:
     index = metadata_of(done.instance, Domain.CODE, "index")
     generation = metadata_of(done.instance, Domain.CODE, "generation")
     assert {name: documents[name] for name in ("listed", "to_read", "to_remove", "held_removals")} == {
-        "listed": 2, "to_read": 2, "to_remove": 0, "held_removals": 0,
-    }  # fmt: skip
+        "listed": 2,
+        "to_read": 2,
+        "to_remove": 0,
+        "held_removals": 0,
+    }
     assert (chunks["added"], chunks["failed"]) == (2, 0)
     assert index["vectors"] == index["chunks"] == chunks["chunks"]
     assert metadata_of(done.instance, Domain.CODE, "embeddings")["embedded"] == index["vectors"]

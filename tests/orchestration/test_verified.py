@@ -41,10 +41,12 @@ def test_what_a_source_does_not_confirm_keeps_its_moment() -> None:
     before = Verified(G1, {"a": VerifiedSource(noon, noon, {"failed": None}), "b": VerifiedSource(one, one)})
     listing = Listing(
         (
-            Entry(path="seen", gate=""), Entry(path="old", gate="", verified_at=ONE), Entry(path="failed", gate=""),
+            Entry(path="seen", gate=""),
+            Entry(path="old", gate="", verified_at=ONE),
+            Entry(path="failed", gate=""),
             Entry(path="new", gate=""),
         )
-    )  # fmt: skip
+    )
     listings: Mapping[str, Listing | Unavailable] = {"a": listing, "b": Unavailable("is down")}
     unconfirmed = {("a", "failed"), ("a", "held"), ("b", "x")}
     after = verified_by(listings, before, G1, TWO, unconfirmed=unconfirmed)

@@ -15,11 +15,18 @@ from api.pages.question_form import QuestionForm
 
 CATALOGUE = tuple(
     DomainChoice(
-        domain=domain, name=domain, description="", state="READY", generation="gen-000001", indexed_at=None,
-        documents=1, passages=10, filters=(),
+        domain=domain,
+        name=domain,
+        description="",
+        state="READY",
+        generation="gen-000001",
+        indexed_at=None,
+        documents=1,
+        passages=10,
+        filters=(),
     )
     for domain in ("code", "documentation", "research")
-)  # fmt: skip
+)
 FOUND = {"searched": True, "total_searched": 10, "retrieval": {"dense": "ok", "sparse": "timeout"}}
 EMPTY = {"searched": True, "total_searched": 10, "retrieval": {"dense": "empty"}}
 CITATION = {
@@ -36,13 +43,16 @@ ITEM = {
     "rerank_score": 0.9,
     "metadata": {},
     "explanation": {
-        "weights": {"dense": 0.6, "sparse": 0.4}, "contributions": {"dense": 0.42, "sparse": 0.0}, "combined": 0.42,
-        "bonuses": {"symbol_match": 0.15}, "model_score": None,
+        "weights": {"dense": 0.6, "sparse": 0.4},
+        "contributions": {"dense": 0.42, "sparse": 0.0},
+        "combined": 0.42,
+        "bonuses": {"symbol_match": 0.15},
+        "model_score": None,
     },
     "corroborated_by": [{**CITATION, "domain_id": "documentation"}],
     "conflict": {"index": 0, "role": "holds"},
     "shortened": False,
-}  # fmt: skip
+}
 SIDE = {
     "chunk_id": "one", "domain_id": "code", "source_path": "src/a.py", "agent_id": None, "timestamp": None,
     "kind": "number", "name": "retention", "owner": "", "attribute": "value", "value": "604800", "unit": "s",
@@ -53,11 +63,19 @@ SIDE = {
 
 def shown(*items: Any, coverage: dict[str, Any], near: Any = (), **fields: Any) -> AnswerView:
     document: Any = {
-        "query_id": "q", "query": "pay errors", "items": list(items), "extract": [], "conflicts": [],
-        "coverage": coverage, "coverage_gaps": [], "merged": [],
-        "answerable": {"probability": 0.9, "unknown_words": [], "words": ""}, "duplicates_removed": 0,
-        "total_latency_ms": 12.4, **fields,
-    }  # fmt: skip
+        "query_id": "q",
+        "query": "pay errors",
+        "items": list(items),
+        "extract": [],
+        "conflicts": [],
+        "coverage": coverage,
+        "coverage_gaps": [],
+        "merged": [],
+        "answerable": {"probability": 0.9, "unknown_words": [], "words": ""},
+        "duplicates_removed": 0,
+        "total_latency_ms": 12.4,
+        **fields,
+    }
     return answer_view(document, CATALOGUE, QuestionForm(text="pay"), near)
 
 
@@ -158,9 +176,17 @@ def test_of_an_entry_of_the_ledger_one_side_holds_also_where_a_comment_differs()
     code = {**SIDE, "source_id": "shop", "line_range": [1, 1]}
     comment = {**code, "value": "", "unit": None}
     entry: Any = {
-        "entry_id": "e", "entity": "retention", "attribute": "default", "sides": [code, comment], "also": [],
-        "suggested": "code", "reason": "authority", "confidence": 0.3, "first_seen": "2026-01-20", "settled": None,
-    }  # fmt: skip
+        "entry_id": "e",
+        "entity": "retention",
+        "attribute": "default",
+        "sides": [code, comment],
+        "also": [],
+        "suggested": "code",
+        "reason": "authority",
+        "confidence": 0.3,
+        "first_seen": "2026-01-20",
+        "settled": None,
+    }
     (shown_entry,) = entries_of([entry])
     assert [(side.holds, side.role) for side in shown_entry.sides] == [(True, "probably holds"), (False, "says")]
     assert shown_entry.sides[1].value == "(empty)"

@@ -48,8 +48,10 @@ def test_plain_text_reads_as_its_author_meant_it() -> None:
     )
     assert paragraphs_of(text) == [
         "Retries belong to the few parts of a payment system where doing less helps everybody.",
-        "- the first entry of a list that was written by somebody who", "  wrapped it", "- the second",
-    ]  # fmt: skip
+        "- the first entry of a list that was written by somebody who",
+        "  wrapped it",
+        "- the second",
+    ]
     assert prose_excerpt("", frozenset()).blocks == ()
 
 

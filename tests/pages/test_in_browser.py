@@ -276,9 +276,20 @@ def test_every_page_is_accessible_in_both_themes_and_at_both_widths(
     page = open_page(url, **WITH_AXE)
     cited = httpx.get(f"{url}{passage}.json").json()["passage"]["citation"]
     found = f"/find?text=def&domain=code&source={cited['source_id']}&path_glob={quote_plus(cited['source_path'])}"
-    for path in (found, f"/why{ASKED[1:]}", "/", f"{ASKED}&domain=code&code.language=python", f"{ASKED}&top_k=0",
-                 f"{locked}/login",
-                 passage, "/passages/gone", "/nothing", "/conflicts", "/quality", "/status"):  # fmt: skip
+    for path in (
+        found,
+        f"/why{ASKED[1:]}",
+        "/",
+        f"{ASKED}&domain=code&code.language=python",
+        f"{ASKED}&top_k=0",
+        f"{locked}/login",
+        passage,
+        "/passages/gone",
+        "/nothing",
+        "/conflicts",
+        "/quality",
+        "/status",
+    ):
         page.goto(path if path.startswith("http") else url + path)
         check(page, path)
 

@@ -13,21 +13,42 @@ CODE = '"""A module.\n\nOf two lines."""\n\n\ndef pay(amount):\n    return "paid
 
 
 def view(
-    text: str, cited: str, *, domain: str = "code", kind: str = "python", context: int = 3, headings: Any = (),
+    text: str,
+    cited: str,
+    *,
+    domain: str = "code",
+    kind: str = "python",
+    context: int = 3,
+    headings: Any = (),
     **citation: Any,
-) -> PassageView:  # fmt: skip
+) -> PassageView:
     start = text.index(cited)
     first = text.count("\n", 0, start) + 1
     place: Any = {
-        "domain_id": domain, "source_id": "shop", "source_path": "a.py", "timestamp": "2026-01-20T10:00:00Z",
-        "line_range": [first, first + cited.count("\n")], "char_range": [start, start + len(cited)], "page": None,
-        "section": None, "message_ids": None, "url": None, "title": "pay", "revision": None, "stale": False, **citation,
-    }  # fmt: skip
+        "domain_id": domain,
+        "source_id": "shop",
+        "source_path": "a.py",
+        "timestamp": "2026-01-20T10:00:00Z",
+        "line_range": [first, first + cited.count("\n")],
+        "char_range": [start, start + len(cited)],
+        "page": None,
+        "section": None,
+        "message_ids": None,
+        "url": None,
+        "title": "pay",
+        "revision": None,
+        "stale": False,
+        **citation,
+    }
     chunk: ChunkDocument = {
-        "chunk_id": "b", "domain_id": domain, "content": cited, "citation": place,
-        "metadata": {"language": "python"} if domain == "code" else {"participants": ["dana", "bob"]}, "claims": [],
+        "chunk_id": "b",
+        "domain_id": domain,
+        "content": cited,
+        "citation": place,
+        "metadata": {"language": "python"} if domain == "code" else {"participants": ["dana", "bob"]},
+        "claims": [],
         "generation": "gen-000001",
-    }  # fmt: skip
+    }
     document: DocumentDocument = {
         "domain_id": domain, "source_id": "shop", "source_path": "a.py", "title": None, "format": kind,
         "timestamp": None, "revision": None, "url": None, "stale": False, "metadata": {}, "text": text,
@@ -81,8 +102,10 @@ def test_a_thread_names_who_speaks() -> None:
     text = "dana: backlog is 22 min\nbob: need help?\nit goes on: here and `x: y` there"
     passage = view(text, "bob: need help?", domain="conversations", kind="slack", line_range=None, message_ids=["2"])
     assert [(message.speaker, message.cited) for message in passage.messages] == [
-        ("dana", False), ("bob", True), ("it goes on", False),
-    ]  # fmt: skip
+        ("dana", False),
+        ("bob", True),
+        ("it goes on", False),
+    ]
     assert (passage.kind, passage.numbered) == ("thread", False)
     assert passage.facts == (("participants", "dana, bob"),)
 

@@ -21,10 +21,17 @@ from nornweave.connect.connectors import load_settings
 def evaluation(at: str, *, generation: str = "gen-000001", verdict: str = "published", **fields: Any) -> Any:
     measures = {"Recall@10": {"mean": 0.7, "interval": [0.6, 0.8]}, "RR@10": {"mean": 0.5, "interval": [0.4, 0.6]}}
     return {
-        "at": at, "domain": "code", "set": "code", "scope": "domain", "origin": "people", "generation": generation,
-        "verdict": verdict, "measured": 25,
-        "stages": {"dense": {"Recall@10": {"mean": 0.1, "interval": [0.0, 0.2]}}, "fused": measures}, **fields,
-    }  # fmt: skip
+        "at": at,
+        "domain": "code",
+        "set": "code",
+        "scope": "domain",
+        "origin": "people",
+        "generation": generation,
+        "verdict": verdict,
+        "measured": 25,
+        "stages": {"dense": {"Recall@10": {"mean": 0.1, "interval": [0.0, 0.2]}}, "fused": measures},
+        **fields,
+    }
 
 
 def test_a_chart_goes_from_old_to_new_within_its_frame() -> None:
@@ -58,9 +65,11 @@ def test_what_readers_get_is_shown_set_by_set() -> None:
 def test_the_last_refusal_is_held_against_what_was_published_then() -> None:
     refused = evaluation("2026-01-03", generation="gen-000003", verdict="refused")
     newest_first = [
-        evaluation("2026-01-04", generation="gen-000004"), refused, evaluation("2026-01-02", generation="gen-000002"),
+        evaluation("2026-01-04", generation="gen-000004"),
+        refused,
+        evaluation("2026-01-02", generation="gen-000002"),
         evaluation("2026-01-01"),
-    ]  # fmt: skip
+    ]
     assert last_refusal(newest_first) is refused
     assert published_before(newest_first, refused) == "gen-000002"
     assert last_refusal(newest_first[:1]) is None
@@ -70,15 +79,26 @@ def test_the_last_refusal_is_held_against_what_was_published_then() -> None:
 def test_a_comparison_says_what_is_sure() -> None:
     def measure(stage: str, after: float, interval: list[float]) -> dict[str, Any]:
         return {
-            "set": "code", "scope": "domain", "stage": stage, "measure": "Recall@10", "queries": 25, "before": 0.8,
-            "after": after, "interval": interval, "p_value": 0.01, "better": 1,
+            "set": "code",
+            "scope": "domain",
+            "stage": stage,
+            "measure": "Recall@10",
+            "queries": 25,
+            "before": 0.8,
+            "after": after,
+            "interval": interval,
+            "p_value": 0.01,
+            "better": 1,
             "worse": [{"query_id": "q7", "before": 1.0, "after": 0.0}],
-        }  # fmt: skip
+        }
 
     comparison: Any = {
-        "domain": "code", "before": "gen-000001", "after": "gen-000002",
-        "measures": [measure("fused", 0.6, [-0.3, -0.1]), measure("dense", 0.2, [-0.9, -0.1])], "notices": [],
-    }  # fmt: skip
+        "domain": "code",
+        "before": "gen-000001",
+        "after": "gen-000002",
+        "measures": [measure("fused", 0.6, [-0.3, -0.1]), measure("dense", 0.2, [-0.9, -0.1])],
+        "notices": [],
+    }
     (worse,) = compared_of(comparison)
     assert (worse.change, worse.direction, worse.is_sure) == ("-0.200", "worse", True)
     assert worse.worse == (("q7", "1.00", "0.00"),)

@@ -44,16 +44,24 @@ def test_it_asks_what_the_api_is_asked() -> None:
 
 def test_declared_filters_are_asked_by_their_types() -> None:
     body = form(
-        ("q", "x"), ("documentation.environment", "prod"), ("documentation.environment", "a, b"),
-        ("documentation.severity.min", "2"), ("documentation.severity.max", "4"), ("documentation.load", "0.5"),
-        ("documentation.public", "true"), ("documentation.reviewed.start", "2026-01-01"),
-    ).body()  # fmt: skip
+        ("q", "x"),
+        ("documentation.environment", "prod"),
+        ("documentation.environment", "a, b"),
+        ("documentation.severity.min", "2"),
+        ("documentation.severity.max", "4"),
+        ("documentation.load", "0.5"),
+        ("documentation.public", "true"),
+        ("documentation.reviewed.start", "2026-01-01"),
+    ).body()
     assert body.filters == {
         "documentation": {
-            "environment": ["prod", "a, b"], "severity": {"min": 2, "max": 4}, "load": 0.5, "public": True,
+            "environment": ["prod", "a, b"],
+            "severity": {"min": 2, "max": 4},
+            "load": 0.5,
+            "public": True,
             "reviewed": {"start": "2026-01-01"},
         }
-    }  # fmt: skip
+    }
 
 
 def test_a_question_that_leans_on_others_is_asked_with_them() -> None:

@@ -29,16 +29,21 @@ def test_words_match_as_the_analyzer_stems_them(text: str, question: str, words:
 
 def test_what_nobody_sees_is_named() -> None:
     assert runs_of("a\u202egnp.exe\x00") == (
-        TextRun("a"), TextRun("U+202E", UNSEEN), TextRun("gnp.exe"), TextRun("U+0000", UNSEEN),
-    )  # fmt: skip
+        TextRun("a"),
+        TextRun("U+202E", UNSEEN),
+        TextRun("gnp.exe"),
+        TextRun("U+0000", UNSEEN),
+    )
     assert plain("a\u202eb") == "a⟨U+202E⟩b"
     assert runs_of("👩\u200d💻\tx\n") == (TextRun("👩\u200d💻\tx\n"),), "joiners, tabs and line ends stay"
 
 
 def test_an_unseen_character_does_not_hide_in_a_word_that_matches() -> None:
     assert highlighted("pay\u200bment", query_terms_of("pay")) == (
-        TextRun("pay", HIT), TextRun("U+200B", UNSEEN), TextRun("ment"),
-    )  # fmt: skip
+        TextRun("pay", HIT),
+        TextRun("U+200B", UNSEEN),
+        TextRun("ment"),
+    )
 
 
 @given(st.text(), st.text())

@@ -26,11 +26,26 @@ KEYS = [
 ]  # fmt: skip
 COLONS = [": ", ":", " : ", ":\u00a0", "\uff1a ", ":\t", ":\n  "]
 VALUES = [
-    "board", "[board]", "['board']", '"board"', "\n  - board", "!!str board", "board  # who", "[board", "&x board",
-]  # fmt: skip
+    "board",
+    "[board]",
+    "['board']",
+    '"board"',
+    "\n  - board",
+    "!!str board",
+    "board  # who",
+    "[board",
+    "&x board",
+]
 BEFORE = [
-    "", "title: x\n", "# a comment\n", "\n", "date: 2026-13-40\n", "x: [broken\n", "a: b: c\n", f"x: {'y' * 70_000}\n",
-]  # fmt: skip
+    "",
+    "title: x\n",
+    "# a comment\n",
+    "\n",
+    "date: 2026-13-40\n",
+    "x: [broken\n",
+    "a: b: c\n",
+    f"x: {'y' * 70_000}\n",
+]
 AFTER = ["", "title: x\n", "access: public\n", "\n", "---nearly\n"]
 ENDS = ["---\n", "...\n", "---", ""]
 STARTS = ["", "\ufeff", "\n\n", "\r", " \n", "\u00a0\n"]

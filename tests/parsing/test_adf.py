@@ -24,56 +24,63 @@ def doc(*content: Any) -> dict[str, Any]:
     return {"version": 1, "type": "doc", "content": list(content)}
 
 
-@pytest.mark.parametrize(("content", "said"), [
-    ([p("a"), p(), p("b")], "a\n\nb"),
-    ([node("heading", text("Steps"), level=2), p("a")], "## Steps\n\na"),
-    ([p("a", {"type": "hardBreak"}, "b")], "a\nb"),
-    ([p(text("set "), text("x", {"type": "code"}), text(" y", {"type": "strong"}))], "set `x` y"),
-    ([p(text("docs", {"type": "link", "attrs": {"href": "https://x.org/a"}}))], "docs (https://x.org/a)"),
-    ([p(text("https://x.org", {"type": "link", "attrs": {"href": "https://x.org"}}))], "https://x.org"),
-    ([node("codeBlock", text("if a:\n    b()\n"), language="python")], "```python\nif a:\n    b()\n```"),
-    ([node("codeBlock", text("```\nx\n```"))], "````\n```\nx\n```\n````"),
-    ([node("bulletList", node("listItem", p("a")), node("listItem", p("b"), p("c")))], "- a\n- b\n  c"),
-    (
-        [
-            node(
-                "orderedList", node("listItem", p("a"), node("bulletList", node("listItem", p("b")))),
-                node("listItem", node("codeBlock", text("x\ny"))), order=3,
-            )
-        ],
-        "3. a\n   - b\n4. ```\n   x\n   y\n   ```",
-    ),
-    (
-        [
-            node(
-                "taskList", node("taskItem", text("a"), state="DONE"), node("taskItem", text("b"), state="TODO"),
-                node("taskList", node("taskItem", text("c"), state="TODO")),
-            )
-        ],
-        "- [x] a\n- [ ] b\n  - [ ] c",
-    ),
-    (
-        [
-            node(
-                "table",
-                node("tableRow", node("tableHeader", p("env")), node("tableHeader", p("limit"))),
-                node("tableRow", node("tableCell", p("prod")), node("tableCell", p("10"), p("per hour"))),
-            )
-        ],
-        "env | limit\nprod | 10 per hour",
-    ),
-    ([node("panel", p("Careful"), panelType="warning")], "Careful"),
-    ([node("expand", p("b"), title="a")], "a\n\nb"),
-    ([node("blockquote", p("q")), node("rule")], "q"),
-    ([p({"type": "mention", "attrs": {"id": "557058:ann", "text": "@Ann Lee"}}, " hi")], "@Ann Lee hi"),
-    ([p({"type": "emoji", "attrs": {"shortName": ":tick:", "text": "✓"}})], "✓"),
-    ([p({"type": "date", "attrs": {"timestamp": "1767571200000"}})], "2026-01-05"),
-    ([p({"type": "status", "attrs": {"text": "LIVE", "color": "green"}})], "LIVE"),
-    ([p({"type": "inlineCard", "attrs": {"url": "https://x.org"}})], "https://x.org"),
-    ([node("mediaSingle", node("media", alt="Flow", id="1"), layout="center")], "Flow"),
-    ([node("layoutSection", node("layoutColumn", p("a")), node("layoutColumn", p("b")))], "a\n\nb"),
-    ([node("bodiedExtension", p("a"), extensionKey="noise")], "a"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ([p("a"), p(), p("b")], "a\n\nb"),
+        ([node("heading", text("Steps"), level=2), p("a")], "## Steps\n\na"),
+        ([p("a", {"type": "hardBreak"}, "b")], "a\nb"),
+        ([p(text("set "), text("x", {"type": "code"}), text(" y", {"type": "strong"}))], "set `x` y"),
+        ([p(text("docs", {"type": "link", "attrs": {"href": "https://x.org/a"}}))], "docs (https://x.org/a)"),
+        ([p(text("https://x.org", {"type": "link", "attrs": {"href": "https://x.org"}}))], "https://x.org"),
+        ([node("codeBlock", text("if a:\n    b()\n"), language="python")], "```python\nif a:\n    b()\n```"),
+        ([node("codeBlock", text("```\nx\n```"))], "````\n```\nx\n```\n````"),
+        ([node("bulletList", node("listItem", p("a")), node("listItem", p("b"), p("c")))], "- a\n- b\n  c"),
+        (
+            [
+                node(
+                    "orderedList",
+                    node("listItem", p("a"), node("bulletList", node("listItem", p("b")))),
+                    node("listItem", node("codeBlock", text("x\ny"))),
+                    order=3,
+                )
+            ],
+            "3. a\n   - b\n4. ```\n   x\n   y\n   ```",
+        ),
+        (
+            [
+                node(
+                    "taskList",
+                    node("taskItem", text("a"), state="DONE"),
+                    node("taskItem", text("b"), state="TODO"),
+                    node("taskList", node("taskItem", text("c"), state="TODO")),
+                )
+            ],
+            "- [x] a\n- [ ] b\n  - [ ] c",
+        ),
+        (
+            [
+                node(
+                    "table",
+                    node("tableRow", node("tableHeader", p("env")), node("tableHeader", p("limit"))),
+                    node("tableRow", node("tableCell", p("prod")), node("tableCell", p("10"), p("per hour"))),
+                )
+            ],
+            "env | limit\nprod | 10 per hour",
+        ),
+        ([node("panel", p("Careful"), panelType="warning")], "Careful"),
+        ([node("expand", p("b"), title="a")], "a\n\nb"),
+        ([node("blockquote", p("q")), node("rule")], "q"),
+        ([p({"type": "mention", "attrs": {"id": "557058:ann", "text": "@Ann Lee"}}, " hi")], "@Ann Lee hi"),
+        ([p({"type": "emoji", "attrs": {"shortName": ":tick:", "text": "✓"}})], "✓"),
+        ([p({"type": "date", "attrs": {"timestamp": "1767571200000"}})], "2026-01-05"),
+        ([p({"type": "status", "attrs": {"text": "LIVE", "color": "green"}})], "LIVE"),
+        ([p({"type": "inlineCard", "attrs": {"url": "https://x.org"}})], "https://x.org"),
+        ([node("mediaSingle", node("media", alt="Flow", id="1"), layout="center")], "Flow"),
+        ([node("layoutSection", node("layoutColumn", p("a")), node("layoutColumn", p("b")))], "a\n\nb"),
+        ([node("bodiedExtension", p("a"), extensionKey="noise")], "a"),
+    ],
+)
 def test_what_a_reader_sees_stays(content: list[Any], said: str) -> None:
     assert text_of_adf(doc(*content)) == said
 

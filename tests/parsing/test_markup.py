@@ -17,8 +17,12 @@ PAGES = Path(__file__).parents[1] / "golden" / "sections"
 
 def test_formats_follow_the_suffix() -> None:
     assert {suffix: FORMATS[suffix] for suffix in (".md", ".rst", ".htm", "", ".text")} == {
-        ".md": "markdown", ".rst": "rst", ".htm": "html", "": "text", ".text": "text",
-    }  # fmt: skip
+        ".md": "markdown",
+        ".rst": "rst",
+        ".htm": "html",
+        "": "text",
+        ".text": "text",
+    }
 
 
 def without_fields(metadata: Metadata) -> dict[str, JsonValue]:
@@ -32,10 +36,14 @@ def test_front_matter_of_a_paper() -> None:
     assert facts.title == "Retrieval without tears"
     assert facts.updated_at == datetime(2017, 6, 12, tzinfo=UTC)
     assert without_fields(facts.metadata) == {
-        "authors": ("Vaswani, A.", "Shazeer, N."), "tags": ("retrieval", "ranking"), "publication_date": "2017-06-12",
-        "doi": "10.48550/arXiv.1706.03762", "venue": "NeurIPS 2017", "citation_count": 120000,
+        "authors": ("Vaswani, A.", "Shazeer, N."),
+        "tags": ("retrieval", "ranking"),
+        "publication_date": "2017-06-12",
+        "doi": "10.48550/arXiv.1706.03762",
+        "venue": "NeurIPS 2017",
+        "citation_count": 120000,
         "source_type": "arxiv_paper",
-    }  # fmt: skip
+    }
 
 
 def test_docinfo_of_rst() -> None:
@@ -49,8 +57,10 @@ def test_head_of_html() -> None:
     assert (facts.title, facts.url) == ("Refunds & disputes", "https://example.org/refunds")
     assert facts.updated_at == datetime(2025, 11, 5, 10, tzinfo=UTC)
     assert without_fields(facts.metadata) == {
-        "authors": ("Ada Lovelace",), "tags": ("refunds", "disputes"), "publication_date": "2025-11-05",
-    }  # fmt: skip
+        "authors": ("Ada Lovelace",),
+        "tags": ("refunds", "disputes"),
+        "publication_date": "2025-11-05",
+    }
 
 
 @pytest.mark.parametrize(("text", "form", "fields"), [
@@ -79,8 +89,11 @@ def test_citation_tags_of_html() -> None:
     facts = describe(page, "html")
     assert facts.title == "On <i>x</i>"
     assert without_fields(facts.metadata) == {
-        "authors": ("A, B.", "C, D."), "publication_date": "2020-05-06", "doi": "10.1/x", "venue": "J",
-    }  # fmt: skip
+        "authors": ("A, B.", "C, D."),
+        "publication_date": "2020-05-06",
+        "doi": "10.1/x",
+        "venue": "J",
+    }
 
 
 @pytest.mark.parametrize(("text", "form", "title"), [

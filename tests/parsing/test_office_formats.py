@@ -152,9 +152,16 @@ def test_a_slide_is_a_page_with_its_notes_tables_and_charts() -> None:
 
 def test_a_sheets_tables_are_cited_by_their_ranges_with_what_stands_above_them() -> None:
     rows: list[list[Any]] = [
-        ["Sales by zone"], [], ["In millions", None, "2025"], ["Zone", "Sales", "Margin"], [], ["North", 12553, 0.1725],
-        ["South", 9467, 0.2], [], ["Source: ledger"],
-    ]  # fmt: skip
+        ["Sales by zone"],
+        [],
+        ["In millions", None, "2025"],
+        ["Zone", "Sales", "Margin"],
+        [],
+        ["North", 12553, 0.1725],
+        ["South", 9467, 0.2],
+        [],
+        ["Source: ledger"],
+    ]
     raw = workbook({"Report": rows})
     document = read("a.xlsx", raw)
     chunks = cut(document)

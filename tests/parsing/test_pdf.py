@@ -40,24 +40,40 @@ def library(request: pytest.FixtureRequest) -> Iterator[str]:
 GOLDEN = Path(__file__).parents[1] / "golden" / "papers"
 
 LEFT = [
-    ("bold", "1 Introduction"), ("", "Retrieval over several domains is hard to mea-"),
-    ("", "sure. Each domain has its own words, and the"), ("", "same question finds different answers there. A"),
-    ("", "state-of-the-"), ("", "art system merges four rankings into one list."),
-    ("gap", "We compare two ways of merging in one experi-"), ("", "ment, with the same encoder for all domains and"),
-    ("", "the same number of results from each of them."), ("bold", "2 Method"), ("bold", "2.1 Rank fusion"),
-    ("", "Reciprocal rank fusion adds one over the rank"), ("", "plus sixty for every list that holds the item,"),
+    ("bold", "1 Introduction"),
+    ("", "Retrieval over several domains is hard to mea-"),
+    ("", "sure. Each domain has its own words, and the"),
+    ("", "same question finds different answers there. A"),
+    ("", "state-of-the-"),
+    ("", "art system merges four rankings into one list."),
+    ("gap", "We compare two ways of merging in one experi-"),
+    ("", "ment, with the same encoder for all domains and"),
+    ("", "the same number of results from each of them."),
+    ("bold", "2 Method"),
+    ("bold", "2.1 Rank fusion"),
+    ("", "Reciprocal rank fusion adds one over the rank"),
+    ("", "plus sixty for every list that holds the item,"),
     ("", "and sorts by the sum, the best item first; the"),
-]  # fmt: skip
+]
 RIGHT = [
-    ("", "scores of the lists themselves play no part. It"), ("", "needs no training and no scale."),
-    ("bold", "2.2 Convex combination"), ("", "Scores are brought to one scale by the floor of"),
-    ("", "each source and the maximum of the query, then"), ("", "added with weights that sum up to one."),
-    ("bold", "3 Results"), ("", "The convex combination won on five of six sets."), ("", "Set   RRF   Convex"),
-    ("", "A     0.519   0.607   0.610"), ("", "B     0.557   0.570   0.575"),
-    ("", "Table 1: nDCG at ten, higher is better."), ("bold", "References"),
-    ("", "Gordon Cormack. 2009. Reciprocal rank fusion"), ("", "outperforms Condorcet. In SIGIR."),
-    ("gap", "Sebastian Bruch. 2023. An analysis of fusion"), ("", "functions for hybrid retrieval. In TOIS."),
-]  # fmt: skip
+    ("", "scores of the lists themselves play no part. It"),
+    ("", "needs no training and no scale."),
+    ("bold", "2.2 Convex combination"),
+    ("", "Scores are brought to one scale by the floor of"),
+    ("", "each source and the maximum of the query, then"),
+    ("", "added with weights that sum up to one."),
+    ("bold", "3 Results"),
+    ("", "The convex combination won on five of six sets."),
+    ("", "Set   RRF   Convex"),
+    ("", "A     0.519   0.607   0.610"),
+    ("", "B     0.557   0.570   0.575"),
+    ("", "Table 1: nDCG at ten, higher is better."),
+    ("bold", "References"),
+    ("", "Gordon Cormack. 2009. Reciprocal rank fusion"),
+    ("", "outperforms Condorcet. In SIGIR."),
+    ("gap", "Sebastian Bruch. 2023. An analysis of fusion"),
+    ("", "functions for hybrid retrieval. In TOIS."),
+]
 
 
 def _column(page: pymupdf.Page, x: float, y: float, lines: list[tuple[str, str]]) -> None:

@@ -34,31 +34,47 @@ API = {
             "comments": [{"body": "Which &lt;flags&gt;?", "owner": {"display_name": "Bob"}}],
             "answers": [
                 {
-                    "answer_id": 1, "body": "<p>The cache.</p>", "score": 40000, "is_accepted": False,
+                    "answer_id": 1,
+                    "body": "<p>The cache.</p>",
+                    "score": 40000,
+                    "is_accepted": False,
                     "creation_date": 1340805200,
                 },
                 {
-                    "answer_id": 11227902, "body_markdown": "Branch prediction.\r\n\r\n```cpp\r\nif (x &lt; 3)\r\n```",
-                    "score": 35000, "is_accepted": True, "creation_date": 1340805400,
+                    "answer_id": 11227902,
+                    "body_markdown": "Branch prediction.\r\n\r\n```cpp\r\nif (x &lt; 3)\r\n```",
+                    "score": 35000,
+                    "is_accepted": True,
+                    "creation_date": 1340805400,
                     "owner": {"display_name": "Mysticial"},
                 },
             ],
         }
     ]
-}  # fmt: skip
+}
 DUMP = [
     {
-        "Id": "4", "PostTypeId": "1", "AcceptedAnswerId": "7", "CreationDate": "2008-07-31T21:42:52.667",
-        "Score": "794", "Title": "How to convert Decimal to Double?", "Body": "<p>I want to assign.</p>",
-        "Tags": "<c#><type-conversion>", "OwnerDisplayName": "Eggs",
+        "Id": "4",
+        "PostTypeId": "1",
+        "AcceptedAnswerId": "7",
+        "CreationDate": "2008-07-31T21:42:52.667",
+        "Score": "794",
+        "Title": "How to convert Decimal to Double?",
+        "Body": "<p>I want to assign.</p>",
+        "Tags": "<c#><type-conversion>",
+        "OwnerDisplayName": "Eggs",
     },
     {
-        "Id": "7", "PostTypeId": "2", "ParentId": "4", "CreationDate": "2008-07-31T22:17:57.883", "Score": "526",
+        "Id": "7",
+        "PostTypeId": "2",
+        "ParentId": "4",
+        "CreationDate": "2008-07-31T22:17:57.883",
+        "Score": "526",
         "Body": "<p>An explicit cast.</p>",
     },
     {"Id": "8", "PostTypeId": "2", "ParentId": "999", "Score": 1, "Body": "<p>To a question elsewhere.</p>"},
     {"Id": "9", "PostTypeId": "5", "Body": "<p>A tag's wiki.</p>"},
-]  # fmt: skip
+]
 
 
 def _parse(value: Any) -> Parsed:
@@ -67,9 +83,11 @@ def _parse(value: Any) -> Parsed:
 
 def _render(parsed: Parsed) -> str:
     lines = [
-        f"title: {parsed.title}", f"url: {parsed.url}", f"updated_at: {parsed.updated_at}",
+        f"title: {parsed.title}",
+        f"url: {parsed.url}",
+        f"updated_at: {parsed.updated_at}",
         f"metadata: {dict(parsed.metadata)}",
-    ]  # fmt: skip
+    ]
     for section in parsed.sections:
         lines.append(f"=== level {section.level}, {section.kind}: {section.heading}")
         lines.append(f"context: {section.context}")

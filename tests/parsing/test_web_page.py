@@ -105,13 +105,21 @@ def test_a_page_without_text_says_so() -> None:
 
 
 HOSTILE = {
-    "divisions": "<div>" * 40_000, "headings": "<h1>" * 40_000, "headings in sections": "<section><h2>x</h2>" * 10_000,
-    "links": "<a href=x>" * 20_000, "asides": "<aside class=note>" * 11_000,
-    "attributes": "<p " + " ".join(f"a{number}=b" for number in range(20_000)) + ">x", "unclosed": "<a " * 66_000,
-    "entities": "&amp;" * 40_000, "tables": "<table><tr><td>" * 13_000, "articles": "<article>x" * 20_000,
-    "late headings": "<p>x" * 4_000 + "<h2>x</h2>" * 4_000, "navigation": "<nav>" * 10_000 + "<main>",
-    "forms": "<form>" * 10_000 + "<h1>x", "named": "<a name=x></a><h2>x</h2>" * 8_000,
-}  # fmt: skip
+    "divisions": "<div>" * 40_000,
+    "headings": "<h1>" * 40_000,
+    "headings in sections": "<section><h2>x</h2>" * 10_000,
+    "links": "<a href=x>" * 20_000,
+    "asides": "<aside class=note>" * 11_000,
+    "attributes": "<p " + " ".join(f"a{number}=b" for number in range(20_000)) + ">x",
+    "unclosed": "<a " * 66_000,
+    "entities": "&amp;" * 40_000,
+    "tables": "<table><tr><td>" * 13_000,
+    "articles": "<article>x" * 20_000,
+    "late headings": "<p>x" * 4_000 + "<h2>x</h2>" * 4_000,
+    "navigation": "<nav>" * 10_000 + "<main>",
+    "forms": "<form>" * 10_000 + "<h1>x",
+    "named": "<a name=x></a><h2>x</h2>" * 8_000,
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -203,11 +203,16 @@ def test_processes_that_save_at_once_get_numbers_of_their_own(tmp_path: Path) ->
 
 SHARES = st.floats(0, 1, allow_nan=False)
 PLANS = st.builds(
-    PlanSettings, combine=st.sampled_from(["convex", "rrf"]),
+    PlanSettings,
+    combine=st.sampled_from(["convex", "rrf"]),
     weights=st.builds(SourceWeights, dense=st.floats(0.01, 1), sparse=SHARES, fulltext=SHARES, structured=SHARES),
-    fields=st.builds(FieldWeights, path=SHARES, title=SHARES, section=SHARES), document_share=SHARES,
-    function_words=SHARES, expand=st.booleans(), rerank=st.booleans(), heuristics=st.booleans(),
-)  # fmt: skip
+    fields=st.builds(FieldWeights, path=SHARES, title=SHARES, section=SHARES),
+    document_share=SHARES,
+    function_words=SHARES,
+    expand=st.booleans(),
+    rerank=st.booleans(),
+    heuristics=st.booleans(),
+)
 
 
 @given(plan=PLANS, other=PLANS)

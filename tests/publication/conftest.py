@@ -30,8 +30,11 @@ def proxy(s3: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
 @pytest.fixture
 def publish_to(proxy: Proxy) -> dict[str, object]:
     return {
-        "url": f"s3://{BUCKET}/{uuid.uuid4().hex}", "endpoint": proxy.url, "region": "us-east-1", "allow_http": True,
-    }  # fmt: skip
+        "url": f"s3://{BUCKET}/{uuid.uuid4().hex}",
+        "endpoint": proxy.url,
+        "region": "us-east-1",
+        "allow_http": True,
+    }
 
 
 @pytest.fixture

@@ -50,9 +50,12 @@ def hub(tmp_path: Path) -> Iterator[Callable[..., Hub]]:
     with ExitStack() as stack:
 
         def start(
-            *allow: Any, environment: dict[str, str] | None = None, token: str | None = None, folder: str = "hub",
+            *allow: Any,
+            environment: dict[str, str] | None = None,
+            token: str | None = None,
+            folder: str = "hub",
             **more: Any,
-        ) -> Hub:  # fmt: skip
+        ) -> Hub:
             agents: dict[str, Any] = {"allow": list(allow), "lease_s": 60, **more.pop("agents", {})}
             (tmp_path / folder).mkdir(exist_ok=True)
             file = tmp_path / folder / "nornweave.yaml"

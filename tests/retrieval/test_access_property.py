@@ -27,13 +27,17 @@ ASKED = st.lists(st.tuples(QUERIES, st.sampled_from(PLANS), st.booleans()), min_
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    documents=DOCUMENTS, viewers=st.lists(VIEWERS, min_size=2, max_size=2), asked=ASKED,
+    documents=DOCUMENTS,
+    viewers=st.lists(VIEWERS, min_size=2, max_size=2),
+    asked=ASKED,
     largest=st.sampled_from((1_000, 4)),
-)  # fmt: skip
+)
 def test_a_restricted_index_answers_as_one_that_never_had_the_rest(
-    documents: list[tuple[str, str, str, object]], viewers: list[Viewer], asked: list[tuple[str, object, bool]],
+    documents: list[tuple[str, str, str, object]],
+    viewers: list[Viewer],
+    asked: list[tuple[str, object, bool]],
     largest: int,
-) -> None:  # fmt: skip
+) -> None:
     written = [Written("open", "first.md", "the queue of the ledger")] + [
         Written(source, path_of(number, name), text, access)  # type: ignore[arg-type]
         for number, (source, name, text, access) in enumerate(documents)

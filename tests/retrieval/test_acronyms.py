@@ -30,14 +30,18 @@ PAGES = {
 # An issue and a pull request whose comments say their number nowhere.
 THREADS = [
     {
-        "id": number * 10, "number": number, "title": title, "user": {"login": "dana"}, "body": "See below.",
+        "id": number * 10,
+        "number": number,
+        "title": title,
+        "user": {"login": "dana"},
+        "body": "See below.",
         "comments": [{"id": number * 10 + 1, "user": {"login": "bob"}, "body": comment}],
     }
     for number, title, comment in (
         (4711, "Receipts are cut off", "The printer feeds too little paper."),
         (815, "Shorter receipts", "Approved, but please name the constant."),
     )
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")

@@ -152,9 +152,13 @@ def test_an_encoder_that_cannot_be_loaded_is_a_problem_and_no_error(
         raise EncoderError("no weights here; install them")
 
     agent = Agent(
-        Domain.CODE, workspace.domains[Domain.CODE], ServedGeneration(store_of(workspace, Domain.CODE).files),
-        load_encoder=load, reranker=RerankerSlot(None), executor=pool,
-    )  # fmt: skip
+        Domain.CODE,
+        workspace.domains[Domain.CODE],
+        ServedGeneration(store_of(workspace, Domain.CODE).files),
+        load_encoder=load,
+        reranker=RerankerSlot(None),
+        executor=pool,
+    )
     agent.start()
     assert agent.state is AgentState.DEGRADED
     response = agent.recall(asked("payment error"))
@@ -306,8 +310,11 @@ def test_statistics_count_answers_failures_and_what_was_searched(workspace: Sett
     with agent_of(workspace, Domain.CODE, pool) as agent:
         agent.start()
         assert agent.health(OPERATOR)["statistics"] == {
-            "requests": 0, "failures": 0, "total_searched": 0, "latency_ms": None,
-        }  # fmt: skip
+            "requests": 0,
+            "failures": 0,
+            "total_searched": 0,
+            "latency_ms": None,
+        }
         agent.recall(asked("payment"))
         agent.recall(asked("payment", filters={"language": "typescript"}))
         with pytest.raises(QueryError):
@@ -328,8 +335,10 @@ def test_describe_and_health(code: Agent) -> None:
     health = code.health(OPERATOR)
     assert (health["state"], health["generation"], health["notices"]) == ("READY", "gen-000001", [])
     assert set(code.paths(OPERATOR)) == {
-        "src/payments/handlers.py", "src/payments/ledger.py", "src/payments_web/checkout.ts",
-    }  # fmt: skip
+        "src/payments/handlers.py",
+        "src/payments/ledger.py",
+        "src/payments_web/checkout.ts",
+    }
 
 
 # What is wrong

@@ -136,9 +136,20 @@ def places(result: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def item(chunk_id: str, score: float, domain: Domain = Domain.CODE) -> RecallItem:
     citation = Citation(
-        domain_id=domain, source_id="s", source_path="p", timestamp=None, line_range=None, char_range=(0, 1), page=None,
-        section=None, message_ids=None, url=None, title=None, revision=None, stale=False,
-    )  # fmt: skip
+        domain_id=domain,
+        source_id="s",
+        source_path="p",
+        timestamp=None,
+        line_range=None,
+        char_range=(0, 1),
+        page=None,
+        section=None,
+        message_ids=None,
+        url=None,
+        title=None,
+        revision=None,
+        stale=False,
+    )
     return RecallItem(chunk_id=ChunkId(chunk_id), content="c", score=score, citation=citation, sources={})
 
 

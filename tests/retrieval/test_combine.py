@@ -81,9 +81,13 @@ def test_rrf_of_four_lists_by_hand() -> None:
     legs = [Leg(name, np.zeros(6, np.float32), numbers_of(ranked)) for name, ranked in lists.items()]
     ranking = reciprocal_rank_fusion(numbers_of(range(6)), legs, dict.fromkeys(lists, 1.0))
     summed = {
-        a: 1 / 61 + 1 / 63 + 1 / 62 + 1 / 61, b: 1 / 62 + 1 / 61 + 1 / 63, c: 1 / 63 + 1 / 61, d: 1 / 62, e: 1 / 63,
+        a: 1 / 61 + 1 / 63 + 1 / 62 + 1 / 61,
+        b: 1 / 62 + 1 / 61 + 1 / 63,
+        c: 1 / 63 + 1 / 61,
+        d: 1 / 62,
+        e: 1 / 63,
         f: 1 / 62,
-    }  # fmt: skip
+    }
     # The source lists D, E, F in the order of the alphabet; by its own formula F (rank 2) goes before E (rank 3).
     assert ranking.numbers.tolist() == [a, b, c, d, f, e]
     assert as_dict(ranking) == pytest.approx({number: total / (4 / 61) for number, total in summed.items()})

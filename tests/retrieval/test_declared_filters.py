@@ -50,8 +50,10 @@ FILES = {
     "plain.txt": "Nothing is stated here.",
 }
 SIDECAR = {
-    "plain.txt": {"severity": 9, "load": 0.5}, "b.html": {"load": "7e-1"}, "services/cards/a.rst": {"load": [1, 2]},
-}  # fmt: skip
+    "plain.txt": {"severity": 9, "load": 0.5},
+    "b.html": {"load": "7e-1"},
+    "services/cards/a.rst": {"load": [1, 2]},
+}
 
 
 def write(
@@ -132,9 +134,12 @@ def test_an_error_category_reaches_expansion(tmp_path: Path) -> None:
     publish(settings, DOCS)
     with ThreadPoolExecutor(4) as executor, agent_of(settings, DOCS, executor) as agent:
         question = Question(
-            text="payment is down", now=present(), viewer=OPERATOR, filters={DOCS: {"error_category": "infra_error"}},
+            text="payment is down",
+            now=present(),
+            viewer=OPERATOR,
+            filters={DOCS: {"error_category": "infra_error"}},
             expand="on",
-        )  # fmt: skip
+        )
         response = agent.recall(question)
     assert "payment is down infrastructure" in response.expansions
     assert [item.citation.source_path for item in response.items] == ["a.md"]
@@ -146,10 +151,13 @@ def test_describe_counts_values_and_names_what_could_not_be_read(settings: Setti
         facets = agent.facets(OPERATOR)
     filters = {each["key"]: each for each in described["filters"]}
     assert filters["environment"] == {
-        "key": "environment", "type": "keyword", "from": ["front_matter.environment"], "documents": 4,
+        "key": "environment",
+        "type": "keyword",
+        "from": ["front_matter.environment"],
+        "documents": 4,
         "distinct_values": 2,
         "values": [{"value": "prod", "documents": 3, "chunks": 3}, {"value": "staging", "documents": 2, "chunks": 2}],
-    }  # fmt: skip
+    }
     severity = filters["severity"]
     assert (severity["documents"], severity["min"], severity["max"]) == (3, 1, 9)
     assert [each["value"] for each in severity["values"]] == [1, 3, 9]
@@ -211,13 +219,22 @@ def test_wrong_values_are_named(settings: Settings, values: dict[str, Any], said
 def test_filters_of_the_command_line_say_the_same(settings: Settings) -> None:
     declared = {domain: settings.domains[domain].filters for domain in Domain}
     options = [
-        "environment=prod,staging", "severity=2..4", "load=..1.5", "public=TRUE", "reviewed=2026-01-01..", "service=a",
-    ]  # fmt: skip
+        "environment=prod,staging",
+        "severity=2..4",
+        "load=..1.5",
+        "public=TRUE",
+        "reviewed=2026-01-01..",
+        "service=a",
+    ]
     parsed = parse_filter_options([f"documentation.{each}" for each in options], declared)
     assert parsed[DOCS] == {
-        "environment": ["prod", "staging"], "severity": {"min": 2, "max": 4}, "load": {"max": 1.5}, "public": True,
-        "reviewed": {"start": "2026-01-01"}, "service": ["a"],
-    }  # fmt: skip
+        "environment": ["prod", "staging"],
+        "severity": {"min": 2, "max": 4},
+        "load": {"max": 1.5},
+        "public": True,
+        "reviewed": {"start": "2026-01-01"},
+        "service": ["a"],
+    }
     assert parse_filter_options(["documentation.severity=3", "documentation.severity=4"], declared)[DOCS] == {
         "severity": [3, 4]
     }

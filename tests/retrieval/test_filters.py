@@ -177,8 +177,10 @@ def read(settings: Settings, domain: Domain, **values: Any) -> tuple[Any, ...]:
 def test_what_is_asked_for_becomes_a_condition(settings: Settings) -> None:
     assert read(settings, Domain.CODE) == ()
     assert read(settings, Domain.CODE, path_glob="src/**", language="go", since="2026-01-15T01:00:00+01:00") == (
-        PathGlob("src/**"), AnyOf("language", ("go",)), Between("updated_at", start=datetime(2026, 1, 15, tzinfo=UTC)),
-    )  # fmt: skip
+        PathGlob("src/**"),
+        AnyOf("language", ("go",)),
+        Between("updated_at", start=datetime(2026, 1, 15, tzinfo=UTC)),
+    )
     assert read(settings, Domain.DOCUMENTATION, heading_path="A > B") == (Under("A > B"),)
     assert read(settings, Domain.RESEARCH, authors="Vaswani", tags=["a", "b"]) == (
         AnyName("authors", ("Vaswani",)),
@@ -284,9 +286,14 @@ def options(settings: Settings, *texts: str) -> dict[Domain, dict[str, JsonValue
 def test_options_of_the_command_line(settings: Settings) -> None:
     assert options(settings) == {}
     assert options(
-        settings, "code.language=python", "code.path_glob=src/a=b/**", 'research.authors=Vaswani, "Shazeer, N."',
-        "research.authors=Uszkoreit", "research.date_range=2026-01-01..2026-02-01",
-        "conversations.date_range=..2026-02-01T10:00:00Z", "conversations.participants=alice",
+        settings,
+        "code.language=python",
+        "code.path_glob=src/a=b/**",
+        'research.authors=Vaswani, "Shazeer, N."',
+        "research.authors=Uszkoreit",
+        "research.date_range=2026-01-01..2026-02-01",
+        "conversations.date_range=..2026-02-01T10:00:00Z",
+        "conversations.participants=alice",
     ) == {
         Domain.CODE: {"language": "python", "path_glob": "src/a=b/**"},
         Domain.RESEARCH: {
@@ -294,7 +301,7 @@ def test_options_of_the_command_line(settings: Settings) -> None:
             "date_range": {"start": "2026-01-01", "end": "2026-02-01"},
         },
         Domain.CONVERSATIONS: {"date_range": {"end": "2026-02-01T10:00:00Z"}, "participants": ["alice"]},
-    }  # fmt: skip
+    }
     assert options(settings, "research.date_range=2026-01-01..") == {
         Domain.RESEARCH: {"date_range": {"start": "2026-01-01"}}
     }

@@ -27,20 +27,32 @@ CHAT = HeuristicSettings(
 )
 RESEARCH = HeuristicSettings(accepted_answer_bonus=0.05, citation_bonus_max=0.10, recency_bonus_max=0.05)
 ALL = HeuristicSettings(
-    symbol_match_bonus=0.15, path_match_bonus=0.10, heading_match_bonus=0.10, recency_bonus_max=0.05,
-    engagement_bonus_max=0.05, accepted_answer_bonus=0.05, citation_bonus_max=0.10,
-)  # fmt: skip
+    symbol_match_bonus=0.15,
+    path_match_bonus=0.10,
+    heading_match_bonus=0.10,
+    recency_bonus_max=0.05,
+    engagement_bonus_max=0.05,
+    accepted_answer_bonus=0.05,
+    citation_bonus_max=0.10,
+)
 
 
 def candidate(
-    path: str = "src/payments/handlers.py", *, section: str | None = None, title: str | None = None,
-    timestamp: datetime | None = None, metadata: Mapping[str, JsonValue] | None = None,
-) -> RecallItem:  # fmt: skip
+    path: str = "src/payments/handlers.py",
+    *,
+    section: str | None = None,
+    title: str | None = None,
+    timestamp: datetime | None = None,
+    metadata: Mapping[str, JsonValue] | None = None,
+) -> RecallItem:
     return RecallItem(
-        chunk_id=ChunkId("one"), score=0.5, content="text",
-        citation=citation("documentation", path, title=title, section=section, timestamp=timestamp), sources={},
+        chunk_id=ChunkId("one"),
+        score=0.5,
+        content="text",
+        citation=citation("documentation", path, title=title, section=section, timestamp=timestamp),
+        sources={},
         metadata=metadata or {},
-    )  # fmt: skip
+    )
 
 
 def given_to(one: RecallItem, query: str, numbers: HeuristicSettings) -> dict[str, float]:
@@ -206,9 +218,12 @@ METADATA = st.dictionaries(
 
 
 @given(
-    query=st.text(max_size=80), path=st.text(max_size=30), section=st.none() | st.text(max_size=30),
-    timestamp=st.none() | st.datetimes() | st.datetimes(timezones=st.just(UTC)), metadata=METADATA,
-)  # fmt: skip
+    query=st.text(max_size=80),
+    path=st.text(max_size=30),
+    section=st.none() | st.text(max_size=30),
+    timestamp=st.none() | st.datetimes() | st.datetimes(timezones=st.just(UTC)),
+    metadata=METADATA,
+)
 def test_bonuses_stay_within_their_settings_whatever_comes(
     query: str, path: str, section: str | None, timestamp: datetime | None, metadata: dict[str, JsonValue]
 ) -> None:

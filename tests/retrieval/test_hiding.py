@@ -30,9 +30,11 @@ from nornweave.models.encoders.port import Progress, Vectors
 from nornweave.models.encoders.tokens import encode_queries
 
 TEXTS = {
-    "a": "cat cat dog, under the big tree", "b": "dog and bird. The bird sings loudly", "c": "bird bird bird fish",
+    "a": "cat cat dog, under the big tree",
+    "b": "dog and bird. The bird sings loudly",
+    "c": "bird bird bird fish",
     "d": "cat",
-}  # fmt: skip
+}
 ENCODER = HashEncoder(dimensions=16)
 WORDS = ("cat", "dog", "bird", "fish", "tree", "big", "sings")
 

@@ -39,9 +39,11 @@ from nornweave.models.encoders.tokens import (
 
 LATE_PLAN = PlanSettings(late_interaction=0.4)
 TEXTS = {
-    "a": "cat cat dog, under the big tree", "b": "dog and bird. The bird sings loudly", "c": "bird bird bird fish",
+    "a": "cat cat dog, under the big tree",
+    "b": "dog and bird. The bird sings loudly",
+    "c": "bird bird bird fish",
     "d": "cat",
-}  # fmt: skip
+}
 
 
 class TokenHash(HashEncoder):
@@ -71,9 +73,11 @@ def parts_with_tokens(
     folder: Path, source: MemorySource, encoder: TokenHash, *, tokens: bool = True, **storage: object
 ) -> DomainParts:
     store = DuckDBStore(
-        folder, StorageSettings.model_validate(storage), dimensions=encoder.dimensions,
+        folder,
+        StorageSettings.model_validate(storage),
+        dimensions=encoder.dimensions,
         token_vectors=VERSION if tokens else "",
-    )  # fmt: skip
+    )
     parts = memory_parts(folder, source, encoder=encoder)
     return replace(parts, store=store, token_encoder=encoder if tokens else None)
 
@@ -101,9 +105,12 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 def search_for(text: str, generation: Index, pool: ThreadPoolExecutor, plan: PlanSettings = LATE_PLAN) -> SearchOutcome:
     encoder = TokenHash()
     context = SearchContext(
-        domain=Domain.CODE, generation=generation, plan=plan,
-        encode=lambda asked: pool.submit(lambda: encode_queries(encoder, [asked])[0]), executor=pool,
-    )  # fmt: skip
+        domain=Domain.CODE,
+        generation=generation,
+        plan=plan,
+        encode=lambda asked: pool.submit(lambda: encode_queries(encoder, [asked])[0]),
+        executor=pool,
+    )
     return search(read_query(text), context)
 
 

@@ -30,9 +30,15 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Mapping[Domain, Rerank
 
 
 def candidate(
-    name: str, score: float, *, path: str = "a.md", section: str | None = None, age: float | None = None,
-    metadata: Mapping[str, JsonValue] | None = None, **more: JsonValue,
-) -> RecallItem:  # fmt: skip
+    name: str,
+    score: float,
+    *,
+    path: str = "a.md",
+    section: str | None = None,
+    age: float | None = None,
+    metadata: Mapping[str, JsonValue] | None = None,
+    **more: JsonValue,
+) -> RecallItem:
     return RecallItem(
         chunk_id=ChunkId(name),
         score=score,
@@ -96,9 +102,12 @@ def test_the_code_formula(settings: Mapping[Domain, RerankingSettings]) -> None:
     ),
 ])  # fmt: skip
 def test_the_formulas_of_other_domains(
-    settings: Mapping[Domain, RerankingSettings], domain: Domain, found: Mapping[str, Mapping[str, Any]],
-    model_score: float, expected: Mapping[str, float],
-) -> None:  # fmt: skip
+    settings: Mapping[Domain, RerankingSettings],
+    domain: Domain,
+    found: Mapping[str, Mapping[str, Any]],
+    model_score: float,
+    expected: Mapping[str, float],
+) -> None:
     candidates = [candidate(name, 0.5, **facts) for name, facts in found.items()]
     scores = [model_score] * len(candidates)
     ranked = rerank(candidates, query="how are refunds made", settings=settings[domain], now=NOW, model_scores=scores)
@@ -117,8 +126,10 @@ def test_the_general_formula_is_clamped() -> None:
 def test_without_a_model_the_combined_score_takes_its_place(settings: Mapping[Domain, RerankingSettings]) -> None:
     ranked = rerank(
         [candidate("first", 0.62, function_name="other"), candidate("second", 0.60, function_name="retry_refund")],
-        query="retry_refund", settings=settings[Domain.CODE], now=NOW,
-    )  # fmt: skip
+        query="retry_refund",
+        settings=settings[Domain.CODE],
+        now=NOW,
+    )
     # .62 · .7 · · · .60 · .7 + .15 · .3
     assert finals(ranked) == pytest.approx({"first": 0.434, "second": 0.465})
     assert names(ranked) == ["second", "first"]
@@ -129,28 +140,41 @@ def test_without_a_model_the_combined_score_takes_its_place(settings: Mapping[Do
 def test_switched_off_without_a_model_nothing_changes(settings: Mapping[Domain, RerankingSettings]) -> None:
     ranked = rerank(
         [candidate("b", 0.3, age=0), candidate("c", 0.3, age=0), candidate("a", 0.2999999999999), candidate("d", 1.0)],
-        query="anything", settings=settings[Domain.CONVERSATIONS], now=NOW, heuristics=False,
-    )  # fmt: skip
+        query="anything",
+        settings=settings[Domain.CONVERSATIONS],
+        now=NOW,
+        heuristics=False,
+    )
     assert [(one.item.chunk_id, one.score) for one in ranked] == [
-        ("d", 1.0), ("b", 0.3), ("c", 0.3), ("a", 0.2999999999999),
-    ]  # fmt: skip
+        ("d", 1.0),
+        ("b", 0.3),
+        ("c", 0.3),
+        ("a", 0.2999999999999),
+    ]
     assert all(one.final_score == one.score and not one.bonuses for one in ranked)
 
 
 def test_switched_off_with_a_model_its_score_alone_decides(settings: Mapping[Domain, RerankingSettings]) -> None:
     ranked = rerank(
-        [candidate("a", 0.9, age=0), candidate("b", 0.1)], query="anything", settings=settings[Domain.CONVERSATIONS],
-        now=NOW, model_scores=np.array([0.25, 0.5], dtype=np.float32), heuristics=False,
-    )  # fmt: skip
+        [candidate("a", 0.9, age=0), candidate("b", 0.1)],
+        query="anything",
+        settings=settings[Domain.CONVERSATIONS],
+        now=NOW,
+        model_scores=np.array([0.25, 0.5], dtype=np.float32),
+        heuristics=False,
+    )
     assert [(one.item.chunk_id, one.final_score, one.score) for one in ranked] == [("b", 0.5, 0.9), ("a", 0.25, 0.1)]
 
 
 def test_equal_places_are_told_apart_by_the_order(settings: Mapping[Domain, RerankingSettings]) -> None:
     for score in (0.0, 0.5, 1.0):
         ranked = rerank(
-            [candidate(name, score) for name in "abc"], query="q", settings=settings[Domain.CODE], now=NOW,
+            [candidate(name, score) for name in "abc"],
+            query="q",
+            settings=settings[Domain.CODE],
+            now=NOW,
             model_scores=[0.1, 0.3, 0.2],
-        )  # fmt: skip
+        )
         assert names(ranked) == ["b", "c", "a"]
         assert ranked[0].score > ranked[1].score > ranked[2].score
         assert [one.score for one in ranked] == pytest.approx([score] * 3, abs=1e-6)
@@ -186,29 +210,39 @@ CANDIDATES = st.lists(
         st.fixed_dictionaries(
             {},
             optional={
-                "function_name": st.sampled_from(["do_refund", "run"]), "reaction_count": st.integers(0, 20),
-                "citation_count": st.integers(0, 10**6), "is_accepted": st.booleans(),
+                "function_name": st.sampled_from(["do_refund", "run"]),
+                "reaction_count": st.integers(0, 20),
+                "citation_count": st.integers(0, 10**6),
+                "is_accepted": st.booleans(),
             },
         ),
     ),
     max_size=12,
-)  # fmt: skip
+)
 SETTINGS = st.builds(
     RerankingSettings,
     heuristics=st.builds(
-        HeuristicSettings, symbol_match_bonus=SCORES, path_match_bonus=SCORES, recency_bonus_max=SCORES,
-        recency_decay=st.sampled_from(["linear", "exponential"]), engagement_bonus_max=SCORES,
-        accepted_answer_bonus=SCORES, citation_bonus_max=SCORES,
+        HeuristicSettings,
+        symbol_match_bonus=SCORES,
+        path_match_bonus=SCORES,
+        recency_bonus_max=SCORES,
+        recency_decay=st.sampled_from(["linear", "exponential"]),
+        engagement_bonus_max=SCORES,
+        accepted_answer_bonus=SCORES,
+        citation_bonus_max=SCORES,
     ),
     weights=st.builds(RerankingWeights, model=st.floats(0.1, 1), heuristic=SCORES, recency=st.none() | SCORES),
-)  # fmt: skip
+)
 
 
 @given(found=CANDIDATES, settings=SETTINGS, modelled=st.booleans(), heuristics=st.booleans(), seed=st.integers(0, 99))
 def test_reranking_only_orders(
-    found: list[tuple[float, float, str, int | None, dict[str, JsonValue]]], settings: RerankingSettings,
-    modelled: bool, heuristics: bool, seed: int,
-) -> None:  # fmt: skip
+    found: list[tuple[float, float, str, int | None, dict[str, JsonValue]]],
+    settings: RerankingSettings,
+    modelled: bool,
+    heuristics: bool,
+    seed: int,
+) -> None:
     candidates = [
         candidate(f"c{at:02}", score, path=path, age=age, metadata=metadata)
         for at, (score, _, path, age, metadata) in enumerate(found)
@@ -217,9 +251,13 @@ def test_reranking_only_orders(
 
     def run(order: list[int]) -> tuple[Ranked, ...]:
         return rerank(
-            [candidates[at] for at in order], query="do_refund in payments/handlers.py", settings=settings, now=NOW,
-            model_scores=[models[at] for at in order] if modelled else None, heuristics=heuristics,
-        )  # fmt: skip
+            [candidates[at] for at in order],
+            query="do_refund in payments/handlers.py",
+            settings=settings,
+            now=NOW,
+            model_scores=[models[at] for at in order] if modelled else None,
+            heuristics=heuristics,
+        )
 
     straight = list(range(len(found)))
     ranked = run(straight)

@@ -284,14 +284,22 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def search_all(
-    text: str, generation: Index, pool: ThreadPoolExecutor, *, encoder: HashEncoder | None = None,
-    plan: PlanSettings = PLAIN, within: Any = None,
-) -> SearchOutcome:  # fmt: skip
+    text: str,
+    generation: Index,
+    pool: ThreadPoolExecutor,
+    *,
+    encoder: HashEncoder | None = None,
+    plan: PlanSettings = PLAIN,
+    within: Any = None,
+) -> SearchOutcome:
     context = SearchContext(
-        domain=Domain.CODE, generation=generation, plan=plan,
+        domain=Domain.CODE,
+        generation=generation,
+        plan=plan,
         encode=lambda asked: pool.submit(lambda: encode_queries(encoder or HashEncoder(64), [asked])[0]),
-        executor=pool, within=within,
-    )  # fmt: skip
+        executor=pool,
+        within=within,
+    )
     return search(read_query(text), context)
 
 

@@ -219,19 +219,44 @@ def test_in_doubt_a_question_stays_whole(query: str) -> None:
 PIECES = st.lists(
     st.sampled_from(
         (
-            "what is the retry limit", "who owns the payment service", "how do I rotate API keys",
-            "where is the ledger deployed", "indoor air quality", "why", "it", "how", "Anna", "and", "also", ",", ";",
-            "?", "? ", '"', "(", ")", "`", "'", "the service that handles refunds", "are the doors locked", "\n",
+            "what is the retry limit",
+            "who owns the payment service",
+            "how do I rotate API keys",
+            "where is the ledger deployed",
+            "indoor air quality",
+            "why",
+            "it",
+            "how",
+            "Anna",
+            "and",
+            "also",
+            ",",
+            ";",
+            "?",
+            "? ",
+            '"',
+            "(",
+            ")",
+            "`",
+            "'",
+            "the service that handles refunds",
+            "are the doors locked",
+            "\n",
         )
     ),
     max_size=9,
-)  # fmt: skip
+)
 
 
 ASKED = (
-    "what is the retry limit", "who owns the payment service", "how do I rotate API keys",
-    "where is the ledger deployed", "indoor air quality", 'who said "no and what is next"', "what is it",
-)  # fmt: skip
+    "what is the retry limit",
+    "who owns the payment service",
+    "how do I rotate API keys",
+    "where is the ledger deployed",
+    "indoor air quality",
+    'who said "no and what is next"',
+    "what is it",
+)
 JOINTS = (" and ", "? ", "; ", ", and ", " and also ", " or ", ", ", "? And ", '" and ')
 JOINED = st.lists(st.tuples(st.sampled_from(ASKED), st.sampled_from(JOINTS)), min_size=1, max_size=5).map(
     lambda parts: "".join(question + joint for question, joint in parts) + "which team runs settlement exports?"

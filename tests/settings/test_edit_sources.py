@@ -14,12 +14,17 @@ from nornweave.core.errors import ConfigError
 
 NEW = {"id": "new", "domain": "documentation", "type": "files", "path": "./docs", "include": ["**/*.md", "a: b # c"]}
 LAYOUTS = (
-    "", "# nothing yet\n", "data_dir: ./var\n", "data_dir: x\nsources: []   # none\nfusion: {}\n",
+    "",
+    "# nothing yet\n",
+    "data_dir: ./var\n",
+    "data_dir: x\nsources: []   # none\nfusion: {}\n",
     "sources:\n  - {id: a, domain: code, path: x}   # a\n  # - {id: later}\n\nfusion: {}\n",
     "sources:\n- id: a\n  include:\n    - '**/*.py'\n  # end of a\n- id: b\n  domain: code\nfusion: {}\n",
-    "sources: [{id: a}, {id: b}]\n", "sources: [\n  {id: a},\n  {id: b},\n]\n", "sources:\n  - id: a\n    domain: code",
+    "sources: [{id: a}, {id: b}]\n",
+    "sources: [\n  {id: a},\n  {id: b},\n]\n",
+    "sources:\n  - id: a\n    domain: code",
     "sources:\n  - id: a\n    note: |\n      long\n\n      text\n\n# the end\n",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("text", LAYOUTS)

@@ -56,106 +56,121 @@ def test_the_environment_wins(tmp_path: Path) -> None:
     assert (embedding.device, embedding.dimensions) == ("cuda", 384)
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    (
-        "sourcs: []",
-        [
-            "'sourcs'",
-            "[]",
-            "data_dir, domains, evaluation, feedback, fusion, keep, publish, replica_of, slack, sources",
-        ],
-    ),
-    ("sources: [{id: Pay, domain: code, type: files, path: x}]", ["sources.0.id", "'Pay'", "[a-z0-9-]+"]),
-    ("sources: [{id: a, domain: cod, type: files, path: x}]", ["sources.0.domain", "'cod'", "'conversations'"]),
-    ("sources: [{id: a, domain: code, type: file, path: x}]", ["sources.0.type", "'file'", "'stackexchange'"]),
-    ("sources: [{id: a, domain: code, type: slack, path: x}]", ["'slack'", "'code'", "files, git, inbox"]),
-    ("sources: [{id: a, domain: code, type: files}]", ["sources.0", "'path' is missing"]),
-    ("sources: [{id: a, domain: code, path: x}]", ["'sources.0.type' is missing"]),
-    ("sources: [{id: a, domain: code, type: files, path: x, incldue: []}]", ["incldue", "include"]),
-    ("sources: [{id: a, domain: code, type: files, path: x, include: '*.py'}]", ["sources.0.include", "'*.py'"]),
-    ("sources: {a: b}", ["sources", "tuple"]),
-    ("sources: [a]", ["sources.0", "dictionary", "'a'"]),
-    ("sources: [{id: a, domain: code, type: [files], path: x}]", ["sources.0.type", "['files']", "'jira'"]),
-    (
-        "sources: [{id: a, domain: code, type: files, path: x, ref: main, tags: [a]}]",
-        ["sources.0: key 'ref' belongs to type git, not files"],
-    ),
-    (
-        "sources: [{id: a, domain: code, type: git, path: x, relist_hours: 1}]",
-        ["key 'relist_hours' belongs to type ", "confluence, ", ", not git"],
-    ),
-    ("sources: [{id: a, domain: code, type: git}]", ["key 'path' or 'url' is missing"]),
-    ("sources: [{id: a, domain: documentation, type: web, path: x}]", ["key 'url' is missing"]),
-    (
-        "sources: [{id: a, domain: code, type: git, path: x, url: 'https://h/a'}]",
-        ["keys 'path' and 'url' exclude each other"],
-    ),
-    ("sources: [{id: a, domain: code, type: git, url: 'https://u:secret@h/a'}]", ["'url' holds a password"]),
-    ("sources: [{id: a, domain: code, type: git, url: 'ext::sh -c x'}]", ["url: expected https://HOST/PATH"]),
-    ("sources: [{id: a, domain: code, type: git, url: 'h:--upload-pack=x'}]", ["could be read as an option"]),
-    (
-        "sources: [{id: a, domain: code, type: git, path: x, submodules: true}]",
-        ["key 'submodules': submodules are not read; name each of them as a source of its own"],
-    ),
-    (
-        "sources: [{id: A, domain: code, type: git, path: x}, {id: b, domain: code, type: web, url: x}]",
-        ["sources.0.id", "sources.1: type 'web' does not fit domain 'code'"],
-    ),
-    ("domains: {cod: {}}", ["domains.cod", "'code'"]),
-    ("domains: {code: {chunking: {max_chunk_tokens: lots}}}", ["max_chunk_tokens", "'lots'", "integer"]),
-    ("domains: {code: {embedding: {modl: x}}}", ["modl", "batch_size, device, dimensions, model"]),
-    ("domains: {code: {domain_id: research}}", ["domain_id", "may not be overridden"]),
-    ("domains: {documentation: {filters: [{key: Env, type: keyword, from: metadata.x}]}}", ["filters.0.key", "'Env'"]),
-    (
-        "domains: {documentation: {filters: [{key: env, type: text, from: metadata.x}]}}",
-        ["filters.0.type", "'text'", "'keyword', 'integer', 'number', 'boolean' or 'date'"],
-    ),
-    ("domains: {documentation: {filters: [{key: env, type: keyword}]}}", ["filters.0.from", "missing"]),
-    ("domains: {documentation: {filters: [{key: env, type: keyword, from: []}]}}", ["filters.0.from", "at least 1"]),
-    (
-        "domains: {documentation: {filters: [{key: env, type: keyword, from: header.x}]}}",
-        ["'header.x'", "front_matter.KEY, metadata.KEY, path:GLOB"],
-    ),
-    (
-        "domains: {documentation: {filters: [{key: env, type: keyword, from: metadata.}]}}",
-        ["'metadata.'", "front_matter.KEY"],
-    ),
-    (
-        "domains: {documentation: {filters: [{key: env, type: keyword, from: 'path:docs/{other}/**'}]}}",
-        ["'path:docs/{other}/**'", "write {env} once"],
-    ),
-    ("domains: {documentation: {filters: [{key: env, type: keyword, from: 'path:/docs/{env}'}]}}", ["inside a source"]),
-    (
-        "domains: {documentation: {filters: [{key: env, type: keyword, from: 'path:{env}-{b}/x'}]}}",
-        ["two names between two slashes"],
-    ),
-    (
-        "domains: {documentation: {filters: [{key: env, type: keyword, from: 'path:{env}/{b'}]}}",
-        ["a brace that belongs to no {name}"],
-    ),
-    (
-        "domains: {documentation: {filters: [{key: env, type: integer, from: source.id}]}}",
-        ["'source.id'", "'integer'", "keyword can"],
-    ),
-    (
-        "domains: {documentation: {filters: [{key: env, type: keyword, from: metadata.x, column: y}]}}",
-        ["filters.0.column", "from, key, type"],
-    ),
-    (
-        "domains: {documentation: {filters: [{key: format, type: keyword, from: metadata.x}]}}",
-        ["'format' (type keyword, from metadata.x)", "built-in filter 'format' (type string"],
-    ),
-    (
-        "domains: {code: {filters: [{key: a, type: date, from: metadata.x}, "
-        "{key: a, type: date, from: metadata.y}]}}",
-        ["'a' is declared twice"],
-    ),
-    ("domains: {documentation: {filters: {a: b}}}", ["documentation.filters", "tuple"]),
-    ("slack: {channels: {general: []}}", [":1: slack.channels.general: 'general'; expected an id such as C0123456789"]),
-    ("- a", ["mapping", "list"]),
-    ("a: [", ["not valid YAML"]),
-    ("a: &a [*a, *a]", ["'a'"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "sourcs: []",
+            [
+                "'sourcs'",
+                "[]",
+                "data_dir, domains, evaluation, feedback, fusion, keep, publish, replica_of, slack, sources",
+            ],
+        ),
+        ("sources: [{id: Pay, domain: code, type: files, path: x}]", ["sources.0.id", "'Pay'", "[a-z0-9-]+"]),
+        ("sources: [{id: a, domain: cod, type: files, path: x}]", ["sources.0.domain", "'cod'", "'conversations'"]),
+        ("sources: [{id: a, domain: code, type: file, path: x}]", ["sources.0.type", "'file'", "'stackexchange'"]),
+        ("sources: [{id: a, domain: code, type: slack, path: x}]", ["'slack'", "'code'", "files, git, inbox"]),
+        ("sources: [{id: a, domain: code, type: files}]", ["sources.0", "'path' is missing"]),
+        ("sources: [{id: a, domain: code, path: x}]", ["'sources.0.type' is missing"]),
+        ("sources: [{id: a, domain: code, type: files, path: x, incldue: []}]", ["incldue", "include"]),
+        ("sources: [{id: a, domain: code, type: files, path: x, include: '*.py'}]", ["sources.0.include", "'*.py'"]),
+        ("sources: {a: b}", ["sources", "tuple"]),
+        ("sources: [a]", ["sources.0", "dictionary", "'a'"]),
+        ("sources: [{id: a, domain: code, type: [files], path: x}]", ["sources.0.type", "['files']", "'jira'"]),
+        (
+            "sources: [{id: a, domain: code, type: files, path: x, ref: main, tags: [a]}]",
+            ["sources.0: key 'ref' belongs to type git, not files"],
+        ),
+        (
+            "sources: [{id: a, domain: code, type: git, path: x, relist_hours: 1}]",
+            ["key 'relist_hours' belongs to type ", "confluence, ", ", not git"],
+        ),
+        ("sources: [{id: a, domain: code, type: git}]", ["key 'path' or 'url' is missing"]),
+        ("sources: [{id: a, domain: documentation, type: web, path: x}]", ["key 'url' is missing"]),
+        (
+            "sources: [{id: a, domain: code, type: git, path: x, url: 'https://h/a'}]",
+            ["keys 'path' and 'url' exclude each other"],
+        ),
+        ("sources: [{id: a, domain: code, type: git, url: 'https://u:secret@h/a'}]", ["'url' holds a password"]),
+        ("sources: [{id: a, domain: code, type: git, url: 'ext::sh -c x'}]", ["url: expected https://HOST/PATH"]),
+        ("sources: [{id: a, domain: code, type: git, url: 'h:--upload-pack=x'}]", ["could be read as an option"]),
+        (
+            "sources: [{id: a, domain: code, type: git, path: x, submodules: true}]",
+            ["key 'submodules': submodules are not read; name each of them as a source of its own"],
+        ),
+        (
+            "sources: [{id: A, domain: code, type: git, path: x}, {id: b, domain: code, type: web, url: x}]",
+            ["sources.0.id", "sources.1: type 'web' does not fit domain 'code'"],
+        ),
+        ("domains: {cod: {}}", ["domains.cod", "'code'"]),
+        ("domains: {code: {chunking: {max_chunk_tokens: lots}}}", ["max_chunk_tokens", "'lots'", "integer"]),
+        ("domains: {code: {embedding: {modl: x}}}", ["modl", "batch_size, device, dimensions, model"]),
+        ("domains: {code: {domain_id: research}}", ["domain_id", "may not be overridden"]),
+        (
+            "domains: {documentation: {filters: [{key: Env, type: keyword, from: metadata.x}]}}",
+            ["filters.0.key", "'Env'"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: text, from: metadata.x}]}}",
+            ["filters.0.type", "'text'", "'keyword', 'integer', 'number', 'boolean' or 'date'"],
+        ),
+        ("domains: {documentation: {filters: [{key: env, type: keyword}]}}", ["filters.0.from", "missing"]),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: []}]}}",
+            ["filters.0.from", "at least 1"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: header.x}]}}",
+            ["'header.x'", "front_matter.KEY, metadata.KEY, path:GLOB"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: metadata.}]}}",
+            ["'metadata.'", "front_matter.KEY"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: 'path:docs/{other}/**'}]}}",
+            ["'path:docs/{other}/**'", "write {env} once"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: 'path:/docs/{env}'}]}}",
+            ["inside a source"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: 'path:{env}-{b}/x'}]}}",
+            ["two names between two slashes"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: 'path:{env}/{b'}]}}",
+            ["a brace that belongs to no {name}"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: integer, from: source.id}]}}",
+            ["'source.id'", "'integer'", "keyword can"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: metadata.x, column: y}]}}",
+            ["filters.0.column", "from, key, type"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: format, type: keyword, from: metadata.x}]}}",
+            ["'format' (type keyword, from metadata.x)", "built-in filter 'format' (type string"],
+        ),
+        (
+            "domains: {code: {filters: [{key: a, type: date, from: metadata.x}, "
+            "{key: a, type: date, from: metadata.y}]}}",
+            ["'a' is declared twice"],
+        ),
+        ("domains: {documentation: {filters: {a: b}}}", ["documentation.filters", "tuple"]),
+        (
+            "slack: {channels: {general: []}}",
+            [":1: slack.channels.general: 'general'; expected an id such as C0123456789"],
+        ),
+        ("- a", ["mapping", "list"]),
+        ("a: [", ["not valid YAML"]),
+        ("a: &a [*a, *a]", ["'a'"]),
+    ],
+)
 def test_what_is_wrong_is_named(tmp_path: Path, text: str, said: list[str]) -> None:
     with pytest.raises(ConfigError) as caught:
         load_settings(write(tmp_path, text), {})
@@ -172,10 +187,17 @@ def test_declared_filters_join_the_built_in_and_the_usual_ones(tmp_path: Path) -
     filters = {each.key: each for each in settings.domains[Domain.DOCUMENTATION].filters}
     assert [*filters] == [
         *(
-            "source", "path_glob", "format", "heading_path", "category", "confidence", "error_category", "environment",
+            "source",
+            "path_glob",
+            "format",
+            "heading_path",
+            "category",
+            "confidence",
+            "error_category",
+            "environment",
             "team",
         )
-    ]  # fmt: skip
+    ]
     assert filters["environment"].origins == ("front_matter.environment",)
     assert filters["team"].origins == ("metadata.team", "path:docs/{team}/**")
     assert filters["confidence"].origins[0] == "metadata.confidence"

@@ -92,9 +92,16 @@ def bodies(document: Document) -> list[str]:
 
 
 def opened(
-    name: str, address: str, folder: Path, parse: Callable[..., Document], say: Callable[[Document], Any], *,
-    of: type[FeedSource] = FeedSource, limits: Limits = QUICK, **keys: Any,
-) -> FeedSource:  # fmt: skip
+    name: str,
+    address: str,
+    folder: Path,
+    parse: Callable[..., Document],
+    say: Callable[[Document], Any],
+    *,
+    of: type[FeedSource] = FeedSource,
+    limits: Limits = QUICK,
+    **keys: Any,
+) -> FeedSource:
     """Open the stand-in of this name; ``keys`` are those of its settings."""
     settings = STAND_INS[name].settings(address, **keys)
     feed = STAND_INS[name].feed(settings, limits=limits)
@@ -477,9 +484,16 @@ CASES: Mapping[str, FeedCase] = {
         change_seen_at_once=partial(change_github, kinds=(0, 1, 2, 3, 4, 6)),
         examples=(40, 40),
         wrong=(
-            {"repository": "acme"}, {"repository": "acme/../x"}, {"repository": "a/.."}, {"repository": "acme/x?y"},
-            {"api_url": "ftp://x"}, {"api_url": "https://user:pw@x"}, {"api_url": "http://["}, {"token": "two\nlines"},
-            {"token": "schlüssel"}, {"token": "t", "api_url": "http://github.example.com"},
+            {"repository": "acme"},
+            {"repository": "acme/../x"},
+            {"repository": "a/.."},
+            {"repository": "acme/x?y"},
+            {"api_url": "ftp://x"},
+            {"api_url": "https://user:pw@x"},
+            {"api_url": "http://["},
+            {"token": "two\nlines"},
+            {"token": "schlüssel"},
+            {"token": "t", "api_url": "http://github.example.com"},
         ),
         large=lambda: (github.large(300, page_size=10), 300),
         share=0.05,
@@ -489,10 +503,18 @@ CASES: Mapping[str, FeedCase] = {
     ),
     "feed": FeedCase(
         start=lambda choose: FeedServer(is_atom=choose.random() < 0.5),
-        fill=lambda server: server.write("T", "<p>B</p>"), source=feed_source, expected=feed_said, change=change_feed,
-        change_seen_at_once=change_feed, examples=(10, 10), changes_meanwhile=True,
-        wrong=(*OTHERS[1:], {"url": "ftp://x"}, {"url": "https://user:pw@x"}), large=lambda: (feed.large(300), 300),
-        share=1.0, edit=lambda server: server.edit(1, "<p>Edited.</p>"), delete=None,
+        fill=lambda server: server.write("T", "<p>B</p>"),
+        source=feed_source,
+        expected=feed_said,
+        change=change_feed,
+        change_seen_at_once=change_feed,
+        examples=(10, 10),
+        changes_meanwhile=True,
+        wrong=(*OTHERS[1:], {"url": "ftp://x"}, {"url": "https://user:pw@x"}),
+        large=lambda: (feed.large(300), 300),
+        share=1.0,
+        edit=lambda server: server.edit(1, "<p>Edited.</p>"),
+        delete=None,
     ),
     "slack": FeedCase(
         start=slack_server,
@@ -504,7 +526,10 @@ CASES: Mapping[str, FeedCase] = {
         examples=(20, 20),
         busy=8,
         faults=(
-            HANG_UP, Reply({}, 500), Reply(b"<html>"), Reply({"ok": False, "error": "invalid_auth"}),
+            HANG_UP,
+            Reply({}, 500),
+            Reply(b"<html>"),
+            Reply({"ok": False, "error": "invalid_auth"}),
             Reply({"ok": True}),
         ),
         within=12,
@@ -561,8 +586,12 @@ CASES: Mapping[str, FeedCase] = {
         changes_meanwhile=True,
         passing=tuple((fault, fault) for fault in (HANG_UP, Reply({}, 429, {"retry-after": "0"}), Reply({}, 503))),
         wrong=(
-            {"token": None}, {"token": "two words"}, {"spaces": ("a b",)}, {"spaces": ("../x",)},
-            {"spaces": tuple(f"S{number}" for number in range(101))}, *OTHERS,
+            {"token": None},
+            {"token": "two words"},
+            {"spaces": ("a b",)},
+            {"spaces": ("../x",)},
+            {"spaces": tuple(f"S{number}" for number in range(101))},
+            *OTHERS,
         ),
         large=lambda: (confluence.large(600), 600),
         share=0.4,
@@ -580,7 +609,10 @@ CASES: Mapping[str, FeedCase] = {
         within=10,
         changes_meanwhile=True,
         wrong=(
-            {"token": None}, {"token": "two words"}, {"projects": ('PAY" or project = "HR',)}, {"projects": ("1",)},
+            {"token": None},
+            {"token": "two words"},
+            {"projects": ('PAY" or project = "HR',)},
+            {"projects": ("1",)},
             *OTHERS,
         ),
         large=lambda: (jira.large(400), 400),
@@ -588,4 +620,4 @@ CASES: Mapping[str, FeedCase] = {
         edit=lambda server: server.edit(next(iter(server.issues)), summary="Edited."),
         delete=lambda server: server.delete(next(iter(server.issues))),
     ),
-}  # fmt: skip
+}

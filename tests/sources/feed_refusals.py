@@ -70,5 +70,8 @@ REFUSALS: Mapping[str, Sequence[tuple[Reply, str]]] = {
     ),
 }
 SECRETS: Mapping[str, str] = {
-    "github": github.TOKEN, "slack": slack.TOKEN, "confluence": confluence.TOKEN, "jira": jira.TOKEN,
-}  # fmt: skip
+    "github": github.TOKEN,
+    "slack": slack.TOKEN,
+    "confluence": confluence.TOKEN,
+    "jira": jira.TOKEN,
+}

@@ -26,9 +26,13 @@ class FeedSource:
     """
 
     def __init__(
-        self, feed: Feed, settings: MirroredSettings, folder: Path, parse: Callable[[SourceId, Entry, bytes], Document],
+        self,
+        feed: Feed,
+        settings: MirroredSettings,
+        folder: Path,
+        parse: Callable[[SourceId, Entry, bytes], Document],
         say: Callable[[Document], Any],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.clock = 1_000_000.0
         self.bound = CONNECTORS[settings.type].bound(settings)
         self.source = MirroredSource(settings, feed, folder, now=self._tick)

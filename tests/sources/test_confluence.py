@@ -30,9 +30,12 @@ def test_a_page_comes_with_its_title_authors_date_place_and_address(wiki: Conflu
     assert found.url == f"{SITE}/spaces/ENG/pages/{page}/Roll+back"
     assert (found.revision, found.updated_at and found.updated_at.isoformat()) == ("2", "2026-01-01T03:00:00+00:00")
     assert dict(found.metadata) == {
-        "source_type": "confluence", "authors": ("Ann Lee", "Bob Ray"), "publication_date": "2026-01-01",
-        "space": "ENG", "ancestors": ("Engineering", "Home"),
-    }  # fmt: skip
+        "source_type": "confluence",
+        "authors": ("Ann Lee", "Bob Ray"),
+        "publication_date": "2026-01-01",
+        "space": "ENG",
+        "ancestors": ("Engineering", "Home"),
+    }
 
 
 def test_blog_posts_and_every_current_space_are_read(wiki: ConfluenceServer, tmp_path: Path) -> None:

@@ -79,8 +79,14 @@ def unprivileged() -> Iterator[Path]:
 
 def test_code_takes_languages_manifests_and_infrastructure_by_path(tmp_path: Path) -> None:
     taken = [
-        "Dockerfile", "Makefile", "app.py", "ci/.github/workflows/test.yml", "main.tf", "pkg/a.go", "pyproject.toml",
-    ]  # fmt: skip
+        "Dockerfile",
+        "Makefile",
+        "app.py",
+        "ci/.github/workflows/test.yml",
+        "main.tf",
+        "pkg/a.go",
+        "pyproject.toml",
+    ]
     taken += ["requirements-dev.txt", "schema.sql", "web/app.tsx"]
     write(tmp_path, dict.fromkeys(taken, "x"))
     write(tmp_path, {"notes.md": "x", "logo.png": b"\x89PNG", "data.xyz": "x", ".env": "SECRET=1"})
@@ -120,12 +126,17 @@ def test_vendored_generated_and_tool_folders_are_one_skip_each_with_a_reason(tmp
     listing = code(tmp_path).list()
     assert paths(listing) == ["a.py"]
     assert {path: reason.partition(";")[0] for path, reason in reasons(listing).items()} == {
-        ".git": ".git: version control's own files", ".venv": ".venv: installed or cached by a tool",
-        "a.min.js": "generated (.min.js)", "api_pb2.py": "generated (_pb2.py)", "dist": "dist: build output",
+        ".git": ".git: version control's own files",
+        ".venv": ".venv: installed or cached by a tool",
+        "a.min.js": "generated (.min.js)",
+        "api_pb2.py": "generated (_pb2.py)",
+        "dist": "dist: build output",
         "node_modules": "node_modules: installed or cached by a tool",
-        "package-lock.json": "generated (package-lock.json)", "poetry.lock": "generated (.lock)",
-        "vendor": "vendor: vendored code", "x/__pycache__": "__pycache__: installed or cached by a tool",
-    }  # fmt: skip
+        "package-lock.json": "generated (package-lock.json)",
+        "poetry.lock": "generated (.lock)",
+        "vendor": "vendor: vendored code",
+        "x/__pycache__": "__pycache__: installed or cached by a tool",
+    }
 
 
 def test_a_package_that_is_called_build_is_no_build_output(tmp_path: Path) -> None:
@@ -185,8 +196,10 @@ def test_gitignore_is_honoured_at_every_level_for_code_and_only_there(tmp_path: 
     listing = code(tmp_path, include=("**/*.py", "sub/out/**")).list()
     assert paths(listing) == ["sub/keep.gen.py", "sub/out/a.py"]
     assert reasons(listing) == {
-        "a.gen.py": "ignored by .gitignore", "out": "ignored by .gitignore", "sub/local": "ignored by sub/.gitignore",
-    }  # fmt: skip
+        "a.gen.py": "ignored by .gitignore",
+        "out": "ignored by .gitignore",
+        "sub/local": "ignored by sub/.gitignore",
+    }
     assert paths(docs(tmp_path, include=("**/*.md",)).list()) == ["out/readme.md"]
 
 
@@ -243,9 +256,11 @@ def test_links_inside_the_source_are_followed_and_links_out_of_it_are_not(tmp_pa
     listing = code(root).list()
     assert paths(listing) == ["a.py", "dir/b.py", "file.py", "pkg/b.py"]
     assert reasons(listing) == {
-        "gone.py": "symlink to nothing", "passwd.py": "symlink that leaves the source",
-        "sibling": "symlink that leaves the source", "up": "symlink that leaves the source",
-    }  # fmt: skip
+        "gone.py": "symlink to nothing",
+        "passwd.py": "symlink that leaves the source",
+        "sibling": "symlink that leaves the source",
+        "up": "symlink that leaves the source",
+    }
     assert [code(root).fetch(entry) for entry in listing.entries] == [b"a", b"b", b"a", b"b"]
 
 

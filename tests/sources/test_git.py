@@ -79,8 +79,10 @@ def test_each_file_comes_with_the_commit_that_last_touched_it(root: Path) -> Non
     with source(root) as repository:
         listing = repository.list()
         assert facts(listing) == {
-            "a.py": (first, 1, "Ada"), "pkg/b c.py": (second, 2, "Grace Hopper"), "pkg/é.py": (first, 1, "Ada"),
-        }  # fmt: skip
+            "a.py": (first, 1, "Ada"),
+            "pkg/b c.py": (second, 2, "Grace Hopper"),
+            "pkg/é.py": (first, 1, "Ada"),
+        }
         assert paths(listing) == sorted(paths(listing))
         assert listing.entries[0].updated_at == datetime.fromtimestamp(START + DAY, UTC)
         assert [repository.fetch(entry) for entry in listing.entries] == [b"1", b"2", b"1"]
@@ -146,8 +148,10 @@ def test_a_merge_owns_only_what_it_settled_itself(root: Path) -> None:
     subprocess.run(["git", "-C", str(root), "merge", "--no-commit", "side"], capture_output=True, check=False)
     merge = commit(root, {"both.py": "settled\n"}, day=4, author="Merger")
     assert facts(source(root).list()) == {
-        "a.py": (base, 1, "Ada"), "side.py": (side, 2, "Side"), "both.py": (merge, 4, "Merger"),
-    }  # fmt: skip
+        "a.py": (base, 1, "Ada"),
+        "side.py": (side, 2, "Side"),
+        "both.py": (merge, 4, "Merger"),
+    }
 
 
 def test_a_renamed_file_belongs_to_the_commit_that_renamed_it(root: Path) -> None:
@@ -209,11 +213,15 @@ def test_the_rules_for_files_hold_and_links_and_submodules_are_skipped(root: Pat
     listing = source(root, exclude=("old/**",)).list()
     assert paths(listing) == ["a.py", "build/__init__.py"]  # what is committed is wanted, whatever .gitignore says
     assert {path: reason.partition(";")[0] for path, reason in reasons(listing).items()} == {
-        ".gitignore": "not a file type of code (.gitignore)", ".gitmodules": "not a file type of code (.gitmodules)",
-        "libs/sub": "submodule", "link.py": "symlink", "logo.png": "binary (.png)",
-        "node_modules": "node_modules: installed or cached by a tool", "vendor": "vendor: vendored code",
+        ".gitignore": "not a file type of code (.gitignore)",
+        ".gitmodules": "not a file type of code (.gitmodules)",
+        "libs/sub": "submodule",
+        "link.py": "symlink",
+        "logo.png": "binary (.png)",
+        "node_modules": "node_modules: installed or cached by a tool",
+        "vendor": "vendor: vendored code",
         "x.lock": "generated (.lock)",
-    }  # fmt: skip
+    }
 
 
 def test_names_that_are_no_text_are_skipped(root: Path) -> None:

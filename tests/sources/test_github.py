@@ -40,11 +40,15 @@ def test_comments_beside_their_issue_in_one_file_join_it(tmp_path: Path) -> None
 
 def test_the_shape_of_the_gh_command(tmp_path: Path) -> None:
     issue = {
-        "number": 7, "title": "T", "body": "B", "author": {"login": "alice"}, "url": "https://github.com/a/b/issues/7",
+        "number": 7,
+        "title": "T",
+        "body": "B",
+        "author": {"login": "alice"},
+        "url": "https://github.com/a/b/issues/7",
         "createdAt": "2026-01-16T14:22:00Z",
         "comments": [{"id": "IC_kw", "author": {"login": "bob"}, "body": "C", "createdAt": "2026-01-17T00:00:00Z"}],
         "labels": [{"name": "bug"}],
-    }  # fmt: skip
+    }
     (tmp_path / "gh.jsonl").write_text(json.dumps(issue) + "\n")
     found = document("gh.jsonl", tmp_path)
     assert [(message.id, message.speaker) for message in found.messages] == [("7", "alice"), ("IC_kw", "bob")]

@@ -27,8 +27,10 @@ def test_issues_come_with_comments_reviews_and_review_comments(github: GithubSer
     first = found["issues/1"]
     assert (first.title, first.url) == ("#1 400 instead of 422", "https://github.com/acme/payments/issues/1")
     assert (first.metadata["channel"], first.metadata["state"], first.metadata["tags"]) == (
-        REPOSITORY, "open", ("bug",),
-    )  # fmt: skip
+        REPOSITORY,
+        "open",
+        ("bug",),
+    )
     assert [(message.id, message.speaker) for message in first.messages] == [("1001", "alice"), ("1003", "bob")]
     assert found["discussions/3"].url == "https://github.com/acme/payments/discussions/3"
     assert found["discussions/3"].metadata["state"] == "open"

@@ -184,9 +184,13 @@ def make_nested(repository: Repository, *, wide: int, levels: int, name: str = "
 
     def ask(*arguments: str, given: str) -> str:
         done = subprocess.run(
-            ["git", *arguments], cwd=repository.root, env=ENVIRONMENT, input=given.encode(), capture_output=True,
+            ["git", *arguments],
+            cwd=repository.root,
+            env=ENVIRONMENT,
+            input=given.encode(),
+            capture_output=True,
             check=True,
-        )  # fmt: skip
+        )
         return done.stdout.decode().strip()
 
     below, kind = ask("hash-object", "-w", "--stdin", given="x = 1\n"), "100644 blob"

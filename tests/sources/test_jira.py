@@ -32,13 +32,21 @@ def test_an_issue_is_its_description_and_its_comments_under_their_own_ids(jira: 
         "2026-01-01 02:00:00+00:00",
     ]
     assert (found.title, found.url, found.domain) == (
-        "PAY-1 Refund fails", f"{SITE}/browse/PAY-1", Domain.CONVERSATIONS,
-    )  # fmt: skip
+        "PAY-1 Refund fails",
+        f"{SITE}/browse/PAY-1",
+        Domain.CONVERSATIONS,
+    )
     assert dict(found.metadata) == {
-        "source_type": "jira", "channel": "PAY", "state": "in progress", "tags": ("refunds", "api", "Bug", "High"),
-        "issue_type": "Bug", "priority": "High", "participants": ("Ann Lee", "Bob Ray"),
-        "permalink": f"{SITE}/browse/PAY-1", "thread_permalink": f"{SITE}/browse/PAY-1?focusedCommentId={{id}}",
-    }  # fmt: skip
+        "source_type": "jira",
+        "channel": "PAY",
+        "state": "in progress",
+        "tags": ("refunds", "api", "Bug", "High"),
+        "issue_type": "Bug",
+        "priority": "High",
+        "participants": ("Ann Lee", "Bob Ray"),
+        "permalink": f"{SITE}/browse/PAY-1",
+        "thread_permalink": f"{SITE}/browse/PAY-1?focusedCommentId={{id}}",
+    }
     assert [
         passage_url(found.url, {**found.metadata, "thread_id": each.thread_id}, message_ids=(each.id,))
         for each in found.messages

@@ -159,8 +159,10 @@ def test_a_channel_that_refuses_is_named_and_what_is_known_of_it_stays(slack: Sl
     source = slack_source(slack, tmp_path)
     source.paths()
     slack.refused["conversations.history", private] = {
-        "error": "missing_scope", "needed": "groups:history", "provided": "channels:history,users:read",
-    }  # fmt: skip
+        "error": "missing_scope",
+        "needed": "groups:history",
+        "provided": "channels:history,users:read",
+    }
     slack.say(public, "Three")
     for _ in range(2):
         source.a_day_later()
@@ -285,8 +287,13 @@ def test_an_odd_name_of_a_channel_never_becomes_a_path(slack: SlackServer, tmp_p
     for number, name in enumerate(("../../etc", "a/b", ".hidden", "", "größe", "x" * 300)):
         slack.say(slack.add_channel(f"C{number}", name), "Hello")
     assert source_paths(slack, tmp_path) == [
-        "C0/2026-01-16", "C1/2026-01-16", "C2/2026-01-16", "C3/2026-01-16", "C5/2026-01-16", "größe/2026-01-16",
-    ]  # fmt: skip
+        "C0/2026-01-16",
+        "C1/2026-01-16",
+        "C2/2026-01-16",
+        "C3/2026-01-16",
+        "C5/2026-01-16",
+        "größe/2026-01-16",
+    ]
 
 
 def source_paths(slack: SlackServer, folder: Path) -> list[str]:

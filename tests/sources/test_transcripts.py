@@ -41,9 +41,11 @@ def test_every_transcript_below_the_folder_is_listed(tmp_path: Path) -> None:
 def test_vtt_voices_entities_and_cue_ids() -> None:
     found = document("2026-01-16-standup.vtt")
     assert [(message.id, message.speaker, message.offset, message.end_offset) for message in found.messages] == [
-        ("intro", "Alice Jansen", 1.0, 4.5), ("2", "Alice Jansen", 5.0, 9.0), ("3", "Bob Okafor", 10.0, 14.0),
+        ("intro", "Alice Jansen", 1.0, 4.5),
+        ("2", "Alice Jansen", 5.0, 9.0),
+        ("3", "Bob Okafor", 10.0, 14.0),
         ("4", "Bob Okafor", 90.0, 93.0),
-    ]  # fmt: skip
+    ]
     assert found.messages[0].body == "Good morning. First the payment\nerrors & retries."
     assert "NOTE" not in found.text and "::cue" not in found.text
 
@@ -60,9 +62,11 @@ def test_without_a_date_messages_have_no_time_and_the_document_the_files(tmp_pat
 def test_srt_speakers_change_within_a_cue_and_go_on_in_the_next() -> None:
     found = document("retro-20260117.srt")
     assert [(message.id, message.speaker, message.body) for message in found.messages] == [
-        ("1", "Alice", "What went well?"), ("2", "Bob", "The rollout of 422,"), ("2", "Alice", "and the tests."),
+        ("1", "Alice", "What went well?"),
+        ("2", "Bob", "The rollout of 422,"),
+        ("2", "Alice", "and the tests."),
         ("3", "Alice", "They caught x < 3."),
-    ]  # fmt: skip
+    ]
 
 
 def test_srt_blank_lines_inside_a_cue_lose_nothing() -> None:

@@ -44,9 +44,15 @@ def test_only_the_first_line_of_a_message_begins_at_the_margin(said: list[tuple[
 
 def document_of(text: str, messages: tuple[Message, ...]) -> Document:
     return Document(
-        id=DocumentId("d"), domain=Domain.CONVERSATIONS, source_id=SourceId("chat"), path="a", text=text,
-        format="messages", content_hash=ContentHash("h"), messages=messages,
-    )  # fmt: skip
+        id=DocumentId("d"),
+        domain=Domain.CONVERSATIONS,
+        source_id=SourceId("chat"),
+        path="a",
+        text=text,
+        format="messages",
+        content_hash=ContentHash("h"),
+        messages=messages,
+    )
 
 
 def test_a_chunk_of_a_long_message_does_not_begin_as_another_ones() -> None:

@@ -20,8 +20,12 @@ def store_of(folder: Path, documents: int, characters: int) -> DuckDBStore:
     stored = tuple(
         StoredDocument(
             document=Document(
-                id=document_id("memory", f"{number}.txt"), domain=Domain.DOCUMENTATION, source_id=SourceId("memory"),
-                path=f"{number}.txt", text=f"document {number}" + " " * characters, format="text",
+                id=document_id("memory", f"{number}.txt"),
+                domain=Domain.DOCUMENTATION,
+                source_id=SourceId("memory"),
+                path=f"{number}.txt",
+                text=f"document {number}" + " " * characters,
+                format="text",
                 content_hash=ContentHash(f"{number}"),
             ),
             gate="",
@@ -29,7 +33,7 @@ def store_of(folder: Path, documents: int, characters: int) -> DuckDBStore:
             chunks=(),
         )
         for number in range(documents)
-    )  # fmt: skip
+    )
     with store.writer() as writer:
         writer.apply(Batch(stored=stored))
     return store
@@ -41,9 +45,13 @@ def store_of(folder: Path, documents: int, characters: int) -> DuckDBStore:
     (160, 500_000, False),  # 80 MB, which it reads at once
 ])  # fmt: skip
 def test_texts_larger_than_the_writers_memory_are_built(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, documents: int, characters: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    documents: int,
+    characters: int,
     is_enough: bool,
-) -> None:  # fmt: skip
+) -> None:
     store = store_of(tmp_path, documents, characters)
     for module in (connection, build):
         monkeypatch.setattr(module, "WRITER_MEMORY", LITTLE)

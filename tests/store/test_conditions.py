@@ -52,16 +52,24 @@ class RecordSource(MemorySource):
             text += f"Part {number} of {entry.path}.\n"
             sections.append(
                 Section(
-                    span=Span(start, len(text)), heading=section.get("heading", ""), level=section.get("level", 1),
+                    span=Span(start, len(text)),
+                    heading=section.get("heading", ""),
+                    level=section.get("level", 1),
                     metadata=freeze(section.get("metadata", {})),
                 )
-            )  # fmt: skip
+            )
         return Document(
-            id=document_id(self.id, entry.path), domain=self.domain, source_id=SourceId(self.id), path=entry.path,
-            text=text, format=record.get("format", "text"), content_hash=ContentHash(digest(raw)),
+            id=document_id(self.id, entry.path),
+            domain=self.domain,
+            source_id=SourceId(self.id),
+            path=entry.path,
+            text=text,
+            format=record.get("format", "text"),
+            content_hash=ContentHash(digest(raw)),
             updated_at=datetime.fromisoformat(record["updated_at"]) if "updated_at" in record else None,
-            metadata=freeze(record.get("metadata", {})), sections=tuple(sections),
-        )  # fmt: skip
+            metadata=freeze(record.get("metadata", {})),
+            sections=tuple(sections),
+        )
 
 
 def published(folder: Path, records: dict[str, dict[str, Any]]) -> Connection:
@@ -72,9 +80,12 @@ def published(folder: Path, records: dict[str, dict[str, Any]]) -> Connection:
     encoder = HashEncoder(dimensions=4)
     store = DuckDBStore(folder, StorageSettings(), dimensions=encoder.dimensions)
     parts = DomainParts(
-        domain=Domain.DOCUMENTATION, sources=(source,), chunker=Chunker(strategy="HIERARCHICAL_SECTIONS", limit=64),
-        encoder=encoder, store=store,
-    )  # fmt: skip
+        domain=Domain.DOCUMENTATION,
+        sources=(source,),
+        chunker=Chunker(strategy="HIERARCHICAL_SECTIONS", limit=64),
+        encoder=encoder,
+        store=store,
+    )
     assert sync(parts).failed == ()
     name = store.current()
     assert name
@@ -83,17 +94,37 @@ def published(folder: Path, records: dict[str, dict[str, Any]]) -> Connection:
 
 FOLDERS = ("src", "src_utils", "src/payments", "src/pay%ments", "docs/api", "déjà/vu", "a b/it's", 'q"x/[1]')
 NAMES = (
-    "main.py", "main.pyc", "MAIN.py", "read_me.md", "read-me.md", "x'; drop table chunks;--.py", "naïve.rs", "日本.md",
-)  # fmt: skip
+    "main.py",
+    "main.pyc",
+    "MAIN.py",
+    "read_me.md",
+    "read-me.md",
+    "x'; drop table chunks;--.py",
+    "naïve.rs",
+    "日本.md",
+)
 AUTHORS = (
-    "Vaswani, A.", "Ashish Vaswani", "Vaswanison, B.", "O'Brien-Smith, Müller", "李 小龙", "N. Shazeer", "Shazeer",
-)  # fmt: skip
+    "Vaswani, A.",
+    "Ashish Vaswani",
+    "Vaswanison, B.",
+    "O'Brien-Smith, Müller",
+    "李 小龙",
+    "N. Shazeer",
+    "Shazeer",
+)
 TAGS = ("RAG", "rag", "c++", "100%", "under_score", "two  words", "naïve", "it's", "' or 1=1 --", "NFD: e\u0301")
 CHANNELS = ("#engineering", "engineering", "#Releases", "heronpay/payments", "#a b")
 HEADINGS = ("API Reference", "API", "Errors", "100% it's", "Überblick", "errors", "Section one")
 DATES = (
-    "2017", "2017-06", "2017-06-12", "2017-06-12T08:30:00Z", "2017-06-12T23:30:00-02:00", "2016-12-31", "in June", "",
-)  # fmt: skip
+    "2017",
+    "2017-06",
+    "2017-06-12",
+    "2017-06-12T08:30:00Z",
+    "2017-06-12T23:30:00-02:00",
+    "2016-12-31",
+    "in June",
+    "",
+)
 TIMES = tuple((NOW - each * DAY / 3).strftime("%Y-%m-%dT%H:%M:%SZ") for each in range(30))
 
 
@@ -174,10 +205,12 @@ def conditions() -> st.SearchStrategy[Condition]:
         st.builds(PathGlob, st.sampled_from(globs)),
         st.builds(Under, like((*HEADINGS, "API > Errors", "Reference", "Errors > API Reference > API"))),
         st.builds(
-            Between, st.sampled_from(("updated_at", "publication_date", "message_timestamp")), st.none() | moments(),
+            Between,
+            st.sampled_from(("updated_at", "publication_date", "message_timestamp")),
+            st.none() | moments(),
             st.none() | moments(),
         ),
-    )  # fmt: skip
+    )
 
 
 @given(st.lists(conditions(), min_size=1, max_size=3))

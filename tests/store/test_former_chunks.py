@@ -49,8 +49,11 @@ def test_a_chunk_that_changed_stood_in_its_document(changed: tuple[Settings, Gen
         texts = engine.as_seen_by(OPERATOR).texts
         assert texts.chunk(gone) is None
         assert texts.former_document(gone) == {
-            "domain_id": "documentation", "source_id": "handbook", "source_path": "api.md", "generation": "gen-000001",
-        }  # fmt: skip
+            "domain_id": "documentation",
+            "source_id": "handbook",
+            "source_path": "api.md",
+            "generation": "gen-000001",
+        }
         assert texts.chunk(served) is not None
 
 

@@ -103,5 +103,8 @@ def test_weights_of_fields_that_were_forgotten_are_made_again(generation: Index)
 def test_a_citation_points_at_the_text(generation: Index) -> None:
     chunk = generation.chunks(generation.holding(["fish"])).popitem()[1]
     assert (chunk.path, chunk.content, chunk.char_range, chunk.line_range) == (
-        "c", "bird bird bird fish", (0, 19), (1, 1),
-    )  # fmt: skip
+        "c",
+        "bird bird bird fish",
+        (0, 19),
+        (1, 1),
+    )

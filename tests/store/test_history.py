@@ -56,10 +56,25 @@ def evaluation(
     generation: str = "gen-000001", verdict: Verdict = Verdict.PUBLISHED, p50_ms: float | None = 1.5,
 ) -> Evaluation:  # fmt: skip
     return Evaluation(
-        evaluation_id=name, run_id=f"run of {name}", at=at, domain=domain, set_name=set_name, origin="people",
-        scope=scope, generation=generation, verdict=verdict, commit="0.1.0+abc", plan="configured", queries=30,
-        measured=25, missing=2, failed=1, p50_ms=p50_ms, p95_ms=p50_ms, metrics=METRICS,
-    )  # fmt: skip
+        evaluation_id=name,
+        run_id=f"run of {name}",
+        at=at,
+        domain=domain,
+        set_name=set_name,
+        origin="people",
+        scope=scope,
+        generation=generation,
+        verdict=verdict,
+        commit="0.1.0+abc",
+        plan="configured",
+        queries=30,
+        measured=25,
+        missing=2,
+        failed=1,
+        p50_ms=p50_ms,
+        p95_ms=p50_ms,
+        metrics=METRICS,
+    )
 
 
 def values_of(name: str, count: int = 3) -> list[QueryValue]:
@@ -180,8 +195,11 @@ def test_only_the_newest_evaluations_of_a_set_keep_their_values(history: Evaluat
     keep(history, *other, *reversed(old))
 
     assert [name for name in ("000", "001", "002", "031", "other", "everywhere") if history.values(name)] == [
-        "002", "031", "other", "everywhere",
-    ]  # fmt: skip
+        "002",
+        "031",
+        "other",
+        "everywhere",
+    ]
     kept = next(one for one in history.evaluations(limit=1000) if one.evaluation_id == "000")
     assert kept.metrics == METRICS, "the means stay"
 

@@ -25,10 +25,13 @@ from nornweave.index.postgresql.store import PostgresStore
 SCHEMA = "nornweave_documentation"
 WORKSPACE = "nornweave_workspace"
 WRITTEN = (
-    Written("open", "a.md", "alpha"), Written("inner", "b.md", "beta"), Written("secret", "c.md", "gamma"),
-    Written("open", "d.md", "delta", ["guests"]), Written("inner", "e.md", "epsilon", ["board"]),
+    Written("open", "a.md", "alpha"),
+    Written("inner", "b.md", "beta"),
+    Written("secret", "c.md", "gamma"),
+    Written("open", "d.md", "delta", ["guests"]),
+    Written("inner", "e.md", "epsilon", ["board"]),
     Written("open", "f.md", "zeta", []),
-)  # fmt: skip
+)
 LOGINS = """
 create role ingest login in role nornweave_writer;
 create role ingest2 login in role nornweave_writer;

@@ -136,9 +136,12 @@ versions = st.dictionaries(
     st.booleans(),
 )
 def test_any_history_answers_as_one_fresh_file(
-    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[Written, ...]], words: list[str],
-    sizes: tuple[int, int, float], goes_back: bool,
-) -> None:  # fmt: skip
+    tmp_path_factory: pytest.TempPathFactory,
+    history: list[tuple[Written, ...]],
+    words: list[str],
+    sizes: tuple[int, int, float],
+    goes_back: bool,
+) -> None:
     folder = tmp_path_factory.mktemp("segments")
     one = published(folder / "one", history[-1])
     with small_segments(*sizes):

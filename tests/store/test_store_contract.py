@@ -193,8 +193,10 @@ def test_a_writer_that_is_killed_leaves_what_was_published(store: Any, server: P
     place = (server.url, store.server.schema) if isinstance(store, PostgresStore) else ("", "")
     doomed = forked.Popen(
         [sys.executable, "-c", KILLED, str(Path(__file__).parents[1]), str(store.folder), *place],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     with doomed:
         assert doomed.stdout is not None
         assert doomed.stdout.readline() == b"built\n"
@@ -243,8 +245,10 @@ def both(make: Make) -> Iterator[tuple[Any, Any]]:
 def test_both_stores_answer_a_viewer_alike(both: tuple[Any, Any], viewer: Viewer) -> None:
     file, server = (index.seen_by(viewer) for index in both)
     assert (file.size, file.chunk_count, file.document_count) == (
-        server.size, server.chunk_count, server.document_count,
-    )  # fmt: skip
+        server.size,
+        server.chunk_count,
+        server.document_count,
+    )
     assert (file.part, file.restricted_documents) == (server.part, server.restricted_documents)
     terms = ["alpha", "beta", "gamma", "delta", "word3", "absent"]
     assert file.document_frequencies(terms) == server.document_frequencies(terms)

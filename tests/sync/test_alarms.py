@@ -129,6 +129,8 @@ def test_a_sync_tells_what_it_did_what_goes_wrong_and_what_is_over_as_soon_as_so
     assert next(one["added"] for one in received if one["event"] == "publication") == ["s/a.md"]
     told = [(event["event"], event.get("of"), event.get("items", [{}])[0].get("subject")) for event in received]
     assert [one for one in told if one[0] != "publication"] == [
-        ("document_failed", None, "s/b.pdf"), ("source_unavailable", None, "s"),
-        ("recovered", "source_unavailable", "s"), ("recovered", "document_failed", "s/b.pdf"),
-    ]  # fmt: skip
+        ("document_failed", None, "s/b.pdf"),
+        ("source_unavailable", None, "s"),
+        ("recovered", "source_unavailable", "s"),
+        ("recovered", "document_failed", "s/b.pdf"),
+    ]

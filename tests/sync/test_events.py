@@ -35,10 +35,14 @@ from nornweave.ingest.outbox import (
 EVENT = publication_event(
     Domain.CODE,
     Publication(
-        generation=GenerationId("gen-000002"), run_id="run", created_at=datetime(2026, 1, 20, tzinfo=UTC),
-        added=("s/new.py",), changed=(), removed=("s/old.py",),
+        generation=GenerationId("gen-000002"),
+        run_id="run",
+        created_at=datetime(2026, 1, 20, tzinfo=UTC),
+        added=("s/new.py",),
+        changed=(),
+        removed=("s/old.py",),
     ),
-)  # fmt: skip
+)
 NUMBERED = [{**EVENT, "generation": f"gen-{number:06}"} for number in range(3)]
 NOBODY = "http://127.0.0.1:9/hooks/secret-token"
 

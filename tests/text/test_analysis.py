@@ -35,9 +35,12 @@ def test_terms_know_where_they_stand() -> None:
     text = "handlePaymentError, v2.1"
     found = [(term, text[start:end]) for term, start, end in occurrences(text)]
     assert found == [
-        ("handlepaymenterror", "handlePaymentError"), ("handl", "handle"), ("payment", "Payment"), ("error", "Error"),
+        ("handlepaymenterror", "handlePaymentError"),
+        ("handl", "handle"),
+        ("payment", "Payment"),
+        ("error", "Error"),
         ("v2.1", "v2.1"),
-    ]  # fmt: skip
+    ]
 
 
 @given(st.text())

@@ -33,14 +33,26 @@ def keys_of(path: str = "a.md", **known: JsonValue) -> set[str]:
 
 
 def indexed(
-    path: str = "a.md", *, title: str | None = None, section: str | None = None, document_title: str | None = None,
-    document_metadata: dict[str, JsonValue] | None = None, document_format: str = "text", **metadata: JsonValue,
-) -> tuple[Document, Chunk]:  # fmt: skip
+    path: str = "a.md",
+    *,
+    title: str | None = None,
+    section: str | None = None,
+    document_title: str | None = None,
+    document_metadata: dict[str, JsonValue] | None = None,
+    document_format: str = "text",
+    **metadata: JsonValue,
+) -> tuple[Document, Chunk]:
     document = Document(
-        id=document_id("source", path), domain=Domain.DOCUMENTATION, source_id=SourceId("source"), path=path,
-        text="text", format=document_format, content_hash=ContentHash("0"), title=document_title,
+        id=document_id("source", path),
+        domain=Domain.DOCUMENTATION,
+        source_id=SourceId("source"),
+        path=path,
+        text="text",
+        format=document_format,
+        content_hash=ContentHash("0"),
+        title=document_title,
         metadata=freeze(document_metadata or {}),
-    )  # fmt: skip
+    )
     chunk = Chunk(
         content="text", span=Span(0, 4), token_count=1, title=title, section=section, metadata=freeze(metadata)
     )
@@ -66,20 +78,37 @@ def test_a_thread_is_found_by_its_number() -> None:
 
 def test_every_tail_of_the_path() -> None:
     assert keys_of("src/payments/Handlers.py") == {
-        "path:src/payments/handlers.py", "path:payments/handlers.py", "path:handlers.py",
-    }  # fmt: skip
+        "path:src/payments/handlers.py",
+        "path:payments/handlers.py",
+        "path:handlers.py",
+    }
 
 
 def test_symbols_names_and_dates_of_a_chunk() -> None:
     keys = keys_of(
-        "a.md", document_title="The  Handbook", title="Limits", section="Handbook > Rate limits",
-        function_name="Ledger.postEntry", participants=["Dana", "Éva Kovács"], channel="#Ops", tags=["PSD2"],
+        "a.md",
+        document_title="The  Handbook",
+        title="Limits",
+        section="Handbook > Rate limits",
+        function_name="Ledger.postEntry",
+        participants=["Dana", "Éva Kovács"],
+        channel="#Ops",
+        tags=["PSD2"],
         message_timestamp="2026-01-16T23:30:00Z",
-    )  # fmt: skip
+    )
     assert keys - {"path:a.md"} == {
-        "name:the handbook", "name:limits", "name:handbook", "name:rate limits", "symbol:ledger.postentry", "name:dana",
-        "name:éva kovács", "name:ops", "name:psd2", "date:2026-01-16", "date:2026-01",
-    }  # fmt: skip
+        "name:the handbook",
+        "name:limits",
+        "name:handbook",
+        "name:rate limits",
+        "symbol:ledger.postentry",
+        "name:dana",
+        "name:éva kovács",
+        "name:ops",
+        "name:psd2",
+        "date:2026-01-16",
+        "date:2026-01",
+    }
 
 
 def test_an_issue_is_called_by_its_number_other_threads_are_not() -> None:
@@ -230,6 +259,9 @@ def test_a_specification_of_a_method_is_no_test(path: str, is_aside: bool) -> No
 def test_a_definition_is_spelled_with_what_stands_around_it() -> None:
     keys = keys_of("db/table.py", defines=["Table.Row.upsert_all", "connect"])
     assert {key for key in keys if key.startswith("spelled:")} == {
-        "spelled:upsert_all", "spelled:Row.upsert_all", "spelled:connect", "spelled:table.connect",
+        "spelled:upsert_all",
+        "spelled:Row.upsert_all",
+        "spelled:connect",
+        "spelled:table.connect",
         "spelled:db.connect",
-    }  # fmt: skip
+    }
