@@ -90,13 +90,13 @@ def measured(settings: Settings, domain: Domain, plant: Plant = intact) -> Gener
 def without_splitting() -> Iterator[None]:
     """Let identifiers be whole words only, and let the index know that it is another analyzer."""
 
-    def whole(word: str) -> Iterator[str]:
+    def whole(word: str) -> Iterator[tuple[str, int, int]]:
         lowered = word.lower()
-        yield lowered if "." in word else analyzer._stemmers.english.stemWord(lowered)
+        yield lowered if "." in word else analyzer._stemmers.english.stemWord(lowered), 0, len(word)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(analyzer, "VERSION", "analysis-without-splitting")
-        patch.setattr(analyzer, "_expand", whole)
+        patch.setattr(analyzer, "_spans", whole)
         forget_analyses()
         try:
             yield

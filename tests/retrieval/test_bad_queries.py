@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from questions import query, question_of
 from recall_workspace import HANDLERS, OPS, RUNBOOK, current_file, publish, write_workspace
@@ -166,6 +166,7 @@ ANY_TEXT = st.lists(st.one_of(PIECES, st.text(st.characters(), max_size=6)), max
 
 @settings(max_examples=120)
 @given(ANY_TEXT, st.sampled_from(["auto", "on", "off"]), st.booleans())
+@example("paymentpayment;paymentpayment_thepayment\u00b50#B", "on", False)  # found by another wording alone
 def test_any_text_is_answered_or_refused(engine: Engine, text: str, expand: Any, explain: bool) -> None:
     question = question_of(text, expand=expand, explain=explain)
     try:

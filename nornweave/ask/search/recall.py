@@ -95,7 +95,7 @@ def recall_from(
         generation=generation.meta["generation"],
         indexed_at=generation.built_at,
         items=items,
-        retrieval=first.states,
+        retrieval=searched.states,
         total_searched=total,
         latency_ms=0.0,
         notices=(*nothing, *_notices(generation, settings), *first.reasons.values(), *missing, *problems),

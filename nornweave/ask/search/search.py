@@ -119,6 +119,13 @@ class ExpandedOutcome:
     outcomes: tuple[SearchOutcome, ...]
     variants: tuple[str, ...]
 
+    @property
+    def states(self) -> Mapping[str, SourceState]:
+        """Of the question itself; of a source that found nothing for it but something for another wording, ``ok``."""
+        found = {name for each in self.outcomes for name, state in each.states.items() if state == "ok"}
+        first = self.outcomes[0].states
+        return {name: "ok" if state == "empty" and name in found else state for name, state in first.items()}
+
 
 def search(query: Query, context: SearchContext) -> SearchOutcome:
     """Run the four retrieval sources and combine their results.
