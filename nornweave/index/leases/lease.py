@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, LiteralString
 
 from nornweave.core.errors import DomainBusyError, LeaseLostError, StoreError
 from nornweave.core.extras import optional
@@ -68,6 +68,7 @@ or name like 'run %%' and expires_at between '2000-01-01' and clock_timestamp() 
 _ABANDONED = """
 select 1 from nornweave_leases where name = %s and expires_at between '2000-01-01' and clock_timestamp()
 """
+_STATE = "select state from nornweave_leases where name = %s"
 _DESCRIBE = """
 select holder, extract(epoch from expires_at - clock_timestamp())::int from nornweave_leases where name = %s
 """
@@ -127,17 +128,12 @@ class Lease:
 
     def state(self) -> Mapping[str, Any]:
         """Return what the last holder committed, without taking the lease."""
-        with self._connected() as connection:
-            _make_table(connection)
-            row = connection.execute("select state from nornweave_leases where name = %s", [self._name]).fetchone()
+        row = self._looked_up(_STATE)
         return dict(row[0]) if row else {}
 
     def is_abandoned(self) -> bool:
         """Tell whether somebody took the lease and neither renewed nor released it."""
-        with self._connected() as connection:
-            _make_table(connection)
-            row = connection.execute(_ABANDONED, [self._name]).fetchone()
-        return row is not None
+        return self._looked_up(_ABANDONED) is not None
 
     def forget(self) -> None:
         """Remove the row: for names that are never used again."""
@@ -190,6 +186,15 @@ class Lease:
                 return
             except StoreError as error:
                 log.warning("the lease of %s was not renewed: %s", self._name, error)
+
+    def _looked_up(self, statement: LiteralString) -> tuple[Any, ...] | None:
+        """Return the row of a question about the name; nothing is there before anybody took a lease."""
+        with self._connected() as connection:
+            from psycopg.errors import UndefinedTable
+
+            with suppress(UndefinedTable):
+                return connection.execute(statement, [self._name]).fetchone()
+        return None
 
     def _held(self, row: object) -> None:
         if row is None:
