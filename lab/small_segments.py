@@ -22,11 +22,12 @@ from nornweave.index.writing import merging
 def small_segments(
     largest: int = merging.LARGEST, smallest: int = 0, worn: float = merging.WORN_SHARE
 ) -> Iterator[None]:
-    """Let segments be small.
+    """Divide and merge segments as if few chunks were many, until the block ends.
 
     Args:
-        smallest: chunks of one that stays as long as larger ones do.
-        worn: share that may be gone of it.
+        largest: most chunks of a segment.
+        smallest: a segment of so few chunks is always written anew.
+        worn: share of a larger one's chunks that may be gone before it is written anew.
     """
     before = merging.LARGEST, merging.SMALLEST, merging.WORN_SHARE
     merging.LARGEST, merging.SMALLEST, merging.WORN_SHARE = largest, smallest, worn

@@ -11,9 +11,7 @@ from api.pages.markup import sentence_runs
 from api.pages.text_runs import TextRun, highlighted, runs_of
 from nornweave.ask.answer.extract import as_read
 from nornweave.ask.views.answer import ConflictDocument, SideDocument
-
-PROBABLE = 0.75
-"""From this confidence on one side of a conflict may be demoted (``nornweave/ask/fuse``)."""
+from nornweave.disagree.conflicts import DEMOTE_FROM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +48,11 @@ def conflict_of(
     settled = conflict["resolved_to"] is not None
     return Conflict(
         number=number,
-        subject=" · ".join(part for part in (conflict["entity"], conflict["attribute"].replace("_", " ")) if part),
+        subject=subject_of(conflict["entity"], conflict["attribute"]),
         sides=tuple(_side(side, places, terms) for side in conflict["claims"]),
         verdict=f"{_holder(conflict)} probably holds." if settled else "",
         reason=conflict["reason"] if settled else sentence(conflict["reason"]),
-        confidence=f"{certainty(conflict['confidence'])} · confidence {conflict['confidence']:.2f}",
+        confidence=certainty(conflict["confidence"]),
     )
 
 
@@ -107,6 +105,11 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def subject_of(entity: str, attribute: str) -> str:
+    """Say what sources disagree about: the thing, and what of it."""
+    return " · ".join(filter(None, (entity, attribute.replace("_", " "))))
+
+
 def certainty(confidence: float) -> str:
-    """Say how sure a conflict is."""
-    return "probably disagree" if confidence >= PROBABLE else "may disagree"
+    """Say how sure a conflict is: ``probably`` where one side of it may be demoted."""
+    return f"{'probably' if confidence >= DEMOTE_FROM else 'may'} disagree · confidence {confidence:.2f}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from api.pages.addresses import conflict_address, passage_address
 from api.pages.citations import CitedPlace, day_of, detail_of
-from api.pages.conflict_view import ConflictSideView, certainty, sentence, value_of
+from api.pages.conflict_view import ConflictSideView, certainty, sentence, subject_of, value_of
 from api.pages.markup import sentence_runs
 from api.pages.text_runs import TextRun, runs_of
 from nornweave.ask.views.ledger import LedgerEntryDocument, LedgerSideDocument
@@ -42,12 +42,12 @@ def find_entry(documents: Sequence[LedgerEntryDocument], entry_id: str) -> Ledge
 
 
 def _entry(document: LedgerEntryDocument) -> LedgerEntryView:
-    subject = " · ".join(part for part in (document["entity"], document["attribute"].replace("_", " ")) if part)
+    subject = subject_of(document["entity"], document["attribute"])
     return LedgerEntryView(
         entry_id=document["entry_id"],
         href=conflict_address(document["entry_id"]),
         subject=runs_of(subject or "(no name)"),
-        confidence=f"{certainty(document['confidence'])} · confidence {document['confidence']:.2f}",
+        confidence=certainty(document["confidence"]),
         since=day_of(document["first_seen"]),
         settled=day_of(document["settled"]),
         sides=tuple(

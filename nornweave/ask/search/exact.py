@@ -276,7 +276,6 @@ def _filed(searched: _Searched) -> Scores | None:
 def _saying(searched: _Searched) -> Scores | None:
     """Weigh the runs of neighbouring words that each chunk shares with the query; ``None`` where all are chance."""
     query, statistics = searched.query, searched.statistics
-
     values = [term in query.values or not statistics.frequencies[term] for term in query.in_order]
     weights = [
         (FUNCTION_SHARE if term in FUNCTION_TERMS else VALUE_SHARE if is_value else 1.0) * statistics.idf[term]
