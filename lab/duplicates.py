@@ -1,7 +1,6 @@
 """How well duplicates are merged: precision and recall on pairs that were labelled by reading.
 
-``python -m lab.duplicates`` sends the pairs of ``labelled/duplicates.jsonl`` through ``deduplicate``, two items at a
-time, and prints the table; ``--errors`` prints every pair that came out wrong as well.
+The pairs of ``labelled/duplicates.jsonl`` go through ``deduplicate``, two items at a time.
 """
 
 from __future__ import annotations
@@ -10,12 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
-
-import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import Literal, TypeAlias
 
 from nornweave.ask.fuse.deduplication.merge import deduplicate
 from nornweave.ask.fuse.records import DedupedItems, FusedItem
@@ -147,50 +141,3 @@ def _fused(name: str, side: PairSide, score: float, vector: Vectors | None) -> F
         item=item, agent=f"{side.domain}-memory", domain=side.domain, relevance=score,
         encoder=None if vector is None else MODEL,
     )  # fmt: skip
-
-
-def main(
-    errors: Annotated[bool, typer.Option(help="Print the pairs that came out wrong.")] = False,
-    split: Annotated[str, typer.Option(help="Errors of this split only: dev or test.")] = "",
-) -> None:
-    """Print precision, recall and F1 of deduplication on the labelled pairs."""
-    pairs = read_pairs()
-    console = Console(width=120)
-    plain = [judge(pair) for pair in pairs]
-    embedded = [judge(pair, vectors) for pair, vectors in zip(pairs, embed(pairs), strict=True)]
-    console.print(_table({"words alone": plain, "words and vectors": embedded}))
-    if errors:
-        _print_errors(console, [one for one in embedded if split in {"", one.pair.split}])
-
-
-def _table(runs: dict[str, list[Judged]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("")
-    for name in ("split", "pairs", "duplicates", "precision", "recall", "F1", "wrong", "missed"):
-        table.add_column(name, justify="right")
-    for name, judged in runs.items():
-        for split in ("dev", "test"):
-            part = [one for one in judged if one.pair.split == split]
-            found = measure(part)
-            figures = [f"{value:.3f}" for value in (found.precision, found.recall, found.f1)]
-            duplicates = sum(one.pair.duplicate for one in part)
-            table.add_row(name, split, f"{len(part)}", f"{duplicates}", *figures, f"{found.wrong}", f"{found.missed}")
-    return table
-
-
-def _print_errors(console: Console, judged: Sequence[Judged]) -> None:
-    for one in judged:
-        if one.merged == one.pair.duplicate:
-            continue
-        merge = (
-            f", merged as {one.outcome.merges[0].reason} {one.outcome.merges[0].similarity:.2f}" if one.merged else ""
-        )
-        wanted = "duplicate" if one.pair.duplicate else "no duplicate"
-        console.print(Text(f"\n{one.pair.id} ({one.pair.split}): {wanted}{merge}: {one.pair.note}", style="bold"))
-        console.print(Text(one.pair.a.text))
-        console.print(Text("— — —", style="dim"))
-        console.print(Text(one.pair.b.text))
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -12,7 +12,6 @@ import typer
 from lab.bench import (
     corpora,
     encoding,
-    fetching,
     fusing,
     large,
     recalling,
@@ -28,7 +27,7 @@ def main(
     documents: Annotated[int, typer.Option(help="Files of the installed packages to sync.")] = 600,
     only: Annotated[
         str,
-        typer.Option(help="encoding, sync, memory, fusion, recall; only if named: large, segments, hnsw, remote."),
+        typer.Option(help="encoding, sync, memory, fusion, recall; only if named: large, segments."),
     ] = "",
     corpus: Annotated[
         list[Path] | None, typer.Option(help="Folder or git directory that `large` reads; several may be given.")
@@ -56,8 +55,6 @@ def main(
 
 def _if_named(kept: Path, corpus: list[Path], made_up: int) -> Tables:
     return {
-        "hnsw": lambda: recalling.print_hnsw(kept / "recall"),
-        "remote": fetching.print_fetching,
         "large": lambda: large.print_large(kept / "large", corpus),
         "segments": lambda: segments.print_segments(kept / "segments", made_up),
     }

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from configurations import configured
 
-from lab.baseline.comparing import NOISY, is_worse, report, worse
-from lab.baseline.measuring import conflict_pairs, example_corpus, index_facts, rankings
+from lab.baseline import conflict_pairs, example_corpus, index_facts, is_worse, rankings, report, worse
 from lab.conflicts.pairs import OWN
 from nornweave.ask.engine import Engine
 from nornweave.core.types import Domain
@@ -46,13 +45,13 @@ def test_small_drops_of_many_sets_show_in_their_sum() -> None:
     assert not list(worse(before, before))
 
 
-def test_parts_that_were_not_measured_and_noisy_ones_are_not_worse_but_told() -> None:
-    before = {"code": "a", "parts": {"judged sets": {"x": judged(1, 1)}, NOISY: {"POST /query": {"p50 ms": 20.0}}}}
-    after = {"code": "b", "parts": {NOISY: {"POST /query": {"p50 ms": 50.0}}}}
+def test_parts_that_were_not_measured_are_not_worse_but_told() -> None:
+    before = {"code": "a", "parts": {"judged sets": {"x": judged(1, 1)}, "golden sets": {"y": judged(0.5, 0.5)}}}
+    after = {"code": "b", "parts": {"golden sets": {"y": judged(0.75, 0.5)}}}
     told = report(after, before)
     assert "Nothing is worse." in told
     assert "Not measured this time: judged sets." in told
-    assert "20.0 → 50.0 (× 2.50)" in told
+    assert "0.5000 → 0.7500 (+0.2500)" in told
 
 
 def test_the_own_pairs_are_measured_by_split() -> None:
