@@ -33,8 +33,7 @@ from nornweave.ask.search.question import Question
 from nornweave.cli.receipt import make_receipt
 from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings
-from nornweave.connect.inbox.deposits import InboxDocument, Receipt, Status, deposit, withdraw
-from nornweave.connect.inbox.receipts import ReceiptBook
+from nornweave.connect.inbox.deposits import InboxDocument, Receipt, ReceiptBook, Status, deposit, withdraw
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.deletion import Deleted
 from nornweave.core.errors import SignatureError

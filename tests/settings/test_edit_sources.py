@@ -7,9 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.config.edit_sources import with_source, without_source
 from nornweave.connect.connectors import load_settings
-from nornweave.connect.edit import add_source, remove_source
+from nornweave.connect.edit import add_source, remove_source, with_source, without_source
 from nornweave.core.errors import ConfigError
 
 NEW = {"id": "new", "domain": "documentation", "type": "files", "path": "./docs", "include": ["**/*.md", "a: b # c"]}

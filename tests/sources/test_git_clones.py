@@ -16,12 +16,11 @@ from waiting import until
 
 from lab.campaigns.upstream import Upstream
 from nornweave.connect.connectors import open_source
-from nornweave.connect.git import clone as clones
 from nornweave.connect.git import open_clone
-from nornweave.connect.git.clone import remove_unused
+from nornweave.connect.git import remote as clones
 from nornweave.connect.git.connector import GitSettings
 from nornweave.connect.git.open_clone import remove_leftovers
-from nornweave.connect.git.remote import RemoteGitSource
+from nornweave.connect.git.remote import RemoteGitSource, remove_unused
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
 from nornweave.core.types import Domain
 

@@ -16,10 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nornweave.connect.inbox import receipts
-from nornweave.connect.inbox.deposits import InboxDocument, Receipt, Status, deposit, withdraw
+from nornweave.connect.inbox import deposits
+from nornweave.connect.inbox.deposits import InboxDocument, Receipt, ReceiptBook, Status, deposit, withdraw
 from nornweave.connect.inbox.file import content_of, is_binary, loads, read_header
-from nornweave.connect.inbox.receipts import ReceiptBook
 from nornweave.connect.inbox.source import InboxSource
 from nornweave.core.errors import DocumentError, QueryError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.text.decode import MAX_BYTES
@@ -405,9 +404,9 @@ def test_keys_are_forgotten_after_a_day_and_when_there_are_too_many(
     for number in range(5):
         book.once(f"k{number}", documents("a.md"), lambda: ())
     old, *_ = sorted(tmp_path.glob("*.json"))
-    os.utime(old, (time.time() - receipts.KEEP_S - 60,) * 2)
+    os.utime(old, (time.time() - deposits.KEEP_S - 60,) * 2)
     book.once("another", documents("a.md"), lambda: ())
     assert not old.exists()
-    monkeypatch.setattr(receipts, "MAX_KEYS", 3)
+    monkeypatch.setattr(deposits, "MAX_KEYS", 3)
     book.once("one more", documents("a.md"), lambda: ())
     assert len([*tmp_path.glob("*.json")]) == 4, "three, and the one that is answered"

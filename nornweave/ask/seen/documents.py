@@ -11,8 +11,7 @@ from nornweave.ask.search.agent import Agent
 from nornweave.ask.views.status import StatusDocument, status_document
 from nornweave.ask.views.texts import Deposit, DepositDocument, DocumentsDocument, documents_document
 from nornweave.config import Settings
-from nornweave.connect.inbox.deposits import deposit
-from nornweave.connect.inbox.receipts import ReceiptBook
+from nornweave.connect.inbox.deposits import ReceiptBook, deposit
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import NoGenerationError, SourceUnavailableError
 from nornweave.core.types import Domain
@@ -56,7 +55,7 @@ class SeenDocuments:
         Args:
             documents: in order.
             key: with one that came before, with the same documents, this returns what it returned then
-                (``inbox/receipts.py``).
+                (``inbox/deposits.py``).
 
         Raises:
             QueryError: the key came with other documents before.

@@ -24,7 +24,7 @@ from nornweave.connect.conversation import (
     parse_time,
     to_canonical,
 )
-from nornweave.connect.exports.folder import FolderSource
+from nornweave.connect.files.exports import FolderSource
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.message_lines import line_of
 from nornweave.core.types import Entry, JsonValue, Listing, Message, digest

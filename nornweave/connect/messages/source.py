@@ -19,8 +19,7 @@ from nornweave.connect.conversation import (
     mappings,
     parse_time,
 )
-from nornweave.connect.exports.folder import FolderSource
-from nornweave.connect.exports.speakers import split_speaker
+from nornweave.connect.files.exports import FolderSource, split_speaker
 from nornweave.connect.transcripts.source import date_of
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.decode import decode

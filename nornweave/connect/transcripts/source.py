@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
 from nornweave.connect.conversation import clean, clean_name, conversation
-from nornweave.connect.exports.folder import FolderSource
-from nornweave.connect.exports.speakers import split_speaker
+from nornweave.connect.files.exports import FolderSource, split_speaker
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.decode import decode
 from nornweave.core.text.inline_markup import unescaped

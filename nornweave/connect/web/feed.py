@@ -1,12 +1,20 @@
 """Read the pages of a website that lie below a prefix.
 
 A pass finds addresses first: in the site's sitemaps, or, where they name no page below the prefix, by following links
-from the start page, the nearest ones first. Addresses wait in a queue inside the mirror, so that a pass that was
-interrupted goes on with the next one, and memory does not grow with the site.
+from the start page, the nearest ones first. The queue and what was seen of the site are records of the mirror like the
+pages themselves, so that a pass that was interrupted goes on with the next address, and memory does not grow with the
+site:
+
+- ``queue/00000012`` is an address to ask for, with the ``lastmod`` of its sitemap.
+- ``seen/DIGEST`` says that an address is in the queue of this pass.
+- ``page/DIGEST`` is a document.
+- ``left out/DIGEST`` is an address that was asked for and is no document, or could not be read.
+- ``listed/SITEMAP/DIGEST`` is an address that a sitemap names.
 
 A full pass asks for every page, if it changed. A pass for changes asks for those whose ``lastmod`` in the sitemap
-changed, for new ones, and for those that failed. Where there is no sitemap, it asks for the start page and for what
-that newly links to.
+changed, for new ones, and for those that failed; pages that the sitemaps do not name any more go at its end. Of pages
+whose dates no sitemap tells it asks for some again, those that were confirmed longest ago. Where there is no sitemap,
+it asks for the start page and for what that newly links to.
 
 Source: sitemaps.org/protocol.html, RFC 9309 (robots.txt), RFC 6596 (canonical links), RFC 9110 (conditional requests).
 """
@@ -15,20 +23,238 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any, cast
 
-from nornweave.connect.mirror.addresses import scope_of
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import Feed, RecordPage
+from nornweave.connect.mirror.feed import LEFT_OUT, Feed, FeedRecord, PositionLostError, RecordPage
 from nornweave.connect.mirror.known import Body, Known, Pass
+from nornweave.connect.web.addresses import AddressScope, Robots, identity, scope_of
 from nornweave.connect.web.connector import WebSettings
-from nornweave.connect.web.crawl import Crawl
-from nornweave.connect.web.page import PageReader, changed_at
-from nornweave.connect.web.queue import Reach
-from nornweave.connect.web.sitemaps import Robots
-from nornweave.core.errors import DocumentSkipped
+from nornweave.connect.web.page import PageOutcome, PageReader, changed_at
+from nornweave.connect.web.queue import CrawlQueue, Reach, record
+from nornweave.connect.web.sitemaps import LISTED, CrawlProgress, ListedPage, SitemapReader, listed_by
+from nornweave.core.errors import DocumentSkipped, SourceUnavailableError
+from nornweave.core.types import JsonValue
 from nornweave.read.web_document import document_version, web_document, write_page
+
+# So many pages that fail one after another mean that the site does.
+_FAILURES = 5
+
+
+class Crawl:
+    """One pass; see the module."""
+
+    def __init__(
+        self, reach: Reach, client: ApiClient, robots: Robots, reader: PageReader, state: Pass, known: Known
+    ) -> None:
+        self._reach = reach
+        self._scope = reach.scope
+        self._robots = robots
+        self._reader = reader
+        self._state = state
+        self._known = known
+        self._before: dict[str, Any] = state.since or {}
+        self._progress = CrawlProgress(**state.position) if state.position else CrawlProgress()
+        self._queue = CrawlQueue(reach, self._progress, known, is_full=state.is_full)
+        self._sitemaps = SitemapReader(
+            reach.scope, client, robots, self._progress, self._before, known, is_full=state.is_full
+        )
+        self._client = client
+        client.ends_at, self._asked_before, self._brought = time.monotonic() + reach.max_s, client.requests, 0
+        self._failures = 0
+
+    def pages(self) -> Iterator[RecordPage]:
+        """Go on with the pass; see ``Feed.pages``."""
+        progress = self._progress
+        if self._state.position is None:
+            self._robots.allows(self._scope.start)  # a site that is down is known before anything is stored
+            progress.stored = 0 if self._state.is_full else self._known.count("page/")
+            yield self._page(gone=("queue/", "seen/"))
+        if progress.stage == "sitemaps":
+            yield from self._find()
+        yield from self._read_queue()
+        if self._state.is_full and not progress.stored:
+            raise PositionLostError(_nothing_found(self._scope, self._known))
+        listed = ("page/", LISTED) if progress.is_listed else ()
+        yield self._page(self._queue.too_many(), gone=("queue/", "seen/"), listed=listed)
+
+    def _page(self, records: Iterable[FeedRecord] = (), **fields: Any) -> RecordPage:
+        """Return a page of the mirror with how far the pass came."""
+        expected = min(self._progress.queued, self._reach.max_pages) if self._state.is_full else None
+        position = cast(JsonValue, asdict(self._progress))
+        return RecordPage(records=tuple(records), position=position, expected=expected, **fields)
+
+    # Addresses: sitemaps, or the start page.
+
+    def _find(self) -> Iterator[RecordPage]:
+        """Queue the pages that the sitemaps name; the start page if they name none."""
+        progress = self._progress
+        if progress.pending is None:
+            progress.roots = self._sitemaps.roots()
+            progress.pending = [[address, ""] for address in progress.roots]
+        while progress.pending:
+            address, changed_at = progress.pending[0]
+            self._check_budget()
+            for pages in self._sitemaps.read(address, changed_at):
+                yield self._named(address, pages)
+            progress.pending.pop(0)
+            yield self._page()
+        progress.by_links = not progress.queued if self._state.is_full else bool(self._before.get("by_links"))
+        progress.stage = "pages"
+        progress.is_listed = not self._state.is_full and not progress.by_links and bool(progress.read)
+        again: list[ListedPage] = []
+        if not self._state.is_full:
+            delay_s = self._robots.delay_s(self._scope.start)
+            again = [*self._queue.failed_before(), *self._queue.unconfirmed(self._state.began_at, delay_s)]
+        start = [ListedPage(self._scope.start)] if progress.by_links else []
+        since = {"by_links": progress.by_links, "roots": progress.roots, "sitemaps": progress.read}
+        progress.roots, progress.read = [], {}  # they need not be written with every page
+        yield self._page(self._queue.records([*start, *again], always=True), since=since)
+
+    def _named(self, sitemap: str, pages: Sequence[ListedPage]) -> RecordPage:
+        """Queue the pages of a sitemap that are due; the others are there, and as they were if it dates them."""
+        records = self._queue.records(pages)
+        queued = {each.key.rpartition("/")[2] for each in records if each.key.startswith("seen/")}
+        confirmed: list[str] = []
+        kept: list[str] = []
+        for each in pages:
+            address = self._scope.address(each.address)
+            if address is None or not self._reach.asks_for(address):
+                continue
+            key = identity(address)
+            body = {"url": each.address, "lastmod": each.changed_at}
+            records.append(record(f"{listed_by(sitemap)}{key}", body))
+            if key not in queued and not self._state.is_full:
+                (confirmed if each.changed_at else kept).append(f"page/{key}")
+                kept += self._queue.leads_to(key)
+        return self._page(records, confirmed=tuple(confirmed), kept=tuple(kept))
+
+    def _read_queue(self) -> Iterator[RecordPage]:
+        """Ask for the pages in the queue, one at a time."""
+        progress = self._progress
+        while (queued := self._known.body(f"queue/{progress.next:08d}")) is not None:
+            if progress.stored >= self._reach.max_pages and self._queue.is_new(queued):
+                progress.missed += 1
+                progress.next += 1
+                if self._state.is_full:
+                    progress.missed += progress.queued - progress.next
+                    return
+                continue
+            yield self._read(queued)
+
+    # Pages.
+
+    def _read(self, queued: Body) -> RecordPage:
+        """Ask for the next page of the queue."""
+        self._check_budget()
+        address = str(queued["url"])
+        key = identity(address)
+        before = self._known.body(f"page/{key}")
+        outcome = self._reader.read(address, before, needs_links=self._progress.by_links)
+        self._count_failures(outcome)
+        self._progress.next += 1
+        if outcome.kind == "failed":
+            return self._failed(queued, key, before, outcome)
+        if outcome.kind == "same" and before is not None:
+            self._count(before=before)
+            body = {**before, "lastmod": queued["lastmod"]}
+            records = [] if body == before else [record(f"page/{key}", body, self._scope.path(address))]
+            records += self._queue.links(_links(before))
+            return self._page(records, confirmed=(f"page/{key}",), gone=(f"{LEFT_OUT}{key}",))
+        if outcome.kind == "stored" and outcome.body is not None and not self._queue.is_alias(outcome, queued):
+            if not self._scope.holds(address) or not self._reach.is_included(address):
+                return self._left(queued, key, PageOutcome(kind="left", links=outcome.links))
+            return self._store(queued, key, before, outcome)
+        return self._left(queued, key, outcome)
+
+    def _check_budget(self) -> None:
+        """Stop a site that is asked again and again and gives no page.
+
+        Raises:
+            SourceUnavailableError: the next sync goes on here; what was read is kept.
+        """
+        in_vain = self._client.requests - self._asked_before - self._brought
+        if in_vain > self._reach.max_requests:
+            raise SourceUnavailableError(
+                f"{in_vain:,} requests brought no page in this sync (max_requests {self._reach.max_requests:,}); the "
+                "next sync goes on here; check prefix, include and exclude"
+            )
+
+    def _count_failures(self, outcome: PageOutcome) -> None:
+        self._failures = self._failures + 1 if outcome.kind == "failed" else 0
+        self._brought += outcome.kind in ("same", "stored")
+        if self._failures >= _FAILURES:
+            raise SourceUnavailableError(f"{_FAILURES} pages one after another cannot be read: {outcome.reason}")
+
+    def _count(self, before: Body | None) -> None:
+        self._progress.stored += self._state.is_full or before is None
+
+    def _failed(self, queued: Body, key: str, before: Body | None, outcome: PageOutcome) -> RecordPage:
+        """Keep what is stored of a page that cannot be read now; the next pass asks again."""
+        left = self._known.body(f"{LEFT_OUT}{key}") or {}
+        links = _links(before) or _links(left)
+        reason = outcome.reason if before is None else f"{outcome.reason}; the page read earlier stays"
+        records = [self._left_record(queued, key, reason, links, again=True), *self._queue.links(links)]
+        if before is not None:
+            self._count(before)
+        return self._page(records, kept=(f"page/{key}",))
+
+    def _store(self, queued: Body, key: str, before: Body | None, outcome: PageOutcome) -> RecordPage:
+        self._count(before)
+        links = outcome.links if self._progress.by_links else None
+        body = {**(outcome.body or {}), "lastmod": queued["lastmod"], "links": links}
+        records = [record(f"page/{key}", body, self._scope.path(str(queued["url"])))]
+        records += self._queue.links(outcome.links or ())
+        return self._page(records, gone=(f"{LEFT_OUT}{key}",))
+
+    def _left(self, queued: Body, key: str, outcome: PageOutcome) -> RecordPage:
+        """Remember an address that is no document, so that it is not asked for before it changes."""
+        leads_to = outcome.canonical or outcome.target
+        records = [self._left_record(queued, key, outcome.reason, outcome.links or (), leads_to=leads_to)]
+        records += self._queue.links(outcome.links or ())
+        if outcome.canonical is not None:
+            records += self._queue.canonical(outcome.canonical, queued)
+        elif outcome.target is not None:
+            records += self._queue.records([ListedPage(outcome.target, changed_at=str(queued["lastmod"]))])
+        # Pages that called this one their own address count themselves now.
+        records += self._queue.records(
+            [ListedPage(str(each)) for each in queued.get("instead", ())], always=True, as_it_is=True
+        )
+        return self._page(records, gone=(f"page/{key}",))
+
+    def _left_record(
+        self,
+        queued: Body,
+        key: str,
+        reason: str,
+        links: Iterable[str],
+        *,
+        again: bool = False,
+        leads_to: str | None = None,
+    ) -> FeedRecord:
+        url = str(queued["url"])
+        body = {"url": url, "path": self._scope.path(url), "reason": reason, "lastmod": queued["lastmod"]}
+        if leads_to:
+            body["leads_to"] = identity(leads_to)
+        if self._progress.by_links:
+            body["links"] = list(links)
+        return record(f"{LEFT_OUT}{key}", {**body, "again": again})
+
+
+def _nothing_found(scope: AddressScope, known: Known) -> str:
+    left = known.body(f"{LEFT_OUT}{identity(scope.start)}") or {}
+    reason = f" ({left['reason']})" if left.get("reason") else ""
+    return (
+        f"{scope.start}: no page was found below {scope.prefix}{reason}; check url, prefix, include and exclude, and "
+        "what robots.txt allows"
+    )
+
+
+def _links(body: Body | None) -> tuple[str, ...]:
+    return tuple(map(str, (body or {}).get("links") or ()))
 
 
 class WebFeed(Feed):

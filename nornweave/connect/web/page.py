@@ -14,11 +14,10 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from nornweave.connect.mirror.addresses import AddressScope, identity, normalized
 from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, OtherHostError
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.known import Body
-from nornweave.connect.web.sitemaps import AGENT, Robots
+from nornweave.connect.web.addresses import AGENT, AddressScope, Robots, identity, normalized
 from nornweave.core.errors import DocumentError, TransientDocumentError
 from nornweave.core.sandbox import run_apart
 from nornweave.core.text.dates import iso_moment

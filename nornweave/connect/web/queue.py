@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from nornweave.connect.mirror.addresses import AddressScope, identity
 from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord
 from nornweave.connect.mirror.known import Body, Known
+from nornweave.connect.web.addresses import AddressScope, identity
 from nornweave.connect.web.page import PageOutcome, is_page
-from nornweave.connect.web.sitemaps import ListedPage
+from nornweave.connect.web.sitemaps import BATCH, CrawlProgress, ListedPage
 from nornweave.core.files.paths import PathFilter
 
-BATCH = 1_000
 # Lists that generators make of a whole site: every word in them stands on another page as well.
 _INDEXES = ("genindex*.html", "py-modindex.html", "search.html", "index-all.html", "allclasses*.html", "_sources/")
 _MAX_ALIASES = 100
@@ -64,35 +63,6 @@ class Reach:
     @cached_property
     def _excluded(self) -> PathFilter:
         return PathFilter((), (*self.exclude, *(() if self.include else _INDEXES)))
-
-
-@dataclass(slots=True)
-class CrawlProgress:
-    """How far a pass came; it is the position that is stored with each page.
-
-    Attributes:
-        stage: ``sitemaps``, then ``pages``.
-        by_links: pages are found by following links.
-        pending: sitemaps that are not read yet, and their ``lastmod``.
-        roots: the sitemaps that the reading began with.
-        read: what is known of the sitemaps that were read: ETag, date, ``lastmod`` and the sitemaps that they name.
-        next: number of the next address in the queue.
-        queued: addresses in the queue, those included that were asked for.
-        stored: pages that are documents.
-        missed: addresses that ``max_pages`` left out.
-        is_listed: sitemaps name every page, in a pass for changes.
-    """
-
-    stage: str = "sitemaps"
-    by_links: bool = False
-    pending: list[list[str]] | None = None
-    roots: list[str] = field(default_factory=list)
-    read: dict[str, dict[str, Any]] = field(default_factory=dict)
-    next: int = 0
-    queued: int = 0
-    stored: int = 0
-    missed: int = 0
-    is_listed: bool = False
 
 
 class CrawlQueue:

@@ -1,9 +1,8 @@
-"""What a site says of itself: robots.txt, and sitemaps: XML, lists of addresses, indexes of sitemaps, packed or not.
+"""The sitemaps of a site: XML, lists of addresses, indexes of sitemaps, packed or not.
 
-``protego`` reads robots.txt by RFC 9309: wildcards, the longest rule decides. The standard library's parser knows no
-wildcards and takes the first rule that fits.
+They are those of robots.txt, those at the usual places, and those that they name.
 
-Source: RFC 9309, sitemaps.org/protocol.html (0.9).
+Source: sitemaps.org/protocol.html (0.9).
 """
 
 from __future__ import annotations
@@ -12,66 +11,19 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+from dataclasses import dataclass, field
+from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
-from protego import Protego
 
-from nornweave.connect.mirror.answers import OtherHostError
+from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, OtherHostError
 from nornweave.connect.mirror.api_client import ApiClient
-
-AGENT = "nornweave"
-MAX_DELAY_S = 10.0
-"""The longest pause between two requests that a site may ask for; of a longer one this much is kept."""
-# RFC 9309, 2.5: at least 500 KiB have to be read.
-_MAX_BYTES = 512 * 1024
-# A refusal means that there are no rules (2.3.1.3); a rate limit is none.
-_REFUSALS = frozenset(range(400, 500)) - {429}
-
-
-class Robots:
-    """The rules of the hosts of one source; each robots.txt is asked for once, when it is needed first."""
-
-    def __init__(self, client: ApiClient) -> None:
-        self._client = client
-        self._rules: dict[str, Protego] = {}
-
-    def allows(self, address: str) -> bool:
-        """Say whether a page may be asked for.
-
-        Raises:
-            SourceUnavailableError: robots.txt cannot be read now, so that nothing may be asked for.
-        """
-        return bool(self._of(address).can_fetch(address, AGENT))
-
-    def delay_s(self, address: str) -> float:
-        """Return the pause that the site asks for between two requests, at most ``MAX_DELAY_S``."""
-        delay = self._of(address).crawl_delay(AGENT) or 0.0
-        return min(max(float(delay), 0.0), MAX_DELAY_S)
-
-    def sitemaps(self, address: str) -> tuple[str, ...]:
-        """Return the sitemaps that robots.txt names, as it names them."""
-        return tuple(self._of(address).sitemaps)
-
-    def _of(self, address: str) -> Protego:
-        parts = urlsplit(address)
-        origin = f"{parts.scheme}://{parts.netloc}"
-        if origin not in self._rules:
-            self._rules[origin] = Protego.parse(self._read(f"{origin}/robots.txt"))
-        return self._rules[origin]
-
-    def _read(self, address: str) -> str:
-        try:
-            answer = self._client.get(address, headers={"Accept": "text/plain,*/*;q=0.5"}, allowed=_REFUSALS)
-        except OtherHostError:
-            return ""
-        if not 200 <= answer.status < 300:
-            return ""
-        return answer.content[:_MAX_BYTES].decode("utf-8", "replace")
-
+from nornweave.connect.mirror.known import Known
+from nornweave.connect.web.addresses import AddressScope, Robots, normalized
+from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.types import digest
 
 MAX_BYTES = 64 * 1024 * 1024
 """Of one sitemap, unpacked; the protocol allows 50 MiB."""
@@ -171,3 +123,136 @@ def _check_root(path: list[str]) -> None:
 
 def _local(element: Element) -> str:
     return str(element.tag).rpartition("}")[2].lower()
+
+
+BATCH = 1_000
+MAX_SITEMAPS = 1_000
+_GUESSES = ("sitemap.xml", "/sitemap.xml")
+# Sites date a sitemap by its newest page, which says nothing of pages that are gone: of so many sitemaps each is asked
+# for, if it changed; of more, those whose dates did.
+_ASKED = 50
+LISTED = "listed/"
+
+
+def listed_by(sitemap: str) -> str:
+    """Return what the keys of the pages that a sitemap names start with."""
+    return f"{LISTED}{digest(sitemap)[:16]}/"
+
+
+@dataclass(slots=True)
+class CrawlProgress:
+    """How far a pass came; it is the position that is stored with each page.
+
+    Attributes:
+        stage: ``sitemaps``, then ``pages``.
+        by_links: pages are found by following links.
+        pending: sitemaps that are not read yet, and their ``lastmod``.
+        roots: the sitemaps that the reading began with.
+        read: what is known of the sitemaps that were read: ETag, date, ``lastmod`` and the sitemaps that they name.
+        next: number of the next address in the queue.
+        queued: addresses in the queue, those included that were asked for.
+        stored: pages that are documents.
+        missed: addresses that ``max_pages`` left out.
+        is_listed: sitemaps name every page, in a pass for changes.
+    """
+
+    stage: str = "sitemaps"
+    by_links: bool = False
+    pending: list[list[str]] | None = None
+    roots: list[str] = field(default_factory=list)
+    read: dict[str, dict[str, Any]] = field(default_factory=dict)
+    next: int = 0
+    queued: int = 0
+    stored: int = 0
+    missed: int = 0
+    is_listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapReader:
+    """The sitemaps of one pass.
+
+    Attributes:
+        progress: holds those that are left to read.
+        before: what the last pass left: ``roots`` and ``sitemaps``.
+    """
+
+    scope: AddressScope
+    client: ApiClient
+    robots: Robots
+    progress: CrawlProgress
+    before: dict[str, Any]
+    known: Known
+    is_full: bool
+
+    def roots(self) -> list[str]:
+        """Return the sitemaps to begin with: those of robots.txt, and those at the usual places."""
+        named = list(self.robots.sitemaps(self.scope.start))
+        named += _GUESSES if self.is_full else self.before.get("roots", ())
+        whole = (normalized(address, self.scope.prefix) for address in named)
+        ours = dict.fromkeys(address for address in whole if address and self.scope.is_ours(address))
+        read = self.before.get("sitemaps", {})
+        return [address for address in ours if self.is_full or address in read][:MAX_SITEMAPS]
+
+    def read(self, address: str, changed_at: str) -> Iterator[list[ListedPage]]:
+        """Yield the pages that a sitemap names, some at a time, and remember the sitemaps that it names."""
+        known = {} if self.is_full else self.before.get("sitemaps", {})
+        before = known.get(address, {})
+        if changed_at and changed_at == before.get("lastmod") and len(known) > _ASKED:
+            yield from self._as_before(address, before)
+            return
+        answer = self._ask(address, before)
+        if answer is None:
+            return
+        if answer.status == 304:
+            yield from self._as_before(address, {**before, "lastmod": changed_at})
+            return
+        sitemaps: list[list[str]] = []
+        pages: list[ListedPage] = []
+        try:
+            for listed in read_sitemap(answer.content):
+                if listed.is_sitemap:
+                    sitemaps.append([listed.address, listed.changed_at])
+                else:
+                    pages.append(listed)
+                if len(pages) >= BATCH:
+                    yield pages
+                    pages = []
+        except NoSitemapError as error:
+            if address in self.before.get("sitemaps", {}):
+                raise SourceUnavailableError(f"{address}: no sitemap any more: {error}; try again later") from error
+            return
+        yield pages
+        read = {"validators": answer.validators, "lastmod": changed_at, "sitemaps": sitemaps[:MAX_SITEMAPS]}
+        self._remember(address, read)
+
+    def _as_before(self, address: str, read: dict[str, Any]) -> Iterator[list[ListedPage]]:
+        self._remember(address, read)
+        bodies = [body for _, body in self.known.under(listed_by(address))]
+        pages = [ListedPage(str(body["url"]), changed_at=str(body["lastmod"])) for body in bodies]
+        yield from (pages[at : at + BATCH] for at in range(0, len(pages), BATCH))
+
+    def _ask(self, address: str, before: dict[str, Any]) -> ApiAnswer | None:
+        """Return the answer; ``None`` where there is no sitemap."""
+        headers = {"Accept": "application/xml,text/xml,text/plain,*/*;q=0.5", **before.get("validators", {})}
+        try:
+            answer = self.client.get(address, headers=headers, allowed=frozenset({304, 404, 410}))
+        except OtherHostError:
+            return None
+        except AnswerError as error:
+            if error.status is not None and 400 <= error.status < 500 and error.status != 429:
+                return None
+            raise
+        return None if answer.status in (404, 410) else answer
+
+    def _remember(self, address: str, read: dict[str, Any]) -> None:
+        """Note that a sitemap was read; those that it names come next."""
+        progress = self.progress
+        progress.read[address] = read
+        pending = progress.pending or []
+        waiting = {each[0] for each in pending} | progress.read.keys()
+        for target, changed_at in read.get("sitemaps", ()):
+            whole = normalized(target, address)
+            if whole and self.scope.is_ours(whole) and whole not in waiting and len(waiting) < MAX_SITEMAPS:
+                pending.append([whole, changed_at])
+                waiting.add(whole)

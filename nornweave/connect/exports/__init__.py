@@ -1,1 +1,0 @@
-"""What exports of conversations share: their folder, and lines that name a speaker."""
