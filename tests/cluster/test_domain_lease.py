@@ -26,7 +26,7 @@ from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import DomainBusyError, LeaseLostError, StoreError
 from nornweave.core.types import Domain
 from nornweave.index.generations.publish import GenerationFiles
-from nornweave.index.leases.domain_lease import DomainLease, pull, pull_generations
+from nornweave.index.leases.domain_lease import DomainLease, FilesElsewhere, pull, pull_generations
 from nornweave.index.leases.lease import Lease
 from nornweave.index.leases.parts import Digests
 from nornweave.index.object_store import ObjectStore
@@ -459,8 +459,42 @@ def test_of_a_working_file_that_changed_in_one_place_one_part_is_sent_and_fetche
         assert not working.exists()
         lease.bring(working)
         assert working.read_bytes() == content
-    with pytest.raises(StoreError, match="there is no such object"), domain_lease(database, tmp_path, "three") as lease:
+    with domain_lease(database, tmp_path, "three") as lease:  # the second one has stored anew what was lost
         lease.bring(tmp_path / "three/code/working.duckdb")
+    assert (tmp_path / "three/code/working.duckdb").read_bytes() == content
+
+
+def test_a_reader_reads_the_row_again_only_when_a_file_is_not_where_that_said(database, tmp_path):
+    names, leases = [f"generations/gen-000001-000.duckdb{suffix}" for suffix in ("", ".arrays")], []
+
+    def lease() -> Lease:
+        leases.append(lease_of(database))
+        return leases[-1]
+
+    def written(content: bytes) -> None:
+        with domain_lease(database, tmp_path, "one"):
+            for name in names:
+                file = tmp_path / "one/code" / name
+                file.parent.mkdir(exist_ok=True)
+                file.write_bytes(content + name.encode())
+
+    def read(reader: FilesElsewhere, machine: str) -> list[bytes]:
+        files = [tmp_path / machine / "code" / name for name in names]
+        for file in files:
+            reader.fetch(file)
+        return [file.read_bytes() for file in files]
+
+    objects = ObjectStore(ObjectStoreSettings(url=f"file://{tmp_path}/objects"))
+    written(b"1 ")
+    assert read(FilesElsewhere(lease, lambda: objects, tmp_path / "two/code"), "two") == [
+        b"1 " + name.encode() for name in names
+    ]
+    assert len(leases) == 1
+    reader = FilesElsewhere(lease, lambda: objects, tmp_path / "three/code")
+    assert reader.has(tmp_path / "three/code" / names[0])
+    written(b"2 ")
+    assert read(reader, "three") == [b"2 " + name.encode() for name in names]
+    assert len(leases) == 3
 
 
 def test_a_file_is_read_again_once_it_was_written(tmp_path):

@@ -93,44 +93,49 @@ class DomainLease:
     def commit(self) -> None:
         """Store what changed and name it in the lease's row; see ``Lock``."""
         self._lease.confirm()
-        files = self._uploaded()
+        stored = {found.key for found in self._objects.list(f"domains/{self._folder.name}")}
+        files = self._uploaded(stored)
         if files == self._files:
             return
         self._lease.commit({FILES: files})
         self._files = files
         try:
-            self._remove_others()
+            self._remove_others(stored)
         except PublicationError as error:
             log.warning("what is not needed any more stays: %s", error)
 
-    def _remove_others(self) -> None:
+    def _remove_others(self, stored: set[str]) -> None:
         """Remove the objects that nobody names, and nobody can name any more: a commit asks for its own fence."""
-        named = {key for file in self._files.values() for key in _objects_of(file)}
-        for stored in list(self._objects.list(f"domains/{self._folder.name}")):
-            fence = stored.key.rpartition("/")[2].partition("-")[0]
-            if stored.key not in named and fence.isdecimal() and int(fence) <= self._lease.fence:
-                self._objects.remove(stored.key)
+        for key in stored.difference(*map(_objects_of, self._files.values())):
+            fence = key.rpartition("/")[2].partition("-")[0]
+            if fence.isdecimal() and int(fence) <= self._lease.fence:
+                self._objects.remove(key)
 
-    def _uploaded(self) -> dict[str, Mapping[str, Any]]:
-        """Return the files as the row names them; a name holds the fence, so nobody else writes it."""
+    def _uploaded(self, stored: set[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the files as the row names them; a name holds the fence, so nobody else writes it.
+
+        Args:
+            stored: the objects that there are. What was lost is stored anew if its file is here.
+        """
         digests = Digests(self._folder)
         found = {name: file for name, file in self._files.items() if _stays_elsewhere(self._folder, name)}
         for path in _files_of(self._folder):
             name, sha256 = path.relative_to(self._folder).as_posix(), digests.of(path)
             known = self._files.get(name)
-            if known is None or known["sha256"] != sha256:
-                known = {"sha256": sha256, **self._stored(name, path, sha256)}
+            if known is None or known["sha256"] != sha256 or not stored.issuperset(_objects_of(known)):
+                known = {"sha256": sha256, **self._stored(name, path, sha256, stored)}
             found[name] = known
         digests.save()
         if DOCUMENTS_FILE in found and WORKING_FILE in found:
             found[DOCUMENTS_FILE] = {**found[DOCUMENTS_FILE], "of": found[WORKING_FILE]["sha256"]}
         return found
 
-    def _stored(self, name: str, path: Path, sha256: str) -> Mapping[str, Any]:
+    def _stored(self, name: str, path: Path, sha256: str, stored: set[str]) -> Mapping[str, Any]:
         """Store a file; the working file in parts, most of which the last holder has stored."""
         prefix = f"domains/{self._folder.name}/{self._lease.fence}-"
         if name == WORKING_FILE:
-            return {"parts": send(self._objects, path, prefix, self._files.get(name, {}).get("parts", ()))}
+            known = stored.intersection(self._files.get(name, {}).get("parts", ()))
+            return {"parts": send(self._objects, path, prefix, known)}
         self._objects.write(f"{prefix}{sha256}", path)
         return {"object": f"{prefix}{sha256}"}
 
@@ -156,21 +161,26 @@ class FilesElsewhere:
 
     def has(self, file: Path) -> bool:
         """Tell whether the row names a file."""
-        return self._name(file) in self._files or self._name(file) in self._read()
+        return self._named(file) is not None
 
     def fetch(self, file: Path) -> None:
         """Bring a file that the row names."""
-        if named := self._read().get(self._name(file)):
+        while named := self._named(file):
             with held(self._folder / ".arriving"):
-                if not file.exists():  # another process has waited for it as well
+                if file.exists():  # another process has waited for it as well
+                    return
+                try:
                     _fetch(self._objects(), named, file)
+                except StoreError:
+                    self._files = {}
+                    if self._named(file) == named:  # as the row names it now, not when it was read for another file
+                        raise
 
-    def _read(self) -> Files:
-        self._files = self._lease().state().get(FILES, {})
-        return self._files
-
-    def _name(self, file: Path) -> str:
-        return file.relative_to(self._folder).as_posix()
+    def _named(self, file: Path) -> Mapping[str, Any] | None:
+        name = file.relative_to(self._folder).as_posix()
+        if name not in self._files:
+            self._files = self._lease().state().get(FILES, {})
+        return self._files.get(name)
 
 
 def pull_generations(lease: Lease, objects: ObjectStore, folder: Path) -> bool:
@@ -262,11 +272,11 @@ def _fetch(objects: ObjectStore, file: Mapping[str, str], path: Path) -> None:
             objects.fetch(file["object"], temporary)
             size = temporary.stat().st_size
     except MissingObjectError as error:
-        raise StoreError(f"{error}; `nornweave sync --full` stores it anew") from error
+        raise StoreError(f"{error}; the next sync of a machine that has the file stores it anew") from error
     except PublicationError as error:
         raise StoreError(str(error)) from error
     log.info("%s: brought, %d bytes", path, size)
-    if sha256_of(temporary) != file["sha256"]:
+    if "object" in file and sha256_of(temporary) != file["sha256"]:  # each part was compared when it came
         temporary.unlink()
         raise StoreError(f"{objects.url}/{_objects_of(file)[0]}: is damaged: not the bytes that were stored")
     _earlier(path).unlink(missing_ok=True)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +24,7 @@ CLOCK_NS = 50_000_000
 """A file that was written later than this before it was read may be written again without another time."""
 
 
-def send(objects: ObjectStore, path: Path, prefix: str, stored: Sequence[str]) -> list[str]:
+def send(objects: ObjectStore, path: Path, prefix: str, stored: Iterable[str]) -> list[str]:
     """Store the parts of a file that are not ``stored`` yet, under names that begin with ``prefix``.
 
     Returns:

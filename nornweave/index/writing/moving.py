@@ -117,7 +117,8 @@ class MovingTables(DuckDBTables):
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         if self._documents is not None:
-            with suppress(duckdb.Error):  # it does not have what is asked for
+            # It has no such table or column, or is damaged; another error is the statement's.
+            with suppress(duckdb.CatalogException, duckdb.BinderException, duckdb.IOException):
                 return self._documents.execute(statement, values).fetchall()
         return super()._rows(statement, values)
 
