@@ -90,13 +90,25 @@ class ProblemError(HTTPException):
     Args:
         detail: what was found, what is allowed, what to do.
         kind: short name of the problem, the last part of its ``type``; none where the status says it all.
+        errors: the fields that are wrong.
     """
 
     def __init__(
-        self, status: int, detail: str, *, kind: str | None = None, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        detail: str,
+        *,
+        kind: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        errors: Sequence[FieldProblem] = (),
     ) -> None:
         super().__init__(status, detail, headers)
         self.kind = kind
+        self.errors = errors
+
+    def response(self) -> Response:
+        """Return the problem document."""
+        return problem_response(self.status_code, self.detail, kind=self.kind, headers=self.headers, errors=self.errors)
 
 
 def unavailable(kind: str, detail: str, retry_s: int) -> ProblemError:
@@ -132,58 +144,47 @@ def problem_response(
     return Response(content, status_code=status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
+def problem_of(error: Exception) -> ProblemError | None:
+    """Return what a request is answered that one of our errors ends; ``None`` for an error that nobody expects."""
+    match error:
+        case ProblemError():
+            return error
+        case QueryError():
+            return _invalid([{"field": error.field, "detail": error.problem}])
+        case NotPermittedError():
+            return ProblemError(403, str(error))
+        case GenerationNotKeptError():
+            return ProblemError(404, str(error), kind="generation-not-kept")
+        case NoGenerationError():
+            return unavailable("no-generation", str(error), RETRY_UNPUBLISHED_S)
+        case StoreError():
+            logger.error("what is stored cannot be read or written: %s", error)
+            return unavailable("store-unavailable", str(error), RETRY_STORE_S)
+        case EncoderError():
+            logger.error("a query cannot be encoded: %s", error)
+            return unavailable("encoder-unavailable", str(error), RETRY_STORE_S)
+        case SourceUnavailableError():
+            # The reason names a folder of this machine, which is nobody else's to know.
+            logger.error("documents cannot be handed in: %s", error)
+            detail = "the inbox cannot be written; the log of the server says why"
+            return unavailable("inbox-unavailable", detail, RETRY_STORE_S)
+    return None
+
+
+OURS = (ProblemError, QueryError, NotPermittedError, StoreError, EncoderError, SourceUnavailableError)
+"""The errors that ``problem_of`` knows."""
+
+
 def add_handlers(app: FastAPI) -> None:
     """Answer every error of ``app`` with a problem document."""
-    handlers: dict[type[Exception], Handler] = {
-        ProblemError: _problem,
-        QueryError: _query,
-        NotPermittedError: _not_permitted,
-        GenerationNotKeptError: _not_kept,
-        NoGenerationError: _no_generation,
-        StoreError: _store,
-        EncoderError: _encoder,
-        SourceUnavailableError: _inbox,
-        RequestValidationError: _validation,
-        HTTPException: _http,
-    }
-    app.exception_handlers.update(handlers)
+    ours: dict[type[Exception], Handler] = dict.fromkeys(OURS, _ours)
+    app.exception_handlers.update({**ours, RequestValidationError: _validation, HTTPException: _http})
 
 
-async def _problem(_request: Request, error: ProblemError) -> Response:
-    return problem_response(error.status_code, error.detail, kind=error.kind, headers=error.headers)
-
-
-async def _query(_request: Request, error: QueryError) -> Response:
-    return _invalid([{"field": error.field, "detail": error.problem}])
-
-
-async def _not_permitted(_request: Request, error: NotPermittedError) -> Response:
-    return problem_response(403, str(error))
-
-
-async def _not_kept(_request: Request, error: GenerationNotKeptError) -> Response:
-    return problem_response(404, str(error), kind="generation-not-kept")
-
-
-async def _no_generation(_request: Request, error: NoGenerationError) -> Response:
-    return await _problem(_request, unavailable("no-generation", str(error), RETRY_UNPUBLISHED_S))
-
-
-async def _store(_request: Request, error: StoreError) -> Response:
-    logger.error("what is stored cannot be read or written: %s", error)
-    return await _problem(_request, unavailable("store-unavailable", str(error), RETRY_STORE_S))
-
-
-async def _encoder(_request: Request, error: EncoderError) -> Response:
-    logger.error("a query cannot be encoded: %s", error)
-    return await _problem(_request, unavailable("encoder-unavailable", str(error), RETRY_STORE_S))
-
-
-async def _inbox(_request: Request, error: SourceUnavailableError) -> Response:
-    # The reason names a folder of this machine, which is nobody else's to know.
-    logger.error("documents cannot be handed in: %s", error)
-    detail = "the inbox cannot be written; the log of the server says why"
-    return await _problem(_request, unavailable("inbox-unavailable", detail, RETRY_STORE_S))
+async def _ours(_request: Request, error: Exception) -> Response:
+    problem = problem_of(error)
+    assert problem, "handlers are added for errors that are known"
+    return problem.response()
 
 
 async def _http(request: Request, error: HTTPException) -> Response:
@@ -191,7 +192,7 @@ async def _http(request: Request, error: HTTPException) -> Response:
     if isinstance(error.__cause__, MemoryError):
         return problem_response(413, "the body holds more values than there is memory for; send less at once")
     if isinstance(error.__cause__, RecursionError):
-        return _invalid([{"field": "body", "detail": "nested too deeply"}])
+        return _invalid([{"field": "body", "detail": "nested too deeply"}]).response()
     if status == 400 and error.__cause__ is not None:
         return problem_response(400, f"the body is not JSON in UTF-8: {error.__cause__}")
     if status == 404:
@@ -212,7 +213,7 @@ async def _validation(request: Request, error: RequestValidationError) -> Respon
         content_type = request.headers.get("content-type", "nothing")
         return problem_response(415, f"send the body as content-type application/json, found {content_type}")
     errors: list[FieldProblem] = [field_problem(failure) for failure in failures[:MAX_FIELDS]]
-    return _invalid(errors, hidden=len(failures) - len(errors))
+    return _invalid(errors, hidden=len(failures) - len(errors)).response()
 
 
 class Unexpected:
@@ -260,10 +261,10 @@ def unexpected_problem(error: Exception, where: str) -> Problem:
     }
 
 
-def _invalid(errors: Sequence[FieldProblem], hidden: int = 0) -> Response:
+def _invalid(errors: Sequence[FieldProblem], hidden: int = 0) -> ProblemError:
     detail = "; ".join(f"{error['field']}: {error['detail']}" for error in errors)
     more = f"; and {hidden} more" if hidden else ""
-    return problem_response(422, detail + more, kind="invalid-request", errors=errors)
+    return ProblemError(422, detail + more, kind="invalid-request", errors=errors)
 
 
 def field_problem(failure: Mapping[str, Any]) -> FieldProblem:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Literal, NotRequired
 
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from api.requests.arrival import Arrival
 from api.requests.query import MAX_TIMEOUT_MS, MAX_TOP_K
 from nornweave.ask.agents.registry import RemoteState
 from nornweave.ask.search.question import Question
@@ -44,20 +44,17 @@ class RecallBody(BaseModel):
     explain: Annotated[bool, Field(description="Say how each score came about.")] = False
     now: Annotated[Moment | None, Field(description="What recency is counted from; null is the present.")] = None
 
-    def question(self, domain: Domain, arrival: Arrival) -> Question:
+    def question(self, domain: Domain, arrived: Question) -> Question:
         """Return it as the query path takes it."""
-        return Question(
+        return replace(
+            arrived,
             text=self.query_text,
-            now=self.now or arrival.now,
-            viewer=arrival.viewer,
-            query_id=arrival.query_id,
-            trace_id=arrival.trace_id,
+            now=self.now or arrived.now,
             domains=(domain,),
             top_k=self.top_k,
             filters={domain: self.filters},
             expand=self.expand,
             rerank=self.rerank,
-            deadline=arrival.deadline,
             explain=self.explain,
         )
 

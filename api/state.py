@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -17,10 +18,11 @@ from api.pages.judged import JudgedQuestions
 from api.server.limits import Admission
 from api.starting import wait_for_start
 from api.syncs import Syncs
+from api.tracing import current_trace_id
 from nornweave.ask.search.question import Deadline, Question
 from nornweave.ask.search.records import FindQuery
 from nornweave.core.access.viewer import Viewer
-from nornweave.core.types import Domain
+from nornweave.core.types import Domain, present
 
 if TYPE_CHECKING:  # it takes a second to import; the API answers /health before
     from nornweave.ask.engine import Engine
@@ -151,8 +153,7 @@ class Serving(Shared):
         asked = [agent for agent in self.agents if question.domains is None or agent.domain in question.domains]
         if asked or not self.askable:
             await wait_for_start(asked, question.deadline)
-        left_s = question.deadline.left_s if question.deadline else None
-        return await self.questions.run(lambda: work(self.engine.answers), left_s)
+        return await self.questions.run(lambda: work(self.engine.answers), question.left_s)
 
     async def find(self, query: FindQuery, deadline: Deadline) -> FindDocument:
         """Find lines in what is served, in their turn; raises as ``SeenTexts.find``."""
@@ -172,6 +173,22 @@ class Serving(Shared):
 
 
 _SHARED = tuple(one.name for one in fields(Shared))
+
+
+def arrive(timeout_ms: int | None, viewer: Viewer) -> Question:
+    """Return the question of a request that has just come, before it has words: its ids, whose it is, its deadline.
+
+    Args:
+        timeout_ms: within which it has to be answered; ``None`` sets no limit.
+    """
+    return Question(
+        text="",
+        now=present(),
+        viewer=viewer,
+        query_id=str(uuid.uuid4()),
+        trace_id=current_trace_id(),
+        deadline=None if timeout_ms is None else Deadline(timeout_ms),
+    )
 
 
 def service_of(request: Request) -> Service:

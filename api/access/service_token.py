@@ -119,7 +119,7 @@ class BearerAuth:
         try:
             refusal = await self._refusal(scope)
         except ProblemError as error:
-            refusal = problem_response(error.status_code, error.detail, kind=error.kind, headers=error.headers)
+            refusal = error.response()
         if refusal is None or scope["path"] in self._open_paths:
             await self._app(scope, receive, send)
         else:

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from api.requests.arrival import Arrival
 from api.requests.find import MAX_MATCHES, USUAL_MATCHES, Expression, FindParameters
 from api.requests.query import MAX_DOMAINS, MAX_TOP_K, QueryBody
 from nornweave.ask.search.question import Question
@@ -62,7 +61,7 @@ class SearchArguments(Arguments):
     top_k: Annotated[int | None, Field(ge=1, le=MAX_TOP_K, description="Passages wanted.")] = USUAL_TOP_K
     as_of: AsOfField = None
 
-    def question(self, served: tuple[Domain, ...], arrival: Arrival) -> Question:
+    def question(self, served: tuple[Domain, ...], arrived: Question) -> Question:
         """Return it as the query path takes it, by way of the body of ``POST /query``."""
         body = QueryBody(
             query=self.query,
@@ -71,7 +70,7 @@ class SearchArguments(Arguments):
             top_k=self.top_k or USUAL_TOP_K,
             as_of=self.as_of,
         )
-        return body.question(served, arrival)
+        return body.question(served, arrived)
 
 
 class AnswerArguments(Arguments):

@@ -49,7 +49,7 @@ async def fetch(arguments: FetchArguments, call: ToolCall) -> FetchDocument:
     """Return a passage or a document."""
     match = _FROM.fullmatch(arguments.id)
     name, start = (match[1], int(match[2])) if match else (arguments.id, 0)
-    await wait_for_start(call.serving.agents, call.arrival.deadline)
+    await wait_for_start(call.serving.agents, call.arrived.deadline)
 
     def work(engine: SeenEngine) -> FetchDocument | None:
         found = _fetched(engine, name, call)
@@ -63,7 +63,7 @@ async def fetch(arguments: FetchArguments, call: ToolCall) -> FetchDocument:
 
 async def find(arguments: FindArguments, call: ToolCall) -> FoundLinesDocument:
     """Find lines."""
-    deadline = call.arrival.deadline or Deadline(call.serving.timeout_ms)
+    deadline = call.arrived.deadline or Deadline(call.serving.timeout_ms)
     found = await call.serving.find(arguments.asked.query(call.serving.domains), deadline)
     count = largest(len(found["matches"]), lambda number: is_within(found_lines_document(found, number)))
     return found_lines_document(found, count)

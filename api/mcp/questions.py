@@ -75,13 +75,13 @@ SNIPPET_CHARACTERS = 300
 
 async def search(arguments: SearchArguments, call: ToolCall) -> SearchDocument:
     """Search passages."""
-    question = arguments.question(call.serving.askable, call.arrival)
+    question = arguments.question(call.serving.askable, call.arrived)
     return await call.ask(question, lambda answers: _search(answers.answer(question), call.link))
 
 
 async def answer(arguments: AnswerArguments, call: ToolCall) -> AnswerPageDocument:
     """Answer a question as text."""
-    question = arguments.asked.question(call.serving.askable, call.arrival)
+    question = arguments.asked.question(call.serving.askable, call.arrived)
     asked = arguments.model_dump(exclude={"after", "max_tokens"})
     place_of(arguments.after, asked, None)  # a wrong handle is said before anything is searched
     size = arguments.max_tokens or USUAL_RESULT_TOKENS

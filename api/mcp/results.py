@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from api.errors import MAX_FIELDS, RETRY_STORE_S, ProblemError, field_problem
 from api.mcp.arguments import MAX_RESULT_TOKENS
-from api.requests.arrival import Arrival
 from api.state import Serving
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen import SeenEngine
@@ -54,11 +53,11 @@ class ToolCall:
     """A call of a tool.
 
     Attributes:
-        arrival: when it came and until when it has to be answered.
+        arrived: its question before it has words: whose it is, and until when it has to be answered.
     """
 
     serving: Serving
-    arrival: Arrival
+    arrived: Question
     link: Link
 
     async def ask(self, question: Question, work: Callable[[SeenAnswers], T]) -> T:
@@ -67,7 +66,7 @@ class ToolCall:
 
     async def look_up(self, work: Callable[[SeenEngine], T]) -> T:
         """Do what only reads, in its turn; raises as ``ask`` does."""
-        return await self.serving.lookups.run(lambda: work(self.serving.engine), self.arrival.left_s)
+        return await self.serving.lookups.run(lambda: work(self.serving.engine), self.arrived.left_s)
 
 
 logger = logging.getLogger(__name__)

@@ -21,8 +21,7 @@ from mcp_types import (
 
 from api.mcp.results import ToolCall, failure, written
 from api.mcp.tools import TOOLS, ToolDefinition
-from api.requests.arrival import arrive
-from api.state import Serving
+from api.state import Serving, arrive
 from nornweave import __version__
 from nornweave.ask.search.question import Deadline
 from nornweave.ask.views.tools import Link, line
@@ -72,8 +71,8 @@ def protocol_server(
         try:
             arguments = tool.arguments.model_validate(parameters.arguments or {})
             served = await serving(context.request, deadline)
-            arrival = replace(arrive(timeout_ms, served.viewer), deadline=deadline)
-            call = ToolCall(serving=served, arrival=arrival, link=links(context.request))
+            arrived = replace(arrive(timeout_ms, served.viewer), deadline=deadline)
+            call = ToolCall(serving=served, arrived=arrived, link=links(context.request))
             return _succeeded(await tool.work(arguments, call))
         except Exception as error:
             return _failed(failure(error, [*tool.arguments.model_fields]))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from api.requests.arrival import Arrival
 from api.requests.thread import in_thread
 from nornweave.ask.search.question import Question
 from nornweave.core.errors import QueryError
@@ -98,7 +98,7 @@ class ChatBody(BaseModel):
     tool_choice: Ignored = None
     user: Ignored = None
 
-    def question(self, served: tuple[Domain, ...], arrival: Arrival, *, synthesize: bool) -> Question:
+    def question(self, served: tuple[Domain, ...], arrived: Question, *, synthesize: bool) -> Question:
         """Return the question as the query path takes it.
 
         Raises:
@@ -107,16 +107,7 @@ class ChatBody(BaseModel):
         models = model_domains(served)
         if self.model not in models:
             raise QueryError("model", f"{self.model!r} is not served; served: {', '.join(models)}")
-        return Question(
-            text=self._asked(),
-            now=arrival.now,
-            viewer=arrival.viewer,
-            query_id=arrival.query_id,
-            trace_id=arrival.trace_id,
-            domains=models[self.model],
-            deadline=arrival.deadline,
-            synthesize=synthesize,
-        )
+        return replace(arrived, text=self._asked(), domains=models[self.model], synthesize=synthesize)
 
     def _asked(self) -> str:
         """Return the last message of the user, after those before that it leans on."""

@@ -5,12 +5,12 @@ What stands around the answers is checked strictly, the answers themselves as in
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from api.requests.arrival import Arrival
 from api.requests.query import (
     MAX_TIMEOUT_MS,
     DiversityField,
@@ -71,16 +71,13 @@ class FuseBody(BaseModel):
     def _items(self) -> int:
         return sum(len(response.items) for response in self.responses)
 
-    def question(self, arrival: Arrival) -> Question:
+    def question(self, arrived: Question) -> Question:
         """Return the question that the agents answered, as fusion takes it."""
-        return Question(
+        return replace(
+            arrived,
             text=self.original_text,
-            now=self.now or arrival.now,
-            viewer=arrival.viewer,
-            query_id=arrival.query_id,
-            trace_id=arrival.trace_id,
+            now=self.now or arrived.now,
             top_k=max(1, self._items) if self.top_k is None else self.top_k,
-            deadline=arrival.deadline,
             strategy=ConflictStrategy(self.conflict_strategy) if self.conflict_strategy else None,
             max_tokens=self.max_tokens,
             min_score=self.min_score,

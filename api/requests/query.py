@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from api.requests.arrival import Arrival
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.ask.search.records import Switch
 from nornweave.ask.why import SoughtPlace
@@ -98,26 +98,22 @@ class QueryBody(BaseModel):
         Field(description="`text` answers text/plain: sections of one source each, under `[SOURCE — LABEL]`."),
     ] = "json"
 
-    def question(self, served: tuple[Domain, ...], arrival: Arrival) -> Question:
+    def question(self, served: tuple[Domain, ...], arrived: Question) -> Question:
         """Return it as the query path takes it.
 
         Raises:
             QueryError: a domain that is not served, or a wrong time.
         """
         names = {domain.value: domain for domain in served}
-        return Question(
+        return replace(
+            arrived,
             text=self.query,
-            now=arrival.now,
-            as_of=None if self.as_of is None else read_as_of(self.as_of, arrival.now),
-            viewer=arrival.viewer,
-            query_id=arrival.query_id,
-            trace_id=arrival.trace_id,
+            as_of=None if self.as_of is None else read_as_of(self.as_of, arrived.now),
             domains=self._domains(names),
             top_k=self.top_k,
             filters={_served(name, names, f"filters.{name}"): values for name, values in self.filters.items()},
             expand=self.expand,
             rerank=self.rerank,
-            deadline=arrival.deadline,
             explain=self.explain,
             strategy=ConflictStrategy(self.conflict_strategy) if self.conflict_strategy else None,
             max_tokens=self.max_tokens,

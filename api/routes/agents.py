@@ -8,11 +8,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 
 from api.openapi import PROBLEMS
-from api.requests.arrival import arrive
 from api.requests.registration import listed_document
 from api.schemas import AgentDocument, RecallBody, RegistryDocument, json_response
 from api.starting import wait_for_start
-from api.state import Served, Serving
+from api.state import Served, Serving, arrive
 from nornweave.ask.agents.exchange import GROUPS_HEADER
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen.agents import SeenAgent
@@ -72,10 +71,10 @@ def describe_alone(serving: Served) -> Response:
 
 
 async def _recall(agent: SeenAgent, body: RecallBody, serving: Serving) -> Response:
-    arrival = arrive(body.timeout_ms, serving.viewer)
-    await wait_for_start([agent], arrival.deadline)
-    question = body.question(agent.domain, arrival)
-    return await serving.admission.run(lambda: _answer(agent, question), arrival.left_s)
+    arrived = arrive(body.timeout_ms, serving.viewer)
+    await wait_for_start([agent], arrived.deadline)
+    question = body.question(agent.domain, arrived)
+    return await serving.admission.run(lambda: _answer(agent, question), arrived.left_s)
 
 
 def _answer(agent: SeenAgent, question: Question) -> Response:

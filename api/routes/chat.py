@@ -23,10 +23,9 @@ from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, st
 from api.links import page_links
 from api.negotiation import EVENTS
 from api.openapi import problem_responses
-from api.requests.arrival import arrive
 from api.requests.chat import MODEL, ChatBody, model_domains
 from api.schemas import json_response
-from api.state import Served
+from api.state import Served, arrive
 from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.tools import Link
@@ -57,10 +56,10 @@ async def chat_completions(body: ChatBody, serving: Served, request: Request) ->
     The language model that the configuration names writes the answer; without one it is what `/query` returns as text.
     `citations` and a list of links at the end lead to the passages.
     """
-    arrival = arrive(serving.timeout_ms, serving.viewer)
+    arrived = arrive(serving.timeout_ms, serving.viewer)
     writes = serving.engine.answers.writes_answers
-    question = body.question(serving.askable, arrival, synthesize=writes)
-    chat = _Chat(question, body.model, int(arrival.now.timestamp()), page_links(serving.public_url, request), writes)
+    question = body.question(serving.askable, arrived, synthesize=writes)
+    chat = _Chat(question, body.model, int(arrived.now.timestamp()), page_links(serving.public_url, request), writes)
 
     async def answer() -> StreamedAnswer:
         return await serving.ask(question, lambda answers: answer_streamed(answers, question))

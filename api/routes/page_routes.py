@@ -14,16 +14,24 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from api.access.origins import OWN_SITE
-from api.errors import ProblemError
+from api.errors import OURS, problem_of
 from api.negotiation import prefers_html
 from api.pages.addresses import ASK, ask_address
 from api.pages.rendering import html_response
 from api.pages.shell import shell_of
-from nornweave.core.errors import EncoderError, NoGenerationError, NotPermittedError, QueryError, StoreError
+from nornweave.core.errors import QueryError
 
 Asked = TypeVar("Asked", bound=BaseModel)
 Handler = Callable[..., Response | Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
+TITLES: Mapping[object, str] = {
+    "invalid-request": "That cannot be asked",
+    "no-generation": "Nothing is published yet",
+    403: "Refused",
+    404: "Not here",
+    503: "Not now",
+}
+"""What a page of an error is called: by the kind of the problem, else by its status."""
 
 
 class HtmlRoute(Route):
@@ -53,13 +61,14 @@ def shown(endpoint: Endpoint, fields: Collection[str] | None = ()) -> Endpoint:
         try:
             _refuse_unknown(request.query_params, fields)
             return await endpoint(request)
-        except (ProblemError, NotPermittedError, QueryError, StoreError, EncoderError) as error:
-            if wants_json(request):
+        except OURS as error:
+            problem = problem_of(error)
+            if wants_json(request) or problem is None:
                 raise
-            status_code, title = _titled(error)
-            context = {**shell_of(request, ""), "title": title, "detail": _detail(error)}
-            response = html_response("error.html", context, status_code)
-            response.headers.update(getattr(error, "headers", None) or {})
+            title = TITLES.get(problem.kind) or TITLES.get(problem.status_code, "That did not work")
+            context = {**shell_of(request, ""), "title": title, "detail": problem.detail}
+            response = html_response("error.html", context, problem.status_code)
+            response.headers.update(problem.headers or {})
             return response
 
     return show
@@ -84,21 +93,6 @@ def _refuse_unknown(given: Collection[str], fields: Collection[str] | None) -> N
     unknown = None if fields is None else next((name for name in given if name not in fields), None)
     if unknown is not None:
         raise QueryError(unknown[:80], f"unknown field; allowed: {', '.join(sorted(fields or ())) or 'none'}")
-
-
-def _titled(error: Exception) -> tuple[int, str]:
-    if isinstance(error, ProblemError):
-        names = {404: "Not here", 403: "Refused", 503: "Not now"}
-        return error.status_code, names.get(error.status_code, "That did not work")
-    if isinstance(error, NotPermittedError):
-        return 403, "Refused"
-    if isinstance(error, QueryError):
-        return 422, "That cannot be asked"
-    return 503, "Nothing is published yet" if isinstance(error, NoGenerationError) else "Not now"
-
-
-def _detail(error: Exception) -> str:
-    return str(error.detail) if isinstance(error, ProblemError) else str(error)
 
 
 def _accept(scope: Scope) -> str:

@@ -49,13 +49,12 @@ from api.pages.rendering import PAGE_HEADERS, html_response
 from api.pages.shell import shell_of
 from api.pages.text_runs import query_terms_of
 from api.pages.written_view import WrittenView, written_view
-from api.requests.arrival import Arrival, arrive
 from api.requests.ledger import LedgerQuery
 from api.routes.evaluations import ComparisonQuery
 from api.routes.feedback import judge
 from api.routes.page_routes import HtmlRoute, both, came_from, is_from_here, shown, validated, wants_json
 from api.schemas import json_response
-from api.state import Serving, serving_of
+from api.state import Serving, arrive, serving_of
 from nornweave.ask.answer.extract import nearest
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen.answers import SeenAnswers
@@ -72,7 +71,7 @@ MAX_EVALUATIONS = 500
 async def ask(request: Request) -> Response:
     """Answer the question of the form, as ``POST /query`` does; without a question show what can be asked."""
     serving = serving_of(request)
-    arrival = arrive(serving.timeout_ms, serving.viewer)
+    arrived = arrive(serving.timeout_ms, serving.viewer)
     catalogue = await serving.lookups.run(lambda: catalogue_of(serving.agents))
     form = QuestionForm(text=request.query_params.get("q", "").strip())
     try:
@@ -81,7 +80,7 @@ async def ask(request: Request) -> Response:
             return RedirectResponse(form.address, status_code=303)
         if not form.text:
             return await _blank(request, catalogue, form)
-        return await _answered(request, catalogue, form, arrival)
+        return await _answered(request, catalogue, form, arrived)
     except (QueryError, GenerationNotKeptError) as error:
         if wants_json(request):
             raise
@@ -209,11 +208,11 @@ def _start(serving: Serving, catalogue: Sequence[DomainChoice]) -> dict[str, Any
 
 
 async def _answered(
-    request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm, arrival: Arrival
+    request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm, arrived: Question
 ) -> Response:
     serving = serving_of(request)
     body = form.body()
-    question = body.question(serving.askable, arrival)
+    question = body.question(serving.askable, arrived)
     may_write = serving.engine.answers.writes_answers
 
     def shown(

@@ -13,11 +13,10 @@ from api.errors import ProblemError, unexpected_problem
 from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, stream, text_events
 from api.negotiation import EVENTS, prefers_events
 from api.openapi import problem_responses
-from api.requests.arrival import arrive
 from api.requests.fuse import FuseBody
 from api.requests.query import QueryBody, WhyBody
 from api.schemas import json_response
-from api.state import Served
+from api.state import Served, arrive
 from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import Question
@@ -46,8 +45,8 @@ async def query(body: QueryBody, serving: Served, request: Request) -> Response:
     `text/event-stream` gets the event `items` (the answer without a text), with `synthesize` also `token` (pieces of
     the text), then `citations`, and at last `done`; or `error`. Without `timeout_ms` only the settings limit the text.
     """
-    arrival = arrive(serving.timeout_ms if body.timeout_ms is None else body.timeout_ms, serving.viewer)
-    question = body.question(serving.askable, arrival)
+    arrived = arrive(serving.timeout_ms if body.timeout_ms is None else body.timeout_ms, serving.viewer)
+    question = body.question(serving.askable, arrived)
     if prefers_events(request.headers.get("accept", "")):
         if body.format == "text":
             raise QueryError("format", f"'text' is not sent as events; leave it out, or do not accept {EVENTS}")
@@ -67,8 +66,8 @@ async def why(body: WhyBody, serving: Served) -> Response:
 
     The changes that are named were tried: `changed` is the body of a question whose answer shows the place.
     """
-    arrival = arrive(serving.timeout_ms if body.timeout_ms is None else body.timeout_ms, serving.viewer)
-    question = body.question(serving.askable, arrival)
+    arrived = arrive(serving.timeout_ms if body.timeout_ms is None else body.timeout_ms, serving.viewer)
+    question = body.question(serving.askable, arrived)
     found = await serving.ask(question, lambda answers: answers.why(question, body.place))
     if found is None:
         raise ProblemError(404, NO_SUCH_PLACE)
@@ -81,9 +80,9 @@ async def fuse(body: FuseBody, serving: Served) -> Response:
 
     Agents may know less than ours: of an item `chunk_id`, `content` and `score` are enough.
     """
-    arrival = arrive(body.timeout_ms, serving.viewer)
-    question = body.question(arrival)
-    return await serving.fusions.run(lambda: _fused(serving.engine.answers, question, body.recalled()), arrival.left_s)
+    arrived = arrive(body.timeout_ms, serving.viewer)
+    question = body.question(arrived)
+    return await serving.fusions.run(lambda: _fused(serving.engine.answers, question, body.recalled()), arrived.left_s)
 
 
 def _document(answers: SeenAnswers, question: Question) -> Response:

@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.access.door import viewer_of
-from api.errors import ProblemError, problem_response, unavailable
+from api.errors import ProblemError, unavailable
 from api.server.limits import LARGE_BODIES, RETRY_BUSY_S, announced_bytes
 from api.tracing import HEADER, traceparent
 
@@ -128,7 +128,7 @@ class LargeBodies:
                 if len(body) > SMALL_BODY_BYTES:
                     app = await self._process.answer(scope, body)
         except ProblemError as error:
-            body, app = b"", problem_response(error.status_code, error.detail, kind=error.kind, headers=error.headers)
+            body, app = b"", error.response()
         await app(scope, _again(body, receive), send)
 
     @asynccontextmanager

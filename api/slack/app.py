@@ -17,7 +17,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -27,12 +27,10 @@ from api.access.door import Door
 from api.errors import ProblemError
 from api.links import configured_url, permalinks
 from api.pages.addresses import original
-from api.requests.arrival import arrive
 from api.slack.connection import APP_TOKEN, BOT_TOKEN, SlackAppApi, SlackAppError, SocketMode
 from api.slack.message import answer_text, mrkdwn
-from api.state import Service
+from api.state import Service, arrive
 from nornweave.ask.engine import Engine
-from nornweave.ask.search.question import Question
 from nornweave.ask.views.tools import Link
 from nornweave.config import Settings
 from nornweave.config.slack import SlackAppSettings
@@ -172,13 +170,10 @@ class SlackApp:
             return USAGE
         if len(asked.text) > MAX_QUERY_CHARACTERS:
             return f"A question has at most {MAX_QUERY_CHARACTERS} characters; this one has {len(asked.text)}."
-        arrival = arrive(self._service.timeout_ms, self._viewer(asked))
-        question = Question(
-            text=asked.text, now=arrival.now, viewer=arrival.viewer, query_id=arrival.query_id,
-            trace_id=arrival.trace_id, top_k=PASSAGES, deadline=arrival.deadline,
-        )  # fmt: skip
+        arrived = arrive(self._service.timeout_ms, self._viewer(asked))
+        question = replace(arrived, text=asked.text, top_k=PASSAGES)
         try:
-            serving = self._service.seen_by(arrival.viewer)
+            serving = self._service.seen_by(question.viewer)
             return answer_text(await serving.ask(question, lambda answers: answers.answer(question)), self._link)
         except (ProblemError, NornWeaveError) as error:
             return f"Not answered: {mrkdwn(error.detail if isinstance(error, ProblemError) else str(error))}"

@@ -12,8 +12,8 @@ from growth import assert_subquadratic
 from questions import answers_of, question_of
 from scripted_engine import ScriptedEngine
 
-from api.requests.arrival import arrive
 from api.requests.fuse import FuseBody
+from api.state import arrive
 from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import ConflictStrategy
 from nornweave.ask.search.records import CoverageGap
@@ -82,8 +82,8 @@ def test_everything_that_is_said_reaches_the_pipeline() -> None:
         "now": "2026-01-20T10:00:00",
         "top_k": 5, "max_tokens": 100, "min_score": 0.1, "diversity": 1, "synthesize": True, "timeout_ms": 100,
     }  # fmt: skip
-    read_body, arrival = FuseBody.model_validate(body), arrive(100, ANYONE)
-    question, recalled = read_body.question(arrival), read_body.recalled()
+    read_body, arrived = FuseBody.model_validate(body), arrive(100, ANYONE)
+    question, recalled = read_body.question(arrived), read_body.recalled()
     (response,) = recalled.responses
     (read,) = response.items
     assert response.calibrated
@@ -98,7 +98,7 @@ def test_everything_that_is_said_reaches_the_pipeline() -> None:
     assert dict(recalled.domain_signals) == {"conversations": 1, "wiki": 0.25}
     assert question.now == datetime(2026, 1, 20, 10, tzinfo=UTC)
     assert (question.top_k, question.max_tokens, question.min_score, question.diversity) == (5, 100, 0.1, 1)
-    assert (question.synthesize, question.deadline) == (True, arrival.deadline)
+    assert (question.synthesize, question.deadline) == (True, arrived.deadline)
 
 
 def test_nobody_answered_is_an_answer(look: Ask) -> None:

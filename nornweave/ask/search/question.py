@@ -111,3 +111,8 @@ class Question:
     min_score: float | None = None
     diversity: float | None = None
     synthesize: bool = False
+
+    @property
+    def left_s(self) -> float | None:
+        """Return the seconds that are left, ``None`` without a deadline."""
+        return self.deadline.left_s if self.deadline else None
