@@ -97,11 +97,11 @@ def day_of(timestamp: str | None) -> str:
     return (timestamp or "")[:10]
 
 
-def age_of(timestamp: str | None, now: datetime) -> str:
+def age_of(timestamp: datetime | str | None, now: datetime) -> str:
     """Say how long ago a moment was: ``4 minutes ago``; empty for none."""
     if not timestamp:
         return ""
-    moment = datetime.fromisoformat(timestamp)
+    moment = datetime.fromisoformat(timestamp) if isinstance(timestamp, str) else timestamp
     seconds = max(0.0, (now - (moment if moment.tzinfo else moment.replace(tzinfo=UTC))).total_seconds())
     for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= size:

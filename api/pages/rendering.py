@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fastapi import Request
 from fastapi.responses import FileResponse, Response
 from markupsafe import Markup, escape
 
+from api.access.door import VIEWER
+from api.access.sessions import csrf_token, session_of
 from api.errors import ProblemError
-from api.pages.text_runs import CITE, HIT, UNSEEN, TextRun
+from api.pages.addresses import ASK, CONFLICTS, QUALITY, STATUS
+from api.pages.citations import age_of
+from api.pages.text_runs import CITE, HIT, UNSEEN, TextRun, runs_of
+from api.state import service_of
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.types import present
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+NAVIGATION = ((ASK, "Ask"), (CONFLICTS, "Conflicts"), (QUALITY, "Quality"), (STATUS, "Status"), ("/docs", "API"))
+FOR_OPERATORS = frozenset({QUALITY, STATUS})
 _AWAY = 'rel="noreferrer noopener nofollow" target="_blank"'
 WEB = Path(__file__).parent.parent / "web"
 FILES = {
@@ -46,9 +56,38 @@ HEADERS = {
 PAGE_HEADERS = {**HEADERS, "Cache-Control": "no-store", "Vary": "Accept, Cookie"}
 
 
-def html_response(template: str, context: dict[str, Any], status: int = 200) -> Response:
-    """Return a page."""
-    text = _environment().get_template(template).render(**context)
+def html_response(
+    request: Request,
+    template: str,
+    context: Mapping[str, Any],
+    status: int = 200,
+    *,
+    current: str = "",
+    json_href: str = "",
+) -> Response:
+    """Return a page within its frame: navigation, session, and how its data are had as JSON.
+
+    Args:
+        request: for the page.
+        current: address of the page in the navigation; empty for none.
+        json_href: where the same data are JSON; empty for none.
+    """
+    service = service_of(request)
+    session, secret = session_of(request.scope, service.door.secret), service.door.secret
+    viewer: Viewer | None = request.scope.get(VIEWER)
+    shown = NAVIGATION if viewer else ()
+    text = (
+        _environment()
+        .get_template(template)
+        .render(
+            navigation=[one for one in shown if (viewer and viewer.operates) or one[0] not in FOR_OPERATORS],
+            current=current,
+            json_href=json_href,
+            csrf=csrf_token(session.value, secret) if session and secret else "",
+            alone=service.alone.value if service.alone else "",
+            **context,
+        )
+    )
     return Response(text, status_code=status, headers=PAGE_HEADERS, media_type="text/html")
 
 
@@ -77,14 +116,16 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["runs"] = printed
+    environment.filters["age"] = lambda moment: age_of(moment, present())
     environment.globals["assets"] = {
         name.partition(".")[2]: f"{path}?v={_version(name)}" for path, (name, _) in FILES.items()
     }
     return environment
 
 
-def printed(runs: Iterable[TextRun]) -> Markup:
-    """Return runs of text as HTML; those of one style or one link stand in one element."""
+def printed(runs: Iterable[TextRun] | str) -> Markup:
+    """Return a text, or runs of one, as HTML; runs of one style or one link stand in one element."""
+    runs = runs_of(runs) if isinstance(runs, str) else runs
     parts: list[str] = []
     for (style, href), group in groupby(runs, key=itemgetter(2, 3)):
         text = "".join(map(_printed_run, group))

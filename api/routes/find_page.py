@@ -11,10 +11,9 @@ from starlette.routing import Route
 
 from api.pages.addresses import FIND, passage_address
 from api.pages.rendering import html_response
-from api.pages.shell import shell_of
 from api.pages.text_runs import runs_of
 from api.requests.find import FindParameters
-from api.routes.page_routes import HtmlRoute, shown, validated, wants_json
+from api.routes.page_routes import HtmlRoute, data_address, shown, validated, wants_json
 from api.schemas import json_response
 from api.state import serving_of
 from nornweave.ask.search.question import Deadline
@@ -40,9 +39,7 @@ async def find(request: Request) -> Response:
         error = f"{refused.field}: {refused.problem}"
     if wants_json(request):
         return json_response(found)
-    query = f"?{request.url.query}" if request.url.query else ""
     context = {
-        **shell_of(request, "", f"{FIND}.json{query}" if found else ""),
         "asked": {name: fields.get(name, "") for name in ("text", "regex", "path_glob", "document", "case")},
         "chosen": {name: fields.get(name, []) for name in _LISTS},
         "domains": serving.domains,
@@ -50,7 +47,8 @@ async def find(request: Request) -> Response:
         "found": found,
         "error": error,
     }
-    return html_response("find.html", context, 422 if error else 200)
+    json_href = data_address(request, FIND) if found else ""
+    return html_response(request, "find.html", context, 422 if error else 200, json_href=json_href)
 
 
 def _not_blank(values: list[str]) -> list[str]:

@@ -18,7 +18,6 @@ from api.errors import ProblemError
 from api.negotiation import prefers_html
 from api.pages.addresses import ASK, JUDGE, LOGIN, LOGOUT, SYNC, local
 from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response
-from api.pages.shell import shell_of
 from api.state import service_of
 
 OPEN_PATHS = frozenset({LOGIN, *FILES})
@@ -35,7 +34,7 @@ async def login(request: Request) -> Response:
     target = local(request.query_params.get("next", ASK))
     if door.is_open or door.by_session(request.scope):
         return _redirect(target)
-    return html_response("login.html", {**shell_of(request, ""), "next": target, "error": ""})
+    return html_response(request, "login.html", {"next": target, "error": ""})
 
 
 async def enter(request: Request) -> Response:
@@ -66,7 +65,7 @@ async def enter(request: Request) -> Response:
 
 
 def _again(request: Request, target: str, error: str) -> Response:
-    return html_response("login.html", {**shell_of(request, ""), "next": target, "error": error}, 401)
+    return html_response(request, "login.html", {"next": target, "error": error}, 401)
 
 
 async def leave(request: Request) -> Response:

@@ -18,7 +18,6 @@ from api.errors import OURS, problem_of
 from api.negotiation import prefers_html
 from api.pages.addresses import ASK, ask_address
 from api.pages.rendering import html_response
-from api.pages.shell import shell_of
 from nornweave.core.errors import QueryError
 
 Asked = TypeVar("Asked", bound=BaseModel)
@@ -66,8 +65,8 @@ def shown(endpoint: Endpoint, fields: Collection[str] | None = ()) -> Endpoint:
             if wants_json(request) or problem is None:
                 raise
             title = TITLES.get(problem.kind) or TITLES.get(problem.status_code, "That did not work")
-            context = {**shell_of(request, ""), "title": title, "detail": problem.detail}
-            response = html_response("error.html", context, problem.status_code)
+            context = {"title": title, "detail": problem.detail}
+            response = html_response(request, "error.html", context, problem.status_code)
             response.headers.update(problem.headers or {})
             return response
 
@@ -83,8 +82,7 @@ def missing_as_page(otherwise: Handler) -> Handler:
             answer = otherwise(request, error)
             return answer if isinstance(answer, Response) else await answer
         detail = f"There is nothing at {request.url.path[:200]}. Ask for what you are looking for."
-        context = {**shell_of(request, ""), "title": "No such page", "detail": detail}
-        return html_response("error.html", context, 404)
+        return html_response(request, "error.html", {"title": "No such page", "detail": detail}, 404)
 
     return handle
 
@@ -102,6 +100,11 @@ def _accept(scope: Scope) -> str:
 def wants_json(request: Request) -> bool:
     """Tell whether a request is for the data of a page: by its suffix, or by what it accepts."""
     return request.url.path.endswith(".json") or not prefers_html(_accept(request.scope), otherwise=True)
+
+
+def data_address(request: Request, address: str) -> str:
+    """Return where the data of a page are JSON, asked for as the page is."""
+    return f"{address}.json?{request.url.query}" if request.url.query else f"{address}.json"
 
 
 def is_from_here(request: Request) -> bool:

@@ -46,13 +46,21 @@ from api.pages.quality_view import (
 )
 from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_body
 from api.pages.rendering import PAGE_HEADERS, html_response
-from api.pages.shell import shell_of
 from api.pages.text_runs import query_terms_of
 from api.pages.written_view import WrittenView, written_view
 from api.requests.ledger import LedgerQuery
 from api.routes.evaluations import ComparisonQuery
 from api.routes.feedback import judge
-from api.routes.page_routes import HtmlRoute, both, came_from, is_from_here, shown, validated, wants_json
+from api.routes.page_routes import (
+    HtmlRoute,
+    both,
+    came_from,
+    data_address,
+    is_from_here,
+    shown,
+    validated,
+    wants_json,
+)
 from api.schemas import json_response
 from api.state import Serving, arrive, serving_of
 from nornweave.ask.answer.extract import nearest
@@ -85,8 +93,8 @@ async def ask(request: Request) -> Response:
         if wants_json(request):
             raise
         start = await serving.lookups.run(lambda: _start(serving, catalogue))
-        context = {**_ask_context(request, catalogue, form), **start, "error": str(error)}
-        return html_response("ask.html", context, 422 if isinstance(error, QueryError) else 404)
+        status = 422 if isinstance(error, QueryError) else 404
+        return _ask_page(request, catalogue, form, {**start, "error": str(error)}, status)
 
 
 async def passage(request: Request) -> Response:
@@ -99,21 +107,21 @@ async def passage(request: Request) -> Response:
     if chunk is None:
         if wants_json(request):
             raise ProblemError(404, "this passage is not in what is served; it was changed or removed since")
-        return html_response("gone.html", _gone(request, former, document), 404)
+        return html_response(request, "gone.html", _gone(former, document), 404)
     if wants_json(request):
         return json_response({"passage": chunk, "document": document})
-    context = MORE_LINES if request.query_params.get("context") == str(MORE_LINES) else CONTEXT_LINES
+    around = MORE_LINES if request.query_params.get("context") == str(MORE_LINES) else CONTEXT_LINES
     asked, back = came_from(request)
     terms = query_terms_of(asked) if asked else ()
     texts = serving.engine.texts
     view = await serving.lookups.run(
         lambda: passage_view(
-            chunk, document, context, terms=terms, back=back, headings=texts.outline(document) if document else ()
+            chunk, document, around, terms=terms, back=back, headings=texts.outline(document) if document else ()
         )
     )
-    frame = shell_of(request, "", f"{passage_address(chunk_id)}.json")
-    picture = f"{passage_address(chunk_id)}/page.png" if texts.file_of(chunk) else ""
-    return html_response("passage.html", {**frame, "passage": view, "picture": picture})
+    address = passage_address(chunk_id)
+    context = {"passage": view, "picture": f"{address}/page.png" if texts.file_of(chunk) else ""}
+    return html_response(request, "passage.html", context, json_href=f"{address}.json")
 
 
 async def page_image(request: Request) -> Response:
@@ -139,9 +147,9 @@ async def conflicts(request: Request) -> Response:
     ledger = asked.chosen(await serving.lookups.run(serving.engine.ledger.conflicts))
     if wants_json(request):
         return json_response(ledger)
-    address = f"{CONFLICTS}.json" + (f"?{request.url.query}" if request.url.query else "")
-    context = {**shell_of(request, CONFLICTS, address), **_ledger_context(ledger, asked), "domains": serving.domains}
-    return html_response("conflicts.html", context)
+    context = {**_ledger_context(ledger, asked), "domains": serving.domains}
+    json_href = data_address(request, CONFLICTS)
+    return html_response(request, "conflicts.html", context, current=CONFLICTS, json_href=json_href)
 
 
 async def conflict(request: Request) -> Response:
@@ -155,8 +163,8 @@ async def conflict(request: Request) -> Response:
     if wants_json(request):
         return json_response(found)
     (entry,) = entries_of([found])
-    context = {**shell_of(request, CONFLICTS, f"{entry.href}.json"), "entry": entry}
-    return html_response("conflict.html", context)
+    json_href = f"{entry.href}.json"
+    return html_response(request, "conflict.html", {"entry": entry}, current=CONFLICTS, json_href=json_href)
 
 
 async def quality(request: Request) -> Response:
@@ -166,14 +174,19 @@ async def quality(request: Request) -> Response:
     documents = await serving.lookups.run(lambda: _measured(serving, chosen))
     if wants_json(request):
         return json_response(documents)
-    query = f"?{request.url.query}" if request.url.query else ""
-    frame = shell_of(request, QUALITY, f"{QUALITY}.json{query}")
-    return html_response("quality.html", {**frame, **_quality_context(documents, serving), "chosen": chosen})
+    context = {**_quality_context(documents, serving), "chosen": chosen}
+    json_href = data_address(request, QUALITY)
+    return html_response(request, "quality.html", context, current=QUALITY, json_href=json_href)
 
 
-def _ask_context(request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm) -> dict[str, Any]:
-    return {
-        **shell_of(request, ASK, ask_address(form.pairs, ".json")),
+def _ask_page(
+    request: Request,
+    catalogue: Sequence[DomainChoice],
+    form: QuestionForm,
+    shown: Mapping[str, Any],
+    status: int = 200,
+) -> Response:
+    context = {
         "form": form,
         "catalogue": catalogue,
         "chips": domain_chips(catalogue, form),
@@ -182,7 +195,10 @@ def _ask_context(request: Request, catalogue: Sequence[DomainChoice], form: Ques
         "ages": ages(catalogue, present()),
         "counts": COUNTS,
         "error": "",
+        **shown,
     }
+    json_href = ask_address(form.pairs, ".json")
+    return html_response(request, "ask.html", context, status, current=ASK, json_href=json_href)
 
 
 async def _blank(request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm) -> Response:
@@ -190,7 +206,7 @@ async def _blank(request: Request, catalogue: Sequence[DomainChoice], form: Ques
         return json_response({"domains": [asdict(choice) for choice in catalogue]})
     serving = serving_of(request)
     start = await serving.lookups.run(lambda: _start(serving, catalogue))
-    return html_response("ask.html", {**_ask_context(request, catalogue, form), **start})
+    return _ask_page(request, catalogue, form, start)
 
 
 def _start(serving: Serving, catalogue: Sequence[DomainChoice]) -> dict[str, Any]:
@@ -221,14 +237,13 @@ async def _answered(
         if wants_json(request):
             return json_response(document)
         context = {
-            **_ask_context(request, catalogue, form),
             "answer": answer_view(document, catalogue, form, near),
             "more": form.with_more(len(document["items"])),
             "written": written,
             "writing": writing_body(body) if may_write and document["items"] else "",
             "write_address": replace(form, writes=True).address,
         }
-        return html_response("ask.html", context)
+        return _ask_page(request, catalogue, form, context)
 
     def answer(answers: SeenAnswers) -> Response:
         answered = answers.answer(question)
@@ -276,10 +291,9 @@ def _found(
     return None, document, former
 
 
-def _gone(request: Request, former: FormerDocument | None, document: DocumentDocument | None) -> dict[str, Any]:
+def _gone(former: FormerDocument | None, document: DocumentDocument | None) -> dict[str, Any]:
     chunks = document["chunks"] if document else []
     return {
-        **shell_of(request, ""),
         "former": former,
         "is_there": document is not None,
         "now": passage_address(chunks[0]) if chunks else "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -13,9 +14,7 @@ from api.errors import ProblemError
 from api.pages.addresses import SOURCES_FORM, STATUS, SYNC
 from api.pages.catalogue import DomainChoice, catalogue_of
 from api.pages.rendering import html_response
-from api.pages.shell import shell_of
-from api.pages.sources_view import KINDS, SourceView, preview_words, source_keys, sources_view
-from api.pages.status_view import elsewhere_view, status_view
+from api.pages.status_view import KINDS, domain_status, preview_words, source_keys, source_rows
 from api.requests.registration import listed_document
 from api.routes.login import browsers_form
 from api.routes.page_routes import both, shown, wants_json
@@ -24,7 +23,6 @@ from api.schemas import json_response
 from api.state import Serving, serving_of
 from api.syncs import Running
 from nornweave.ask.views.status import StatusDocument
-from nornweave.core.types import present
 
 NO_DRAFT: Mapping[str, str] = MappingProxyType({})
 
@@ -52,11 +50,10 @@ async def status(
     try:
         sources, wrong = await serving.lookups.run(lambda: _sources(serving, served, catalogue)), ""
     except ProblemError as error:
-        sources, wrong = (), str(error.detail)
+        sources, wrong = [], str(error.detail)
     joined = serving.engine.agents.joined() if serving.alone is None else ()
     context = {
-        **shell_of(request, STATUS, f"{STATUS}.json"),
-        "domains": [status_view(domain, served[domain], health[domain], running, present()) for domain in served],
+        "domains": [domain_status(name, served[name], health[name], running[name]) for name in served],
         "sources": sources,
         "wrong": wrong,
         "kinds": KINDS,
@@ -66,9 +63,10 @@ async def status(
         "draft": draft,
         "preview": preview,
         "refused": refused.detail if refused else "",
-        "joined": [elsewhere_view(listed_document(each, serving.viewer), present()) for each in joined],
+        "joined": [listed_document(each, serving.viewer) for each in joined],
     }
-    return html_response("status.html", context, refused.status_code if refused else 200)
+    code = refused.status_code if refused else 200
+    return html_response(request, "status.html", context, code, current=STATUS, json_href=f"{STATUS}.json")
 
 
 async def sync(request: Request) -> Response:
@@ -112,17 +110,16 @@ async def change_sources(request: Request) -> Response:
 
 def _sources(
     serving: Serving, served: Mapping[str, StatusDocument], catalogue: Sequence[DomainChoice]
-) -> tuple[SourceView, ...]:
+) -> list[dict[str, Any]]:
     if serving.sources_file is None:
-        return ()
+        return []
     configured = configured_sources(serving)["sources"]
-    return sources_view(configured, served, catalogue, present())
+    return source_rows(configured, served, catalogue)
 
 
-def _running(serving: Serving) -> dict[str, Running]:
-    """Return the syncs that are under way, by domain."""
-    found = {domain.value: serving.syncs.running(domain) for domain in serving.domains} if serving.syncs else {}
-    return {domain: running for domain, running in found.items() if running}
+def _running(serving: Serving) -> dict[str, Running | None]:
+    """Return by domain the sync that is under way, if one is."""
+    return {domain.value: serving.syncs.running(domain) if serving.syncs else None for domain in serving.domains}
 
 
 routes = [

@@ -9,7 +9,6 @@ from api.pages.addresses import WHY, ask_address
 from api.pages.catalogue import catalogue_of, declared_in
 from api.pages.question_form import read_form
 from api.pages.rendering import html_response
-from api.pages.shell import shell_of
 from api.routes.page_routes import both, shown, wants_json
 from api.routes.query import NO_SUCH_PLACE
 from api.schemas import json_response
@@ -36,14 +35,13 @@ async def why(request: Request) -> Response:
     if wants_json(request):
         return json_response(found)
     context = {
-        **shell_of(request, ""),
         "form": form,
         "path": path,
         "found": found,
         "missing": NO_SUCH_PLACE if form.text and path and found is None else "",
         "back": ask_address(form.pairs),
     }
-    return html_response("why.html", context)
+    return html_response(request, "why.html", context)
 
 
 routes = both(WHY, shown(why, None))
