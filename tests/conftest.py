@@ -3,7 +3,6 @@
 import gc
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -55,25 +54,12 @@ gc.disable()
 def pytest_collection_finish() -> None:
     """Let the collector run from now on, for what tests make."""
     if "dagster" in sys.modules:
-        _read_migrations_once()
+        from lab.campaigns.migrations import read_once
+
+        read_once()
     gc.freeze()
     gc.enable()
     collect_rarely()
-
-
-def _read_migrations_once() -> None:
-    """Let Dagster read its ninety migrations once, and not for each of the three databases of each instance."""
-    from alembic.script import ScriptDirectory
-
-    read, known = ScriptDirectory.from_config, dict[Any, ScriptDirectory]()
-
-    def once(config: Any) -> ScriptDirectory:
-        place = config.get_main_option("script_location")
-        if place not in known:
-            known[place] = read(config)
-        return known[place]
-
-    ScriptDirectory.from_config = once  # type: ignore[method-assign, assignment]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
