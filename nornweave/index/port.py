@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from nornweave.core.access.rules import EVERYBODY, Rule
 from nornweave.core.deletion import Deleted
-from nornweave.core.types import Chunk, ChunkId, Document, DocumentId, Fact, Frequencies, GenerationId
+from nornweave.core.types import Document, DocumentId, GenerationId
+from nornweave.index.indexed_chunk import IndexedChunk
 
 Vectors = NDArray[np.float32]
 Scores = NDArray[np.float32]
@@ -67,30 +68,6 @@ class Stored:
     outcome: Outcome = "stored"
     reason: str = ""
     failed_hash: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexedChunk:
-    """A chunk with what the index needs beside it.
-
-    Attributes:
-        chunk_id: stable while document, text and order of equal texts stay.
-        embedding_key: identifies the vector: encoder version and embedded text.
-        terms: term → occurrences in each of ``types.FIELDS``.
-        lines: first and last line, from 1.
-        pairs: keys of the word pairs, distinct, ascending.
-        keys: what it can be looked up by, distinct, ascending.
-        facts: what it states, by place.
-    """
-
-    chunk_id: ChunkId
-    chunk: Chunk
-    embedding_key: str
-    terms: Mapping[str, Frequencies]
-    lines: tuple[int, int]
-    pairs: tuple[int, ...] = ()
-    keys: tuple[str, ...] = ()
-    facts: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

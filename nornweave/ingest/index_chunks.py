@@ -16,7 +16,7 @@ from nornweave.core.text.spans import KnownStarts, Lines, TokenIndex
 from nornweave.core.types import Chunk, ChunkId, Document, Domain, Fact, JsonValue, Span, digest
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
-from nornweave.index.port import IndexedChunk
+from nornweave.index.indexed_chunk import IndexedChunk
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.chunking.sections import CONVERTED
 from nornweave.read.isolated import Fields, document_from

@@ -30,7 +30,8 @@ from nornweave.core.sandbox import run_apart
 from nornweave.core.sandbox.limits import cpu_count
 from nornweave.core.types import Chunk, ContentHash, Document, Span, canonical_json, digest, document_id
 from nornweave.disagree.facts.passage import fact_from
-from nornweave.index.port import Batch, IndexedChunk, NotStored, Stored, StoredDocument, Unstored
+from nornweave.index.indexed_chunk import IndexedChunk
+from nornweave.index.port import Batch, NotStored, Stored, StoredDocument, Unstored
 from nornweave.ingest.diff import DueDocument
 from nornweave.ingest.index_chunks import index_document
 from nornweave.models.encoders import Encoder

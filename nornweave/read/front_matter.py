@@ -12,9 +12,6 @@ from email.utils import parsedate_to_datetime
 from types import MappingProxyType
 
 import yaml
-from bs4 import BeautifulSoup
-from bs4.exceptions import ParserRejectedMarkup
-from bs4.filter import SoupStrainer
 
 from nornweave.core.access.rules import VALUE_NOTICE
 from nornweave.core.text.dates import utc
@@ -158,6 +155,10 @@ def _html_head(text: str) -> str:
 
 
 def _html_pairs(head: str) -> Iterator[tuple[str, str]]:
+    from bs4 import BeautifulSoup  # a fifth of what a reading process would load for Markdown, too
+    from bs4.exceptions import ParserRejectedMarkup
+    from bs4.filter import SoupStrainer
+
     try:
         soup = BeautifulSoup(head, "html.parser", parse_only=SoupStrainer(["title", "meta", "link"]))
     except (ParserRejectedMarkup, RecursionError):

@@ -172,9 +172,13 @@ def test_the_dagster_ui_listens_on_this_machine_only(settings: Settings) -> None
     assert ui.environment["NORNWEAVE_CONFIG"] == str(settings.file)
 
 
-def test_the_supervisor_and_a_command_that_only_helps_load_no_libraries_of_others() -> None:
-    unused = {"dagster", "duckdb", "numpy", "torch"}
-    script = f"import sys, nornweave.share.supervisor, nornweave.cli.main; print({unused} & sys.modules.keys())"
+@pytest.mark.parametrize(("loaded", "unused"), [
+    ("nornweave.share.supervisor, nornweave.cli.main", {"dagster", "duckdb", "numpy", "torch"}),
+    # What reads Markdown and cuts it; every sync starts it, up to four times.
+    ("nornweave.core.sandbox.child, nornweave.ingest.index_chunks", {"bs4", "charset_normalizer", "numpy"}),
+])  # fmt: skip
+def test_the_supervisor_and_what_only_helps_or_reads_load_no_libraries_of_others(loaded: str, unused: set[str]) -> None:
+    script = f"import sys, {loaded}; print({unused} & sys.modules.keys())"
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert said == "set()\n"
 

@@ -6,8 +6,6 @@ import codecs
 import re
 from collections.abc import Iterator
 
-from charset_normalizer import from_bytes
-
 from nornweave.core.errors import DocumentError
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -123,6 +121,8 @@ def _decode_guessed(raw: bytes) -> str:
 
 
 def _guesses(raw: bytes) -> Iterator[str]:
+    from charset_normalizer import from_bytes
+
     # Around the first byte that is not ASCII, in whole lines: a sample cut inside a character misleads the guess.
     first = re.search(rb"[\x80-\xff]", raw)
     at = first.start() if first else 0
