@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from api.pages.addresses import passage_address
 from api.pages.catalogue import DomainChoice
 from api.pages.citations import CitedPlace, place_of
-from api.pages.conflict_view import Conflict, conflict_of, stated
+from api.pages.conflict_view import conflict_of, stated
 from api.pages.coverage_view import RETRIEVERS, Searched, coverage_of, not_searched, nothing_found, summary_of
 from api.pages.excerpts import Excerpt, code_excerpt, markup_excerpt, prose_excerpt
 from api.pages.facets import Facet, facets_of
@@ -114,7 +115,7 @@ class AnswerView:
     doubt: str
     results: tuple[Result, ...]
     tail: tuple[Result, ...]
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[Mapping[str, Any], ...]
     facets: tuple[Facet, ...]
     coverage: tuple[Searched, ...]
     headline: str

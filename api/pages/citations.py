@@ -46,11 +46,11 @@ class CitedPlace:
 
 
 def place_of(citation: Mapping[str, Any], chunk_id: str = "") -> CitedPlace:
-    """Return the place that a citation names."""
+    """Return the place that a citation names, or a side of a conflict."""
     sections = (citation.get("section") or "").split(SECTION)
-    if sections[-1] == citation["title"]:  # which stands below as the heading
+    if sections[-1] == citation.get("title"):  # which stands below as the heading
         sections.pop()
-    crumbs = [citation["source_id"], citation["source_path"], *sections]
+    crumbs = [citation.get("source_id") or citation.get("agent_id"), citation["source_path"], *sections]
     lines = citation.get("line_range")
     url, opens = _opened(citation.get("url"), lines)
     return CitedPlace(

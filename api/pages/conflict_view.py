@@ -1,59 +1,50 @@
-"""What sources disagree about, as the pages show it."""
+"""What sources disagree about, as the pages show it: conflicts of an answer and entries of the ledger."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from typing import Any
 
-from api.pages.addresses import passage_address
-from api.pages.citations import CitedPlace, day_of
+from api.pages.addresses import conflict_address
+from api.pages.citations import CitedPlace, place_of
 from api.pages.markup import sentence_runs
-from api.pages.text_runs import TextRun, highlighted, runs_of
+from api.pages.text_runs import TextRun, highlighted
 from nornweave.ask.answer.extract import as_read
 from nornweave.ask.views.answer import ConflictDocument, SideDocument
+from nornweave.ask.views.ledger import LedgerEntryDocument, LedgerSideDocument
 from nornweave.disagree.conflicts import DEMOTE_FROM
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConflictSideView:
-    """What one side of a conflict says, where, when and by whom."""
-
-    role: str
-    holds: bool
-    place: CitedPlace
-    value: str
-    statement: tuple[TextRun, ...]
-    day: str
-    author: str
-    revision: str
-    caveats: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
-    """Two or more sides that disagree."""
-
-    number: int
-    subject: str
-    sides: tuple[ConflictSideView, ...]
-    verdict: str
-    reason: str
-    confidence: str
+_ROLES = {"holds": "probably holds", "agrees": "agrees with it"}
 
 
 def conflict_of(
     number: int, conflict: ConflictDocument, places: Mapping[str, CitedPlace], terms: Collection[str]
-) -> Conflict:
+) -> dict[str, Any]:
     """Return a conflict of an answer: ``number`` from 1, ``places`` of its items by chunk."""
     settled = conflict["resolved_to"] is not None
-    return Conflict(
-        number=number,
-        subject=subject_of(conflict["entity"], conflict["attribute"]),
-        sides=tuple(_side(side, places, terms) for side in conflict["claims"]),
-        verdict=f"{_holder(conflict)} probably holds." if settled else "",
-        reason=conflict["reason"] if settled else sentence(conflict["reason"]),
-        confidence=certainty(conflict["confidence"]),
-    )
+    return {
+        **conflict,
+        "number": number,
+        "subject": _subject(conflict["entity"], conflict["attribute"]),
+        "sides": [_side(side, side["role"], places.get(side["chunk_id"]), terms) for side in conflict["claims"]],
+        "verdict": f"{_holder(conflict)} probably holds." if settled else "",
+        "reason": conflict["reason"] if settled else sentence(conflict["reason"]),
+        "certainty": _certainty(conflict["confidence"]),
+    }
+
+
+def entry_of(entry: LedgerEntryDocument) -> dict[str, Any]:
+    """Return an entry of the ledger. Its first side holds, also before a comment of its own domain."""
+    roles = ("holds" if entry["suggested"] else "says", *["says"] * len(entry["sides"]))
+    return {
+        **entry,
+        "href": conflict_address(entry["entry_id"]),
+        "subject": _subject(entry["entity"], entry["attribute"]) or "(no name)",
+        "sides": [_side(side, role) for side, role in zip(entry["sides"], roles, strict=False)],
+        "also": [place_of(side, side["chunk_id"]) for side in entry["also"]],
+        "reason": sentence(entry["reason"]),
+        "certainty": _certainty(entry["confidence"]),
+    }
 
 
 def _holder(conflict: ConflictDocument) -> str:
@@ -62,25 +53,18 @@ def _holder(conflict: ConflictDocument) -> str:
     return next(sides, "one side").capitalize()
 
 
-def _side(side: SideDocument, places: Mapping[str, CitedPlace], terms: Collection[str]) -> ConflictSideView:
-    place = places.get(side["chunk_id"]) or CitedPlace(
-        domain=side["domain_id"],
-        crumbs=tuple(runs_of(crumb) for crumb in (side["agent_id"], side["source_path"]) if crumb),
-        detail="",
-        day=day_of(side["timestamp"]),
-        href=passage_address(side["chunk_id"]),
-    )
-    return ConflictSideView(
-        role={"holds": "probably holds", "agrees": "agrees with it"}.get(side["role"], side["role"]),
-        holds=side["role"] in {"holds", "agrees"},
-        place=place,
-        value=value_of(side["value"], side["unit"]),
-        statement=stated(side["statement"] or "", terms, is_code=side["domain_id"] == "code"),
-        day=day_of(side["updated_at"]),
-        author=side["author"] or "",
-        revision=side["revision"] or "",
-        caveats=tuple(side["qualifiers"]),
-    )
+def _side(
+    side: SideDocument | LedgerSideDocument, role: str, place: CitedPlace | None = None, terms: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return what one side says, where, when and by whom."""
+    return {
+        **side,
+        "role": _ROLES.get(role, role),
+        "holds": role in _ROLES,
+        "place": place or place_of(side, side["chunk_id"]),
+        "value": value_of(side["value"], side["unit"]),
+        "statement": stated(side["statement"] or "", terms, is_code=side["domain_id"] == "code"),
+    }
 
 
 def stated(text: str, terms: Collection[str], *, is_code: bool) -> tuple[TextRun, ...]:
@@ -105,11 +89,11 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def subject_of(entity: str, attribute: str) -> str:
+def _subject(entity: str, attribute: str) -> str:
     """Say what sources disagree about: the thing, and what of it."""
     return " · ".join(filter(None, (entity, attribute.replace("_", " "))))
 
 
-def certainty(confidence: float) -> str:
+def _certainty(confidence: float) -> str:
     """Say how sure a conflict is: ``probably`` where one side of it may be demoted."""
     return f"{'probably' if confidence >= DEMOTE_FROM else 'may'} disagree · confidence {confidence:.2f}"

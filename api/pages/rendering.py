@@ -18,7 +18,7 @@ from api.access.door import VIEWER
 from api.access.sessions import csrf_token, session_of
 from api.errors import ProblemError
 from api.pages.addresses import ASK, CONFLICTS, QUALITY, STATUS
-from api.pages.citations import age_of
+from api.pages.citations import age_of, day_of
 from api.pages.text_runs import CITE, HIT, UNSEEN, TextRun, runs_of
 from api.state import service_of
 from nornweave.core.access.viewer import Viewer
@@ -116,6 +116,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["runs"] = printed
+    environment.filters["day"] = day_of
     environment.filters["age"] = lambda moment: age_of(moment, present())
     environment.globals["assets"] = {
         name.partition(".")[2]: f"{path}?v={_version(name)}" for path, (name, _) in FILES.items()

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from api.access.origins import client_address
 from api.errors import ProblemError
 from api.event_streams import Writing, answer_streamed
-from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, ask_address, passage_address
+from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, ask_address, conflict_address, passage_address
 from api.pages.answer_view import answer_view
 from api.pages.catalogue import (
     DomainChoice,
@@ -28,8 +28,8 @@ from api.pages.catalogue import (
     filter_groups,
     filters_in_force,
 )
+from api.pages.conflict_view import entry_of
 from api.pages.judged import MAX_PASSAGES
-from api.pages.ledger_view import MAX_SHOWN, entries_of, find_entry
 from api.pages.passage_view import CONTEXT_LINES, MORE_LINES, passage_view
 from api.pages.printed_page import printed_page
 from api.pages.quality_view import (
@@ -74,6 +74,7 @@ from nornweave.core.errors import GenerationNotKeptError, QueryError
 from nornweave.core.types import Domain, present
 
 MAX_EVALUATIONS = 500
+MAX_ENTRIES = 200
 
 
 async def ask(request: Request) -> Response:
@@ -157,14 +158,13 @@ async def conflict(request: Request) -> Response:
     serving = serving_of(request)
     entry_id = request.path_params["entry_id"]
     ledger = await serving.lookups.run(serving.engine.ledger.conflicts)
-    found = find_entry([*ledger["open"], *ledger["settled"]], entry_id)
+    found = next((each for each in (*ledger["open"], *ledger["settled"]) if each["entry_id"] == entry_id), None)
     if found is None:
         raise ProblemError(404, "no such entry in the ledger; it may have been settled long ago")
     if wants_json(request):
         return json_response(found)
-    (entry,) = entries_of([found])
-    json_href = f"{entry.href}.json"
-    return html_response(request, "conflict.html", {"entry": entry}, current=CONFLICTS, json_href=json_href)
+    json_href = f"{conflict_address(entry_id)}.json"
+    return html_response(request, "conflict.html", {"entry": entry_of(found)}, current=CONFLICTS, json_href=json_href)
 
 
 async def quality(request: Request) -> Response:
@@ -301,12 +301,12 @@ def _gone(former: FormerDocument | None, document: DocumentDocument | None) -> d
 
 
 def _ledger_context(ledger: LedgerDocument, asked: LedgerQuery) -> dict[str, Any]:
+    lists = {"open": ledger["open"], "settled": ledger["settled"]}
     return {
         "ledger": ledger,
         "asked": asked,
-        "open": entries_of(ledger["open"][:MAX_SHOWN]),
-        "settled": entries_of(ledger["settled"][:MAX_SHOWN]),
-        "hidden": max(0, len(ledger["open"]) - MAX_SHOWN) + max(0, len(ledger["settled"]) - MAX_SHOWN),
+        **{name: [entry_of(entry) for entry in each[:MAX_ENTRIES]] for name, each in lists.items()},
+        "hidden": sum(max(0, len(each) - MAX_ENTRIES) for each in lists.values()),
     }
 
 

@@ -8,9 +8,8 @@ import pytest
 from api.pages.answer_view import AnswerView, Merged, answer_view
 from api.pages.catalogue import DomainChoice, FilterChoice
 from api.pages.citations import place_of
-from api.pages.conflict_view import value_of
+from api.pages.conflict_view import entry_of, value_of
 from api.pages.facets import facets_of
-from api.pages.ledger_view import entries_of
 from api.pages.question_form import QuestionForm
 
 CATALOGUE = tuple(
@@ -153,15 +152,15 @@ def test_a_conflict_shows_both_sides_and_which_holds() -> None:
         "reason": "newer", "explanation": "", "confidence": 0.9,
     }  # fmt: skip
     (shown_conflict,) = shown(ITEM, coverage={"code": FOUND}, conflicts=[conflict]).conflicts
-    assert shown_conflict.subject == "retention · http status"
-    assert shown_conflict.verdict == "Code probably holds."
-    assert shown_conflict.confidence == "probably disagree · confidence 0.90"
-    first, second = shown_conflict.sides
-    assert (first.holds, first.value, first.author, first.day) == (True, "7 days", "Dana", "2026-01-20")
-    assert (second.holds, second.place.href) == (False, "/passages/two")
+    assert shown_conflict["subject"] == "retention · http status"
+    assert shown_conflict["verdict"] == "Code probably holds."
+    assert shown_conflict["certainty"] == "probably disagree · confidence 0.90"
+    first, second = shown_conflict["sides"]
+    assert (first["holds"], first["value"], first["author"]) == (True, "7 days", "Dana")
+    assert (second["holds"], second["place"].href) == (False, "/passages/two")
     flagged = {**conflict, "resolved_to": None, "reason": "may disagree", "confidence": 0.6}
     (open_conflict,) = shown(ITEM, coverage={"code": FOUND}, conflicts=[flagged]).conflicts
-    assert (open_conflict.verdict, open_conflict.reason) == ("", "May disagree")
+    assert (open_conflict["verdict"], open_conflict["reason"]) == ("", "May disagree")
 
 
 @pytest.mark.parametrize(("value", "unit", "words"), [
@@ -187,9 +186,9 @@ def test_of_an_entry_of_the_ledger_one_side_holds_also_where_a_comment_differs()
         "first_seen": "2026-01-20",
         "settled": None,
     }
-    (shown_entry,) = entries_of([entry])
-    assert [(side.holds, side.role) for side in shown_entry.sides] == [(True, "probably holds"), (False, "says")]
-    assert shown_entry.sides[1].value == "(empty)"
+    sides = entry_of(entry)["sides"]
+    assert [(side["holds"], side["role"]) for side in sides] == [(True, "probably holds"), (False, "says")]
+    assert sides[1]["value"] == "(empty)"
 
 
 def test_what_is_quoted_first_is_not_folded() -> None:
