@@ -8,18 +8,18 @@ from itertools import pairwise
 from typing import Any
 
 from api.pages.addresses import passage_address
-from api.pages.catalogue import DomainChoice
+from api.pages.catalogue import Chip, DomainChoice, facets_of
 from api.pages.citations import CitedPlace, place_of
 from api.pages.conflict_view import conflict_of, stated
-from api.pages.coverage_view import RETRIEVERS, Searched, coverage_of, not_searched, nothing_found, summary_of
+from api.pages.coverage_view import RETRIEVERS, coverage_of, not_searched, nothing_found, summary_of
 from api.pages.excerpts import Excerpt, code_excerpt, markup_excerpt, prose_excerpt
-from api.pages.facets import Facet, facets_of
 from api.pages.html_text import with_tables
 from api.pages.markup import MARKUP
 from api.pages.question_form import QuestionForm
 from api.pages.text_runs import TextRun, query_terms_of, runs_of
 from api.pages.thread_view import MessageView, messages_of
 from nornweave.ask.search.combine import EXACT
+from nornweave.ask.search.late_interaction import LATE
 from nornweave.ask.views.answer import (
     ExtractDocument,
     FusedItemDocument,
@@ -30,7 +30,7 @@ from nornweave.core.text.legible import counted
 
 _NOTES = {
     EXACT: "defines what is named, or holds the words side by side",
-    "late_interaction": "how near each word of the question comes",
+    LATE: "how near each word of the question comes",
 }
 _SIGNALS = {
     "score": "of all that, weighed against the other signals",
@@ -49,26 +49,14 @@ CLEAR_GAP = 0.2
 """Of the best score: a gap that is wider parts results from what is only near to the question."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerStep:
-    """One step of why a result is where it is: what looked, its rank and what it gave."""
-
-    name: str
-    note: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """A duplicate that was merged into a result: in what way it is one, and its permalink."""
-
-    words: str
-    href: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A passage that answers."""
+    """A passage that answers.
+
+    Attributes:
+        steps: why it is where it is: what looked, its rank and what it gave.
+        merged: duplicates: in what way each is one, and its permalink.
+    """
 
     number: int
     chunk_id: str
@@ -80,10 +68,10 @@ class Result:
     excerpt: Excerpt
     messages: tuple[MessageView, ...]
     shortened: bool
-    steps: tuple[AnswerStep, ...]
+    steps: Sequence[tuple[str, str, str]]
     score: str
     corroborated_by: tuple[CitedPlace, ...]
-    merged: tuple[Merged, ...]
+    merged: Sequence[tuple[str, str]]
     conflict: int | None
     role: str
 
@@ -116,12 +104,12 @@ class AnswerView:
     results: tuple[Result, ...]
     tail: tuple[Result, ...]
     conflicts: tuple[Mapping[str, Any], ...]
-    facets: tuple[Facet, ...]
-    coverage: tuple[Searched, ...]
+    facets: Sequence[tuple[str, Sequence[Chip]]]
+    coverage: Sequence[Mapping[str, Any]]
     headline: str
     summary: str
     nothing: str
-    not_searched: tuple[tuple[str, tuple[str, ...]], ...]
+    not_searched: Sequence[tuple[str, Sequence[str]]]
 
 
 def answer_view(
@@ -145,8 +133,8 @@ def answer_view(
         for number, item in enumerate(document["items"], 1)
     )
     coverage = coverage_of(document, catalogue)
-    missing = tuple(one for one in coverage if one.state in {"late", "unpublished", "failed"})
-    asked = [one for one in coverage if one.state != "left out"]
+    missing = [one for one in coverage if one["state"] in {"late", "unpublished", "failed"}]
+    asked = [one for one in coverage if one["state"] != "left out"]
     return AnswerView(
         query_id=document["query_id"],
         extract=_extract(sentences, document["items"], results, terms),
@@ -227,7 +215,7 @@ def _result(
         steps=_steps(item),
         score=f"{item['score']['value']:.3f}",
         corroborated_by=tuple(place_of(cited) for cited in item["corroborated_by"]),
-        merged=tuple(_merged(merge) for merge in merges if merge["kept"] == item["chunk_id"]),
+        merged=[_merged(merge) for merge in merges if merge["kept"] == item["chunk_id"]],
         conflict=None if conflict is None else conflict["index"] + 1,
         role="" if conflict is None else conflict["role"],
     )
@@ -249,26 +237,26 @@ def _shown_text(item: FusedItemDocument, title: str, terms: Collection[str]) -> 
     return prose_excerpt(text, terms, title=title), ()
 
 
-def _merged(merge: MergeDocument) -> Merged:
+def _merged(merge: MergeDocument) -> tuple[str, str]:
     words = f"{_MERGES.get(merge['reason'], merge['reason'])}, {merge['similarity']:.0%} alike"
-    return Merged(words, "" if merge["dropped"] == merge["kept"] else passage_address(merge["dropped"]))
+    return words, "" if merge["dropped"] == merge["kept"] else passage_address(merge["dropped"])
 
 
-def _steps(item: FusedItemDocument) -> tuple[AnswerStep, ...]:
+def _steps(item: FusedItemDocument) -> list[tuple[str, str, str]]:
     explanation = item.get("explanation")
-    steps: list[AnswerStep] = []
+    steps: list[tuple[str, str, str]] = []
     for name, contribution in explanation["contributions"].items() if explanation else ():
         source, weight = item["sources"].get(name), explanation["weights"].get(name, 0.0) if explanation else 0.0
         found = f"rank {source['rank']}, {source['score']:.2f} × weight {weight:.2f}" if source else ""
         note = found or _NOTES.get(name, "did not find it")
-        steps.append(AnswerStep(f"{RETRIEVERS.get(name, name)} ({name})", note, f"{contribution:.3f}"))
+        steps.append((f"{RETRIEVERS.get(name, name)} ({name})", note, f"{contribution:.3f}"))
     for name, bonus in explanation["bonuses"].items() if explanation else ():
-        steps.append(AnswerStep(name.replace("_", " "), "bonus", f"+{bonus:.3f}"))
+        steps.append((name.replace("_", " "), "bonus", f"+{bonus:.3f}"))
     if item["rerank_score"] is not None:
-        steps.append(AnswerStep("cross-encoder", "read question and passage together", f"{item['rerank_score']:.3f}"))
+        steps.append(("cross-encoder", "read question and passage together", f"{item['rerank_score']:.3f}"))
     for name, signal in item["score"]["signals"].items():
         # What gave nothing explains nothing: "others say the same" would not even be true.
         if (value := f"{signal:+.3f}").strip("+-0."):
             note = _SIGNALS.get(name, "signal of the ranking")
-            steps.append(AnswerStep("match" if name == "score" else name, note, value))
-    return tuple(steps)
+            steps.append(("match" if name == "score" else name, note, value))
+    return steps

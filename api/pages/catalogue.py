@@ -1,9 +1,9 @@
-"""What can be asked: the served domains with their sizes, filters and the values that these have."""
+"""What can be asked: the served domains with their sizes and filters, and links that narrow a question down."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,7 @@ from api.pages.citations import age_of
 from api.pages.question_form import SEVERAL, Declared, QuestionForm
 from nornweave.ask.search.filters import NODE_TYPE, RANGE_ENDS, kind_of
 from nornweave.ask.seen.agents import SeenAgent
+from nornweave.ask.views.answer import FusedItemDocument
 
 _LABELS = {
     "path_glob": "path",
@@ -25,6 +26,24 @@ _LABELS = {
 _KINDS = {"date_range": "days", "date": "days", "datetime": "day", "integer": "numbers", "number": "numbers"}
 _EXAMPLES = {"path_glob": "src/**/*.py", "heading_path": "Install > Linux"}
 _KIND_LABELS = {"preamble": "head of a file"}
+# Filter → what a reader calls what passages differ in; several filters of one name stand together.
+_FACETS = {
+    "source": "Source",
+    "language": "Language",
+    "node_type": "Kind",
+    "source_type": "Kind",
+    "format": "Format",
+    "channel": "Channel",
+    "participants": "Who",
+    "authors": "Who",
+    "date_range": "Year",
+    "tags": "Tag",
+}
+MAX_VALUES = 6
+"""Of a facet."""
+
+FacetValue = tuple[str, str, str]
+"""Domain, filter and value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,40 +73,13 @@ class DomainChoice:
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A link that turns a domain or a value of a filter on or off."""
+    """A link that turns a domain or a value of a filter on or off, and how many passages have it."""
 
     label: str
     count: int
     is_on: bool
     href: str
     domain: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class FilterField:
-    """A filter as the form shows it: boxes of frequent values, a text field, two days or two numbers.
-
-    Attributes:
-        kind: ``boxes``, of which ``several`` may be chosen or one, ``text``, ``day``, ``days`` or ``numbers``.
-        values: of the boxes, each with its label, how many passages have it and whether it is chosen.
-    """
-
-    name: str
-    label: str
-    kind: str
-    several: bool
-    values: tuple[tuple[str, str, int, bool], ...]
-    value: str
-    end: str
-    example: str
-
-
-@dataclass(frozen=True, slots=True)
-class FilterGroup:
-    """The filters of a domain."""
-
-    domain: str
-    fields: tuple[FilterField, ...]
 
 
 def catalogue_of(agents: Sequence[SeenAgent]) -> tuple[DomainChoice, ...]:
@@ -137,16 +129,59 @@ def value_label(key: str, value: str) -> str:
     return _KIND_LABELS.get(value, value.replace("_", " ")) if key == NODE_TYPE else value
 
 
-def filter_groups(catalogue: Sequence[DomainChoice], form: QuestionForm) -> tuple[FilterGroup, ...]:
-    """Return the filters of the domains that are asked."""
-    asked = [choice for choice in catalogue if not form.domains or choice.domain in form.domains]
-    return tuple(
-        FilterGroup(
-            choice.domain, tuple(_field(choice.domain, each, form) for each in choice.filters if each.is_useful)
+def filter_groups(catalogue: Sequence[DomainChoice], form: QuestionForm) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the filters of each domain that is asked, as the form shows them."""
+    return [
+        (choice.domain, [_field(choice.domain, each, form) for each in choice.filters if each.is_useful])
+        for choice in catalogue
+        if choice.filters and (not form.domains or choice.domain in form.domains)
+    ]
+
+
+def facets_of(
+    items: Sequence[FusedItemDocument], catalogue: Sequence[DomainChoice], form: QuestionForm
+) -> list[tuple[str, list[Chip]]]:
+    """Count the values that the passages of an answer have, most frequent first: links that narrow the question down.
+
+    A name with one value is left out, unless it is chosen: it would narrow nothing down.
+    """
+    declared = declared_in(catalogue)
+    counts: dict[str, Counter[FacetValue]] = {name: Counter() for name in _FACETS.values()}
+    for item in items:
+        domain = item["citation"]["domain_id"]
+        if item["citation"]["agent_id"] is None:
+            for key in _FACETS.keys() & declared.get(domain, {}).keys():
+                counts[_FACETS[key]].update((domain, key, value) for value in dict.fromkeys(_values_of(item, key)))
+    facets = [(name, list(_facet_values(values, declared, form))) for name, values in counts.items()]
+    return [(name, chips) for name, chips in facets if len(chips) > 1 or any(chip.is_on for chip in chips)]
+
+
+def _values_of(item: FusedItemDocument, key: str) -> Sequence[str]:
+    if key == "source":
+        return [item["citation"]["source_id"]]
+    if key == "date_range":
+        return [item["citation"]["timestamp"][:4]] if item["citation"]["timestamp"] else []
+    value: Any = item["metadata"].get(key)
+    if isinstance(value, list | tuple):
+        return [str(each).lower() for each in value]
+    return [kind_of(value) if key == NODE_TYPE else value] if value else []
+
+
+def _facet_values(counts: Counter[FacetValue], declared: Declared, form: QuestionForm) -> Iterator[Chip]:
+    shown = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MAX_VALUES]
+    names = Counter(value for (_, _, value), _ in shown)
+    for (domain, key, value), count in shown:
+        label, name = value_label(key, value), f"{domain}.{key}"
+        pairs = [(name, value.removeprefix("#") if key == "channel" else value)]
+        if key == "date_range":
+            pairs = [(f"{name}.start", f"{value}-01-01"), (f"{name}.end", f"{value}-12-31")]
+        yield Chip(
+            label if names[value] == 1 else f"{label} ({domain})",
+            count,
+            all(pair in form.filters for pair in pairs),
+            form.narrowed(domain, pairs, several=declared[domain][key] in SEVERAL).address,
+            domain,
         )
-        for choice in asked
-        if choice.filters
-    )
 
 
 def ages(catalogue: Sequence[DomainChoice], now: datetime) -> Mapping[str, str]:
@@ -191,27 +226,23 @@ def _merged_kinds(values: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], .
     return tuple(kinds.most_common())
 
 
-def _field(domain: str, declared: FilterChoice, form: QuestionForm) -> FilterField:
+def _field(domain: str, declared: FilterChoice, form: QuestionForm) -> dict[str, Any]:
+    """Return a filter as the form shows it: boxes of frequent values, a text field, days or numbers.
+
+    Of boxes ``several`` may be chosen, or one; each has its value, its label, how many passages have it and whether it
+    is chosen.
+    """
     name = f"{domain}.{declared.key}"
-    stated = form.values(name)
-    known = dict(declared.values)
-    kind = _KINDS.get(declared.type, "boxes" if known else "text")
+    stated, known = form.values(name), dict(declared.values)
     start, end = RANGE_ENDS.get(declared.type, ("", ""))
-    value = _first(form.values(f"{name}.{start}") if start else stated)
     shown = dict.fromkeys((*known, *stated)) if known else ()
-    return FilterField(
-        name=name,
-        label=_LABELS.get(declared.key, declared.key.replace("_", " ")),
-        kind=kind,
-        several=declared.type in SEVERAL,
-        values=tuple(
-            (value, value_label(declared.key, value), known.get(value, 0), value in stated) for value in shown
-        ),
-        value=value,
-        end=_first(form.values(f"{name}.{end}")),
-        example=_EXAMPLES.get(declared.key, ""),
-    )
-
-
-def _first(values: Sequence[str]) -> str:
-    return values[0] if values else ""
+    return {
+        "name": name,
+        "label": _LABELS.get(declared.key, declared.key.replace("_", " ")),
+        "kind": _KINDS.get(declared.type, "boxes" if known else "text"),
+        "several": declared.type in SEVERAL,
+        "boxes": [(value, value_label(declared.key, value), known.get(value, 0), value in stated) for value in shown],
+        "value": next(iter(form.values(f"{name}.{start}") if start else stated), ""),
+        "end": next(iter(form.values(f"{name}.{end}")), ""),
+        "example": _EXAMPLES.get(declared.key, ""),
+    }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from api.pages.catalogue import DomainChoice
+from nornweave.ask.search.late_interaction import LATE
 from nornweave.ask.views.answer import FusionResult
+from nornweave.ask.views.coverage import CoverageDocument
 from nornweave.core.text.legible import counted
 
 RETRIEVERS = {
@@ -16,7 +18,7 @@ RETRIEVERS = {
     "fulltext": "word pairs",
     "structured": "names",
     "exact": "exact name or words",
-    "late_interaction": "word by word",
+    LATE: "word by word",
 }
 STATES = {
     "ok": "found",
@@ -27,85 +29,44 @@ STATES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Searched:
-    """How one domain was searched.
+def coverage_of(document: FusionResult, catalogue: Sequence[DomainChoice]) -> list[dict[str, Any]]:
+    """Return how each domain was searched, those left out included: ``state`` in a word, ``summary`` in a few.
 
-    Attributes:
-        state: ``found``, ``empty``, ``late``, ``unpublished``, ``failed`` or ``left out``.
-        summary: the same in a few words.
-        retrievers: name, and how it went, for those that did not simply find something.
+    The states are ``found``, ``empty``, ``late``, ``unpublished``, ``failed`` and ``left out``.
     """
-
-    domain: str
-    state: str
-    summary: str
-    shown: int
-    retrievers: tuple[tuple[str, str, str], ...]
-    generation: str
-    indexed_at: str
-    notices: tuple[str, ...]
-
-
-def coverage_of(document: FusionResult, catalogue: Sequence[DomainChoice]) -> tuple[Searched, ...]:
-    """Return how each domain was searched, those that were left out included."""
-    shown: dict[str, int] = {}
-    for item in document["items"]:
-        shown[item["citation"]["domain_id"]] = shown.get(item["citation"]["domain_id"], 0) + 1
+    shown = Counter(item["citation"]["domain_id"] for item in document["items"])
     domains = dict.fromkeys([*(choice.domain for choice in catalogue), *document["coverage"]])
-    return tuple(_searched(domain, document["coverage"].get(domain), shown.get(domain, 0)) for domain in domains)
+    return [{"domain": name, **_searched(document["coverage"].get(name), shown[name])} for name in domains]
 
 
-def not_searched(document: FusionResult, missing: Sequence[Searched]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def not_searched(document: FusionResult, missing: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
     """Return why something gave no answer, with the domains; agents elsewhere also where others of their domain did."""
-    silent = tuple(
-        _without_answer(gap["domain_id"], _why_not(gap["reason"]), f"agent {gap['agent_id']}: {gap['reason']}")
+    silent = [
+        (gap["domain_id"], f"agent {gap['agent_id']}: {gap['reason']}")
         for gap in document["coverage_gaps"]
         if gap.get("elsewhere")
-    )
-    named = {gap.domain for gap in silent}
+    ]
+    named = {domain for domain, _ in silent}
     reasons: dict[str, list[str]] = {}
-    for gap in (*(domain for domain in missing if domain.domain not in named), *silent):
-        reasons.setdefault(gap.summary, []).append(gap.domain)
-    return tuple((reason, tuple(domains)) for reason, domains in reasons.items())
+    for domain, reason in [(one["domain"], one["summary"]) for one in missing if one["domain"] not in named] + silent:
+        reasons.setdefault(reason, []).append(domain)
+    return [*reasons.items()]
 
 
-def _searched(domain: str, coverage: Mapping[str, Any] | None, shown: int) -> Searched:
+def _searched(coverage: CoverageDocument | None, shown: int) -> Mapping[str, Any]:
     if coverage is None:
-        return _without_answer(domain, "left out", "not asked")
+        return {"state": "left out", "summary": "not asked"}
     if not coverage["searched"]:
-        reason = str(coverage.get("reason", "gave no answer"))
-        return _without_answer(domain, _why_not(reason), reason)
-    states: Mapping[str, str] = coverage.get("retrieval", {})
-    total = coverage.get("total_searched", 0)
-    found = any(state == "ok" for state in states.values())
-    return Searched(
-        domain=domain,
-        state="found" if found else "empty",
-        summary=f"{counted(shown, 'passage')} of {total:,} shown"
-        if found
-        else f"nothing in {counted(total, 'passage')}",
-        shown=shown,
-        retrievers=tuple(
-            (RETRIEVERS.get(name, name), state, STATES.get(state, state)) for name, state in states.items()
-        ),
-        generation=coverage.get("generation", ""),
-        indexed_at=coverage.get("indexed_at", ""),
-        notices=tuple(coverage.get("notices", ())),
-    )
-
-
-def _without_answer(domain: str, state: str, summary: str) -> Searched:
-    return Searched(
-        domain=domain,
-        state=state,
-        summary=summary,
-        shown=0,
-        retrievers=(),
-        generation="",
-        indexed_at="",
-        notices=(),
-    )
+        reason = coverage.get("reason", "gave no answer")
+        return {"state": _why_not(reason), "summary": reason}
+    states, total = coverage.get("retrieval", {}), coverage.get("total_searched", 0)
+    found = f"{counted(shown, 'passage')} of {total:,} shown" if "ok" in states.values() else ""
+    return {
+        **coverage,
+        "state": "found" if found else "empty",
+        "summary": found or f"nothing in {counted(total, 'passage')}",
+        "retrievers": [(RETRIEVERS.get(name, name), state, STATES.get(state, state)) for name, state in states.items()],
+    }
 
 
 def _why_not(reason: str) -> str:
@@ -126,12 +87,12 @@ def summary_of(document: FusionResult, searched: int, asked: int) -> str:
     return " · ".join(parts)
 
 
-def nothing_found(document: FusionResult, missing: Sequence[Searched]) -> str:
+def nothing_found(document: FusionResult, missing: Sequence[Mapping[str, Any]]) -> str:
     """Return what it means that an answer is empty; ``missing`` are the domains that were not searched."""
     if missing and len(missing) == len(document["coverage"]):
         return "No domain was searched, so this says nothing about what is known."
     if missing:
-        names = ", ".join(one.domain for one in missing)
+        names = ", ".join(one["domain"] for one in missing)
         return f"The domains that were searched have nothing. {names}: not searched, the answer may be there."
     total = sum(one.get("total_searched", 0) for one in document["coverage"].values())
     return f"Every domain that was asked was searched, {counted(total, 'passage')} in all. None matches."

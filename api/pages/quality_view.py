@@ -2,82 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from api.pages.addresses import ask_address, why_address
-from api.pages.chart import Chart, ChartPoint, chart_of
 from api.pages.citations import day_of
 from api.pages.judged import QuestionWithPlaces
-from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationDocument, set_title
+from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationDocument, MetricDocument, set_title
 
 STAGES = ("fused", "merged", "reranked", "expanded", "combined")
 """The last of these that was measured is what a reader gets."""
-MEASURES = (("Recall@10", "Recall@10"), ("RR@10", "MRR"))
+MEASURES = {"Recall@10": "Recall@10", "RR@10": "MRR"}
 MAX_COMPARED = 40
 MAX_WORST, MAX_PLACES = 10, 2
 HEADLINE, FIRST_RIGHT = "Recall@10", "RR@10"
 _MEASURED = frozenset({"published", "outdated"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetHistory:
-    """One judged set in one scope, over time."""
-
-    title: str
-    scope: str
-    origin: str
-    queries: int
-    stage: str
-    figures: tuple[tuple[str, str, str], ...]
-    charts: tuple[tuple[str, Chart], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
-    """One measure of one set, before and after."""
-
-    title: str
-    measure: str
-    before: str
-    after: str
-    change: str
-    interval: str
-    is_sure: bool
-    direction: str
-    better: int
-    worse: tuple[tuple[str, str, str], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Headline:
-    """The one number: how much of what answers is among the first ten, of the first set, newest measurement."""
-
-    title: str
-    percent: str
-    interval: str
-    queries: int
-    day: str
-    trend: str
-    direction: str
-    target: str
-    is_reached: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorstQuestion:
-    """A question that is answered badly: where the first right place stands, and where it should be looked for."""
-
-    text: str
-    rank: str
-    places: tuple[tuple[str, str], ...]
-    ask: str
+# Of a chart, in the coordinates of its picture.
+WIDTH, HEIGHT = 260, 92
+_LEFT, _RIGHT, _TOP, _BOTTOM = 28, 10, 8, 18
 
 
 def headline_of(
     evaluations: Sequence[EvaluationDocument], floors: Mapping[str, Mapping[str, float]]
-) -> Headline | None:
-    """Return the headline; ``None`` where nothing was measured.
+) -> dict[str, Any] | None:
+    """Return the one number: how much of what answers is among the first ten, of the first set, measured last.
 
     Args:
         evaluations: newest first.
@@ -91,19 +39,17 @@ def headline_of(
     newest, metrics = series[-1], [each["stages"][stage_of(each)][HEADLINE] for each in series]
     change = metrics[-1]["mean"] - metrics[-2]["mean"] if len(series) > 1 else 0.0
     floor = floors.get(newest["domain"], {}).get(HEADLINE)
-    return Headline(
-        title=_title(newest),
-        percent=f"{metrics[-1]['mean']:.0%}",
-        interval="{:.0%} to {:.0%}".format(*metrics[-1]["interval"]),
-        queries=newest["measured"],
-        day=day_of(newest["at"]),
-        trend="measured once"
+    return {
+        "newest": newest,
+        "title": _title(newest),
+        "metric": metrics[-1],
+        "trend": "measured once"
         if len(series) == 1
         else f"{f'{change * 100:+.1f} points' if change else 'unchanged'} since {day_of(series[-2]['at'])}",
-        direction=_direction(change),
-        target="" if floor is None else f"{floor:.0%}",
-        is_reached=floor is None or metrics[-1]["mean"] >= floor,
-    )
+        "direction": _direction(change),
+        "target": floor,
+        "is_reached": floor is None or metrics[-1]["mean"] >= floor,
+    }
 
 
 def headline_evaluation(evaluations: Sequence[EvaluationDocument]) -> EvaluationDocument | None:
@@ -113,8 +59,8 @@ def headline_evaluation(evaluations: Sequence[EvaluationDocument]) -> Evaluation
 
 def worst_of(
     evaluation: EvaluationDocument, ranks: Mapping[str, float], questions: Mapping[str, QuestionWithPlaces]
-) -> tuple[WorstQuestion, ...]:
-    """Return the questions whose first right place stands lowest.
+) -> list[dict[str, Any]]:
+    """Return the questions whose first right place stands lowest, and where they should be looked for.
 
     Args:
         evaluation: that measured them.
@@ -123,23 +69,26 @@ def worst_of(
     """
     scope = [("domain", evaluation["domain"])] if evaluation["domain"] != "all" else []
     bad = sorted((value, query) for query, value in ranks.items() if value < 1 and query in questions)[:MAX_WORST]
-    return tuple(
-        WorstQuestion(
-            text=questions[query].text,
-            rank=f"rank {round(1 / value)}" if value else "not among ten",
-            places=tuple(
+    return [
+        {
+            "text": questions[query].text,
+            "rank": f"rank {round(1 / value)}" if value else "not among ten",
+            "places": [
                 (place, why_address([("q", questions[query].text), *scope, ("path", place)]))
                 for place in questions[query].places[:MAX_PLACES]
-            ),
-            ask=ask_address([("q", questions[query].text), *scope]),
-        )
+            ],
+            "ask": ask_address([("q", questions[query].text), *scope]),
+        }
         for value, query in bad
-    )
+    ]
 
 
-def histories_of(evaluations: Sequence[EvaluationDocument]) -> tuple[SetHistory, ...]:
+def histories_of(evaluations: Sequence[EvaluationDocument]) -> list[dict[str, Any]]:
     """Return every set with its charts: sets over all domains first, then by name."""
-    return tuple(map(_history, _groups(evaluations)))
+    return [
+        {"newest": group[-1], "title": _title(group[-1]), "stage": stage_of(group[-1]), "charts": list(_charts(group))}
+        for group in _groups(evaluations)
+    ]
 
 
 def _groups(evaluations: Sequence[EvaluationDocument]) -> list[list[EvaluationDocument]]:
@@ -177,29 +126,24 @@ def generations_of(evaluations: Sequence[EvaluationDocument]) -> dict[str, tuple
     return {domain: tuple(names) for domain, names in sorted(found.items())}
 
 
-def compared_of(comparison: ComparisonDocument) -> tuple[Compared, ...]:
+def compared_of(comparison: ComparisonDocument) -> list[dict[str, Any]]:
     """Return the measures that readers look at, of what readers get, largest losses first."""
     stages: dict[tuple[str, str], set[str]] = {}
     for measure in comparison["measures"]:
         stages.setdefault((measure["set"], measure["scope"]), set()).add(measure["stage"])
     last = {key: next((stage for stage in STAGES if stage in names), "") for key, names in stages.items()}
-    names = dict(MEASURES)
-    return tuple(
-        Compared(
-            title=f"{set_title(comparison['domain'], measure['set'])}, {measure['scope']}",
-            measure=names[measure["measure"]],
-            before=f"{measure['before']:.3f}",
-            after=f"{measure['after']:.3f}",
-            change=f"{measure['after'] - measure['before']:+.3f}",
-            interval="{:+.3f} to {:+.3f}".format(*measure["interval"]),
-            is_sure=measure["interval"][0] > 0 or measure["interval"][1] < 0,
-            direction=_direction(measure["after"] - measure["before"]),
-            better=measure["better"],
-            worse=tuple((one["query_id"], f"{one['before']:.2f}", f"{one['after']:.2f}") for one in measure["worse"]),
-        )
+    return [
+        {
+            **measure,
+            "title": f"{set_title(comparison['domain'], measure['set'])}, {measure['scope']}",
+            "measure": MEASURES[measure["measure"]],
+            "change": measure["after"] - measure["before"],
+            "is_sure": measure["interval"][0] > 0 or measure["interval"][1] < 0,
+            "direction": _direction(measure["after"] - measure["before"]),
+        }
         for measure in comparison["measures"]
-        if measure["stage"] == last[measure["set"], measure["scope"]] and measure["measure"] in names
-    )[:MAX_COMPARED]
+        if measure["stage"] == last[measure["set"], measure["scope"]] and measure["measure"] in MEASURES
+    ][:MAX_COMPARED]
 
 
 def stage_of(evaluation: EvaluationDocument) -> str:
@@ -207,34 +151,60 @@ def stage_of(evaluation: EvaluationDocument) -> str:
     return next((stage for stage in STAGES if stage in evaluation["stages"]), "")
 
 
-def _history(evaluations: Sequence[EvaluationDocument]) -> SetHistory:
-    newest = evaluations[-1]
-    stage = stage_of(newest)
-    figures, charts = [], []
-    for measure, name in MEASURES:
+def _charts(evaluations: Sequence[EvaluationDocument]) -> Iterator[dict[str, Any]]:
+    for measure, name in MEASURES.items():
         series = [
-            ChartPoint(
-                mean=metric["mean"],
-                low=metric["interval"][0],
-                high=metric["interval"][1],
-                day=day_of(evaluation["at"]),
-                generation=evaluation["generation"],
-            )
+            (evaluation, metric)
             for evaluation in evaluations
             if (metric := evaluation["stages"].get(stage_of(evaluation), {}).get(measure))
         ]
         if series:
-            figures.append((name, f"{series[-1].mean:.3f}", f"{series[-1].low:.3f}–{series[-1].high:.3f}"))
-            charts.append((name, chart_of(series, name)))
-    return SetHistory(
-        title=_title(newest),
-        scope=newest["scope"],
-        origin=newest["origin"],
-        queries=newest["measured"],
-        stage=stage,
-        figures=tuple(figures),
-        charts=tuple(charts),
-    )
+            yield chart_of(series, name)
+
+
+def chart_of(series: Sequence[tuple[EvaluationDocument, MetricDocument]], name: str) -> dict[str, Any]:
+    """Draw a measure over time, oldest first: a line of means within a band of their intervals, as points of an SVG.
+
+    The axis goes from 0 to 1: nothing looks larger.
+    """
+    step = (WIDTH - _LEFT - _RIGHT) / max(1, len(series) - 1)
+    points = [
+        {
+            "x": round(_LEFT + (place * step if len(series) > 1 else (WIDTH - _LEFT - _RIGHT) / 2), 1),
+            "y": _height(metric["mean"]),
+            "low": _height(metric["interval"][0]),
+            "high": _height(metric["interval"][1]),
+            "label": f"{day_of(measured['at'])} {measured['generation']}: {metric['mean']:.3f} ({_interval(metric)})",
+        }
+        for place, (measured, metric) in enumerate(series)
+    ]
+    last = series[-1][1]
+    outline = [f"{point['x']},{point['high']}" for point in points]
+    outline += [f"{point['x']},{point['low']}" for point in reversed(points)]
+    days = [day_of(measured["at"]) for measured, _ in series]
+    return {
+        "name": name,
+        "last": last,
+        "width": WIDTH,
+        "height": HEIGHT,
+        "left": _LEFT,
+        "right": WIDTH - _RIGHT,
+        "points": points,
+        "line": " ".join(f"{point['x']},{point['y']}" for point in points),
+        "band": " ".join(outline) if len(points) > 1 else "",
+        "rules": [(_height(value), f"{value:g}") for value in (0, 0.5, 1)],
+        "days": [*dict.fromkeys((days[0], days[-1]))],
+        "description": f"{name}: {len(series)} measurements, the last {last['mean']:.3f} "
+        f"(95 % interval {_interval(last)}) on {days[-1]}",
+    }
+
+
+def _interval(metric: MetricDocument) -> str:
+    return "{:.3f} to {:.3f}".format(*metric["interval"])
+
+
+def _height(value: float) -> float:
+    return round(_TOP + (1 - min(max(value, 0.0), 1.0)) * (HEIGHT - _TOP - _BOTTOM), 1)
 
 
 def _title(evaluation: EvaluationDocument) -> str:

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from api.pages.answer_view import AnswerView, Merged, answer_view
-from api.pages.catalogue import DomainChoice, FilterChoice
+from api.pages.answer_view import AnswerView, answer_view
+from api.pages.catalogue import DomainChoice, FilterChoice, facets_of
 from api.pages.citations import place_of
 from api.pages.conflict_view import entry_of, value_of
-from api.pages.facets import facets_of
 from api.pages.question_form import QuestionForm
 
 CATALOGUE = tuple(
@@ -81,14 +80,14 @@ def shown(*items: Any, coverage: dict[str, Any], near: Any = (), **fields: Any) 
 def test_every_served_domain_says_how_it_was_searched() -> None:
     late = {"searched": False, "reason": "timeout after 5000ms"}
     answer = shown(ITEM, coverage={"code": FOUND, "documentation": late})
-    states = {one.domain: (one.state, one.summary) for one in answer.coverage}
+    states = {one["domain"]: (one["state"], one["summary"]) for one in answer.coverage}
     assert states == {
         "code": ("found", "1 passage of 10 shown"),
         "documentation": ("late", "timeout after 5000ms"),
         "research": ("left out", "not asked"),
     }
-    assert answer.coverage[0].retrievers == (("meaning", "ok", "found"), ("words", "timeout", "late"))
-    assert answer.not_searched == (("timeout after 5000ms", ("documentation",)),)
+    assert answer.coverage[0]["retrievers"] == [("meaning", "ok", "found"), ("words", "timeout", "late")]
+    assert answer.not_searched == [("timeout after 5000ms", ["documentation"])]
     assert answer.summary == "1 of 2 domains searched · 12 ms"
 
 
@@ -133,13 +132,13 @@ def test_a_result_says_where_it_stands_and_why_it_is_there() -> None:
     assert result.place.original is None, "no link that runs a script"
     assert (result.place.detail, result.place.day, result.place.stale) == ("lines 4–6", "2026-01-20", True)
     assert [line.number for line in result.excerpt.lines] == [4, 5]
-    notes = {step.name: (step.note, step.value) for step in result.steps}
+    notes = {name: (note, value) for name, note, value in result.steps}
     assert notes["meaning (dense)"] == ("rank 1, 0.70 × weight 0.60", "0.420")
     assert notes["words (sparse)"] == ("did not find it", "0.000")
     assert notes["symbol match"] == ("bonus", "+0.150")
     assert notes["recency"][1] == "+0.100" and "corroboration" not in notes, "what gave nothing is not a reason"
     assert notes["cross-encoder"][1] == "0.900"
-    assert result.merged == (Merged("the same text, 100% alike", "/passages/two"),)
+    assert result.merged == [("the same text, 100% alike", "/passages/two")]
     assert [place.domain for place in result.corroborated_by] == ["documentation"]
     assert (result.conflict, result.role) == (1, "holds")
 
@@ -207,17 +206,17 @@ def test_facets_count_what_is_shown_and_can_be_taken_back() -> None:
         FilterChoice(key="node_type", type="string", values=()),
     )
     catalogue = [replace(CATALOGUE[0], filters=declared)]
-    kinds = ("function_definition", "class_definition", "function_definition")
-    items: Any = [{**ITEM, "metadata": {"language": "python", "node_type": kind}} for kind in kinds]
-    (kind,) = facets_of(items, catalogue, QuestionForm(text="pay"))
-    assert (kind.name, [(each.label, each.count) for each in kind.values]) == ("Kind", [("function", 2), ("class", 1)])
-    assert kind.values[0].href == "/?q=pay&domain=code&code.node_type=function"
+    nodes = ("function_definition", "class_definition", "function_definition")
+    items: Any = [{**ITEM, "metadata": {"language": "python", "node_type": node}} for node in nodes]
+    ((name, kinds),) = facets_of(items, catalogue, QuestionForm(text="pay"))
+    assert (name, [(each.label, each.count) for each in kinds]) == ("Kind", [("function", 2), ("class", 1)])
+    assert kinds[0].href == "/?q=pay&domain=code&code.node_type=function"
     chosen = QuestionForm(text="pay", domains=("code",), filters=(("code.language", "python"),))
     other: Any = {**ITEM, "metadata": {"language": "ruby", "node_type": "class_declaration"}}
-    (kind, *_) = (each for each in facets_of([*items, other], catalogue, chosen) if each.name == "Kind")
-    assert [(each.label, each.count) for each in kind.values] == [("class", 2), ("function", 2)], "in every grammar"
-    (language, _) = facets_of(items, catalogue, chosen)
-    assert (language.values[0].is_on, language.values[0].href) == (True, "/?q=pay&domain=code")
+    kinds = dict(facets_of([*items, other], catalogue, chosen))["Kind"]
+    assert [(each.label, each.count) for each in kinds] == [("class", 2), ("function", 2)], "in every grammar"
+    ((_, languages), _) = facets_of(items, catalogue, chosen)
+    assert (languages[0].is_on, languages[0].href) == (True, "/?q=pay&domain=code")
 
 
 def test_an_original_on_a_forge_opens_at_its_lines() -> None:

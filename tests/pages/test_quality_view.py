@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from api.pages.chart import HEIGHT, WIDTH, ChartPoint, chart_of
 from api.pages.judged import JudgedQuestions, QuestionWithPlaces
 from api.pages.quality_view import (
+    HEIGHT,
+    WIDTH,
+    chart_of,
     compared_of,
     generations_of,
     headline_of,
@@ -35,16 +37,20 @@ def evaluation(at: str, *, generation: str = "gen-000001", verdict: str = "publi
 
 
 def test_a_chart_goes_from_old_to_new_within_its_frame() -> None:
-    series = [ChartPoint(mean, mean - 0.1, mean + 0.1, f"2026-01-0{day}", "gen") for day, mean in ((1, 0.2), (2, 0.9))]
+    series: Any = [
+        (evaluation(f"2026-01-0{day}"), {"mean": mean, "interval": [mean - 0.1, mean + 0.1]})
+        for day, mean in ((1, 0.2), (2, 0.9))
+    ]
     chart = chart_of(series, "Recall@10")
-    first, last = chart.points
-    assert first.x < last.x <= WIDTH
-    assert first.y > last.y, "higher is better, and higher up"
-    assert 0 <= last.high <= last.y <= last.low <= HEIGHT
-    assert chart.description.startswith("Recall@10: 2 measurements, the last 0.900 (95 % interval 0.800 to 1.000)")
+    first, last = chart["points"]
+    assert first["x"] < last["x"] <= WIDTH
+    assert first["y"] > last["y"], "higher is better, and higher up"
+    assert 0 <= last["high"] <= last["y"] <= last["low"] <= HEIGHT
+    assert chart["days"] == ["2026-01-01", "2026-01-02"]
+    assert chart["description"].startswith("Recall@10: 2 measurements, the last 0.900 (95 % interval 0.800 to 1.000)")
     alone = chart_of(series[:1], "MRR")
-    assert alone.band == ""
-    assert WIDTH / 3 < alone.points[0].x < WIDTH * 2 / 3
+    assert alone["band"] == ""
+    assert WIDTH / 3 < alone["points"][0]["x"] < WIDTH * 2 / 3
 
 
 def test_what_readers_get_is_shown_set_by_set() -> None:
@@ -55,10 +61,12 @@ def test_what_readers_get_is_shown_set_by_set() -> None:
         evaluation("2026-01-01", verdict="refused"),
     ]
     over_all, code = histories_of(newest_first)
-    assert (over_all.title, over_all.scope) == ("answers", "all domains")
-    assert (code.title, code.stage, code.queries) == ("code", "fused", 25)
-    assert code.figures == (("Recall@10", "0.700", "0.600–0.800"), ("MRR", "0.500", "0.400–0.600"))
-    assert len(code.charts[0][1].points) == 2, "what was refused never answered"
+    assert (over_all["title"], over_all["newest"]["scope"]) == ("answers", "all domains")
+    assert (code["title"], code["stage"], code["newest"]["generation"]) == ("code", "fused", "gen-000002")
+    recall, mrr = code["charts"]
+    assert (recall["name"], recall["last"]) == ("Recall@10", {"mean": 0.7, "interval": [0.6, 0.8]})
+    assert (mrr["name"], mrr["last"]) == ("MRR", {"mean": 0.5, "interval": [0.4, 0.6]})
+    assert len(recall["points"]) == 2, "what was refused never answered"
     assert generations_of(newest_first) == {"code": ("gen-000002", "gen-000001")}
 
 
@@ -100,10 +108,9 @@ def test_a_comparison_says_what_is_sure() -> None:
         "notices": [],
     }
     (worse,) = compared_of(comparison)
-    assert (worse.change, worse.direction, worse.is_sure) == ("-0.200", "worse", True)
-    assert worse.worse == (("q7", "1.00", "0.00"),)
+    assert (round(worse["change"], 3), worse["direction"], worse["is_sure"]) == (-0.2, "worse", True)
     comparison["measures"] = [measure("fused", 0.79, [-0.1, 0.08])]
-    assert not compared_of(comparison)[0].is_sure
+    assert not compared_of(comparison)[0]["is_sure"]
 
 
 def test_the_headline_has_a_trend_and_a_target() -> None:
@@ -111,10 +118,11 @@ def test_the_headline_has_a_trend_and_a_target() -> None:
     measured = [evaluation("2026-01-02", stages=better), evaluation("2026-01-01")]
     headline = headline_of(measured, {"code": {"Recall@10": 0.85}})
     assert headline is not None
-    assert (headline.percent, headline.trend, headline.direction) == ("80%", "+10.0 points since 2026-01-01", "better")
-    assert (headline.target, headline.is_reached) == ("85%", False)
+    assert (headline["trend"], headline["direction"]) == ("+10.0 points since 2026-01-01", "better")
+    assert (headline["metric"]["mean"], headline["target"], headline["is_reached"]) == (0.8, 0.85, False)
     once = headline_of(measured[1:], {})
-    assert once is not None and (once.trend, once.target, once.is_reached) == ("measured once", "", True)
+    assert once is not None
+    assert (once["trend"], once["target"], once["is_reached"]) == ("measured once", None, True)
     assert headline_of([], {}) is None
 
 
@@ -125,9 +133,9 @@ def test_the_worst_questions_come_first_with_where_their_answer_is() -> None:
         "c": QuestionWithPlaces("right", ("c.md",)),
     }
     first, second = worst_of(evaluation("2026-01-01"), {"a": 0.125, "b": 0.0, "c": 1.0, "gone": 0.0}, questions)
-    assert (first.text, first.rank, len(first.places)) == ("not there", "not among ten", 2)
-    assert second.rank == "rank 8"
-    assert second.places == (("src/a.py:4", "/why?q=far+below&domain=code&path=src%2Fa.py%3A4"),)
+    assert (first["text"], first["rank"], len(first["places"])) == ("not there", "not among ten", 2)
+    assert second["rank"] == "rank 8"
+    assert second["places"] == [("src/a.py:4", "/why?q=far+below&domain=code&path=src%2Fa.py%3A4")]
 
 
 def test_examples_are_questions_in_words_that_have_an_answer(tmp_path: Path) -> None:
