@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 # Nothing takes so long but what never comes. A test that hangs is ended by its time limit, which is longer.
 WITHIN_S = 120.0
-PACE_S = 0.01
+PACE_S, SLOWEST_S = 0.01, 0.25
 # A deadline that whatever is healthy meets on a busy machine. Where something hangs, a test takes that long.
 GENEROUS_MS = 2_500
 # The answer came without what hangs: that hangs until it is let go, or for much longer.
@@ -32,15 +32,16 @@ def until(
     pace_s: float = PACE_S,
     within_s: float | None = None,
 ) -> None:
-    """Return as soon as something holds; what is asked over a network is asked less often.
+    """Return as soon as something holds: what lets itself be waited for is looked at less and less often.
 
     Raises:
         AssertionError: it does not hold in time, within two minutes unless given.
     """
-    deadline = time.monotonic() + (within_s or WITHIN_S)
+    began = time.monotonic()
     while not holds():
-        assert time.monotonic() < deadline, message()
-        time.sleep(pace_s)
+        waited_s = time.monotonic() - began
+        assert waited_s < (within_s or WITHIN_S), message()
+        time.sleep(max(pace_s, min(waited_s / 20, SLOWEST_S)))
 
 
 async def until_async(holds: Callable[[], object]) -> None:

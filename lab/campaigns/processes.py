@@ -111,6 +111,10 @@ def until(condition: Callable[[], bool], seconds: float = DEADLINE_S) -> bool:
 
 def _is_group_alive(group: int) -> bool:
     """Tell whether a process of a group still holds anything; one that only waits to be collected does not."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:  # as nearly always: no need to look at every process of the machine
+        return False
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, _, its_group = status.read_text().rpartition(")")[2].split()[:3]
