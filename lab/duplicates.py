@@ -15,9 +15,9 @@ from nornweave.ask.fuse.deduplication.merge import deduplicate
 from nornweave.ask.fuse.records import DedupedItems, FusedItem
 from nornweave.ask.search.records import Citation, RecallItem
 from nornweave.core.types import ChunkId
-from nornweave.models.conversion import machine_cache
 from nornweave.models.encoders import Vectors, load_encoder
-from nornweave.models.encoders.precision import Wanted
+from nornweave.models.encoders.conversion import machine_cache
+from nornweave.models.encoders.port import Wanted
 
 LABELLED = Path(__file__).with_name("labelled") / "duplicates.jsonl"
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"

@@ -13,7 +13,7 @@ from nornweave.core.extras import optional
 
 CASES = {
     "office": ("openpyxl", "from nornweave.read.formats.reader import read_converted; read_converted('xlsx', b'PK')"),
-    "llm": ("litellm", "from nornweave.models.runtimes import import_litellm; import_litellm()"),
+    "llm": ("litellm", "from nornweave.models.encoders.litellm import import_litellm; import_litellm()"),
     "objects": (
         "obstore",
         "from nornweave.config.publish import ObjectStoreSettings as Settings\n"

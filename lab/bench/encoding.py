@@ -27,7 +27,7 @@ from rich.table import Table
 from nornweave.core.errors import EncoderError
 from nornweave.core.text.spans import Tokenizer
 from nornweave.models.encoders import Encoder, Vectors, load_encoder
-from nornweave.models.encoders.precision import Wanted
+from nornweave.models.encoders.port import Wanted
 from nornweave.models.folders import MINILM, locate
 
 CHUNK_TOKENS = 238

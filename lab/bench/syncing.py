@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 from lab.bench.corpora import Corpus, functions_corpus, judged_sets, packages_corpus
-from nornweave.models.conversion import machine_cache
 from nornweave.models.encoders import load_encoder
+from nornweave.models.encoders.conversion import machine_cache
 from nornweave.models.folders import MINILM
 
 CHANGED_SHARE = 0.01

@@ -15,8 +15,8 @@ from nornweave.index.corpus import DuckDBStore, file_lock
 from nornweave.index.leases.domain_lease import files_elsewhere, lease_lock
 from nornweave.index.leases.lease import DATABASE_VARIABLE
 from nornweave.index.writing.declared import DeclaredFilters
-from nornweave.models.conversion import machine_cache
 from nornweave.models.encoders import Encoder, load_encoder
+from nornweave.models.encoders.conversion import machine_cache
 
 if TYPE_CHECKING:
     from nornweave.index.postgresql.server import Server

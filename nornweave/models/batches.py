@@ -1,10 +1,9 @@
-"""Group, pad and run batches of tokenised texts."""
+"""Group and pad batches of tokenised texts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from queue import Empty, SimpleQueue
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,32 +49,3 @@ def padded(rows: Sequence[Sequence[int] | Ids], padding: int) -> Ids:
     for at, row in enumerate(rows):
         table[at, : len(row)] = row
     return table
-
-
-class Requests:
-    """The inference requests of a compiled model; callers in several threads each get one of their own."""
-
-    def __init__(self, compiled: Any) -> None:
-        self.compiled = compiled
-        self._idle: SimpleQueue[Any] = SimpleQueue()
-
-    def infer(self, inputs: Sequence[Ids], outputs: int = 1) -> list[NDArray[np.float32]]:
-        """Run one batch as soon as possible and return its first outputs.
-
-        Raises:
-            RuntimeError: OpenVINO failed.
-        """
-        try:
-            request = self._idle.get_nowait()
-        except Empty:
-            request = self.compiled.create_infer_request()
-        try:
-            request.infer(list(inputs))
-            return outputs_of(request, outputs)
-        finally:
-            self._idle.put(request)
-
-
-def outputs_of(request: Any, count: int) -> list[NDArray[np.float32]]:
-    """Return copies of the first outputs of a request."""
-    return [np.array(request.get_output_tensor(at).data, dtype=np.float32) for at in range(count)]

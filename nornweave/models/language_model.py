@@ -17,8 +17,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from nornweave.models.encoders.litellm import SECRETS
-from nornweave.models.runtimes import import_litellm
+from nornweave.models.encoders.litellm import SECRETS, import_litellm
 
 T = TypeVar("T")
 

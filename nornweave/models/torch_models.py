@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nornweave.core.errors import EncoderError, RerankerError
+from nornweave.core.extras import install_command
 from nornweave.models.encoders.port import Progress, Vectors, encodable, unit_rows
 from nornweave.models.encoders.tokenizer import WORD_PIECES, ModelTokenizer
 from nornweave.models.folders import CROSS_ENCODER, ENCODER, ModelFolder, ModelKind
-from nornweave.models.rerankers.port import Batches, Scores
-from nornweave.models.runtimes import lacks_torch
+from nornweave.models.rerankers import Batches, Scores
 
 if TYPE_CHECKING:
     from nornweave.core.text.spans import Tokenizer
 
+TORCH_PACKAGES = ("torch", "transformers", "sentence_transformers")
 # What transformers raises for files that are missing, broken, or want code of their own.
 LOAD_ERRORS = (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError, ImportError)
 WINDOW = 1_024
@@ -28,6 +30,17 @@ UNLIMITED = 8_192
 """``max_tokens`` of a model that names no limit."""
 CHARACTERS_PER_TOKEN = 4
 """For sizing batches only."""
+
+
+def lacks_torch() -> str | None:
+    """Say what to install where the packages that run any sentence-transformers model are missing."""
+    missing = [name for name in TORCH_PACKAGES if importlib.util.find_spec(name) is None]
+    if not missing:
+        return None
+    return (
+        f"it needs the package {missing[0]}, which is not installed: {install_command('torch')}, "
+        "or use the default embedding model on device 'cpu'"
+    )
 
 
 def load_with_torch(kind: ModelKind, folder: Path, *, name: str, device: str) -> Any:

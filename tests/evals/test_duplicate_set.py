@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from lab.duplicates import LabelledPair, MeasuredPairs, embed, judge, measure, read_pairs
-from nornweave.models.encoders.precision import Wanted
+from nornweave.models.encoders.port import Wanted
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.models.conversion import ConversionManifest
+from nornweave.models.encoders.conversion import ConversionManifest
 
 ROOT = Path(__file__).parents[2]
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"

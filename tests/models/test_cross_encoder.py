@@ -18,8 +18,7 @@ import pytest
 from nornweave.core.errors import RerankerError
 from nornweave.models.batches import BATCH_TOKENS
 from nornweave.models.folders import CROSS_ENCODER, locate
-from nornweave.models.rerankers import RerankerSlot, Scores, load_reranker
-from nornweave.models.rerankers.port import Batches
+from nornweave.models.rerankers import Batches, RerankerSlot, Scores, load_reranker
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -184,8 +183,9 @@ import sys, time
 from pathlib import Path
 from dataclasses import replace
 import huggingface_hub
-from nornweave.models.rerankers import RerankerSlot, loading
-loading.CROSS_ENCODER = replace(loading.CROSS_ENCODER, hub_timeout=0.5)
+from nornweave.models import rerankers
+from nornweave.models.rerankers import RerankerSlot
+rerankers.CROSS_ENCODER = replace(rerankers.CROSS_ENCODER, hub_timeout=0.5)
 start = time.monotonic()
 slot = RerankerSlot(sys.argv[1])
 slot.start()

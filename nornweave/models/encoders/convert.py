@@ -15,13 +15,18 @@ from typing import Any
 import numpy as np
 
 from nornweave.core.errors import EncoderError
-from nornweave.models.conversion import INT8_MODEL, MODEL, TOKENIZER, ConversionManifest, FastPathRefusedError
-from nornweave.models.encoders.bert import TOKENIZER_FILE, WEIGHTS_FILE, bert_graph, read_bert
+from nornweave.models.encoders.bert import (
+    TOKENIZER_FILE,
+    WEIGHTS_FILE,
+    bert_graph,
+    import_openvino,
+    read_bert,
+    recipe_for,
+)
+from nornweave.models.encoders.conversion import INT8_MODEL, MODEL, TOKENIZER, ConversionManifest, FastPathRefusedError
 from nornweave.models.encoders.openvino import OpenVinoEncoder
 from nornweave.models.encoders.port import Vectors
 from nornweave.models.encoders.tokenizer import rust_tokenizer
-from nornweave.models.int8 import recipe_for
-from nornweave.models.runtimes import import_openvino
 
 # What OpenVINO raises for weights that do not make the graph.
 CONVERSION_ERRORS = (RuntimeError, ValueError, TypeError, KeyError, AttributeError, NotImplementedError, IndexError)

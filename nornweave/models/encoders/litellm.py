@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
+import os
 import re
 import time
 from collections.abc import Sequence
@@ -11,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nornweave.core.errors import EncoderError
+from nornweave.core.extras import optional
 from nornweave.models.encoders.port import Progress, Vectors, encodable, unit_rows
 from nornweave.models.encoders.tokenizer import WORD_PIECES
-from nornweave.models.runtimes import import_litellm
 
 if TYPE_CHECKING:
     from nornweave.core.text.spans import Tokenizer
@@ -29,6 +31,24 @@ USUAL_LIMIT = 8_191
 LONGEST_PAUSE = 30.0
 """Seconds that a service may ask for with ``Retry-After``."""
 SECRETS = re.compile(r"(?i)\b(?:sk|pk|key)-[\w*-]{4,}|\bBearer\s+\S+")
+
+
+def import_litellm() -> Any:
+    """Import LiteLLM without its telemetry and without fetching its price list.
+
+    Its own retries are off, too: its caller decides how often.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    with optional("llm", "hosted models"):
+        litellm: Any = importlib.import_module("litellm")
+    litellm.telemetry = False
+    litellm.suppress_debug_info = True
+    # A caller's max_retries=0 counts as "not given" for embeddings (1.106): our attempts would each become three.
+    litellm.DEFAULT_MAX_RETRIES = 0
+    return litellm
 
 
 class LiteLLMEncoder:

@@ -11,6 +11,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any, Literal, TypeAlias
 from weakref import WeakSet
@@ -18,13 +19,12 @@ from weakref import WeakSet
 import numpy as np
 
 from nornweave.core.errors import EncoderError
-from nornweave.models.batches import CHARACTERS_PER_TOKEN, Ids, Requests, batches_of, outputs_of, padded
-from nornweave.models.conversion import INT8_MODEL, MODEL, TOKENIZER, ConversionManifest
-from nornweave.models.encoders.port import Progress, Vectors, encodable, unit_rows
-from nornweave.models.encoders.precision import Precision
+from nornweave.models.batches import CHARACTERS_PER_TOKEN, Ids, batches_of, padded
+from nornweave.models.encoders.bert import import_openvino
+from nornweave.models.encoders.conversion import INT8_MODEL, MODEL, TOKENIZER, ConversionManifest
+from nornweave.models.encoders.port import Precision, Progress, Vectors, encodable, unit_rows
 from nornweave.models.encoders.tokenizer import ModelTokenizer, rust_tokenizer
 from nornweave.models.encoders.tokens import TokenVectors, project_tokens, projection_of, token_rows
-from nornweave.models.runtimes import import_openvino
 
 Hint: TypeAlias = Literal["LATENCY", "THROUGHPUT"]
 # A query is a dozen tokens: a second thread saves a fraction of a millisecond and costs the next query as much.
@@ -188,22 +188,32 @@ class _Session:
         if projection is not None:
             project_tokens(self._model, projection)
         self._lock = Lock()
-        self._compiled: dict[Hint, Requests] = {}
+        self._compiled: dict[Hint, Any] = {}
+        # Requests of small batches: callers in several threads each have one of their own.
+        self._idle: SimpleQueue[Any] = SimpleQueue()
 
-    def _requests(self, hint: Hint) -> Requests:
+    def _compiled_for(self, hint: Hint) -> Any:
         with self._lock:
             if hint not in self._compiled:
                 config = {**_CONFIGS[hint], **self._config}
-                self._compiled[hint] = Requests(self._core.compile_model(self._model, "CPU", config))
+                self._compiled[hint] = self._core.compile_model(self._model, "CPU", config)
             return self._compiled[hint]
 
     def answer(self, inputs: tuple[Ids, Ids], outputs: int) -> list[Vectors]:
         """Run one small batch as soon as possible and return its first outputs: vectors, tokens."""
-        return self._requests("LATENCY").infer(inputs, outputs)
+        try:
+            request = self._idle.get_nowait()
+        except Empty:
+            request = self._compiled_for("LATENCY").create_infer_request()
+        try:
+            request.infer(list(inputs))
+            return _outputs(request, outputs)
+        finally:
+            self._idle.put(request)
 
     def stream(self, batches: Iterable[tuple[Ids, Ids]], outputs: int) -> Iterator[list[Vectors]]:
         """Run batches, several at once, and return their first outputs in order."""
-        compiled, tensor = self._requests("THROUGHPUT").compiled, self._openvino.Tensor
+        compiled, tensor = self._compiled_for("THROUGHPUT"), self._openvino.Tensor
         # One more than there are streams: the next batch waits ready while this thread copies the last one's vectors.
         count = compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS") + 1
         idle = [compiled.create_infer_request() for _ in range(count)]
@@ -226,7 +236,12 @@ def _finish(running: deque[Any], idle: list[Any], outputs: int) -> list[Vectors]
     request = running.popleft()
     request.wait()
     idle.append(request)
-    return outputs_of(request, outputs)
+    return _outputs(request, outputs)
+
+
+def _outputs(request: Any, count: int) -> list[Vectors]:
+    """Return copies of the first outputs of a request."""
+    return [np.array(request.get_output_tensor(at).data, dtype=np.float32) for at in range(count)]
 
 
 _ENCODERS: WeakSet[OpenVinoEncoder] = WeakSet()

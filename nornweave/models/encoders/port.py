@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ Vectors: TypeAlias = NDArray[np.float32]
 Progress: TypeAlias = Callable[[int], None]
 """Told how many texts of the call are finished so far; ascending, in the end all of them."""
 
+Precision: TypeAlias = Literal["float32", "bfloat16", "int8"]
+"""``bfloat16`` gives the vectors of ``float32`` (cosine .9999); those of ``int8`` are others (.999)."""
+Wanted: TypeAlias = Literal["auto", "float", "int8"]
 
 INT8 = "+int8."
 _INT8_SUFFIX = re.compile(re.escape(INT8) + r"[0-9a-f]{8}$")

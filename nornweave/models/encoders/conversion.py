@@ -27,8 +27,8 @@ from pathlib import Path
 from nornweave.core.errors import EncoderError
 from nornweave.core.files.lock import held
 from nornweave.core.types import digest
+from nornweave.models.encoders.bert import recipe_version
 from nornweave.models.folders import ModelFolder
-from nornweave.models.int8 import recipe_version
 
 log = logging.getLogger(__name__)
 
@@ -162,7 +162,7 @@ def _convert_now(model: ModelFolder, folder: Path, deadline: float) -> Conversio
 
 
 def _run_converter(source: Path, target: Path, deadline: float) -> None:
-    package_root = str(Path(__file__).parents[2])
+    package_root = str(Path(__file__).parents[3])
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(filter(None, (package_root, os.environ.get("PYTHONPATH"))))
     }
