@@ -282,24 +282,5 @@ def controls_json(controls: Sequence[Control]) -> list[dict[str, Any]]:
     ]
 
 
-def controls_markdown(controls: Sequence[Control]) -> str:
-    """Return the controls as a Markdown table, empty without any."""
-    if not controls:
-        return ""
-    rows = [
-        f"| {control.name} | {control.stage} | {control.measure} | {len(control.control.values)} "
-        f"| {_shown(control.real)} | {_shown(control.control)} "
-        f"| {'–' if control.chance is None else f'{control.chance:.3f}'} "
-        f"| {'yes' if control.holds else '**no**'} |"
-        for control in controls
-    ]
-    head = "| control | stage | measure | queries | real | control | chance | low |"
-    return "\n".join([head, "| --- | --- | --- | ---: | ---: | ---: | ---: | --- |", *rows]) + "\n"
-
-
 def _metric_json(metric: Metric) -> dict[str, float]:
     return {"mean": round(metric.mean, 4), "low": round(metric.low, 4), "high": round(metric.high, 4)}
-
-
-def _shown(metric: Metric) -> str:
-    return f"{metric.mean:.3f} ({metric.low:.3f}–{metric.high:.3f})"

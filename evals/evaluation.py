@@ -21,8 +21,7 @@ from nornweave.core.errors import ConfirmationError, StoreError
 from nornweave.core.text import analyzer
 from nornweave.core.types import Domain
 from nornweave.improve.comparison import EvaluationComparison
-from nornweave.improve.history import EvaluationHistory
-from nornweave.improve.history_file import history_of
+from nornweave.improve.history import EvaluationHistory, history_of
 from nornweave.improve.records import LAST_STAGE, Verdict
 from nornweave.index.port import Candidate
 from nornweave.models.encoders.port import same_space

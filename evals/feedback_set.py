@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentOrigin, parse_place
-from nornweave.ask.feedback.book import FeedbackBook
 from nornweave.ask.feedback.records import JudgedAnswer, ShownItem
 from nornweave.core.types import Domain, canonical_json, digest, freeze
 
@@ -21,15 +20,6 @@ NOTE = (
 
 _Place = tuple[str, tuple[int, int] | None, str | None]
 _Asked = tuple[str, str]
-
-
-def feedback_sets(book: FeedbackBook) -> tuple[JudgedSet, ...]:
-    """Return a judged set per domain that something useful was found in, in the order of the domains.
-
-    Raises:
-        StoreError: the feedback cannot be read.
-    """
-    return tuple(sets_of_answers(book.judged()).values())
 
 
 def sets_of_answers(answers: Iterable[JudgedAnswer]) -> Mapping[Domain, JudgedSet]:

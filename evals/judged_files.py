@@ -174,34 +174,3 @@ def _read_about(file: Path) -> tuple[JudgmentOrigin, str, bool]:
     if not isinstance(across := about.get("across_domains", False), bool):
         raise JudgmentError(f"{file}: 'across_domains' is {_shown(across)}; expected true or false")
     return JudgmentOrigin(about.get("origin", JudgmentOrigin.PEOPLE)), str(about.get("note", "")).strip(), across
-
-
-def write_judgments(folder: Path, judged: JudgedSet) -> None:
-    """Write a set as ``read_judgments`` reads it, each file in one step."""
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = ("\t".join(COLUMNS), *(f"{one.query_id}\t{one.key}\t{one.grade}" for one in judged.judgments))
-    about: dict[str, Any] = {"origin": judged.origin.value, "note": judged.note}
-    if judged.across_domains:
-        about["across_domains"] = True
-    _replace(folder / ABOUT, yaml.safe_dump(about, allow_unicode=True, width=100))
-    _replace(folder / QUERIES, "".join(f"{json.dumps(_as_json(one), ensure_ascii=False)}\n" for one in judged.queries))
-    _replace(folder / QRELS, "".join(f"{row}\n" for row in rows))
-
-
-def _as_json(query: JudgedQuery) -> dict[str, Any]:
-    fields: dict[str, Any] = {"id": query.id, "text": query.text}
-    if query.filters:
-        fields["filters"] = dict(query.filters)
-    if query.kind is not None:
-        fields["kind"] = query.kind
-    if not query.answerable:
-        fields["answerable"] = False
-    if query.hidden:
-        fields["hide"] = {"path": query.hidden.path, "start": query.hidden.start, "end": query.hidden.end}
-    return fields
-
-
-def _replace(file: Path, text: str) -> None:
-    temporary = file.with_name(f".{file.name}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(file)

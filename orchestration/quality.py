@@ -9,7 +9,7 @@ from evals.evaluation import Evaluated, GenerationReport
 from evals.gate import worse_queries
 from evals.measures import MEASURES
 from evals.results import ResultScope
-from evals.trend import Range, TrendPoint, as_markdown_image, small_trend, trend_svg
+from evals.trend import TrendPoint, trend
 from nornweave.ask.views.evaluations import set_title
 from nornweave.improve.records import LAST_STAGE, Evaluation, Verdict
 from orchestration.metadata import Metadata, filled, table
@@ -123,23 +123,16 @@ def findings_metadata(report: GenerationReport) -> Metadata:
 
 
 def trend_metadata(set_name: str, found: Sequence[Evaluation]) -> Metadata:
-    """Return pictures of a set's history: one that the UI shows at once, and the whole behind a link."""
+    """Return a picture of a set's history, which the UI shows at once."""
     points = [
         TrendPoint(
             at=record.at,
             generation=record.generation,
-            recall=Range(recall.mean, recall.low, recall.high),
-            mrr=Range(rank.mean, rank.low, rank.high),
+            recall=recall.mean,
+            mrr=rank.mean,
             refused=record.verdict is Verdict.REFUSED,
         )
         for record in found
         if (recall := record.metric(LAST_STAGE, "Recall@10")) and (rank := record.metric(LAST_STAGE, "RR@10"))
     ]
-    if not points:
-        return {}
-    return filled(
-        {
-            f"trend of {set_name}": small_trend(points),
-            f"trend of {set_name}, whole": as_markdown_image(trend_svg(points, set_name)),
-        }
-    )
+    return filled({f"trend of {set_name}": trend(points)})

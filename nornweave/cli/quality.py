@@ -38,7 +38,7 @@ def evaluate(
     from evals.runs import SetToRun
     from evals.sets import configured_sets, read_sets
     from nornweave.ask.engine import Engine
-    from nornweave.cli.progress import ProgressBars
+    from nornweave.cli.sync import ProgressBars
 
     settings = settings_of(context)
     # Every domain is served, whichever are measured: else "all domains" would mean nothing.
@@ -70,7 +70,7 @@ def evaluations(
     """Look back: what was measured, newest first, or two generations beside each other."""
     from nornweave.ask.views.evaluations import EvaluationsQuery, comparison_document, evaluations_document
     from nornweave.cli.evaluation_report import print_comparison, print_evaluations
-    from nornweave.improve.history_file import history_of
+    from nornweave.improve.history import history_of
 
     history = history_of(settings_of(context))
     if compare:
@@ -108,7 +108,7 @@ def tune(
 
     from evals.tuning.results import as_markdown
     from evals.tuning.tune import TuningError, retune
-    from nornweave.cli.progress import ProgressBars
+    from nornweave.cli.sync import ProgressBars
 
     settings = settings_of(context)
     documents, failed = [], False

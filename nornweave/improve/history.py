@@ -1,12 +1,27 @@
-"""The history of evaluations: what a file and a database have in common."""
+"""The history of evaluations, in one small DuckDB file that is opened only while it is read or written.
+
+DuckDB does not let a process read a file that another one writes, so readers and writers wait for each other.
+``postgresql_history`` keeps it for several machines.
+"""
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
+import duckdb
+import pyarrow as pa
+
+from nornweave.config import Settings
+from nornweave.core.errors import DomainBusyError, StoreError
+from nornweave.core.files.lock import WriterLock
 from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Values, Verdict
+from nornweave.index.connection import Connection, statement_file
+from nornweave.index.wiring import workspace_server
 
 T = TypeVar("T")
 Rows: TypeAlias = Callable[[str, Sequence[Any]], Sequence[Sequence[Any]]]
@@ -120,3 +135,136 @@ def _evaluation_of(row: Sequence[Any], metrics: Sequence[StageMetric]) -> Evalua
     """Return the evaluation of a row of ``_FIELDS``."""
     fields = {_ATTRIBUTES.get(name, name): value for name, value in zip(_FIELDS, row, strict=True)}
     return Evaluation(**fields | {"verdict": Verdict(fields["verdict"])}, metrics=tuple(metrics))
+
+
+WAIT_S = 10.0
+POLL_S = 0.02
+MEMORY = "256MB"
+
+
+class HistoryFile(EvaluationHistory):
+    """The history in a file that all processes of this machine share."""
+
+    mark = "?"
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "history.duckdb"
+
+    def record(self, evaluations: Sequence[tuple[Evaluation, Sequence[QueryValue]]]) -> None:
+        """Add evaluations with their queries' values, all of them or none.
+
+        Raises:
+            StoreError: another process holds the file for too long, or it is damaged.
+        """
+        if not evaluations:
+            return
+        try:
+            with (
+                WriterLock(self._file.with_suffix(".lock"), purpose="history", wait_s=WAIT_S),
+                self._open(read_only=False) as connection,
+            ):
+                connection.execute("begin")
+                for evaluation, values in evaluations:
+                    for table, columns, rows in rows_of(evaluation, values):
+                        _insert_rows(connection, table, columns, rows)
+                connection.execute(FORGET)
+                connection.execute("commit")
+        except DomainBusyError as error:
+            raise StoreError(f"{self._file}: another process has been writing it for {WAIT_S:g} s") from error
+        except OSError as error:
+            raise StoreError(f"{self._file}: cannot be written ({error})") from error
+
+    def _read(self, ask: Callable[[Rows], T]) -> T:
+        if not self._file.is_file():
+            return ask(_no_rows)
+        with self._open(read_only=True) as connection:
+            try:
+                return ask(lambda statement, parameters: connection.execute(statement, parameters).fetchall())
+            except duckdb.CatalogException:  # whoever makes it has not yet made its tables
+                return ask(_no_rows)
+            except duckdb.Error as error:
+                raise self._damaged(error) from error
+
+    def _create(self) -> None:
+        """Make an empty history aside: who reads meanwhile finds none, never one that has only been begun."""
+        begun = self._file.with_name(f".{self._file.name}.new")
+        for left in (begun, begun.with_name(f"{begun.name}.wal")):  # by a writer that was killed
+            left.unlink(missing_ok=True)
+        try:
+            with duckdb.connect(str(begun)) as connection:
+                connection.execute(statement_file("history"))
+        except duckdb.Error as error:
+            raise StoreError(f"{begun}: cannot be written ({error})") from error
+        begun.rename(self._file)
+
+    @contextmanager
+    def _open(self, *, read_only: bool) -> Iterator[Connection]:
+        if not read_only and not self._file.exists():
+            self._create()
+        connection = self._connect(read_only)
+        try:
+            if not read_only:
+                connection.execute(statement_file("history"))
+            yield connection
+        except duckdb.Error as error:
+            raise self._damaged(error) from error
+        finally:
+            connection.close()
+
+    def _connect(self, read_only: bool) -> Connection:
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            try:
+                connection = duckdb.connect(
+                    str(self._file), read_only=read_only, config={"memory_limit": MEMORY, "threads": 1}
+                )
+            except duckdb.Error as error:
+                if not _is_held(error) or time.monotonic() >= deadline:
+                    raise self._damaged(error) from error
+                time.sleep(POLL_S)
+            else:
+                connection.execute("set timezone = 'UTC'")
+                return connection
+
+    def _damaged(self, error: Exception) -> StoreError:
+        return StoreError(f"{self._file}: cannot be used ({error}); if it is damaged, remove it: history starts afresh")
+
+
+def history_of(settings: Settings) -> EvaluationHistory:
+    """Return the history of evaluations.
+
+    Raises:
+        ConfigError: it is in PostgreSQL, and the packages for that are not installed.
+    """
+    server = workspace_server(settings)
+    if server is None:
+        return HistoryFile(settings.data_dir / "evaluations")
+    from nornweave.improve.postgresql_history import PostgresHistory
+
+    return PostgresHistory(server)
+
+
+def _no_rows(_statement: str, _parameters: Sequence[Any]) -> Sequence[Sequence[Any]]:
+    return ()
+
+
+def _is_held(error: duckdb.Error) -> bool:
+    """Return whether a file cannot be opened because it is open elsewhere (DuckDB 1.5.5 has no type for that).
+
+    Another process holds its lock; or this one has it open for writing where reading is asked for, or the reverse.
+    The beginning decides: what follows names the file, and a "block" of it that is damaged.
+    """
+    return str(error).startswith(_HELD)
+
+
+_HELD = (
+    "IO Error: Could not set lock on file",
+    "Connection Error: Can't open a connection to same database file with a different configuration",
+)
+
+
+def _insert_rows(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    if rows:
+        # DuckDB reads it by name; a list of parameters would cost a millisecond a row.
+        added = pa.table(dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)))  # noqa: F841
+        connection.execute(f"insert into {table} by name select * from added")

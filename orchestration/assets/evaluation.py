@@ -20,7 +20,7 @@ from evals.sets import configured_sets, sets_across
 from nornweave.ask.engine import Engine
 from nornweave.config import EvaluationSettings, Settings
 from nornweave.core.types import Domain
-from nornweave.improve.history_file import history_of
+from nornweave.improve.history import history_of
 from nornweave.improve.records import ALL_DOMAINS, Verdict
 from nornweave.index.leases.domain_lease import pull
 from nornweave.index.wiring import store_of

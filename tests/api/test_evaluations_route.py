@@ -11,7 +11,7 @@ from api_support import Ask, conforms, is_problem
 
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
 from nornweave.config import Settings
-from nornweave.improve.history_file import HistoryFile
+from nornweave.improve.history import HistoryFile
 from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Verdict
 
 VALUES = {"gen-000001": {"q1": 1.0, "q2": 1.0, "q3": 0.0}, "gen-000002": {"q1": 1.0, "q2": 0.5, "q3": 0.25}}

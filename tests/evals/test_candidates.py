@@ -21,7 +21,7 @@ from nornweave.config import Settings
 from nornweave.core.errors import StoreError
 from nornweave.core.text import analyzer
 from nornweave.core.types import Domain
-from nornweave.improve.history_file import history_of
+from nornweave.improve.history import history_of
 from nornweave.improve.records import Verdict
 from nornweave.index.port import Candidate
 from nornweave.index.wiring import store_of

@@ -9,7 +9,7 @@ import pytest
 
 from nornweave.ask.views.evaluations import WORST, EvaluationsQuery, comparison_document, evaluations_document
 from nornweave.core.types import Domain
-from nornweave.improve.history_file import HistoryFile
+from nornweave.improve.history import HistoryFile
 from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Verdict
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -11,9 +11,8 @@ from questions import question_of
 from shown_answers import document, item
 from word_searcher import Passage, WordSearcher
 
-from evals.feedback_set import feedback_sets, sets_of_answers
-from evals.judged_files import read_judgments, write_judgments
-from evals.judgments import JudgedSet, JudgmentOrigin
+from evals.feedback_set import sets_of_answers
+from evals.judgments import JudgedSet, JudgmentOrigin, parse_place
 from evals.runs import evaluate
 from nornweave.ask.feedback.book import FeedbackBook
 from nornweave.ask.feedback.database import FeedbackFile
@@ -153,20 +152,19 @@ ANSWERS = st.lists(
 @settings(max_examples=60)
 @given(ANSWERS, st.randoms(use_true_random=False))
 def test_whatever_was_said_the_sets_are_the_same_in_any_order_and_can_be_written(
-    tmp_path_factory: pytest.TempPathFactory, answers: list[JudgedAnswer], order: random.Random
+    answers: list[JudgedAnswer], order: random.Random
 ) -> None:
     sets = sets_of_answers(answers)
     mixed = list(answers)
     order.shuffle(mixed)
     assert sets_of_answers(mixed) == sets
-    for domain, found in sets.items():
+    for found in sets.values():
         keys = [(one.query_id, one.key) for one in found.judgments]
         assert len(keys) == len(set(keys)), "one place has one grade"
-        folder = tmp_path_factory.getbasetemp() / "any" / domain / "feedback"
-        write_judgments(folder, found)
-        read = read_judgments(folder)
-        assert (read.queries, set(read.judgments)) == (found.queries, set(found.judgments))
-        assert (read.name, read.origin) == ("feedback", JudgmentOrigin.FEEDBACK)
+        assert (found.name, found.origin) == ("feedback", JudgmentOrigin.FEEDBACK)
+        for one in found.judgments:
+            assert one.key.strip() == one.key and not set(one.key) & set("\t\r\n"), "a cell of a table holds it"
+            assert parse_place(one.key) == (one.path, one.lines, one.message_id)
 
 
 def test_from_what_users_said_to_a_measure(tmp_path: Path) -> None:
@@ -174,7 +172,7 @@ def test_from_what_users_said_to_a_measure(tmp_path: Path) -> None:
     for text, path in (("found", "a.py"), ("missed", "b.py"), ("useless", "a.py")):
         book.shown(question_of(text), document(text, item("c-1", path), item("c-2", "c.py")))
         book.add(text, "c-1", useful=text != "useless")
-    (found,) = feedback_sets(book)
+    (found,) = sets_of_answers(book.judged()).values()
     passages = [Passage(Domain.CODE, "a.py", "found", (5, 30)), Passage(Domain.CODE, "b.py", "else", (5, 30))]
     result = evaluate(WordSearcher(passages), found, domains=(Domain.CODE,))
     assert (result.queries, result.measured) == (3, 2)

@@ -20,9 +20,8 @@ import pytest
 from waiting import HANGS_S, SOON_S
 
 from nornweave.core.errors import StoreError
-from nornweave.improve import history_file as history_module
-from nornweave.improve.history import KEEP_VALUES, EvaluationHistory
-from nornweave.improve.history_file import HistoryFile
+from nornweave.improve import history as history_module
+from nornweave.improve.history import KEEP_VALUES, EvaluationHistory, HistoryFile
 from nornweave.improve.postgresql_history import PostgresHistory
 from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Verdict
 from nornweave.index.postgresql.server import Server
@@ -41,7 +40,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from test_history import evaluation, values_of
-from nornweave.improve.history_file import HistoryFile
+from nornweave.improve.history import HistoryFile
 history = HistoryFile(Path(sys.argv[1]))
 print("ready", flush=True)
 for number in range(int(sys.argv[3])):

@@ -14,7 +14,7 @@ from nornweave.ask.views.evaluations import (
 from nornweave.config import Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import Domain
-from nornweave.improve.history_file import history_of
+from nornweave.improve.history import history_of
 
 
 @dataclass(frozen=True, slots=True)
