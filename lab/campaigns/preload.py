@@ -13,9 +13,9 @@ import api.server.serving
 import evals.tuning.tune
 import nornweave.ask.engine
 import nornweave.cli.main
-import nornweave.cli.progress
 import nornweave.cli.quality
 import nornweave.cli.report
+import nornweave.cli.sync
 import nornweave.ingest.ledger
 import nornweave.ingest.wiring
 import orchestration.definitions

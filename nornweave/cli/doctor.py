@@ -6,16 +6,18 @@ import dataclasses
 import os
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import typer
 from rich.text import Text
 
-from nornweave.cli.checks import CheckFinding
 from nornweave.cli.options import JsonOption, output, settings_of
 from nornweave.config import Settings
-from nornweave.core.errors import ConfigError
 from nornweave.core.text.terminal import print_json
 from nornweave.core.types import present
+
+if TYPE_CHECKING:
+    from nornweave.cli.checks import CheckFinding
 
 STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
 
@@ -40,56 +42,26 @@ def doctor(context: typer.Context, as_json: JsonOption = False) -> None:
 def examine(settings: Settings) -> Iterator[CheckFinding]:
     """Look at everything, the quick things first."""
     from api.server.listening import default_port
-    from nornweave.cli.checks import machine, workspace
+    from nornweave.cli import checks
 
-    yield CheckFinding("configuration", str(settings.file), "ok", f"{len(settings.sources)} sources")
-    yield from machine.look_at_disk(settings.data_dir)
-    databases = list(workspace.look_at_databases(settings, os.environ))
+    yield checks.CheckFinding("configuration", str(settings.file), "ok", f"{len(settings.sources)} sources")
+    yield from checks.look_at_disk(settings.data_dir)
+    databases = list(checks.look_at_databases(settings, os.environ))
     yield from databases
     is_stored = all(finding.level == "ok" for finding in databases)
     domains = settings.served_domains
-    yield from machine.look_at_clock(workspace.published_at(settings, domains if is_stored else ()), present())
+    yield from checks.look_at_clock(checks.published_at(settings, domains if is_stored else ()), present())
     remedy = "stop it, or take another port: `nornweave serve --port N`, FUSION_PORT"
-    yield machine.look_at_port("the page and the API", default_port(None, os.environ), remedy)
-    yield machine.look_at_port("Dagster's UI", 3000, "stop it, or take another port: `nornweave up --dagster-port N`")
-    yield from look_at_access(settings)
-    sources = [(source, workspace.look_at_source(settings, source, os.environ)) for source in settings.sources]
+    yield checks.look_at_port("the page and the API", default_port(None, os.environ), remedy)
+    yield checks.look_at_port("Dagster's UI", 3000, "stop it, or take another port: `nornweave up --dagster-port N`")
+    yield from checks.look_at_access(settings)
+    sources = [(source, checks.look_at_source(settings, source, os.environ)) for source in settings.sources]
     yield from (finding for _, finding in sources)
-    yield from workspace.look_at_models(settings, domains)
-    yield workspace.look_at_vector_index(settings, domains)
+    yield from checks.look_at_models(settings, domains)
+    yield checks.look_at_vector_index(settings, domains)
     for domain in domains if is_stored else ():
         readable = any(source.domain is domain and finding.level != "error" for source, finding in sources)
-        yield from workspace.look_at_index(settings, domain, can_sync=readable or settings.inbox(domain).exists())
-
-
-def look_at_access(settings: Settings) -> Iterator[CheckFinding]:
-    """Say whether somebody is in the groups that sources name, and whether tokens can be checked."""
-    from api.access.keys import SigningKeys
-    from api.errors import ProblemError
-    from nornweave.core.access.tokens import read_tokens
-
-    restricted = [source.id for source in settings.sources if source.access]
-    access = settings.access
-    if access is None:
-        if restricted:
-            text = "names groups, and nothing says who is in one: `nornweave serve` refuses to start"
-            remedy = "add 'access: {tokens: ./tokens.yaml}' to nornweave.yaml"
-            yield CheckFinding("access", restricted[0], "error", text, remedy)
-        return
-    if access.tokens is not None:
-        try:
-            yield CheckFinding("access", str(access.tokens), "ok", f"{len(read_tokens(access.tokens)):,} tokens")
-        except ConfigError as error:
-            remedy = "`nornweave token --group NAME` prints a token and its line for the file"
-            yield CheckFinding("access", str(access.tokens), "error", str(error), remedy)
-    if access.oidc is not None:
-        keys = SigningKeys(access.oidc)
-        try:
-            keys.usable(None, access.oidc.algorithms[0])
-            yield CheckFinding("access", access.oidc.issuer, "ok", "its keys can be read")
-        except ProblemError:
-            remedy = "check 'issuer' and 'jwks', and that this machine reaches them; the log says what was answered"
-            yield CheckFinding("access", access.oidc.issuer, "error", "its keys cannot be read", remedy)
+        yield from checks.look_at_index(settings, domain, can_sync=readable or settings.inbox(domain).exists())
 
 
 def _print(finding: CheckFinding) -> None:

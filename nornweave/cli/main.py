@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,33 +16,22 @@ import typer
 
 from nornweave import __version__
 from nornweave.cli import quality, receipt
-from nornweave.cli.access import roles, token
 from nornweave.cli.command_groups import GroupedCommands
-from nornweave.cli.diff import diff
+from nornweave.cli.deploy import dagster, publish, roles, token, worker
 from nornweave.cli.doctor import doctor
 from nornweave.cli.drift import drift
-from nornweave.cli.find import find
 from nornweave.cli.init import init
 from nornweave.cli.options import DOMAIN, DomainsOption, JsonOption, SourcesOption, messages, output, run, settings_of
-from nornweave.cli.publish import publish
 from nornweave.cli.push import push
-from nornweave.cli.query import query, why
-from nornweave.cli.worker import dagster, worker
+from nornweave.cli.query import diff, find, query, why
 from nornweave.core.errors import ConfigError, StoreError
 from nornweave.core.files.bundled import use_bundled_packages
-from nornweave.core.files.full_disk import disk_full_said
 from nornweave.core.interrupts import end_silently, heed_signals
 from nornweave.core.text.terminal import configure_logging, print_json
 from nornweave.core.types import Domain, GenerationId
 
-INTERRUPTED = (
-    "interrupted: what was read and encoded is kept, and what was published answers as before; "
-    "`nornweave sync` goes on from here"
-)
-
 if TYPE_CHECKING:
     from nornweave.config import Settings
-    from nornweave.ingest.records import SyncOptions
 
 app = typer.Typer(
     name="nornweave",
@@ -99,7 +88,7 @@ def sync(
     as_json: JsonOption = False,
 ) -> None:
     """Bring the index up to date with the sources and publish it (a Dagster run, visible in its UI)."""
-    from nornweave.cli.preview import preview_sync
+    from nornweave.cli.sync import preview_sync, run_sync
     from nornweave.ingest.records import SyncOptions
 
     settings, sources = settings_of(context), tuple(source or ())
@@ -112,7 +101,7 @@ def sync(
     if dry_run:
         sys.exit(preview_sync(settings, domains, options, as_json=as_json))
     _check_databases(settings, os.environ)
-    sys.exit(_run_sync(settings, domains, options, progress_file, strict=strict, as_json=as_json))
+    sys.exit(run_sync(settings, domains, options, progress_file, strict=strict, as_json=as_json))
 
 
 def _check_databases(settings: Settings, environment: Mapping[str, str]) -> None:
@@ -121,35 +110,6 @@ def _check_databases(settings: Settings, environment: Mapping[str, str]) -> None
 
     for check in database_checks(settings, environment).values():
         check()
-
-
-def _run_sync(
-    settings: Settings,
-    domains: Sequence[Domain],
-    options: SyncOptions,
-    progress_file: Path | None,
-    *,
-    strict: bool,
-    as_json: bool,
-) -> int:
-    """Materialise the domains and print what came of it; return the exit code."""
-    from nornweave.cli.progress import ProgressBars, ProgressFile
-
-    with disk_full_said(settings.data_dir), ProgressBars(messages) as bars:
-        progress = ProgressFile(progress_file, bars) if progress_file else bars
-        try:
-            bars("start Dagster", 0, 1)  # seconds, in which a person would see nothing
-            from nornweave.cli.report import report_sync
-            from orchestration.instance import open_instance
-            from orchestration.runs import materialize
-
-            with open_instance(settings) as instance:
-                bars("start Dagster", 1, 1)
-                run = materialize(settings, domains, options, progress, instance)
-        except KeyboardInterrupt:
-            messages.print(INTERRUPTED, style="yellow", soft_wrap=True)
-            return 130
-    return report_sync(run.outcomes, run.failed_after, strict=strict, as_json=as_json)
 
 
 app.command()(query)

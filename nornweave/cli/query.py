@@ -1,17 +1,19 @@
-"""``query`` and ``why``: what ``POST /query`` and ``POST /why`` answer, without a server."""
+"""Ask what is published: ``query``, ``why``, ``find`` and ``diff`` answer as the HTTP API does, without a server."""
 
 from __future__ import annotations
 
 import sys
 import uuid
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from nornweave.ask.search.question import ConflictStrategy, Deadline, Question
-from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
+from nornweave.cli.options import DOMAIN, DomainsOption, JsonOption, SourcesOption, messages, output, settings_of
 from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.errors import QueryError
 from nornweave.core.text.terminal import print_json, print_text
 from nornweave.core.types import Domain, present
 from nornweave.index.generations.moves import read_as_of
@@ -19,6 +21,7 @@ from nornweave.index.generations.moves import read_as_of
 if TYPE_CHECKING:
     from nornweave.ask.fuse.records import Answer
     from nornweave.ask.views.answer import FusionResult
+    from nornweave.ask.views.texts import FindDocument
 
 Text: TypeAlias = Annotated[str, typer.Argument(help="What to look for, in your own words or as an identifier.")]
 TopK: TypeAlias = Annotated[int, typer.Option(help="Number of items, 1 to 100.", min=1, max=100)]
@@ -153,3 +156,75 @@ def why(
         output.print(f"   rank {found['rank']}{margin}")
     if not found["shown"]:
         output.print(f"   what lifts it: {found['change'] or 'nothing that was tried'}", soft_wrap=True)
+
+
+def find(
+    context: typer.Context,
+    text: Annotated[str, typer.Argument(help="What a line holds, letter by letter.")],
+    regex: Annotated[bool, typer.Option("--regex", help="TEXT is a regular expression of RE2.")] = False,
+    domain: DomainsOption = None,
+    source: SourcesOption = None,
+    path_glob: Annotated[
+        str | None, typer.Option(metavar="GLOB", help="Only documents at such paths, e.g. 'src/**'.")
+    ] = None,
+    document: Annotated[str | None, typer.Option(metavar="PATH", help="Only the document at this path.")] = None,
+    ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="Match upper and lower case.")] = False,
+    limit: Annotated[int, typer.Option(help="At most so many lines.", min=1, max=1000)] = 100,
+    as_json: JsonOption = False,
+) -> None:
+    """Find lines in the published documents by exact text or by a regular expression; exit 1 if there is none."""
+    from nornweave.ask.engine import Engine
+    from nornweave.ask.search.records import FindQuery
+    from nornweave.index.searching.finding import MAX_PATTERN_CHARACTERS, LinePattern
+
+    if not 0 < len(text) <= MAX_PATTERN_CHARACTERS or {"\n", "\r", "\0"} & set(text):
+        raise QueryError("text", f"expected one line of 1 to {MAX_PATTERN_CHARACTERS} characters")
+    filters = {**({"source": source} if source else {}), **({"path_glob": path_glob} if path_glob else {})}
+    query = FindQuery(
+        pattern=LinePattern(text, regex, ignores_case=ignore_case), limit=limit,
+        domains=tuple(domain or ()), filters=filters, document=document,
+    )  # fmt: skip
+    settings = settings_of(context)
+    with closing(Engine(settings, domain or settings.served_domains)) as engine:  # not started: no encoder is needed
+        for agent in engine.agents.values():
+            agent.refresh()
+        found = engine.as_seen_by(OPERATOR).texts.find(query, Deadline(settings.fusion.timeout_ms).at)
+    sys.exit(_print_lines(found, as_json=as_json))
+
+
+def _print_lines(found: FindDocument, *, as_json: bool) -> int:
+    if as_json:
+        print_json(found)
+    else:
+        for match in found["matches"]:
+            place = f"{match['domain_id']} {match['source_id']} {match['source_path']}:{match['line']}"
+            print_text(f"{place}: {match['text'].strip()}")
+    if found["truncated"]:
+        messages.print("there are more lines, or the time was up; narrow it down, or raise --limit", style="yellow")
+    for domain in found["not_searched"]:
+        messages.print(f"not searched: {domain['domain_id']}: {domain['reason']}", style="yellow", soft_wrap=True)
+    return 0 if found["matches"] else 1
+
+
+def diff(
+    context: typer.Context,
+    a: Annotated[str, typer.Argument(help="An RFC 3339 time, or a generation such as gen-000012.")],
+    b: Annotated[str, typer.Argument(help="The same; usually the later one.")],
+    domain: Annotated[
+        Domain | None, typer.Option(help="Only this domain: generations are numbered in each.", **DOMAIN)
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the documents, facts, conflicts and answers to judged questions that changed between two moments."""
+    from evals.sets import judged_questions
+    from nornweave.ask.engine import Engine
+    from nornweave.ask.views.changes import changes_text
+
+    settings = settings_of(context)
+    moments = read_as_of(a, present(), "A"), read_as_of(b, present(), "B")
+    with Engine(settings, [domain] if domain else settings.served_domains, watch=False) as engine:
+        changes = engine.as_seen_by(OPERATOR).changes.between(*moments, domain, judged_questions)
+    if as_json:
+        print_json(changes)
+    else:
+        print_text(changes_text(changes))

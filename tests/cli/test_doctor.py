@@ -12,7 +12,7 @@ from command_line import HASHED, nornweave
 
 from lab.apis.github import REPOSITORY, TOKEN, GithubServer
 from lab.apis.server import serving
-from nornweave.cli.checks.machine import look_at_clock, look_at_port, space_finding
+from nornweave.cli.checks import look_at_clock, look_at_port, space_finding
 
 GIB = 1024**3
 

@@ -1,0 +1,283 @@
+"""Look for what keeps NornWeave from working: what the machine gives, and what the configuration names."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from nornweave.ask.views.status import status_document
+from nornweave.config import Settings, SourceSettings
+from nornweave.connect.edit import listing_of
+from nornweave.core.errors import ConfigError, EncoderError, NornWeaveError, StoreError
+from nornweave.core.text.legible import counted
+from nornweave.core.types import Domain
+from nornweave.index.connection import check_vss
+from nornweave.index.wiring import database_checks, encoder_of, store_of
+
+Level: TypeAlias = Literal["ok", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFinding:
+    """One thing that was looked at.
+
+    Attributes:
+        check: what kind of thing: ``configuration``, ``disk``, ``source``, …
+        level: ``error`` for what does not work, ``warning`` for what may stop working or is left undone.
+        remedy: what to do about it; empty where nothing is to be done.
+    """
+
+    check: str
+    subject: str
+    level: Level
+    text: str
+    remedy: str = ""
+
+
+# A sync builds each generation beside the one that answers, and stops below this.
+LEAST_FREE_BYTES = 500 * 1024 * 1024
+# What clocks of machines that share a disk may differ by.
+CLOCK_TOLERANCE_S = 300.0
+_PORT_TIMEOUT_S = 5.0
+_GIB = 1024**3
+
+
+def look_at_disk(data_dir: Path) -> Iterator[CheckFinding]:
+    """Say whether ``data_dir`` can be written, and how much space there is."""
+    subject = str(data_dir)
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=data_dir) as file:
+            file.write(b"doctor")
+        free = shutil.disk_usage(data_dir).free
+    except OSError as error:
+        remedy = "give this user the right to write there, or name another folder by 'data_dir' in nornweave.yaml"
+        yield CheckFinding("disk", subject, "error", f"cannot be written: {error.strerror}", remedy)
+        return
+    yield space_finding(subject, free, _size_of(data_dir / "domains"))
+
+
+def space_finding(subject: str, free: int, used: int) -> CheckFinding:
+    """Judge the free space, in bytes, by what the index takes."""
+    text = f"{free / _GIB:.1f} GiB are free, the index takes {used / _GIB:.1f} GiB"
+    if free < LEAST_FREE_BYTES:
+        remedy = "free space, or move 'data_dir' to a larger disk; `domains.<name>.storage.keep_generations: 1` helps"
+        return CheckFinding("disk", subject, "error", text, remedy)
+    if free < used:
+        remedy = "a full rebuild needs about as much again: free space before `nornweave sync --full`"
+        return CheckFinding("disk", subject, "warning", text, remedy)
+    return CheckFinding("disk", subject, "ok", text)
+
+
+def look_at_clock(built_at: Mapping[str, str], now: datetime) -> Iterator[CheckFinding]:
+    """Compare the clock with the times at which the published generations were built.
+
+    Args:
+        built_at: domain → ISO time.
+        now: the present moment, with its zone.
+    """
+    ahead = {
+        domain: moment
+        for domain, written in built_at.items()
+        if ((moment := datetime.fromisoformat(written)) - now).total_seconds() > CLOCK_TOLERANCE_S
+    }
+    for domain, moment in ahead.items():
+        text = f"it is {_shown(now)}, but {domain} was published at {_shown(moment)}"
+        yield CheckFinding(
+            "clock", domain, "warning", text, "set the clock (`timedatectl set-ntp true`), then sync again"
+        )
+    if not ahead:
+        yield CheckFinding("clock", "", "ok", _shown(now))
+
+
+def look_at_port(what: str, port: int, remedy: str) -> CheckFinding:
+    """Say whether a port of the loopback address is free, or NornWeave's already."""
+    subject = f"127.0.0.1:{port}"
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except PermissionError:
+            return CheckFinding("port", subject, "error", f"{what}: this user may not use it", remedy)
+        except OSError:
+            if _answers(port):
+                return CheckFinding("port", subject, "ok", f"{what}: answers there")
+            return CheckFinding("port", subject, "warning", f"{what}: another program uses it", remedy)
+    return CheckFinding("port", subject, "ok", f"{what}: free")
+
+
+def _shown(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _answers(port: int) -> bool:
+    """Tell whether NornWeave's API or its Dagster UI answers at a port."""
+    for path, sign in (("/health", b'"status"'), ("/server_info", b"dagster")):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PORT_TIMEOUT_S)
+        try:
+            connection.request("GET", path)
+            if sign in connection.getresponse().read(10_000):
+                return True
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+    return False
+
+
+def _size_of(folder: Path) -> int:
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += Path(place, name).lstat().st_size
+            except FileNotFoundError:  # a generation that is being removed
+                continue
+    return total
+
+
+_SYNC = "run `nornweave sync`"
+_MEND = "no source of this domain can be read; mend that first"
+_INIT = "nornweave.yaml names no source: `nornweave init` looks for some, `nornweave init --add PLACE` adds one"
+
+
+def look_at_databases(settings: Settings, environment: Mapping[str, str]) -> Iterator[CheckFinding]:
+    """Connect to the PostgreSQL servers that documents are stored on and runs are recorded on, where there are any."""
+    try:
+        checks = database_checks(settings, environment)
+    except ConfigError as error:
+        yield CheckFinding("PostgreSQL", "driver", "error", str(error))
+        return
+    for subject, check in checks.items():
+        try:
+            check()
+        except StoreError as error:
+            yield CheckFinding("PostgreSQL", subject, "error", str(error))
+        else:
+            yield CheckFinding("PostgreSQL", subject, "ok", "answers")
+
+
+def look_at_access(settings: Settings) -> Iterator[CheckFinding]:
+    """Say whether somebody is in the groups that sources name, and whether tokens can be checked."""
+    from api.access.keys import SigningKeys
+    from api.errors import ProblemError
+    from nornweave.core.access.tokens import read_tokens
+
+    restricted = [source.id for source in settings.sources if source.access]
+    access = settings.access
+    if access is None:
+        if restricted:
+            text = "names groups, and nothing says who is in one: `nornweave serve` refuses to start"
+            remedy = "add 'access: {tokens: ./tokens.yaml}' to nornweave.yaml"
+            yield CheckFinding("access", restricted[0], "error", text, remedy)
+        return
+    if access.tokens is not None:
+        try:
+            yield CheckFinding("access", str(access.tokens), "ok", f"{len(read_tokens(access.tokens)):,} tokens")
+        except ConfigError as error:
+            remedy = "`nornweave token --group NAME` prints a token and its line for the file"
+            yield CheckFinding("access", str(access.tokens), "error", str(error), remedy)
+    if access.oidc is not None:
+        keys = SigningKeys(access.oidc)
+        try:
+            keys.usable(None, access.oidc.algorithms[0])
+            yield CheckFinding("access", access.oidc.issuer, "ok", "its keys can be read")
+        except ProblemError:
+            remedy = "check 'issuer' and 'jwks', and that this machine reaches them; the log says what was answered"
+            yield CheckFinding("access", access.oidc.issuer, "error", "its keys cannot be read", remedy)
+
+
+def look_at_source(settings: Settings, source: SourceSettings, environment: Mapping[str, str]) -> CheckFinding:
+    """Open a source and list it; of one behind a network, ask for its first page only."""
+    finding = partial(CheckFinding, "source", source.id)
+    for key in ("token_env", "credentials_env"):
+        name = getattr(source, key, None)
+        if name and not environment.get(name, "").strip():
+            text = f"{key} names {name}, which is not set"
+            remedy = f"set {name} where NornWeave runs (`export {name}=…`), Dagster included"
+            return finding("error", text, remedy)
+    try:
+        listing = listing_of(source, settings.data_dir)
+    except ConfigError as error:
+        return finding("error", str(error), "correct nornweave.yaml")
+    except NornWeaveError as error:
+        return finding("error", str(error), "its documents stay as they are until it can be read")
+    if listing is None:
+        return finding("ok", "answers")
+    if not (count := len(listing.entries)):
+        remedy = "check 'path', 'include' and 'exclude'; `nornweave status` shows what is left out, and why"
+        return finding("warning", "lists no documents", remedy)
+    return finding("ok", f"lists {counted(count, 'document')}")
+
+
+def look_at_models(settings: Settings, domains: tuple[Domain, ...]) -> Iterator[CheckFinding]:
+    """Load each encoder that the domains name, and encode a word."""
+    by_model = {settings.domains[domain].embedding.model: domain for domain in domains}
+    for model, domain in by_model.items():
+        try:
+            vectors = encoder_of(settings, settings.domains[domain]).encode(["doctor"])
+        except EncoderError as error:
+            remedy = "correct domains.<name>.embedding.model in nornweave.yaml, or install what the message names"
+            yield CheckFinding("model", model, "error", str(error), remedy)
+        else:
+            yield CheckFinding("model", model, "ok", f"encodes, {vectors.shape[1]} dimensions")
+
+
+def look_at_vector_index(settings: Settings, domains: tuple[Domain, ...]) -> CheckFinding:
+    """Say whether DuckDB has the extension for ``vector_index: hnsw``, which domains in files may ask for."""
+    asking = [each.value for each in domains if settings.domains[each].storage.vector_index == "hnsw"]
+    needed = bool(asking) and settings.storage is None
+    finding = partial(CheckFinding, "vector index", "vss")
+    try:
+        check_vss()
+    except StoreError as error:
+        if not needed:
+            return finding("ok", "cannot be loaded, and no domain asks for it: vectors are searched exactly")
+        text, _, remedy = str(error).partition("; ")
+        return finding("error", f"{text}; asked for by {', '.join(asking)}", remedy)
+    return finding("ok", "can be loaded")
+
+
+def look_at_index(settings: Settings, domain: Domain, *, can_sync: bool) -> Iterator[CheckFinding]:
+    """Say whether something is published, and how the last sync ended.
+
+    Args:
+        can_sync: it has a source that can be read; otherwise a sync is no remedy.
+    """
+    finding, documents = (partial(CheckFinding, check, domain.value) for check in ("index", "documents"))
+    try:
+        status = status_document(settings, domain)
+    except StoreError as error:
+        yield finding("error", str(error), f"`nornweave rollback {domain.value}` or {_SYNC}")
+        return
+    if status["generation"] is None:
+        yield finding(
+            "warning", "nothing is published yet", _SYNC if can_sync else _MEND if settings.sources else _INIT
+        )
+    elif status["runs"] and "error" in status["runs"][0]:
+        text = f"the last sync failed: {status['runs'][0]['error']}"
+        yield finding("error", text, f"mend that, then {_SYNC}")
+    else:
+        text = f"{status['documents']:,} documents, {status['generation']}, checked at {status['checked_at']}"
+        yield finding("ok", text)
+    if status["failed"]:
+        text = f"{len(status['failed']):,} documents failed"
+        yield documents("warning", text, "`nornweave status` names each with its reason")
+    if status["held"]:
+        text = f"{sum(len(each['paths']) for each in status['held']):,} removals are held"
+        yield documents("warning", text, "if they are meant: `nornweave sync --confirm-deletes`")
+
+
+def published_at(settings: Settings, domains: tuple[Domain, ...]) -> dict[str, str]:
+    """Return when what each domain answers from was built, in ISO form; domains without a generation are left out."""
+    facts = {domain.value: store_of(settings, domain).published_facts() for domain in domains}
+    return {domain: found["built_at"] for domain, found in facts.items() if "built_at" in found}

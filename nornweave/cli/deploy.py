@@ -1,0 +1,165 @@
+"""Set machines and people up: ``worker``, ``dagster``, ``publish``, the ``roles`` of PostgreSQL and ``token``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
+from nornweave.config import Settings
+from nornweave.core.access.rules import group_name
+from nornweave.core.access.tokens import line_of, new_token
+from nornweave.core.errors import ConfigError, EncoderError
+from nornweave.core.files.alive import note_alive
+from nornweave.core.text.terminal import print_json, print_text
+from nornweave.core.types import Domain
+
+if TYPE_CHECKING:
+    from nornweave.share.workers.worker import PassageEncoder
+
+
+def worker(
+    context: typer.Context,
+    name: Annotated[str, typer.Option(help="Name of this worker, in logs.")] = "",
+    runs: Annotated[bool, typer.Option("--runs", help="Execute the runs of Dagster instead of encoding.")] = False,
+    run: Annotated[str, typer.Option(metavar="ID", help="Execute this run of Dagster alone, as a job does.")] = "",
+    encoder: Annotated[
+        str,
+        typer.Option(metavar="URL", help="A server that encodes for this worker: OpenAI's /embeddings below this URL."),
+    ] = "",
+    processes: Annotated[
+        int,
+        typer.Option(help="Batches at once. A model uses all the cores it is given: start one per core set.", min=1),
+    ] = 1,
+) -> None:
+    """Encode batches of texts for the syncs of other machines, or execute their runs, until SIGTERM."""
+    from nornweave.index.object_store import ObjectStore
+    from nornweave.share.workers.wiring import broker_of, workers_of
+    from nornweave.share.workers.worker import run_worker
+
+    settings = settings_of(context)
+    workers = workers_of(settings)
+    if run:
+        sys.exit(_execute(settings, run))
+    broker = broker_of(workers, os.environ)
+    name = name or f"worker-{os.getpid()}"
+    if runs:
+        sys.exit(_work_on_runs(settings, broker, name))
+    messages.print(f"worker: batches at {workers.objects}", soft_wrap=True)
+    sys.exit(
+        run_worker(
+            broker,
+            ObjectStore(workers.store),
+            lambda domain, version: _encoder(settings, domain, version, encoder),
+            name=name,
+            note=partial(note_alive, settings.data_dir),
+            processes=processes,
+        )
+    )
+
+
+def _encoder(settings: Settings, name: str, version: str, url: str) -> PassageEncoder:
+    """Return a domain's encoder as this machine's settings name it: a message names no model."""
+    from nornweave.index.wiring import encoder_of
+    from nornweave.models.encoders.served import ServedEncoder
+
+    if name not in {domain.value for domain in Domain}:
+        raise EncoderError(f"no domain {name!r}")
+    configured = settings.domains[Domain(name)]
+    local = encoder_of(settings, configured, like=version)
+    return ServedEncoder(local, url, configured.embedding.model) if url else local
+
+
+def _execute(settings: Settings, run_id: str) -> int:
+    from orchestration.worker_run import main
+
+    os.environ["NORNWEAVE_CONFIG"] = str(settings.file)
+    return main(run_id)
+
+
+def _work_on_runs(settings: Settings, broker: str, name: str) -> int:
+    from nornweave.core.extras import optional
+
+    with optional("workers", "workers"):
+        from orchestration.run_worker import run_runs_worker
+
+    os.environ["NORNWEAVE_CONFIG"] = str(settings.file)
+    messages.print("worker: runs of Dagster", soft_wrap=True)
+    return run_runs_worker(broker, name=name)
+
+
+def dagster(
+    context: typer.Context, port: Annotated[int, typer.Option(help="Port on loopback.", min=1, max=65535)] = 3000
+) -> None:
+    """Start the Dagster UI with its schedule and its sensors alone, until Ctrl-C."""
+    os.environ["NORNWEAVE_CONFIG"] = str(settings_of(context).file)
+    os.execv(sys.executable, [sys.executable, "-m", "orchestration", "--port", str(port)])  # noqa: S606
+
+
+def publish(
+    context: typer.Context,
+    domain: DomainsOption = None,
+    take_over: Annotated[bool, typer.Option(help="Go on where another publisher was the last one.")] = False,
+    full: Annotated[bool, typer.Option(help="Copy files again that the store has, as after damage there.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy what is published to the object store of `publish:`, for replicas; a sync does so by itself."""
+    from nornweave.ask.views.status import copy_document
+    from nornweave.share.publishing import publish_domains
+
+    settings = settings_of(context)
+    domains = domain or settings.served_domains
+    outcomes = publish_domains(settings, domains, take_over=take_over, full=full)
+    if as_json:
+        print_json({domain.value: copy_document(settings, domain) for domain in domains})
+    for published, outcome in outcomes.items():
+        if isinstance(outcome, str):
+            messages.print(f"{published.value}: {outcome}", style="red", soft_wrap=True)
+        elif not as_json:
+            output.print(
+                f"{published.value}: gen-{outcome.number:06d} in {outcome.url}"
+                if outcome
+                else f"{published.value}: nothing is published yet"
+            )
+    sys.exit(1 if any(isinstance(outcome, str) for outcome in outcomes.values()) else 0)
+
+
+def token(
+    group: Annotated[list[str] | None, typer.Option("--group", metavar="G", help="A group; may be repeated.")] = None,
+    name: Annotated[str, typer.Option(help="Whose it is, for who reads the file.")] = "",
+    expires: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], metavar="DATE", help="The last day on which it is valid.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a token for somebody in groups, and the line for the file of tokens; the token is shown once."""
+    groups = [group_name(name) for name in group or []]
+    if not all(groups):
+        raise ConfigError("--group: a group needs a name")
+    made = new_token()
+    line = line_of(made, groups, name, expires.date() if expires else None)
+    if as_json:
+        print_json({"token": made, "line": line})
+        return
+    messages.print("The token, for whoever sends it; it is not shown again:", style="bold", soft_wrap=True)
+    print_text(made)
+    said = "Its line for the file that 'access.tokens' names, which a running server reads at once:"
+    messages.print(said, style="bold", soft_wrap=True)
+    print_text(line)
+
+
+def roles(context: typer.Context) -> None:
+    """Print the SQL that an administrator of PostgreSQL runs once: schemas, roles and what each may do."""
+    from nornweave.index.wiring import storage_schemas, workspace_schema
+
+    settings = settings_of(context)
+    if settings.storage is None:
+        raise ConfigError(f"{settings.file}: has no storage: the domains are stored in files below {settings.data_dir}")
+    from nornweave.index.postgresql.schema import role_statements
+
+    print_text(role_statements(storage_schemas(settings), workspace_schema(settings.storage)))

@@ -1,0 +1,202 @@
+"""What ``nornweave sync`` does once its options are read: run with progress on stderr, or say what would be done."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as RichProgress
+from rich.text import Text
+
+from nornweave.cli.options import messages, output
+from nornweave.config import Settings
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.full_disk import disk_full_said
+from nornweave.core.text.terminal import Terminal, print_json
+from nornweave.core.types import Domain
+from nornweave.ingest.diff import Changes, DueDocument
+from nornweave.ingest.pace import UNITS, Pace
+from nornweave.ingest.pipeline import DomainSync
+from nornweave.ingest.records import Progress, SyncOptions
+from nornweave.ingest.wiring import domain_parts
+
+INTERRUPTED = (
+    "interrupted: what was read and encoded is kept, and what was published answers as before; "
+    "`nornweave sync` goes on from here"
+)
+PAUSE_S = 0.5
+
+
+class _Speed(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        unit = task.fields["unit"]
+        return Text(f"{task.speed:,.0f} {unit}/s" if task.speed and task.total != 1 else "")
+
+
+class ProgressBars:
+    """One bar per domain and step; silent when stderr is no terminal. Callable as ``sync.Progress``."""
+
+    def __init__(self, console: Terminal) -> None:
+        self._bars = RichProgress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            _Speed(),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal or not logging.getLogger().isEnabledFor(logging.WARNING),  # --quiet
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def __call__(self, name: str, done: int, total: int) -> None:
+        """Show that ``done`` of ``total`` are through the step ``name``: ``domain step`` or ``domain step source``."""
+        if name not in self._tasks:
+            unit = UNITS.get(name.split()[1], "")
+            self._tasks[name] = self._bars.add_task(f"{name} {unit}", total=total or None, unit=unit)
+        self._bars.update(self._tasks[name], completed=done, total=total or None)
+
+
+class ProgressFile:
+    """Writes the last step into a file as JSON, for whoever shows it elsewhere; callable as ``sync.Progress``."""
+
+    def __init__(self, file: Path, show: Callable[[str, int, int], None]) -> None:
+        self._file = file
+        self._show = show
+        self._pace = Pace()
+        self._step, self._written_at = "", 0.0
+
+    def __call__(self, name: str, done: int, total: int) -> None:
+        """Pass it on, and write it at most twice a second; each step at least once."""
+        self._show(name, done, total)
+        pace = self._pace.told(name, done, total)
+        if pace is None:
+            return
+        now = time.monotonic()
+        if name != self._step or now - self._written_at >= PAUSE_S:
+            self._step, self._written_at = name, now
+            with contextlib.suppress(OSError):  # progress that nobody sees fails no sync
+                write_whole(self._file, json.dumps({"step": name, "done": done, "total": total, "pace": pace}))
+
+
+SHOWN = 20
+
+
+def run_sync(
+    settings: Settings,
+    domains: Sequence[Domain],
+    options: SyncOptions,
+    progress_file: Path | None,
+    *,
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Materialise the domains and print what came of it; return the exit code."""
+    with disk_full_said(settings.data_dir), ProgressBars(messages) as bars:
+        progress = ProgressFile(progress_file, bars) if progress_file else bars
+        try:
+            bars("start Dagster", 0, 1)  # seconds, in which a person would see nothing
+            from nornweave.cli.report import report_sync
+            from orchestration.instance import open_instance
+            from orchestration.runs import materialize
+
+            with open_instance(settings) as instance:
+                bars("start Dagster", 1, 1)
+                run = materialize(settings, domains, options, progress, instance)
+        except KeyboardInterrupt:
+            messages.print(INTERRUPTED, style="yellow", soft_wrap=True)
+            return 130
+    return report_sync(run.outcomes, run.failed_after, strict=strict, as_json=as_json)
+
+
+def preview_sync(settings: Settings, domains: Sequence[Domain], options: SyncOptions, *, as_json: bool) -> int:
+    """Print what a sync of these domains would do; return the exit code."""
+    with ProgressBars(messages) as bars:
+        changes = {domain: _changes(settings, domain, options, bars) for domain in domains}
+    if as_json:
+        print_json({domain.value: _as_json(each) for domain, each in changes.items()})
+    else:
+        for domain, each in changes.items():
+            _print(domain, each)
+    for domain, each in changes.items():
+        for source_id, reason in each.unavailable.items():
+            messages.print(Text(f"{domain.value}: source {source_id}: {reason}", style="red"), soft_wrap=True)
+    return 1 if any(each.unavailable for each in changes.values()) else 0
+
+
+def _print(domain: Domain, changes: Changes) -> None:
+    held = sum(len(each.paths) for each in changes.held)
+    said = f"{domain.value}: {len(changes.due):,} to read, {len(changes.removed):,} to remove"
+    output.print(
+        f"{said}{f' ({held:,} more wait for --confirm-deletes)' if held else ''}, {changes.unchanged:,} as they are"
+    )
+    _lines(f"  read    {wanted.source_id}/{wanted.entry.path} ({_why(wanted)})" for wanted in changes.due)
+    _lines(f"  remove  {stored.source_id}/{stored.path}" for stored in changes.removed)
+    _lines(f"  held    {each.source_id}/{path}: {each.reason}" for each in changes.held for path in each.paths)
+
+
+def _lines(lines: Iterable[str]) -> None:
+    rest = 0
+    for number, line in enumerate(lines):
+        if number < SHOWN:
+            output.print(Text(line), soft_wrap=True)
+        else:
+            rest += 1
+    if rest:
+        output.print(f"  … and {rest:,} more (--json lists them all)")
+
+
+def _changes(settings: Settings, domain: Domain, options: SyncOptions, progress: Progress) -> Changes:
+    """List a domain's sources and compare them with what is stored.
+
+    What a remote source has changed is read into its mirror, as by a sync; nothing is indexed, removed or published.
+
+    Raises:
+        DomainBusyError: another process is writing the domain.
+        EncoderError: the model cannot be used; documents depend on its tokenizer.
+    """
+    parts = domain_parts(settings, domain)
+    with DomainSync(parts, options, progress, confirm=lambda *_: False) as sync:
+        return sync.list_changes()
+
+
+def _as_json(changes: Changes) -> dict[str, Any]:
+    """Return what would be done, as JSON; documents by source, then path."""
+    return {
+        "read": [{"source_id": each.source_id, "path": each.entry.path, "why": _why(each)} for each in changes.due],
+        "removed": [{"source_id": stored.source_id, "path": stored.path} for stored in changes.removed],
+        "held": [{"source_id": held.source_id, "reason": held.reason, "paths": held.paths} for held in changes.held],
+        "unavailable": dict(changes.unavailable),
+        "unchanged": changes.unchanged,
+    }
+
+
+def _why(wanted: DueDocument) -> str:
+    """Say why a document would be read."""
+    if wanted.stored is None:
+        return "new"
+    if wanted.stored.outcome == "transient":
+        return "could not be read before"
+    return "changed" if wanted.stored.gate != wanted.entry.gate else "read by another version"
