@@ -8,11 +8,10 @@ from nornweave.core.access.rules import KEY
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.text.decode import check_size, decode
 from nornweave.core.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
-from nornweave.read.chunking.languages import language_of
+from nornweave.read.chunking.languages import is_generated, language_of
 from nornweave.read.formats.reader import CONVERTED, read_converted
 from nornweave.read.formats.reader import VERSION as CONVERTED_VERSION
 from nornweave.read.front_matter import FORMATS, describe
-from nornweave.read.generated import is_generated
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf.document import VERSION as PDF_VERSION
 from nornweave.read.pdf.document import parse_pdf
@@ -20,7 +19,7 @@ from nornweave.read.pdf.ocr import version as ocr_version
 from nornweave.read.pdf.port import library_version
 
 # Raise it when the same bytes come out as another document.
-_VERSION = "documents-5"
+_VERSION = "documents-6"
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision"})
@@ -104,11 +103,7 @@ def _prose(path: str, raw: bytes, *, is_text: bool) -> tuple[Parsed, str]:
         return read_converted(CONVERTED[suffix], raw), CONVERTED[suffix]
     text = decode(raw)
     format_ = FORMATS.get(suffix, "text")
-    facts = describe(text, format_)
-    parsed = Parsed(
-        text=text, title=facts.title, updated_at=facts.updated_at, url=facts.url, metadata=freeze(dict(facts.metadata))
-    )
-    return parsed, format_
+    return describe(text, format_), format_
 
 
 def _text(value: JsonValue) -> str | None:

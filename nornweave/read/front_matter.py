@@ -6,7 +6,6 @@ import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from types import MappingProxyType
@@ -17,8 +16,10 @@ from nornweave.core.access.rules import VALUE_NOTICE
 from nornweave.core.text.dates import utc
 from nornweave.core.text.field_names import field_key
 from nornweave.core.text.inline_markup import front_matter, one_line, plain_line, without_long_references
-from nornweave.core.types import NO_METADATA, JsonValue, Metadata, freeze
+from nornweave.core.types import JsonValue, freeze
 from nornweave.read.access_statements import access_metadata
+from nornweave.read.chunking.outlines.markup import outline_markdown, outline_rst
+from nornweave.read.parsed import Parsed
 from nornweave.read.plain_yaml import load_plain_yaml
 
 FORMATS: Mapping[str, str] = MappingProxyType(
@@ -44,9 +45,6 @@ _TAGS = ("tags", "keywords", "categories")
 _DATE_FORMATS = ("%Y/%m/%d", "%Y/%m", "%Y-%m", "%Y", "%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%Y")
 _RST_FIELD = re.compile(r":([A-Za-z][\w ._-]{0,60}):[ \t]+([^\n]{1,2000})")
 _RST_DATE = re.compile(r"\$\w+:([^$]*)\$")
-_ATX = re.compile(r" {0,3}#{1,6}[ \t]+([^\n]{1,1000})")
-_UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
-_FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
 _LEADING_HTML = re.compile(r"<h1\b[^<>]*>(.{1,1000}?)</h1\s*>", re.I | re.S)
 
 MAX_FIELDS = 200
@@ -56,25 +54,12 @@ MAX_DEPTH = 5
 _LARGEST = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MarkupFacts:
-    """What a text says about itself.
+def describe(text: str, format: str) -> Parsed:  # noqa: A002 - the word of ``Document.format``
+    """Read what a text says about itself at its head; a broken header counts as text.
 
-    Attributes:
-        updated_at: UTC; a date without a zone is taken as UTC.
-        metadata: ``authors``, ``tags``, ``publication_date`` (ISO), ``doi``, ``venue``, ``citation_count``,
-            ``source_type``, ``access``, ``access_notice`` (what of it is not understood); only those that the text
-            names. ``front_matter`` has every field, as it is written.
-    """
-
-    title: str | None = None
-    updated_at: datetime | None = None
-    url: str | None = None
-    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
-
-
-def describe(text: str, format: str) -> MarkupFacts:  # noqa: A002 - the word of ``Document.format``
-    """Read the metadata at the head of a text; a broken header counts as text.
+    ``metadata`` holds what the text names of ``authors``, ``tags``, ``publication_date`` (ISO), ``doi``, ``venue``,
+    ``citation_count``, ``source_type``, ``access``, ``access_notice`` (what of it is not understood), and every field
+    as it is written as ``front_matter``. A date without a zone is taken as UTC.
 
     Args:
         format: ``markdown``, ``rst``, ``html``; any other is plain text, which says nothing but who may see it.
@@ -82,10 +67,11 @@ def describe(text: str, format: str) -> MarkupFacts:  # noqa: A002 - the word of
     readers = {"markdown": _markdown_fields, "rst": _rst_fields, "html": _html_fields}
     access = access_metadata((text, format))
     if format not in readers:
-        return MarkupFacts(metadata=freeze(access))
+        return Parsed(text=text, metadata=freeze(access))
     fields = readers[format](text)
     published = _first_date(fields, _PUBLISHED)
-    return MarkupFacts(
+    return Parsed(
+        text=text,
         title=_first_text(fields, _TITLES) or _heading(text, format),
         updated_at=_first_date(fields, _UPDATED) or published,
         url=_first_text(fields, _URLS),
@@ -252,31 +238,12 @@ def _in_known_format(text: str) -> datetime:
 
 def _heading(text: str, format: str) -> str | None:  # noqa: A002
     """Return the first heading near the head of a text."""
+    head = text[:_HEAD]
     if format == "html":
-        found = _LEADING_HTML.search(without_long_references(text[:_HEAD]))
+        found = _LEADING_HTML.search(without_long_references(head))
         return (plain_line(found[1].strip()) or None) if found else None
-    start = front_matter(text)[1] if format == "markdown" else 0
-    lines = text[start : start + _HEAD].splitlines()
-    return next((title for title in _headings(lines, format) if title), None)
-
-
-def _headings(lines: list[str], format: str) -> Iterator[str]:  # noqa: A002
-    fenced = False
-    for number, line in enumerate(lines):
-        above = lines[number - 1].strip() if number else ""
-        if format == "markdown" and _FENCE.match(line):
-            fenced = not fenced
-        elif not fenced and format == "markdown" and (atx := _ATX.match(line)):
-            yield plain_line(re.sub(r"(?:^|\s)#+\s*$", "", atx[1]))
-        elif not fenced and _underlines(line, above, number < 2 or not lines[number - 2].strip(), format):
-            yield plain_line(above) if format == "markdown" else one_line(above)
-
-
-def _underlines(line: str, above: str, single: bool, format: str) -> bool:  # noqa: A002
-    """Say whether ``line`` makes the line above it a title."""
-    if not above or len(line) > _VALUE_BOUND or not _UNDERLINE.match(line) or _UNDERLINE.match(above):
-        return False
-    return single and line[0] in "=-" if format == "markdown" else len(line.strip()) >= min(4, len(above))
+    blocks = outline_markdown(head) if format == "markdown" else outline_rst(head)
+    return next((block.title for block in blocks if block.kind == "heading"), None)
 
 
 def plain_fields(fields: Mapping[str, object], depth: int = MAX_DEPTH) -> dict[str, JsonValue]:

@@ -64,7 +64,4 @@ def _parsed(kind: str, content: bytes) -> Parsed:
     if kind == "pdf":
         return parse_pdf(content)
     text = decode(content)
-    if kind == "html":
-        return Parsed(text=text)
-    facts = describe(text, kind)
-    return Parsed(text=text, title=facts.title, updated_at=facts.updated_at, metadata=facts.metadata)
+    return Parsed(text=text) if kind == "html" else describe(text, kind)

@@ -16,8 +16,8 @@ from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId, document_id
 from nornweave.read.chunking import parsing
 from nornweave.read.chunking.code import chunk_code
-from nornweave.read.chunking.imports import imported_names
 from nornweave.read.chunking.languages import GRAMMARS, LANGUAGES, language_of
+from nornweave.read.chunking.symbols import imported_names
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
 SOURCES = sorted(path for path in GOLDEN.iterdir() if path.suffix != ".json")

@@ -24,7 +24,7 @@ from nornweave.read.parsed import Parsed
 from nornweave.read.pdf import ocr
 from nornweave.read.pdf.document import parse_pdf
 from nornweave.read.pdf.glyphs import read_page
-from nornweave.read.pdf.hyphens import Hyphens
+from nornweave.read.pdf.paragraphs import Hyphens
 from nornweave.read.pdf.picture import page_picture
 from nornweave.read.pdf.port import VARIABLE, GlyphLine, GlyphRun, PageGlyphs
 

@@ -18,8 +18,7 @@ from nornweave.disagree.drift.records import UnreadFile
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.extract import Extracted, extract
 from nornweave.disagree.facts.passage import Passage, fact_from
-from nornweave.read.chunking.languages import language_of
-from nornweave.read.generated import is_generated
+from nornweave.read.chunking.languages import is_generated, language_of
 
 PROCESSES = 2
 FILE_S = 10.0

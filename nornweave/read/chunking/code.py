@@ -11,11 +11,11 @@ from tree_sitter import Node
 
 from nornweave.core.text.spans import Lines, TokenIndex, pack, split, strip_lines
 from nornweave.core.types import Chunk, Document, Span, freeze
-from nornweave.read.chunking import imports, parsing, regions
+from nornweave.read.chunking import parsing, regions
 from nornweave.read.chunking.division import TEXT_CUTS, Division
 from nornweave.read.chunking.languages import Grammar, grammar_of
 from nornweave.read.chunking.regions import Kind, Region
-from nornweave.read.chunking.symbols import Definitions, Symbol
+from nornweave.read.chunking.symbols import Definitions, Symbol, imported_names
 
 VERSION = "code-4"
 
@@ -61,7 +61,7 @@ def chunk_code(
 def _imported(found: Iterable[Region], document: Document) -> frozenset[str]:
     nodes = [node for region in found if region.kind is Kind.IMPORT for node in region.nodes]
     statements = (document.text[node.start_byte : node.end_byte] for node in nodes)
-    return frozenset(name for text in statements for name in imports.imported_names(text, document.format))
+    return frozenset(name for text in statements for name in imported_names(text, document.format))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What functions, classes, imports and scopes are called in each tree-sitter grammar.
+"""Which language source code is in, whether a program wrote it, and what each tree-sitter grammar calls its nodes.
 
 The tables are in ``grammars.yaml``: ``syntax`` reads single nodes with them, ``regions`` whole files.
 """
@@ -114,3 +114,18 @@ def grammar_of(language: str, path: str, text: str) -> Grammar | None:
     if language == "c" and path.lower().endswith(".h") and _CPP_HEADER.search(text):
         return GRAMMARS["cpp"]
     return GRAMMARS.get(language)
+
+
+# A comment near the top that says so: Go's convention, protoc's, Meta's @generated and their many cousins.
+_GENERATED_MARK = re.compile(
+    r"^[ \t]*(?:#|//|/\*|\*|--|;|<!--|%)(?=[^\n]*(?:@generated\b|generated\b[^\n]*\bdo not (?:edit|modify)\b))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_MARK_LINES = 10
+_MARK_CHARACTERS = 4_000
+
+
+def is_generated(text: str) -> bool:
+    """Say whether a comment in the first lines declares source code to be generated."""
+    head = "\n".join(text[:_MARK_CHARACTERS].split("\n")[:_MARK_LINES])
+    return _GENERATED_MARK.search(head) is not None

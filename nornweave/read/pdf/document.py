@@ -12,10 +12,9 @@ from nornweave.core.types import JsonValue, Section, Span, freeze
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf import ocr
 from nornweave.read.pdf.glyphs import PdfPage, read_page
-from nornweave.read.pdf.hyphens import Hyphens
 from nornweave.read.pdf.metadata import date_of, declared_title, metadata_of, page_text, url_of
 from nornweave.read.pdf.outline import Outline, letters_of, outline_of
-from nornweave.read.pdf.paragraphs import Paragraph, body_size, continues, lines_of, paragraphs_of
+from nornweave.read.pdf.paragraphs import Hyphens, Paragraph, body_size, continues, lines_of, paragraphs_of
 from nornweave.read.pdf.port import PdfFile, load_library
 from nornweave.read.pdf.running_headers import without_running_lines
 from nornweave.read.time_limits import PDF_SECONDS_AT_MOST
