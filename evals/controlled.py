@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from evals.controls import Control, MeaninglessEncoder, chance_recall, control_of
 from evals.judgments import JudgedSet
-from evals.matches import JudgedHits
-from evals.measures import measure
+from evals.measures import JudgedHits, measure
 from evals.results import ResultScope, SetResult
 from evals.runs import DOCUMENT_DEPTHS
 from evals.searching import PathSearcher

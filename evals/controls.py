@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from evals.judgments import Judgment
-from evals.matches import JudgedHits
-from evals.measures import DEEPEST, Metric, measure, metric_of
+from evals.measures import DEEPEST, JudgedHits, Metric, measure, metric_of
 from nornweave.ask.search.records import Citation
 from nornweave.core.types import Domain
 from nornweave.models.encoders import Encoder, Progress, Vectors

@@ -14,8 +14,7 @@ import numpy as np
 from evals.confidence import TopScore, confidence_of
 from evals.controls import Control, control_of, shuffled
 from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentError
-from evals.matches import JudgedHits
-from evals.measures import DEEPEST, Ranking, measure
+from evals.measures import DEEPEST, JudgedHits, Ranking, measure
 from evals.results import ITEMS, KindResult, QueryFailure, ResultScope, ScopeResult, SetResult, StageResult
 from evals.searching import Rankings
 from evals.targets import RunTarget, Searcher, locate

@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 import yaml
 
-from evals.code_version import code_version
+from evals.history import code_version
 from evals.judged_files import read_judgments
 from evals.judgments import JudgedSet
 from evals.results import ScopeResult

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evals.judgments import JudgedQuery, JudgmentError
-from evals.matches import JudgedHits
+from evals.measures import JudgedHits
 from evals.targets import RunTarget
 
 FOLDS = 5

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from evals.code_version import code_version
 from evals.feedback_set import sets_of_answers
+from evals.history import code_version
 from evals.judgments import JudgmentError, JudgmentOrigin
 from evals.measures import Ranking, measure
 from evals.results import ResultScope

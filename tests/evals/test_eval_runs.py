@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from word_searcher import Passage, WordSearcher
 
 from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentError, parse_place
-from evals.matches import JudgedHits
-from evals.measures import DEEPEST
+from evals.measures import DEEPEST, JudgedHits
 from evals.results import ITEMS, ResultScope, SetResult
 from evals.runs import evaluate
 from evals.targets import domain_of_set
