@@ -26,8 +26,8 @@ def small_segments(
 
     Args:
         largest: most chunks of a segment.
-        smallest: a segment of so few chunks is always written anew.
-        worn: share of a larger one's chunks that may be gone before it is written anew.
+        smallest: a domain of so few chunks is one segment.
+        worn: share of a segment's chunks that may be gone before it is written anew.
     """
     before = merging.LARGEST, merging.SMALLEST, merging.WORN_SHARE
     merging.LARGEST, merging.SMALLEST, merging.WORN_SHARE = largest, smallest, worn

@@ -40,9 +40,10 @@ def store_of(folder: Path, documents: int, characters: int) -> DuckDBStore:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("documents", "characters", "is_enough"), [
-    (16_384, 5_000, True),  # 82 MB, which DuckDB reads 2,048 rows at a time
-    (160, 500_000, False),  # 80 MB, which it reads at once
+@pytest.mark.parametrize(("documents", "characters", "many", "is_enough"), [
+    (16_384, 5_000, build._MANY, True),  # 82 MB, which DuckDB reads 2,048 rows at a time
+    (160, 500_000, build._MANY, False),  # 80 MB, which it reads at once
+    (160, 500_000, -1, True),  # a large build has more from the start
 ])  # fmt: skip
 def test_texts_larger_than_the_writers_memory_are_built(
     tmp_path: Path,
@@ -50,11 +51,13 @@ def test_texts_larger_than_the_writers_memory_are_built(
     caplog: pytest.LogCaptureFixture,
     documents: int,
     characters: int,
+    many: int,
     is_enough: bool,
 ) -> None:
     store = store_of(tmp_path, documents, characters)
     for module in (connection, build):
         monkeypatch.setattr(module, "WRITER_MEMORY", LITTLE)
+    monkeypatch.setattr(build, "_MANY", many)
     with store.writer() as writer:
         candidate = writer.build("test", {})
     assert candidate.counts.documents == documents

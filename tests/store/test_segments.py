@@ -33,7 +33,7 @@ from nornweave.index.index import Index
 from nornweave.index.passages import read_passages
 from nornweave.index.searching.arrays import arrays_file, open_arrays, writing_arrays
 from nornweave.index.searching.generation_file import statistics_of
-from nornweave.index.writing.merging import LARGEST, SMALLEST, SegmentFill, joining
+from nornweave.index.writing.merging import LARGEST, NEGLIGIBLE_SHARE, SMALLEST, SegmentFill, joining
 from nornweave.ingest.records import DomainParts
 
 WORDS = """
@@ -229,7 +229,10 @@ def test_a_year_of_changes_leaves_few_segments_and_little_that_is_gone() -> None
         live = {number: count - (100 if number == 0 else 0) for number, count in live.items()} | {day: built}
         written, most = written + built, max(most, len(live))
     assert most <= 12
-    assert written / 365_000 < 10
+    assert written / 365_000 < 8
+
+
+LITTLE = SMALLEST // NEGLIGIBLE_SHARE
 
 
 @pytest.mark.parametrize(("held", "changed", "joined"), [
@@ -238,8 +241,13 @@ def test_a_year_of_changes_leaves_few_segments_and_little_that_is_gone() -> None
     ([(50_000, 50_000), (4_000, 4_000), (2_000, 2_000)], 2_000, {1, 2}),
     ([(50_000, 34_000), (2_000, 2_000)], 0, {0, 1}),  # worn
     ([(50_000, 50_000), (2_000, 1_900)], 0, set()),
-    ([(50_000, 50_000), (SMALLEST, SMALLEST)], 1, {1}),
-    ([(50_000, 50_000), (SMALLEST + 1, SMALLEST)], 0, {1}),
+    ([(50_000, 50_000), (SMALLEST, SMALLEST)], 1, set()),
+    ([(50_000, 50_000), (LITTLE, LITTLE)], 1, {1}),
+    ([(50_000, 50_000), (LITTLE + 1, LITTLE + 1)], 1, set()),
+    ([(SMALLEST - 1, SMALLEST - 1)], 1, {0}),  # a small domain
+    ([(SMALLEST, SMALLEST)], 1, set()),
+    ([(SMALLEST + 1, SMALLEST)], 0, {0}),
+    ([(SMALLEST, SMALLEST)], 0, set()),
     ([(LARGEST, LARGEST)], LARGEST, set()),
 ])  # fmt: skip
 def test_segments_join_by_tiers(held: list[tuple[int, int]], changed: int, joined: set[int]) -> None:

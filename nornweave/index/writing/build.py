@@ -6,6 +6,7 @@ import logging
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -37,6 +38,8 @@ log = logging.getLogger(__name__)
 GENERATION_SCHEMA = "9"
 # DuckDB reads a column 2,048 rows at a time, which is more than a writer may hold where documents are megabytes long.
 LARGE_MEMORY = "4GB"
+# Sorting the word pairs of 375,000 chunks fits into a writer's memory, of 672,000 it does not.
+_MANY = 300_000
 # Chunks of a file with small blocks, which vss 1.5.5 does not know how to fill.
 _SMALL = 4_096
 
@@ -86,15 +89,15 @@ def build_generation(
     """
     if layout.settings.vector_index == "hnsw":
         check_vss()
+    build = partial(_build, connection, file, publication, layout, facts, picked)
     try:
-        return _build(connection, file, publication, layout, facts, picked)
+        return build()
     except duckdb.OutOfMemoryException:
         log.warning(
             "%s: texts are too large for %s of memory, building with %s", file.name, WRITER_MEMORY, LARGE_MEMORY
         )
-    limit_memory(connection, LARGE_MEMORY)
-    try:
-        return _build(connection, file, publication, layout, facts, picked)
+        limit_memory(connection, LARGE_MEMORY)
+        return build()
     finally:
         limit_memory(connection, WRITER_MEMORY)
 
@@ -105,6 +108,8 @@ def _build(
     file.unlink(missing_ok=True)
     connection.execute(f"create or replace temp table picked as {picked}")
     chunks = _integer(connection, "select count(*) from chunks where document_id in (select document_id from picked)")
+    if chunks > _MANY:
+        limit_memory(connection, LARGE_MEMORY)
     attach(connection, file, "generation", is_small=chunks <= _SMALL and layout.settings.vector_index != "hnsw")
     try:
         connection.execute(statement_file("generation"))
