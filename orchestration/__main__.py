@@ -9,8 +9,7 @@ import signal
 import sys
 from functools import partial
 
-from nornweave.core.garbage import collect_rarely
-from nornweave.core.interrupts import end_silently, heed_signals
+from nornweave.core.process import collect_rarely, end_silently, heed_signals
 
 end_silently()  # before anything large is imported
 collect_rarely()
@@ -19,8 +18,8 @@ from api.access.service_token import service_token
 from nornweave.config import Settings
 from nornweave.core.errors import NornWeaveError
 from nornweave.core.extras import optional
-from nornweave.core.files.alive import note_alive
 from nornweave.core.files.full_disk import disk_full_said, not_writable
+from nornweave.core.process import note_alive
 from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment
 from orchestration.guard import public_url
 from orchestration.instance import open_instance, write_instance
@@ -43,8 +42,7 @@ def main() -> int:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     try:
         with optional("ui", "the Dagster UI"):
-            from orchestration.processes import DagsterProcesses
-            from orchestration.webserver import run_webserver
+            from orchestration.webserver import DagsterProcesses, run_webserver
         settings = settings_from_environment()
         token, url = service_token(os.environ), public_url(os.environ)
         with disk_full_said(settings.data_dir):

@@ -11,8 +11,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
-from nornweave.core.garbage import collect_rarely
-from nornweave.core.interrupts import end_silently, heed_signals
+from nornweave.core.process import collect_rarely, end_silently, heed_signals
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import dagster as dg
 
 from evals.evaluation import evaluate_candidate
+from evals.judgments import JudgmentError
 from nornweave.config import Settings
 from nornweave.core.errors import DomainBusyError, NornWeaveError, QualityError, StoreError
 from nornweave.core.files.full_disk import full_disk
@@ -29,8 +30,23 @@ from nornweave.ingest.run_status import record_failure, record_run
 from nornweave.ingest.wiring import domain_sync
 from nornweave.share.publishing import publish_after_sync
 from orchestration.announcements import Announcements
-from orchestration.failures import QUERY_INTERRUPTED
 from orchestration.instance import PROCESS_TAG, process_mark
+
+QUERY_INTERRUPTED = "Query interrupted"
+"""What DuckDB (1.5) makes of Ctrl-C in a query: a ``RuntimeError``."""
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Let a wrong judged set or a damaged file be a failure with its message, not a defect with a trace."""
+    try:
+        yield
+    except (JudgmentError, NornWeaveError, OSError) as error:
+        reason = full_disk(error)
+        if reason is None and isinstance(error, OSError):
+            raise
+        raise dg.Failure(reason or str(error), allow_retries=False) from error
+
 
 log = logging.getLogger(__name__)
 

@@ -1,8 +1,10 @@
-"""One Dagster run in this process, for the command line."""
+"""One Dagster run in this process, for the command line, which first confirms exactly what is held now."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import dagster as dg
@@ -11,18 +13,22 @@ from dagster._core.execution.plan.objects import StepFailureData
 from dagster_shared.error import SerializableErrorInfo
 
 from nornweave.config import Settings
+from nornweave.core.errors import NornWeaveError
 from nornweave.core.files.full_disk import full_disk
 from nornweave.core.types import Domain
+from nornweave.index.wiring import store_of
+from nornweave.ingest.confirmations import ConfirmationSubject
+from nornweave.ingest.diff import held_state
+from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import Progress, SyncOptions, SyncReport
+from nornweave.ingest.wiring import confirmations_of, domain_parts
 from orchestration.assets.domain import domain_keys
 from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.assets.ledger import LEDGER_KEY
 from orchestration.automation import SYNC_JOB
-from orchestration.confirming import confirmed
 from orchestration.definitions import build_definitions
-from orchestration.failures import QUERY_INTERRUPTED
 from orchestration.instance import COMMAND_TAG, DOMAIN_TAG
-from orchestration.resources import run_config
+from orchestration.resources import QUERY_INTERRUPTED, run_config
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +136,40 @@ def _message(error: SerializableErrorInfo) -> str:
     while error.cause:
         error = error.cause
     return error.message.strip()
+
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def confirmed(settings: Settings, domains: Sequence[Domain], options: SyncOptions) -> Iterator[None]:
+    """Confirm what ``options`` ask for, while the context is open; unused confirmations are withdrawn."""
+    confirmations = confirmations_of(settings)
+    issued: list[tuple[Domain, ConfirmationSubject]] = []
+    try:
+        for domain in domains:
+            for subject, state in _states(settings, domain, options):
+                issued.append((domain, subject))
+                confirmations.issue(domain, subject, state)
+        yield
+    finally:
+        for domain, subject in issued:
+            confirmations.withdraw(domain, subject)
+
+
+def _states(settings: Settings, domain: Domain, options: SyncOptions) -> Iterator[tuple[ConfirmationSubject, str]]:
+    if options.confirm_deletes and (state := _held_now(settings, domain, options)):
+        yield ConfirmationSubject.REMOVALS, state
+    if options.accept_quality and (published := store_of(settings, domain).current()):
+        yield ConfirmationSubject.QUALITY, published
+
+
+def _held_now(settings: Settings, domain: Domain, options: SyncOptions) -> str | None:
+    """List the domain's sources; return the state of the removals that the brake holds, if there are any."""
+    try:
+        with DomainSync(domain_parts(settings, domain), SyncOptions(wait_s=options.wait_s)) as sync:
+            held = sync.list_changes().held
+    except NornWeaveError as error:
+        logger.warning("%s: no removal is confirmed, what is held cannot be found out: %s", domain.value, error)
+        return None
+    return held_state(held) if held else None

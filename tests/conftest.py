@@ -9,7 +9,7 @@ import httpx._transports.default as http
 import pytest
 from hypothesis import HealthCheck, settings
 
-from nornweave.core.garbage import collect_rarely
+from nornweave.core.process import collect_rarely
 
 # What takes 10 s or more, longest first. A worker gets a file at a time: a long one at the end lets the others idle.
 LONGEST = (

@@ -14,7 +14,7 @@ from waiting import until
 
 PROGRAM = """
 import time
-from nornweave.core.interrupts import heed_signals
+from nornweave.core.process import heed_signals
 heed_signals()
 print("ready", flush=True)
 time.sleep(600)
@@ -97,7 +97,7 @@ def test_a_server_in_the_background_ends_on_sigterm_with_all_its_processes(confi
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", [
-    ("nornweave.core.interrupts", "typer"),  # the command is imported
+    ("nornweave.core.process", "typer"),  # the command is imported
     ("Dagster UI: starting", "dagster._core.events"),  # Dagster is
     ("orchestration.webserver", "dagster._core.events"),  # a process that Dagster started imports it
 ])  # fmt: skip

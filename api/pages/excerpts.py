@@ -10,7 +10,7 @@ from itertools import groupby
 from api.pages.code_colours import colours_of
 from api.pages.markup import Block, blocks_of
 from api.pages.text_runs import HIT, TextRun, highlighted, marked_code
-from nornweave.core.text.lines import lines_of
+from nornweave.core.text.legible import lines_of
 
 # What fits a screen beside nine others.
 MAX_LINES = 9

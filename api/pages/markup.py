@@ -18,7 +18,7 @@ from api.pages.html_text import markdown_of_html
 from api.pages.restructured_text import markdown_of_rst
 from api.pages.text_runs import TextRun, highlighted, marked_code
 from nornweave.core.text.inline_markup import front_matter
-from nornweave.core.text.lines import lines_of
+from nornweave.core.text.legible import lines_of
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -14,7 +14,7 @@ from api.pages.markup import MARKUP, MAX_CHARACTERS, Block, blocks_of
 from api.pages.text_runs import TextRun, marked_code
 from api.pages.thread_view import MessageView, messages_of
 from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, HeadingDocument
-from nornweave.core.text.lines import lines_of
+from nornweave.core.text.legible import lines_of
 
 CONTEXT_LINES = 16
 LINES_ABOVE = 6

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from zlib import crc32
 
 from api.pages.markup import Block, blocks_of
-from nornweave.core.text.lines import lines_of
+from nornweave.core.text.legible import lines_of
 from nornweave.core.text.message_lines import INDENT, NOBODY, split_line
 
 HUES = 6

@@ -23,7 +23,7 @@ import orchestration.instance
 import orchestration.runs
 import orchestration.storage
 from lab.campaigns.migrations import read_once
-from nornweave.core.garbage import collect_rarely
+from nornweave.core.process import collect_rarely
 
 collect_rarely()
 read_once()

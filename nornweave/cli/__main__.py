@@ -3,8 +3,7 @@
 import atexit
 import gc
 
-from nornweave.core.garbage import collect_rarely
-from nornweave.core.interrupts import end_silently
+from nornweave.core.process import collect_rarely, end_silently
 
 
 def main() -> None:

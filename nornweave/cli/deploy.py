@@ -15,7 +15,7 @@ from nornweave.config import Settings
 from nornweave.core.access.rules import group_name
 from nornweave.core.access.tokens import line_of, new_token
 from nornweave.core.errors import ConfigError, EncoderError
-from nornweave.core.files.alive import note_alive
+from nornweave.core.process import note_alive
 from nornweave.core.text.terminal import print_json, print_text
 from nornweave.core.types import Domain
 

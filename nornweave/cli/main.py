@@ -26,7 +26,7 @@ from nornweave.cli.push import push
 from nornweave.cli.query import diff, find, query, why
 from nornweave.core.errors import ConfigError, StoreError
 from nornweave.core.files.bundled import use_bundled_packages
-from nornweave.core.interrupts import end_silently, heed_signals
+from nornweave.core.process import end_silently, heed_signals
 from nornweave.core.text.terminal import configure_logging, print_json
 from nornweave.core.types import Domain, GenerationId
 

@@ -13,7 +13,7 @@ import typer
 
 from nornweave.cli.drift import drift
 from nornweave.cli.options import messages, run
-from nornweave.core.interrupts import heed_signals
+from nornweave.core.process import heed_signals
 
 app = typer.Typer(
     add_completion=False,

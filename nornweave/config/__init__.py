@@ -5,18 +5,21 @@ paths are relative to the file that names them. Every error names the key, the v
 """
 
 from nornweave.config.domain import (
+    Bm25Settings,
     ChunkingSettings,
     DomainSettings,
     EmbeddingSettings,
     EvaluationSettings,
+    FieldWeights,
     HeuristicSettings,
+    PlanSettings,
     RerankingSettings,
     RerankingWeights,
+    SourceWeights,
     StorageSettings,
 )
 from nornweave.config.filters import USUAL_FILTERS, FilterSettings
 from nornweave.config.load import DOMAIN_FILES, MAX_CONFIG_BYTES, read_settings
-from nornweave.config.plan import Bm25Settings, FieldWeights, PlanSettings, SourceWeights
 from nornweave.config.publish import PublishSettings
 from nornweave.config.sources import SourceSettings
 from nornweave.config.workspace import AnswersSettings, FeedbackSettings, Settings

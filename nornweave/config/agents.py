@@ -1,14 +1,16 @@
-"""Settings of agents on other machines: who may join, and whom their items are shown to."""
+"""Settings of agents on other machines, and of the Slack app: who may join, and whom their items are shown to."""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
+from nornweave.config.access import checked_address
 from nornweave.config.addresses import checked_pattern
-from nornweave.config.base import FrozenSettings
+from nornweave.config.base import FrozenSettings, formed
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 Pattern = Annotated[str, StringConstraints(max_length=2_000), AfterValidator(checked_pattern)]
@@ -66,3 +68,19 @@ class AgentsSettings(FrozenSettings):
         if not isinstance(entries, list | tuple):
             return entries
         return [{"url": entry} if isinstance(entry, str) else entry for entry in entries]
+
+
+SlackId = Annotated[
+    str, formed(r"[CGUW][A-Z0-9]{2,30}", "an id such as C0123456789 (docs/slack.md says where it stands)")
+]
+
+
+class SlackAppSettings(FrozenSettings):
+    """What ``nornweave slack`` answers, and to whom. Ids, not names: names change, and anybody can take a free one."""
+
+    channels: Annotated[Mapping[SlackId, tuple[Group, ...]], Field(min_length=1)]
+    """The channels that are answered, by id → groups that everybody in the channel is in; none: what is for everybody.
+    """
+    people: Mapping[SlackId, tuple[Group, ...]] = {}
+    """Members of the workspace, by id → groups that they are in; nobody else is in one."""
+    api_url: Annotated[str, AfterValidator(checked_address)] = "https://slack.com/api"

@@ -20,7 +20,7 @@ from nornweave.connect.connectors import load_settings, open_source
 from nornweave.connect.protocol import Checked
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.atomic_write import write_whole
-from nornweave.core.text.lines import lines_of
+from nornweave.core.text.legible import lines_of
 from nornweave.core.types import Listing, present
 
 

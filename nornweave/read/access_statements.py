@@ -19,8 +19,8 @@ from itertools import pairwise
 import yaml
 
 from nornweave.core.access.rules import ACCESS_NOTICE, KEY, every_of
-from nornweave.core.text.field_names import field_key
 from nornweave.core.text.inline_markup import closing_fence, unescaped
+from nornweave.core.text.legible import field_key
 from nornweave.core.types import JsonValue
 from nornweave.read.plain_yaml import check_yaml
 

@@ -14,8 +14,8 @@ import yaml
 
 from nornweave.core.access.rules import VALUE_NOTICE
 from nornweave.core.text.dates import utc
-from nornweave.core.text.field_names import field_key
 from nornweave.core.text.inline_markup import front_matter, one_line, plain_line, without_long_references
+from nornweave.core.text.legible import field_key
 from nornweave.core.types import JsonValue, freeze
 from nornweave.read.access_statements import access_metadata
 from nornweave.read.chunking.outlines.markup import outline_markdown, outline_rst

@@ -7,7 +7,7 @@ of a run share the domain's open sync; a step that runs alone, in a process of i
 # No ``from __future__ import annotations`` here: Dagster reads the annotations of asset bodies as objects.
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import dagster as dg
 
@@ -19,17 +19,12 @@ from nornweave.core.types import Domain, digest
 from nornweave.disagree.facts import extract
 from nornweave.ingest.wiring import chunker_of
 from orchestration import metadata
+from orchestration.assets import OWNERS, Result
 from orchestration.assets.evaluation import candidate_evaluation, domain_evaluation, runs_too
 from orchestration.checks import check_results, invariant_checks, quality_check, quality_result
 from orchestration.resources import DomainSyncs
 
 STEPS = ("documents", "chunks", "embeddings", "index", "evaluation", "generation")
-OWNERS = ("team:nornweave",)
-
-if TYPE_CHECKING:
-    Result = dg.MaterializeResult[Any]
-else:
-    Result = dg.MaterializeResult  # Dagster knows the bare class only
 
 
 def domain_assets(settings: Settings, domain: Domain) -> list[dg.AssetsDefinition]:

@@ -3,7 +3,6 @@
 # No ``from __future__ import annotations`` here: Dagster reads the annotations of asset bodies as objects.
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -26,20 +25,15 @@ from nornweave.index.leases.domain_lease import pull
 from nornweave.index.wiring import store_of
 from nornweave.ingest.alarms import Alarm, AlarmKind
 from orchestration.announcements import Announcements
-from orchestration.failures import translated
+from orchestration.assets import OWNERS, Result
 from orchestration.metadata import Metadata
 from orchestration.quality import answers_metadata, evaluated_metadata, kept_metadata, trend_metadata
+from orchestration.resources import translated
 
 GROUP = "evaluation"
 EVALUATION_JOB = "evaluation"
 ANSWERS_KEY = dg.AssetKey([GROUP, "answers"])
-OWNERS = ("team:nornweave",)
 UNJUDGED = "no judged set is named, and none can be made out of what is published (docs/evaluation.md)"
-
-if TYPE_CHECKING:
-    Result = dg.MaterializeResult[Any]
-else:
-    Result = dg.MaterializeResult  # Dagster knows the bare class only
 
 
 def answers_asset(

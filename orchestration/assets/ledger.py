@@ -2,8 +2,6 @@
 
 # No ``from __future__ import annotations`` here: Dagster reads the annotations of asset bodies as objects.
 
-from typing import TYPE_CHECKING, Any
-
 import dagster as dg
 
 from nornweave.config import Settings
@@ -12,16 +10,12 @@ from nornweave.index.leases.domain_lease import pull
 from nornweave.ingest.ledger import refresh_ledger
 from nornweave.share.publishing import refresh_workspace
 from orchestration import metadata
-from orchestration.assets.domain import OWNERS, asset_key
-from orchestration.failures import translated
+from orchestration.assets import OWNERS, Result
+from orchestration.assets.domain import asset_key
+from orchestration.resources import translated
 
 GROUP = "ledger"
 LEDGER_KEY = dg.AssetKey([GROUP, "conflicts"])
-
-if TYPE_CHECKING:
-    Result = dg.MaterializeResult[Any]
-else:
-    Result = dg.MaterializeResult  # Dagster knows the bare class only
 
 
 def ledger_asset(settings: Settings) -> dg.AssetsDefinition:

@@ -3,7 +3,6 @@
 # No ``from __future__ import annotations`` here: Dagster reads the annotations of asset bodies as objects.
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -13,18 +12,12 @@ from nornweave.config import Settings
 from nornweave.config.tuned_plans import TunedPlan
 from nornweave.core.types import Domain
 from nornweave.ingest.records import Progress
-from orchestration.assets.domain import OWNERS
-from orchestration.failures import translated
+from orchestration.assets import OWNERS, Result
 from orchestration.metadata import Metadata
-from orchestration.resources import logged_progress
+from orchestration.resources import logged_progress, translated
 
 GROUP = "tuning"
 TUNING_JOB = "tuning"
-
-if TYPE_CHECKING:
-    Result = dg.MaterializeResult[Any]
-else:
-    Result = dg.MaterializeResult  # Dagster knows the bare class only
 
 
 def tuning_assets(

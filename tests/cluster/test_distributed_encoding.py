@@ -15,7 +15,7 @@ from worker_process import WorkerProcess, write_config
 
 from nornweave.config.publish import ObjectStoreSettings
 from nornweave.core.errors import EncoderError
-from nornweave.core.files.alive import ALIVE
+from nornweave.core.process import ALIVE
 from nornweave.index.object_store import ObjectStore
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.share.workers.app import ENCODING_QUEUE, LARGE_QUEUE, celery_app

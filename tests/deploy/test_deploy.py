@@ -18,7 +18,7 @@ from helm_chart import chart, configuration, manifests
 
 from nornweave.cli.main import app
 from nornweave.connect.connectors import load_settings
-from nornweave.core.files.alive import ALIVE, note_alive
+from nornweave.core.process import ALIVE, note_alive
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.large.yaml").read_text())

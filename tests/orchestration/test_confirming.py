@@ -19,10 +19,9 @@ from nornweave.ingest.run_status import read_status
 from nornweave.ingest.wiring import confirmations_of
 from orchestration.assets.domain import domain_keys
 from orchestration.automation import SYNC_JOB
-from orchestration.confirming import confirmed
 from orchestration.definitions import build_definitions
 from orchestration.resources import RESOURCE
-from orchestration.runs import materialize
+from orchestration.runs import confirmed, materialize
 
 DOCS = Domain.DOCUMENTATION
 

@@ -18,7 +18,7 @@ from configurations import files, write_config
 from postgres_server import new_database
 from waiting import HANGS_S, until
 
-from nornweave.core.files.alive import ALIVE
+from nornweave.core.process import ALIVE
 from nornweave.index.leases.lease import DATABASE_VARIABLE
 from orchestration.standby import LEASE_S
 

@@ -21,7 +21,7 @@ from support import MemorySource, memory_parts, published_texts, sync
 from lab.access.corpora import GROUPS, SOURCES, Written, publish_into, published
 from lab.campaigns.processes import CampaignChild
 from lab.small_segments import small_segments
-from nornweave.config.plan import Bm25Settings
+from nornweave.config.domain import Bm25Settings
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.text.analyzer import pair_key

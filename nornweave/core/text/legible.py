@@ -1,4 +1,4 @@
-"""Text that people read: foreign text without the characters that nobody sees, numbers with their nouns."""
+"""Text that people read or wrote: unseen characters, lines, names of fields, numbers with their nouns."""
 
 from __future__ import annotations
 
@@ -10,10 +10,23 @@ UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000
 
 
 def legible(text: str) -> str:
-    """Return text that can be encoded, its line ends as ``\\n``, without what is not seen."""
+    """Return foreign text without what is not seen: it can be encoded, its line ends are ``\\n``."""
     return UNSEEN.sub("", _LINE_ENDS.sub("\n", text.encode("utf-8", "replace").decode()))
 
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+_BETWEEN_WORDS = re.compile(r"[\s.-]+")
+
+
+def field_key(name: str) -> str:
+    """Return how a field of front matter is called, whatever its case and what stands between its words."""
+    return _BETWEEN_WORDS.sub("_", name.strip().lower())
+
+
+def lines_of(text: str) -> list[str]:
+    """Split a text into lines, without their ends, as git counts them: only a line feed ends one."""
+    return [line.removesuffix("\r") for line in text.split("\n")]

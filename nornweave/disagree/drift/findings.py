@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from nornweave.core.text.lines import lines_of
+from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact, Origin, digest
 from nornweave.disagree.conflicts import FactConflict, LocatedFact

@@ -20,8 +20,7 @@ from pydantic import ValidationError
 from nornweave.config.fusion import FusionSettings, with_environment
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.atomic_write import write_whole
-from nornweave.core.text.legible import legible
-from nornweave.core.text.lines import lines_of
+from nornweave.core.text.legible import legible, lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import digest
 from nornweave.disagree.drift.records import Finding, Place, Report, Verdict

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import pyarrow as pa
 
 from nornweave.config import FilterSettings
-from nornweave.core.text.field_names import field_key
+from nornweave.core.text.legible import field_key
 from nornweave.core.types import digest
 from nornweave.index.connection import Connection
 from nornweave.index.searching.conditions import capturing_expression

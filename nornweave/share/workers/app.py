@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nornweave.core.extras import optional
-from nornweave.core.files.alive import ALIVE_EVERY_S
+from nornweave.core.process import ALIVE_EVERY_S
 
 if TYPE_CHECKING:
     from celery import Celery

@@ -1,8 +1,11 @@
-"""Signals that end a program, where whoever started it ignores them, and while it starts."""
+"""What a program does with its own process: signals that end it, how often it collects garbage, a sign of life."""
 
 from __future__ import annotations
 
+import gc
 import signal
+from contextlib import suppress
+from pathlib import Path
 
 
 def heed_signals() -> None:
@@ -23,3 +26,24 @@ def end_silently() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) in {signal.default_int_handler, signal.SIG_IGN}:
             signal.signal(number, signal.SIG_DFL)
+
+
+def collect_rarely() -> None:
+    """Let this process look after 50,000 new objects instead of 700.
+
+    What was imported and what is being answered stays, and looking through it takes an eighth of the time in which a
+    process starts.
+    """
+    gc.set_threshold(50_000, 50, 100)
+
+
+# A file that a process without a port touches while it works: a probe asks how old it is.
+ALIVE = "alive"
+ALIVE_EVERY_S = 5
+
+
+def note_alive(data_dir: Path) -> None:
+    """Touch the file in ``data_dir``; a full disk ends nobody here, and shows as silence."""
+    with suppress(OSError):
+        data_dir.mkdir(parents=True, exist_ok=True)
+        (data_dir / ALIVE).touch()
