@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import dagster as dg
 
@@ -105,36 +106,35 @@ def corpus_refresh(
         for domain in idle:
             yield run_request(domain, run_key=f"{domain.value}@{context.scheduled_execution_time.isoformat()}")
 
-    try:
-        return dg.ScheduleDefinition(
-            name="corpus_refresh",
-            job=job,
-            cron_schedule=cron,
-            execution_fn=refresh,
-            default_status=dg.DefaultScheduleStatus.RUNNING,
-            description="Syncs every domain, changed or not, each in a run of its own.",
-        )
-    except dg.DagsterInvalidDefinitionError as error:
-        raise ConfigError(
-            f"NORNWEAVE_REFRESH_CRON: {cron!r} is no cron expression; five fields are expected, like {DEFAULT_CRON!r}"
-        ) from error
+    return _schedule(
+        ("NORNWEAVE_REFRESH_CRON", DEFAULT_CRON),
+        name="corpus_refresh",
+        job=job,
+        cron_schedule=cron,
+        execution_fn=refresh,
+        description="Syncs every domain, changed or not, each in a run of its own.",
+    )
 
 
 def evaluation_schedule(measure: dg.UnresolvedAssetJobDefinition, cron: str = EVALUATION_CRON) -> dg.ScheduleDefinition:
     """Return the schedule that measures what is published."""
+    return _schedule(
+        ("NORNWEAVE_EVALUATION_CRON", EVALUATION_CRON),
+        name="evaluation_schedule",
+        job=measure,
+        cron_schedule=cron,
+        description="Measures what is published with its judged sets, whether it changed or not.",
+    )
+
+
+def _schedule(setting: tuple[str, str], **fields: Any) -> dg.ScheduleDefinition:
+    """Return a schedule that is on; ``setting`` is the variable that holds its cron expression, and an example."""
     try:
-        return dg.ScheduleDefinition(
-            name="evaluation_schedule",
-            job=measure,
-            cron_schedule=cron,
-            default_status=dg.DefaultScheduleStatus.RUNNING,
-            description="Measures what is published with its judged sets, whether it changed or not.",
-        )
+        return dg.ScheduleDefinition(default_status=dg.DefaultScheduleStatus.RUNNING, **fields)
     except dg.DagsterInvalidDefinitionError as error:
-        raise ConfigError(
-            f"NORNWEAVE_EVALUATION_CRON: {cron!r} is no cron expression; five fields are expected, like "
-            f"{EVALUATION_CRON!r}"
-        ) from error
+        variable, example = setting
+        stated = f"{variable}: {fields['cron_schedule']!r}"
+        raise ConfigError(f"{stated} is no cron expression; five fields are expected, like {example!r}") from error
 
 
 def change_sensor(

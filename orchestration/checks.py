@@ -11,18 +11,6 @@ from evals.gate import SHOWN_QUERIES
 from nornweave.ingest.invariants import INVARIANTS, Invariant
 from orchestration.quality import findings_metadata
 
-MEANINGS = {
-    "documents_accounted_for": "Every document that is listed is stored, failed with a reason, or left out on purpose.",
-    "texts_embedded": "Every text has its vector.",
-    "no_orphan_chunks": "Every chunk belongs to a document.",
-    "ids_unique": "No id is used twice.",
-    "generation_complete": "Every stored chunk is in the candidate generation.",
-    "vectors_match_chunks": "The candidate generation has one vector per chunk.",
-    "index_matches_chunks": "The BM25 tables of the candidate generation find every chunk.",
-    "no_orphans_in_generation": "No row of the candidate generation belongs to nothing.",
-}
-
-
 QUALITY = "quality"
 
 
@@ -67,8 +55,7 @@ def _gone(report: GenerationReport) -> str:
 def invariant_checks(asset: dg.AssetKey) -> list[dg.AssetCheckSpec]:
     """Return a blocking check per invariant."""
     return [
-        dg.AssetCheckSpec(name, asset=asset, blocking=True, description=MEANINGS.get(name, name.replace("_", " ")))
-        for name in INVARIANTS
+        dg.AssetCheckSpec(name, asset=asset, blocking=True, description=meaning) for name, meaning in INVARIANTS.items()
     ]
 
 

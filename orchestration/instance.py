@@ -19,6 +19,7 @@ from dagster._core.instance.ref import InstanceRef
 
 from nornweave.config import Settings
 from nornweave.config.workers import BROKER_VARIABLE
+from nornweave.core.deletion import Deleted, Place, Search
 from nornweave.core.errors import ConfigError
 from nornweave.core.extras import optional
 from nornweave.core.files.bundled import bundled_folder
@@ -248,3 +249,28 @@ def forget_old_runs(instance: dg.DagsterInstance, *, now: datetime | None = None
     for run in runs:
         instance.delete_run(run.run_id)
     return len(runs)
+
+
+def runs_place(settings: Settings) -> Place:
+    """Return what Dagster recorded of runs; a run whose events quote the document is removed from it."""
+
+    def search(deleted: Deleted) -> Search:
+        with open_instance(settings) as instance:
+            runs = _quoting(instance, deleted)
+        return Search(len(runs), "events of all runs in Dagster", tuple(runs[:10]))
+
+    def purge(deleted: Deleted) -> None:
+        with open_instance(settings) as instance:
+            for run in _quoting(instance, deleted):
+                instance.delete_run(run)
+
+    return Place(name="runs", search=search, purge=purge)
+
+
+def _quoting(instance: dg.DagsterInstance, deleted: Deleted) -> list[str]:
+    runs = instance.get_run_ids() if deleted.passages else []
+    return [run for run in runs if any(_quotes(event, deleted) for event in instance.all_logs(run))]
+
+
+def _quotes(event: dg.EventLogEntry, deleted: Deleted) -> bool:
+    return deleted.is_in(dg.serialize_value(event).encode())

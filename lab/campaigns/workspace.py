@@ -19,10 +19,10 @@ from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.index import Index
 from nornweave.index.ledger_file import load_ledger, published
+from nornweave.index.outcomes import read_status
 from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
-from nornweave.ingest.run_status import read_status
 from nornweave.ingest.wiring import domain_parts
 
 DIMENSIONS = 16

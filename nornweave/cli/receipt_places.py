@@ -41,7 +41,7 @@ def places_of(settings: Settings, deleted: Deleted, writer: Writer | None) -> li
     Args:
         writer: of the domain; ``None`` for a replica, which has nothing that is written.
     """
-    from orchestration.deletion import runs_place
+    from orchestration.instance import runs_place
 
     store = store_of(settings, deleted.domain)
     return [

@@ -5,29 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from nornweave.config.sources import SourceSettings
 from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
-
-Watcher: TypeAlias = Callable[[int, int, int | None], None]
-"""Called while a source is listed: documents so far, their bytes, and how many are expected, if that is known."""
-
-
-@runtime_checkable
-class Watched(Protocol):
-    """A source that takes long to list, because it is read over a network."""
-
-    def watched_by(self, watcher: Watcher) -> None:
-        """Call ``watcher`` while the source is listed."""
-
-
-@runtime_checkable
-class Relisted(Protocol):
-    """A source that does not ask for everything at every listing."""
-
-    def list_everything_again(self) -> None:
-        """Ask for everything with the next listing, whatever was read before."""
 
 
 @runtime_checkable

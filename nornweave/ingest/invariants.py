@@ -7,19 +7,26 @@ from dataclasses import dataclass
 from nornweave.index.port import Counts, GenerationCounts
 from nornweave.ingest.diff import Changes
 
+INVARIANTS = {
+    "documents_accounted_for": "Every document that is listed is stored, failed with a reason, or left out on purpose.",
+    "texts_embedded": "Every text has its vector.",
+    "no_orphan_chunks": "Every chunk belongs to a document.",
+    "ids_unique": "No id is used twice.",
+    "generation_complete": "Every stored chunk is in the candidate generation.",
+    "vectors_match_chunks": "The candidate generation has one vector per chunk.",
+    "index_matches_chunks": "The BM25 tables of the candidate generation find every chunk.",
+    "no_orphans_in_generation": "No row of the candidate generation belongs to nothing.",
+}
+"""Name → what it means."""
+
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """Two numbers that must be equal.
-
-    Attributes:
-        name: one of ``INVARIANTS``.
-    """
+    """Two numbers that must be equal; ``name`` is one of ``INVARIANTS``."""
 
     name: str
     found: int
     expected: int
-    meaning: str
 
     @property
     def holds(self) -> bool:
@@ -27,40 +34,24 @@ class Invariant:
         return self.found == self.expected
 
     def __str__(self) -> str:
-        return f"{self.name}: found {self.found}, expected {self.expected} ({self.meaning})"
-
-
-INVARIANTS = (
-    "documents_accounted_for",
-    "texts_embedded",
-    "no_orphan_chunks",
-    "ids_unique",
-    "generation_complete",
-    "vectors_match_chunks",
-    "index_matches_chunks",
-    "no_orphans_in_generation",
-)
+        return f"{self.name}: found {self.found}, expected {self.expected} ({INVARIANTS[self.name].rstrip('.')})"
 
 
 def reconcile(changes: Changes, working: Counts, generation: GenerationCounts | None) -> tuple[Invariant, ...]:
     """Return every invariant, in the order of ``INVARIANTS``; those of the generation only when there is one."""
     accounted = working.documents + working.failed - working.stale + working.skipped
     invariants = (
-        Invariant("documents_accounted_for", accounted, changes.listed, "stored + failed + skipped = listed + kept"),
-        Invariant(
-            "texts_embedded", working.texts - working.missing_vectors, working.texts, "every text has its vector"
-        ),
-        Invariant("no_orphan_chunks", working.orphan_chunks, 0, "every chunk belongs to a document"),
-        Invariant("ids_unique", working.duplicate_chunk_ids + working.duplicate_documents, 0, "one row per id"),
+        Invariant("documents_accounted_for", accounted, changes.listed),
+        Invariant("texts_embedded", working.texts - working.missing_vectors, working.texts),
+        Invariant("no_orphan_chunks", working.orphan_chunks, 0),
+        Invariant("ids_unique", working.duplicate_chunk_ids + working.duplicate_documents, 0),
     )
     if generation is None:
         return invariants
     return (
         *invariants,
-        Invariant("generation_complete", generation.chunks, working.chunks, "every stored chunk is in the generation"),
-        Invariant("vectors_match_chunks", generation.vectors, generation.chunks, "one vector per chunk"),
-        Invariant(
-            "index_matches_chunks", generation.indexed_chunks, generation.chunks, "every chunk is in the BM25 tables"
-        ),
-        Invariant("no_orphans_in_generation", generation.orphans, 0, "no row belongs to nothing"),
+        Invariant("generation_complete", generation.chunks, working.chunks),
+        Invariant("vectors_match_chunks", generation.vectors, generation.chunks),
+        Invariant("index_matches_chunks", generation.indexed_chunks, generation.chunks),
+        Invariant("no_orphans_in_generation", generation.orphans, 0),
     )

@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
 
-from nornweave.connect.protocol import Relisted, Source, Watched
+from nornweave.connect.mirror.mirrored import MirroredSource
+from nornweave.connect.protocol import Source
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import GenerationId, Listing, Skip
@@ -46,9 +47,9 @@ def skipped_by(listings: Iterable[Listing | Unavailable], unread: Iterable[Failu
 
 
 def _listing(source: Source, *, progress: Progress, again: bool) -> Listing | Unavailable:
-    if again and isinstance(source, Relisted):
-        source.list_everything_again()
-    if isinstance(source, Watched):
+    if isinstance(source, MirroredSource):
+        if again:
+            source.list_everything_again()
         source.watched_by(partial(_show_reading, progress, source.id))
     try:
         listing = source.list()

@@ -10,15 +10,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import fcntl
 import hashlib
 import hmac
 import json
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -27,6 +25,7 @@ import httpx
 
 from nornweave.core.extras import missing_package
 from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.lock import held
 from nornweave.core.types import Domain
 from nornweave.improve.records import ALL_DOMAINS
 from nornweave.index.port import Publication
@@ -116,12 +115,14 @@ class Outbox:
             return True
         deadline = time.monotonic() + total_s
         try:
-            with self._alone() as alone:
-                if not alone or (heed_pause and self._is_paused()):
+            with held(self._folder / "lock", wait=False):
+                if heed_pause and self._is_paused():
                     return False
                 taken = all(self._send(file, deadline) for file in self.waiting())
                 self._pause(failed=not taken)
                 return taken
+        except BlockingIOError:  # another process is delivering: it delivers these events, too
+            return False
         except Exception as error:  # a receiver never fails a sync
             logger.warning("%s: %s; its events wait", self._receiver.name, type(error).__name__)
             self._pause(failed=True)
@@ -156,17 +157,6 @@ class Outbox:
                 write_whole(self._folder / PAUSE, json.dumps([self._failures()[0] + 1, self._clock()]))
             else:
                 (self._folder / PAUSE).unlink(missing_ok=True)
-
-    @contextmanager
-    def _alone(self) -> Iterator[bool]:
-        """Yield whether no other process is delivering: that one delivers these events, too."""
-        with (self._folder / "lock").open("ab") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
 
 
 TOPIC = "nornweave.ingestion.events"

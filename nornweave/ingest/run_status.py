@@ -22,8 +22,6 @@ from nornweave.core.files.lock import WriterLock
 from nornweave.index.outcomes import STATUS, read_status
 from nornweave.ingest.records import SyncReport
 
-__all__ = ["KEEP_RUNS", "read_status", "record_failure", "record_run", "report_as_json"]
-
 KEEP_RUNS = 20
 # Lists in the status are for people; a repository may skip a hundred thousand files.
 KEEP_SKIPS = 200

@@ -31,13 +31,10 @@ def domain_sync(
     progress(f"{domain.value} load", 0, 1)
     parts = domain_parts(settings, domain)
     progress(f"{domain.value} load", 1, 1)
-    remove_unused(settings.data_dir, _repositories(settings))
+    repositories = [source.url for source in settings.sources if isinstance(source, GitSettings) and source.url]
+    remove_unused(settings.data_dir, repositories)
     confirm = partial(confirmations_of(settings).redeem, domain)
     return DomainSync(parts, options, progress, gate=gate, confirm=confirm)
-
-
-def _repositories(settings: Settings) -> list[str]:
-    return [source.url for source in settings.sources if isinstance(source, GitSettings) and source.url]
 
 
 def domain_parts(settings: Settings, domain: Domain) -> DomainParts:

@@ -122,7 +122,7 @@ def _listed_by_git(root: Path) -> set[str]:
 
 def _listed_by_us(root: Path) -> set[str]:
     rules = Rules(Domain.CODE, PathFilter(include=["*", ".gitignore"]))
-    return {found.path for found in walk(str(root), rules, gitignore=True).files}
+    return {found.path for found in walk(str(root), rules, gitignore=True).entries}
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,8 @@ from nornweave.core.errors import NoGenerationError
 from nornweave.core.files.atomic_write import ABANDONED_S, write_whole
 from nornweave.core.types import GenerationId
 from nornweave.index.generations.publish import GenerationFiles
-from nornweave.ingest.run_status import KEEP_RUNS, read_status, record_failure
+from nornweave.index.outcomes import read_status
+from nornweave.ingest.run_status import KEEP_RUNS, record_failure
 
 
 def names(folder: Path) -> list[str]:

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 from nornweave.cli.main import app
 from nornweave.config import Settings
 from nornweave.core.types import Domain
+from nornweave.index.outcomes import read_status
 from nornweave.index.wiring import domain_folder
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import HeldRemovals, held_state
 from nornweave.ingest.records import SyncOptions, SyncReport, no_progress
-from nornweave.ingest.run_status import read_status
 from nornweave.ingest.wiring import confirmations_of
 from orchestration.assets.domain import domain_keys
 from orchestration.automation import SYNC_JOB

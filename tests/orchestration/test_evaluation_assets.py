@@ -22,12 +22,12 @@ from nornweave.core.text.terminal import Terminal
 from nornweave.core.types import Domain
 from nornweave.improve.history import history_of
 from nornweave.improve.records import Evaluation, Verdict
+from nornweave.index.outcomes import read_status
 from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.alarms import AlarmKind, alarms_of
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions, SyncReport, no_progress
-from nornweave.ingest.run_status import read_status
 from nornweave.ingest.wiring import confirmations_of, domain_parts
 from orchestration.assets.domain import STEPS, asset_key
 from orchestration.assets.evaluation import ANSWERS_KEY, EVALUATION_JOB, domain_evaluation

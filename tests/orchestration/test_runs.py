@@ -19,10 +19,10 @@ from nornweave.core.text.terminal import Terminal
 from nornweave.core.types import Domain
 from nornweave.index.connection import connect_writer
 from nornweave.index.ledger_file import ledger_file
+from nornweave.index.outcomes import read_status
 from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.invariants import INVARIANTS
 from nornweave.ingest.records import Progress, SyncOptions, SyncReport, no_progress
-from nornweave.ingest.run_status import read_status
 from orchestration.assets.domain import STEPS, asset_key, domain_keys
 from orchestration.automation import SYNC_JOB
 from orchestration.checks import QUALITY

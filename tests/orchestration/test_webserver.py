@@ -21,9 +21,9 @@ from websockets.sync.client import connect
 
 from nornweave.config import Settings
 from nornweave.core.types import Domain
+from nornweave.index.outcomes import read_status
 from nornweave.index.wiring import domain_folder
 from nornweave.ingest.records import SyncOptions, no_progress
-from nornweave.ingest.run_status import read_status
 from orchestration.instance import open_instance
 from orchestration.runs import materialize
 

@@ -13,7 +13,8 @@ import pytest
 
 from nornweave.connect.files.connector import FILES, FilesSettings
 from nornweave.connect.files.source import FilesSource
-from nornweave.connect.stackexchange.export import StackExchangeSource
+from nornweave.connect.protocol import Source
+from nornweave.connect.stackexchange.connector import STACKEXCHANGE, StackExchangeSettings
 from nornweave.core.errors import (
     ConfigError,
     DocumentError,
@@ -50,7 +51,7 @@ def reasons(listing: Listing) -> dict[str, str]:
     return {skip.path: skip.reason for skip in listing.skipped}
 
 
-def only(source: FilesSource) -> Entry:
+def only(source: Source) -> Entry:
     (entry,) = source.list().entries
     return entry
 
@@ -457,7 +458,8 @@ def test_dates_come_from_the_sidecar_then_the_document_then_the_file(tmp_path: P
 
 def test_a_single_stack_exchange_file_is_parsed_as_such_and_nothing_else_is_listed(tmp_path: Path) -> None:
     write(tmp_path, {"posts.json": '{"items": []}', "readme.md": "# Read me"})
-    source = StackExchangeSource(SourceId("so"), Domain.RESEARCH, tmp_path)
+    settings = StackExchangeSettings(id="so", domain=Domain.RESEARCH, path=tmp_path)
+    source = STACKEXCHANGE.open(settings, tmp_path / "var")
     assert paths(source.list()) == ["posts.json"]
     with pytest.raises(DocumentError):
         source.parse(only(source), b'{"items": [')

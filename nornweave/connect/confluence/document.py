@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -110,34 +109,6 @@ def changed_trails(known: Known) -> Iterator[FeedRecord]:
         body = {"titles": titles, "path": place.path}
         if known.body(f"trail/{identity}/") != body:
             yield FeedRecord(key=f"trail/{identity}/", document=place.path, body=body)
-
-
-def page_bytes(path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
-    """Return a page with its body, the titles above it and the names of those it mentions, as JSON.
-
-    Raises:
-        DocumentSkipped: its body was not read yet.
-    """
-    bodies = {key.partition("/")[0]: body for key, body in records}
-    if "meta" not in bodies or "body" not in bodies:
-        raise DocumentSkipped(f"{path}: not read completely; the next sync brings the rest")
-    page, storage = dict(bodies["meta"]), str(bodies["body"]["value"])
-    names = {account: _name(account, known) for account in mentioned_accounts(storage)}
-    content = {
-        **page,
-        "author": _name(page.get("author"), known),
-        "editor": _name(page.get("editor"), known),
-        "space": path.partition("/")[0],
-        "trail": bodies.get("trail", {}).get("titles"),
-        "storage": storage,
-        "names": {account: name for account, name in names.items() if name},
-    }
-    return json.dumps(content, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
-
-
-def _name(account: object, known: Known) -> str | None:
-    body = known.body(f"user/{account}/") if isinstance(account, str) else None
-    return as_is(body.get("name"), str) if body else None
 
 
 def confluence_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:

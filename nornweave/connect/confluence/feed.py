@@ -23,16 +23,16 @@ from nornweave.connect.confluence.document import (
     body_of,
     changed_trails,
     confluence_document,
-    page_bytes,
     page_of,
     spaces_of,
 )
+from nornweave.connect.confluence.storage import mentioned_accounts
 from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.mirror.answers import Limits, listed
 from nornweave.connect.mirror.atlassian import AtlassianSite, id_of
 from nornweave.connect.mirror.feed import Feed, FeedRecord, RecordPage, pages_of, staged
 from nornweave.connect.mirror.known import Body, Known, Pass
-from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.errors import DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Domain
 
 # Of a list without bodies: as many as the API gives. Of one with bodies: a body may have megabytes.
@@ -67,7 +67,21 @@ class ConfluenceFeed(Feed):
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
         """Return a page with its body, the titles above it and the names of those it mentions, as JSON."""
-        return page_bytes(path, records, known)
+        bodies = {key.partition("/")[0]: body for key, body in records}
+        if "meta" not in bodies or "body" not in bodies:
+            raise DocumentSkipped(f"{path}: not read completely; the next sync brings the rest")
+        page, storage = bodies["meta"], str(bodies["body"]["value"])
+        names = {account: _name(account, known) for account in mentioned_accounts(storage)}
+        content = {
+            **page,
+            "author": _name(page.get("author"), known),
+            "editor": _name(page.get("editor"), known),
+            "space": path.partition("/")[0],
+            "trail": bodies.get("trail", {}).get("titles"),
+            "storage": storage,
+            "names": {account: name for account, name in names.items() if name},
+        }
+        return json.dumps(content, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
 
     def _read_spaces(self, _: None) -> Iterator[RecordPage]:
         """Read the spaces.
@@ -184,3 +198,8 @@ def _trails(known: Known) -> Iterator[RecordPage]:
     changed = changed_trails(known)
     while records := tuple(islice(changed, _TRAILS_AT_ONCE)):
         yield RecordPage(records=records)
+
+
+def _name(account: object, known: Known) -> str | None:
+    body = known.body(f"user/{account}/") if isinstance(account, str) else None
+    return as_is(body.get("name"), str) if body else None

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import ClassVar
 
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.files.skip import Rules
-from nornweave.connect.files.source import entry_of, read_inside, resolved_root
-from nornweave.connect.files.walk import FoundFile, walk
+from nornweave.connect.files.source import read_inside, resolved_root
+from nornweave.connect.files.walk import entry_of, walk
 from nornweave.core.files.paths import PathFilter, unsafe_path
 from nornweave.core.text.decode import MAX_BYTES
-from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
+from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
 from nornweave.read.isolated import parse_apart
 
 # What macOS puts beside the files of a zip archive.
@@ -49,29 +49,42 @@ def _is_hidden(path: str) -> bool:
     return name.startswith(".") or name in _NOT_LISTED
 
 
-class Folder:
-    """A folder, or a single file, whose files are conversations."""
+class FolderSource:
+    """The base class of sources that read a folder, or one file: a document for each file with one of some suffixes.
 
-    def __init__(
-        self, source_id: SourceId, root: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
-    ) -> None:
-        self.root = root
-        self._id = source_id
-        self._filter = PathFilter(include, exclude)
+    Attributes:
+        parser: a function of a module; ``parse`` runs it in the sandbox.
+    """
 
-    def files(self, suffixes: Collection[str]) -> tuple[list[Entry], list[Skip]]:
-        """List the files whose names end so, by path, unread, and what looked like one but was left out.
+    domain = Domain.CONVERSATIONS
+    suffixes: ClassVar[tuple[str, ...]]
+    parser: Callable[[SourceId, Entry, bytes], Document]
+
+    def __init__(self, settings: SourceSettings) -> None:
+        self.id = SourceId(settings.id)
+        self.root = settings.required_path
+        self._rules = ExportRules(self.suffixes, PathFilter(settings.include, settings.exclude))
+
+    def list(self) -> Listing:
+        return self.list_files()
+
+    def fetch(self, entry: Entry) -> bytes:
+        return self.read(entry.path)
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        return parse_apart(type(self).parser, self.id, entry, raw)
+
+    def list_files(self) -> Listing:
+        """List the files, by path, unread, and what looked like one but was left out.
 
         Raises:
             SourceUnavailableError: the folder, or one inside it, is missing or cannot be read.
         """
-        root, status = resolved_root(self._id, self.root)
-        rules = ExportRules(suffixes, self._filter)
-        if stat.S_ISREG(status.st_mode):
-            only = FoundFile(self.root.name, status.st_size, status.st_mtime_ns)
-            return ([] if rules.is_unwanted(only.path) else [entry_of(only)]), []
-        walked = walk(root, rules, gitignore=False)
-        return [entry_of(found) for found in walked.files], list(walked.skipped)
+        root, status = resolved_root(self.id, self.root)
+        if not stat.S_ISREG(status.st_mode):
+            return walk(root, self._rules, gitignore=False)
+        name = self.root.name
+        return Listing(() if self._rules.is_unwanted(name) else (entry_of(name, status),))
 
     def read(self, path: str, max_bytes: int = MAX_BYTES) -> bytes:
         """Read one listed file; see ``read_inside``."""
@@ -84,34 +97,7 @@ class Folder:
             status = (base / path).stat()
         except (OSError, RuntimeError, ValueError):
             return ""
-        is_file = stat.S_ISREG(status.st_mode)
-        return entry_of(FoundFile(path, status.st_size, status.st_mtime_ns)).gate if is_file else ""
-
-
-class FolderSource:
-    """The base class of sources that read a folder: a document for each file with one of some suffixes.
-
-    Attributes:
-        parser: a function of a module; ``parse`` runs it in the sandbox.
-    """
-
-    domain = Domain.CONVERSATIONS
-    suffixes: ClassVar[tuple[str, ...]]
-    parser: Callable[[SourceId, Entry, bytes], Document]
-
-    def __init__(self, settings: SourceSettings) -> None:
-        self.id = SourceId(settings.id)
-        self.folder = Folder(self.id, settings.required_path, include=settings.include, exclude=settings.exclude)
-
-    def list(self) -> Listing:
-        files, skipped = self.folder.files(self.suffixes)
-        return Listing(tuple(files), tuple(skipped))
-
-    def fetch(self, entry: Entry) -> bytes:
-        return self.folder.read(entry.path)
-
-    def parse(self, entry: Entry, raw: bytes) -> Document:
-        return parse_apart(type(self).parser, self.id, entry, raw)
+        return entry_of(path, status).gate if stat.S_ISREG(status.st_mode) else ""
 
 
 _NAMED = re.compile(r"\s*(?:>>\s*|-\s+)?(?P<name>[^\s:<>][^:<>\n]{0,47}?)\s?:(?:\s+|$)(?P<said>.*)", re.DOTALL)

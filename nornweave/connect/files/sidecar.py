@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.files.paths import PathFilter, is_text, unsafe_path
 from nornweave.core.text.dates import utc
 from nornweave.core.text.decode import MAX_BYTES
-from nornweave.core.types import NO_METADATA, JsonValue, Metadata, digest, freeze
+from nornweave.core.types import NO_METADATA, Entry, JsonValue, Metadata, digest, freeze
 from nornweave.read.plain_yaml import load_plain_yaml
 
 MAX_GLOBS = 1_000
@@ -37,16 +37,6 @@ _GLOB_CHARACTERS = frozenset("*?[")
 _TEXTS = frozenset({"title", "url", "revision"})
 
 
-@dataclass(frozen=True, slots=True)
-class SidecarRecord:
-    """What a sidecar says about one file; ``mark`` changes with it and is empty when it says nothing."""
-
-    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
-    updated_at: datetime | None = None
-    revision: str | None = None
-    mark: str = ""
-
-
 class Sidecar:
     """The records of one sidecar."""
 
@@ -55,21 +45,23 @@ class Sidecar:
         # An ignore file matches what its globs name, in linear time whatever the pattern.
         self._globs = tuple((IgnoreFile(key), record) for key, record in records.items() if _is_glob(key))
 
-    def record(self, path: str) -> SidecarRecord:
-        """Return everything that is said about a path."""
+    def dated(self, entry: Entry) -> Entry:
+        """Return a document with everything that is said about its path; its gate changes with that."""
         merged: dict[str, JsonValue] = {}
         for glob, record in self._globs:
-            if _matches(glob, path):
+            if _matches(glob, entry.path):
                 merged.update(record)
-        merged.update(self._exact.get(path, NO_METADATA))
+        merged.update(self._exact.get(entry.path, NO_METADATA))
         if not merged:
-            return SidecarRecord()
+            return entry
         stated, revision = merged.get("updated_at"), merged.get("revision")
-        return SidecarRecord(
-            metadata=freeze(merged),
-            updated_at=datetime.fromisoformat(stated) if isinstance(stated, str) else None,
+        mark = digest(json.dumps(merged, sort_keys=True, ensure_ascii=False))
+        return replace(
+            entry,
+            gate=f"{entry.gate}-{mark}",
+            updated_at=datetime.fromisoformat(stated) if isinstance(stated, str) else entry.updated_at,
             revision=revision if isinstance(revision, str) else None,
-            mark=digest(json.dumps(merged, sort_keys=True, ensure_ascii=False)),
+            metadata=freeze(merged),
         )
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from nornweave.connect.files.sidecar import NO_SIDECAR, Sidecar, load_sidecar
+from nornweave.connect.files.sidecar import NO_SIDECAR, load_sidecar
 from nornweave.connect.files.skip import Rules
-from nornweave.connect.files.walk import FoundFile, walk
+from nornweave.connect.files.walk import entry_of, walk
 from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VERSION
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter, is_inside
-from nornweave.core.text.dates import since_1970
 from nornweave.core.text.decode import MAX_BYTES, check_size
-from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
+from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
 from nornweave.read.file import LFS_POINTER, parse_version, read_document
 from nornweave.read.isolated import parse_apart
 
@@ -72,12 +71,11 @@ class FilesSource:
         root, status = resolved_root(self.id, self.root)
         sidecar = load_sidecar(self.metadata) if self.metadata else NO_SIDECAR
         if stat.S_ISREG(status.st_mode):
-            found = FoundFile(self.root.name, status.st_size, status.st_mtime_ns)
-            return Listing((_entry(found, sidecar),))
+            return Listing((sidecar.dated(entry_of(self.root.name, status)),))
         rules = Rules(self.domain, PathFilter(self.include, self.exclude))
         walked = walk(root, rules, gitignore=self.domain is Domain.CODE)
         own = self._path_of_sidecar(root)
-        entries = tuple(_entry(file, sidecar) for file in walked.files if file.path != own)
+        entries = tuple(sidecar.dated(entry) for entry in walked.entries if entry.path != own)
         left_out = () if own is None else (Skip(own, "the metadata file of this source"),)
         return Listing(entries, tuple(sorted(walked.skipped + left_out, key=lambda skip: skip.path)))
 
@@ -141,23 +139,6 @@ def read_inside(place: Path, path: str, max_bytes: int = MAX_BYTES) -> bytes:
         raise TransientDocumentError(
             f"it cannot be read: {error.strerror}; give read permission or repair it, the next sync tries again"
         ) from error
-
-
-def _entry(found: FoundFile, sidecar: Sidecar) -> Entry:
-    record, entry = sidecar.record(found.path), entry_of(found)
-    return replace(
-        entry,
-        gate=f"{entry.gate}-{record.mark}" if record.mark else entry.gate,
-        updated_at=record.updated_at or entry.updated_at,
-        revision=record.revision,
-        metadata=freeze(record.metadata),
-    )
-
-
-def entry_of(found: FoundFile) -> Entry:
-    """Return the document that a file is, by what the file system says."""
-    gate = f"{found.size}-{found.mtime_ns}"
-    return Entry(path=found.path, gate=gate, size=found.size, updated_at=since_1970(found.mtime_ns / 1e9))
 
 
 def _read(target: str, max_bytes: int) -> bytes:

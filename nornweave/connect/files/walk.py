@@ -6,36 +6,27 @@ import os
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from nornweave.connect.files.gitignore import IgnoreFile, IgnoreFiles
 from nornweave.connect.files.skip import Rules
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.files.paths import is_inside, is_text, printable
-from nornweave.core.types import Skip
+from nornweave.core.text.dates import since_1970
+from nornweave.core.types import Entry, Listing, Skip
 
 _MAX_IGNORE_BYTES = 1024 * 1024
 # Folders linked into each other can spell the same few files in exponentially many ways.
 _MAX_LINKS_ON_PATH = 2
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A regular file below the root of a walk."""
-
-    path: str
-    size: int
-    mtime_ns: int
+def entry_of(path: str, status: os.stat_result) -> Entry:
+    """Return the document that a file is, by what the file system says."""
+    size, changed_at = status.st_size, status.st_mtime_ns
+    return Entry(path=path, gate=f"{size}-{changed_at}", size=size, updated_at=since_1970(changed_at / 1e9))
 
 
-@dataclass(frozen=True, slots=True)
-class Walked:
-    """What a walk found, by path, and what it left out."""
-
-    files: tuple[FoundFile, ...]
-    skipped: tuple[Skip, ...]
-
-
-def walk(root: str, rules: Rules, *, gitignore: bool) -> Walked:
+def walk(root: str, rules: Rules, *, gitignore: bool) -> Listing:
     """List the files below a directory that the rules take.
 
     Symlinks are followed as far as they stay inside ``root``.
@@ -54,8 +45,8 @@ def walk(root: str, rules: Rules, *, gitignore: bool) -> Walked:
     """
     walker = _Walker(root, rules, gitignore=gitignore)
     walker.run()
-    by_path = sorted(walker.files, key=lambda found: found.path)
-    return Walked(tuple(by_path), tuple(sorted(walker.skipped, key=lambda skip: skip.path)))
+    by_path = attrgetter("path")
+    return Listing(tuple(sorted(walker.entries, key=by_path)), tuple(sorted(walker.skipped, key=by_path)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +61,7 @@ class _Folder:
 
 class _Walker:
     def __init__(self, root: str, rules: Rules, *, gitignore: bool) -> None:
-        self.files: list[FoundFile] = []
+        self.entries: list[Entry] = []
         self.skipped: list[Skip] = []
         self._root = root
         self._rules = rules
@@ -190,7 +181,7 @@ class _Walker:
         elif reason := self._rules.skip_file(path, status.st_size):
             self.skipped.append(Skip(path, reason))
         else:
-            self.files.append(FoundFile(path, status.st_size, status.st_mtime_ns))
+            self.entries.append(entry_of(path, status))
 
 
 def _ignored_by(folder: _Folder, path: str, name: str, *, is_directory: bool) -> str | None:

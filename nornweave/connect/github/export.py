@@ -180,8 +180,10 @@ class GithubDumpSource(FolderSource):
 
     def list(self) -> Listing:
         """List the files; each is a document, whose threads are its issues."""
-        files, skipped = self.folder.files(self.suffixes)
-        return Listing(tuple(replace(file, gate=_gate(file, files)) for file in files), tuple(skipped))
+        listed = self.list_files()
+        return replace(
+            listed, entries=tuple(replace(each, gate=_gate(each, listed.entries)) for each in listed.entries)
+        )
 
     def fetch(self, entry: Entry) -> bytes:
         """Read one file, and the titles of the issues that its comments are about.
@@ -195,7 +197,7 @@ class GithubDumpSource(FolderSource):
         return write_issues(issues, PurePosixPath(entry.path).stem)
 
     def _objects(self, path: str) -> tuple[dict[str, Any], ...]:
-        raw = self.folder.read(path)
+        raw = self.read(path)
         if path.lower().endswith(".json"):
             return tuple(_flat(load_json(raw, path)))
         lines = enumerate(raw.split(b"\n"), start=1)
@@ -206,7 +208,7 @@ class GithubDumpSource(FolderSource):
     def _openings_beside(self, path: str) -> Mapping[tuple[str, str], str]:
         """Return the first line of each issue in the other files of a folder, by repository and number."""
         folder = PurePosixPath(path).parent
-        files, _ = self.folder.files(self.suffixes)
+        files = self.list_files().entries
         beside = [file.path for file in files if PurePosixPath(file.path).parent == folder and file.path != path]
         found: dict[tuple[str, str], str] = {}
         for other in beside[:_MAX_SIBLINGS]:

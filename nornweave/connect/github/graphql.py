@@ -32,7 +32,6 @@ _DISCUSSIONS = """
 query ($owner: String!, $name: String!, $after: String, $field: DiscussionOrderField!, $direction: OrderDirection!) {
   repository(owner: $owner, name: $name) {
     discussions(first: 25, after: $after, orderBy: {field: $field, direction: $direction}) {
-      totalCount
       pageInfo { hasNextPage endCursor }
       nodes {
         id number title body url createdAt updatedAt author { login } category { name } isAnswered

@@ -139,7 +139,8 @@ class ApiClient:
         bearer = {"Authorization": f"Bearer {token}"} if token else {}
         self.requests = 0
         self.ends_at = math.inf
-        self._client = _client({**(headers or {}), **bearer}, auth, self.limits)
+        sent = {"User-Agent": "nornweave", "Accept": "application/json", **(headers or {}), **bearer}
+        self._client = httpx.Client(headers=sent, auth=auth, timeout=self.limits.read_s, verify=_certificates())
         weakref.finalize(self, self._client.close)
 
     def get(
@@ -274,11 +275,6 @@ class ApiClient:
         refused = f"the token is refused; renew {self._token_name}"
         known = {401: refused, 403: f"not allowed; {self._token_name} has no right to read this"}
         return f"status {status}: {self._advice.get(status) or known.get(status) or 'unexpected; check the address'}"
-
-
-def _client(headers: Mapping[str, str], auth: tuple[str, str] | None, limits: Limits) -> httpx.Client:
-    sent = {"User-Agent": "nornweave", "Accept": "application/json", **headers}
-    return httpx.Client(headers=sent, auth=auth, timeout=limits.read_s, follow_redirects=False, verify=_certificates())
 
 
 @lru_cache(maxsize=1)

@@ -107,11 +107,11 @@ class Known:
     """The records that are stored, while their file is open."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+        self.connection = connection
 
     def body(self, key: str) -> Body | None:
         """Return a record; ``None`` when it is not there."""
-        row = self._connection.execute("select body from records where key = ?", (key,)).fetchone()
+        row = self.connection.execute("select body from records where key = ?", (key,)).fetchone()
         return _body(row[0]) if row else None
 
     def under(self, prefix: str) -> Iterator[tuple[str, Body]]:
@@ -135,17 +135,17 @@ class Known:
 
     def state(self) -> Pass:
         """Return how far the reading came."""
-        row = self._connection.execute("select state from reading").fetchone()
+        row = self.connection.execute("select state from reading").fetchone()
         return Pass(**json.loads(row[0])) if row else NO_PASS
 
     def count(self, prefix: str) -> int:
         """Count the records whose keys start so."""
         statement = f"select count(*) from records where {IN_RANGE}"  # noqa: S608 - a constant
-        return int(self._connection.execute(statement, in_range(prefix)).fetchone()[0])
+        return int(self.connection.execute(statement, in_range(prefix)).fetchone()[0])
 
     def documents(self) -> Iterator[Entry]:
         """Yield the documents, by path; each was verified when the API last confirmed all of its records."""
-        for path, mark, size, verified_at in self._connection.execute(_DOCUMENTS):
+        for path, mark, size, verified_at in self.connection.execute(_DOCUMENTS):
             yield Entry(path=path, gate=mark, size=size, verified_at=datetime.fromtimestamp(verified_at, UTC))
 
     def records_of(self, path: str) -> Iterator[tuple[str, Body]]:
@@ -154,11 +154,11 @@ class Known:
 
     def totals(self) -> tuple[int, int]:
         """Return how many documents there are, and their bytes."""
-        row = self._connection.execute("select count(*), coalesce(sum(size), 0) from documents").fetchone()
+        row = self.connection.execute("select count(*), coalesce(sum(size), 0) from documents").fetchone()
         return int(row[0]), int(row[1])
 
     def _records(self, statement: str, values: Any) -> Iterator[tuple[str, Body]]:
-        rows: Iterable[tuple[str, bytes]] = self._connection.execute(statement, values).fetchall()
+        rows: Iterable[tuple[str, bytes]] = self.connection.execute(statement, values).fetchall()
         return ((key, _body(body)) for key, body in rows)
 
 

@@ -86,13 +86,16 @@ class MirrorFile:
         if not self._file.is_file():
             return 0
         with self.open() as mirror:
-            return mirror.copies_of(path)
+            return int(mirror.connection.execute(_COUNT, (path, path)).fetchone()[0])
 
     def forget(self, path: str) -> None:
         """Delete the records of a document and write the file anew, without what was ever deleted from it."""
         if self._file.is_file():
             with self.open() as mirror:
-                mirror.forget(path)
+                mirror.connection.execute("delete from records where document = ?", (path,))
+                mirror.connection.execute("delete from documents where path = ?", (path,))
+                mirror.connection.execute("vacuum")
+                mirror.connection.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def _opened(self) -> sqlite3.Connection:
         """Open the file; one that is damaged, of another version or of another scope is thrown away."""
@@ -124,17 +127,6 @@ class MirrorFile:
 class Mirror(Known):
     """The records of one source, while its file is held open."""
 
-    def copies_of(self, path: str) -> int:
-        """Count the records of a document."""
-        return int(self._connection.execute(_COUNT, (path, path)).fetchone()[0])
-
-    def forget(self, path: str) -> None:
-        """Delete the records of a document and write the file anew, without what was ever deleted from it."""
-        self._connection.execute("delete from records where document = ?", (path,))
-        self._connection.execute("delete from documents where path = ?", (path,))
-        self._connection.execute("vacuum")
-        self._connection.execute("pragma wal_checkpoint(truncate)").fetchall()
-
     def begin(self, *, full: bool, anew: bool, now: float) -> Pass:
         """Go on with the pass that was interrupted, or start a new one.
 
@@ -164,7 +156,7 @@ class Mirror(Known):
             touched = self._remove(page.gone)
             for statement, prefixes in ((_CONFIRM, page.confirmed), (_KEEP, page.kept)):
                 for prefix in prefixes:
-                    self._connection.execute(statement, {**in_range(prefix), "pass": number, "at": at})
+                    self.connection.execute(statement, {**in_range(prefix), "pass": number, "at": at})
             for record in page.records:
                 touched |= self._store(record, number, at)
             self._mark(touched)
@@ -184,17 +176,17 @@ class Mirror(Known):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._connection.execute("begin immediate")
+        self.connection.execute("begin immediate")
         try:
             yield
         except BaseException:
-            self._connection.execute("rollback")
+            self.connection.execute("rollback")
             raise
-        self._connection.execute("commit")
+        self.connection.execute("commit")
 
     def _change(self, **changes: Any) -> Pass:
         state = replace(self.state(), **changes)
-        self._connection.execute("update reading set state = ?", (json.dumps(asdict(state)),))
+        self.connection.execute("update reading set state = ?", (json.dumps(asdict(state)),))
         return state
 
     def _store(self, record: FeedRecord, number: int, at: float) -> set[str]:
@@ -202,11 +194,11 @@ class Mirror(Known):
         text = json.dumps(record.body, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
         mark = digest(record.document, text)
         before = "select document, digest, verified_at from records where key = ?"
-        row = self._connection.execute(before, (record.key,)).fetchone()
+        row = self.connection.execute(before, (record.key,)).fetchone()
         at = row[2] if row and not record.is_verified else at
         if row and row[1] == mark:
             confirmed = (number, at, record.key)
-            self._connection.execute("update records set pass = ?, verified_at = ? where key = ?", confirmed)
+            self.connection.execute("update records set pass = ?, verified_at = ? where key = ?", confirmed)
             return set()
         values = {
             "key": record.key,
@@ -217,7 +209,7 @@ class Mirror(Known):
             "pass": number,
             "at": at,
         }
-        self._connection.execute(_STORE, values)
+        self.connection.execute(_STORE, values)
         return {record.document, row[0]} if row else {record.document}
 
     def _remove(self, prefixes: Iterable[str], before: int | None = None) -> set[str]:
@@ -227,21 +219,21 @@ class Mirror(Known):
             chosen, values = f"from records where {IN_RANGE}", in_range(prefix)
             if before is not None:
                 chosen, values = f"{chosen} and pass < :pass", {**values, "pass": before}
-            touched |= {path for (path,) in self._connection.execute(f"select distinct document {chosen}", values)}
-            self._connection.execute(f"delete {chosen}", values)
+            touched |= {path for (path,) in self.connection.execute(f"select distinct document {chosen}", values)}
+            self.connection.execute(f"delete {chosen}", values)
         return touched
 
     def _mark(self, paths: Iterable[str]) -> None:
         """Compute the marks of documents from their records; a document without any is gone."""
         for path in filter(None, paths):
-            rows = self._connection.execute(
+            rows = self.connection.execute(
                 "select key, digest, size from records where document = ? order by key", (path,)
             ).fetchall()
             if rows:
                 mark = digest(*(part for key, record, _ in rows for part in (key, record)))
-                self._connection.execute(_MARK, {"path": path, "mark": mark, "size": sum(row[2] for row in rows)})
+                self.connection.execute(_MARK, {"path": path, "mark": mark, "size": sum(row[2] for row in rows)})
             else:
-                self._connection.execute("delete from documents where path = ?", (path,))
+                self.connection.execute("delete from documents where path = ?", (path,))
 
 
 def _is_current(connection: sqlite3.Connection, scope: str) -> bool:

@@ -12,18 +12,20 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from typing import TypeAlias
 
 from nornweave.connect.mirror.feed import LEFT_OUT, Feed, PositionLostError
 from nornweave.connect.mirror.known import Pass, nothing_known
 from nornweave.connect.mirror.mirror import Mirror, MirrorFile
 from nornweave.connect.mirror.settings import MirroredSettings
-from nornweave.connect.protocol import Watcher
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter, unsafe_path
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
 from nornweave.read.isolated import parse_apart
 
 _MAX_SKIPS = 1_000
+Watcher: TypeAlias = Callable[[int, int, int | None], None]
+"""Called while a source is listed: documents so far, their bytes, and how many are expected, if that is known."""
 
 
 def mirror_file(data_dir: Path, source_id: str) -> Path:
@@ -70,9 +72,11 @@ class MirroredSource:
         return self._feed.version
 
     def watched_by(self, watcher: Watcher) -> None:
+        """Call ``watcher`` while the source is listed."""
         self._watcher = watcher
 
     def list_everything_again(self) -> None:
+        """Ask for everything with the next listing, whatever was read before."""
         self._is_thorough = True
 
     def check(self) -> None:

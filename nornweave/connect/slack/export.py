@@ -25,7 +25,7 @@ from nornweave.connect.conversation import (
     parse_time,
     to_canonical,
 )
-from nornweave.connect.files.exports import Folder, FolderSource
+from nornweave.connect.files.exports import FolderSource
 from nornweave.connect.slack.text import Directory, body_of, speaker_of, user_name
 from nornweave.core.errors import DocumentError, SourceUnavailableError
 from nornweave.core.text.message_lines import line_of
@@ -86,13 +86,14 @@ class SlackSource(FolderSource):
         Raises:
             SourceUnavailableError: no readable folder, or none that looks like an export.
         """
-        files, skipped = self.folder.files(self.suffixes)
+        listed = self.list_files()
+        files = listed.entries
         days = [file for file in files if file.path.count("/") == 1]
-        skipped += [Skip(file.path, "deeper than <channel>/<date>.json") for file in files if file.path.count("/") > 1]
+        deeper = (Skip(file.path, "deeper than <channel>/<date>.json") for file in files if file.path.count("/") > 1)
         self._require_export(days)
-        gates = _gates(days, _manifest_mark(self.folder))
+        gates = _gates(days, _manifest_mark(self))
         entries = tuple(replace(file, gate=gates[file.path]) for file in days)
-        return Listing(entries, (*skipped, *self._current().broken))
+        return Listing(entries, (*listed.skipped, *deeper, *self._current().broken))
 
     def fetch(self, entry: Entry) -> bytes:
         """Read one channel day, with names and the roots of its threads resolved.
@@ -107,13 +108,13 @@ class SlackSource(FolderSource):
 
     def _current(self) -> _Export:
         """Return the export's names, read again only when one of their files changed."""
-        mark = _manifest_mark(self.folder)
+        mark = _manifest_mark(self)
         if self._export is None or self._export.mark != mark:
-            self._export = _Export(self.folder, mark)
+            self._export = _Export(self, mark)
         return self._export
 
     def _require_export(self, days: Sequence[Entry]) -> None:
-        root = self.folder.root
+        root = self.root
         if any((root / name).is_file() for name in _MANIFEST):
             return
         if not any(_DATED.fullmatch(PurePosixPath(day.path).name) for day in days):
@@ -126,10 +127,10 @@ class SlackSource(FolderSource):
 class _Export:
     """An export's names, and the days that were read for the roots of threads."""
 
-    def __init__(self, folder: Folder, mark: str) -> None:
+    def __init__(self, source: SlackSource, mark: str) -> None:
         self.mark = mark
         self.broken: tuple[Skip, ...] = ()
-        self._folder = folder
+        self._source = source
         people = {key: name for key, user in self._objects(USERS) if (name := user_name(user))}
         channels: dict[str, str] = {}
         self._titles: dict[str, str] = {}
@@ -147,7 +148,7 @@ class _Export:
 
     def messages(self, path: str) -> list[Message]:
         """Return what was said in one day's file, by time."""
-        content = load_json(self._folder.read(path), path)
+        content = load_json(self._source.read(path), path)
         listed = content.get("messages") if isinstance(content, dict) else content
         if not isinstance(listed, list):
             raise DocumentError(f"{path}: expected a list of Slack messages, as in an export; found something else.")
@@ -182,7 +183,7 @@ class _Export:
 
     def _day(self, path: str) -> Mapping[str, str]:
         """Return the first words of each message of a day; nothing when it cannot be read, which is its own failure."""
-        key = (path, self._folder.mark(path))
+        key = (path, self._source.mark(path))
         if key not in self._days:
             if len(self._days) >= _MAX_REMEMBERED_DAYS:
                 self._days.clear()
@@ -194,10 +195,10 @@ class _Export:
         return self._days[key]
 
     def _objects(self, file: str) -> list[tuple[str, dict[str, Any]]]:
-        if not self._folder.mark(file):
+        if not self._source.mark(file):
             return []
         try:
-            found = load_json(self._folder.read(file, _MAX_MANIFEST_BYTES), file)
+            found = load_json(self._source.read(file, _MAX_MANIFEST_BYTES), file)
         except DocumentError as error:
             self.broken += (Skip(file, f"{error} Until then ids stand in for names."),)
             return []
@@ -211,8 +212,8 @@ def _title(name: str, channel: Mapping[str, Any], people: Mapping[str, str], fil
     return f"#{name}"
 
 
-def _manifest_mark(folder: Folder) -> str:
-    return digest(*(folder.mark(name) or "none" for name in _MANIFEST))
+def _manifest_mark(source: SlackSource) -> str:
+    return digest(*(source.mark(name) or "none" for name in _MANIFEST))
 
 
 def _gates(days: Sequence[Entry], manifest: str) -> dict[str, str]:

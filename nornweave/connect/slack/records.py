@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-import zlib
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -121,16 +120,6 @@ def says_something(event: Mapping[str, Any]) -> bool:
 def replies(event: Mapping[str, Any]) -> int:
     """Return how many replies a message has."""
     return as_is(event.get("reply_count"), int) or 0
-
-
-def marks(event: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return what changes when a thread gets or loses a reply."""
-    return replies(event), event.get("latest_reply")
-
-
-def turn_of(root: str) -> int:
-    """Return a number that spreads threads evenly, the same at every call."""
-    return zlib.crc32(root.encode())
 
 
 def to_record(

@@ -29,15 +29,11 @@ class StackExchangeSettings(ApiSettings):
 
 def _open(settings: StackExchangeSettings, data_dir: Path) -> Source:
     if settings.site is None:
-        from nornweave.connect.stackexchange.export import StackExchangeSource
+        from nornweave.connect.files.source import FilesSource
 
-        return StackExchangeSource(
-            SourceId(settings.id),
-            settings.domain,
-            settings.required_path,
-            include=settings.include,
-            exclude=settings.exclude,
-        )
+        include = settings.include or ("**/*.json",)
+        place = (SourceId(settings.id), settings.domain, settings.required_path)
+        return FilesSource(*place, include=include, exclude=settings.exclude)
     from nornweave.connect.mirror.mirrored import MirroredSource
     from nornweave.connect.stackexchange.feed import StackExchangeFeed
 

@@ -31,7 +31,7 @@ from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import LEFT_OUT, Feed, FeedRecord, PositionLostError, RecordPage
 from nornweave.connect.mirror.known import Body, Known, Pass
-from nornweave.connect.web.addresses import AddressScope, Robots, identity, scope_of
+from nornweave.connect.web.addresses import AddressScope, Robots, identity
 from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.page import PageOutcome, PageReader, changed_at
 from nornweave.connect.web.queue import CrawlQueue, Reach, record
@@ -63,7 +63,8 @@ class Crawl:
             reach.scope, client, robots, self._progress, self._before, known, is_full=state.is_full
         )
         self._client = client
-        client.ends_at, self._asked_before, self._brought = time.monotonic() + reach.max_s, client.requests, 0
+        client.ends_at = time.monotonic() + reach.settings.max_minutes * 60
+        self._asked_before, self._brought = client.requests, 0
         self._failures = 0
 
     def pages(self) -> Iterator[RecordPage]:
@@ -83,7 +84,7 @@ class Crawl:
 
     def _page(self, records: Iterable[FeedRecord] = (), **fields: Any) -> RecordPage:
         """Return a page of the mirror with how far the pass came."""
-        expected = min(self._progress.queued, self._reach.max_pages) if self._state.is_full else None
+        expected = min(self._progress.queued, self._reach.settings.max_pages) if self._state.is_full else None
         position = cast(JsonValue, asdict(self._progress))
         return RecordPage(records=tuple(records), position=position, expected=expected, **fields)
 
@@ -136,7 +137,7 @@ class Crawl:
         """Ask for the pages in the queue, one at a time."""
         progress = self._progress
         while (queued := self._known.body(f"queue/{progress.next:08d}")) is not None:
-            if progress.stored >= self._reach.max_pages and self._queue.is_new(queued):
+            if progress.stored >= self._reach.settings.max_pages and self._queue.is_new(queued):
                 progress.missed += 1
                 progress.next += 1
                 if self._state.is_full:
@@ -177,10 +178,10 @@ class Crawl:
             SourceUnavailableError: the next sync goes on here; what was read is kept.
         """
         in_vain = self._client.requests - self._asked_before - self._brought
-        if in_vain > self._reach.max_requests:
+        if in_vain > (most := self._reach.settings.max_requests):
             raise SourceUnavailableError(
-                f"{in_vain:,} requests brought no page in this sync (max_requests {self._reach.max_requests:,}); the "
-                "next sync goes on here; check prefix, include and exclude"
+                f"{in_vain:,} requests brought no page in this sync (max_requests {most:,}); the next sync "
+                "goes on here; check prefix, include and exclude"
             )
 
     def _count_failures(self, outcome: PageOutcome) -> None:
@@ -275,9 +276,8 @@ class WebFeed(Feed):
         """
         self.domain = settings.domain
         self.options = {"domain": settings.domain}
-        scope = scope_of(settings.url or "", settings.prefix, settings.hosts)
-        bounds = (settings.max_pages, settings.include, settings.exclude)
-        self._reach = Reach(scope, *bounds, settings.max_minutes * 60, settings.max_requests)
+        self._reach = Reach(settings)
+        scope = self._reach.scope
         self._client = ApiClient(
             scope.prefix,
             hosts=scope.authorities,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord
 from nornweave.connect.mirror.known import Body, Known
-from nornweave.connect.web.addresses import AddressScope, identity
+from nornweave.connect.web.addresses import identity, scope_of
+from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.page import PageOutcome, is_page
 from nornweave.connect.web.sitemaps import BATCH, CrawlProgress, ListedPage
 from nornweave.core.files.paths import PathFilter
@@ -24,29 +23,19 @@ AGAIN, _AGAIN_S = 200, 300.0
 _HOPS = 5
 
 
-@dataclass(frozen=True)
 class Reach:
-    """Which pages of a site are read.
+    """Which pages of a site are read; links are followed also on pages that ``include`` leaves out."""
 
-    Attributes:
-        include: globs of the paths of documents; links are followed on other pages too.
-        exclude: globs of paths that are not asked for.
-        max_s, max_requests: of one sync: seconds, and requests that bring no page.
+    def __init__(self, settings: WebSettings) -> None:
+        """Read the keys of a source.
 
-    Raises:
-        ConfigError: a glob has the wrong form.
-    """
-
-    scope: AddressScope
-    max_pages: int
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    max_s: float = 900.0
-    max_requests: int = 500
-
-    def __post_init__(self) -> None:
-        self._included.matches("")
-        self._excluded.matches("")
+        Raises:
+            ConfigError: an address, a host or a glob has the wrong form.
+        """
+        self.settings = settings
+        self.scope = scope_of(settings.url or "", settings.prefix, settings.hosts)
+        self._included = PathFilter(settings.include)
+        self._excluded = PathFilter((), (*settings.exclude, *(() if settings.include else _INDEXES)))
 
     def asks_for(self, address: str) -> bool:
         """Say whether an address of the source may be a document or lead to one."""
@@ -55,14 +44,6 @@ class Reach:
     def is_included(self, address: str) -> bool:
         """Say whether a page may become a document."""
         return self._included.matches(self.scope.path(address))
-
-    @cached_property
-    def _included(self) -> PathFilter:
-        return PathFilter(self.include)
-
-    @cached_property
-    def _excluded(self) -> PathFilter:
-        return PathFilter((), (*self.exclude, *(() if self.include else _INDEXES)))
 
 
 class CrawlQueue:
@@ -92,7 +73,7 @@ class CrawlQueue:
             is_seen = key in here or self._known.body(f"seen/{key}") is not None
             if (is_seen and not marks.get("as_it_is")) or not (always or self._is_due(key, each)):
                 continue
-            if self._progress.queued >= 2 * self._reach.max_pages + BATCH:
+            if self._progress.queued >= 2 * self._reach.settings.max_pages + BATCH:
                 self._progress.missed += 1
                 continue
             here.add(key)
@@ -172,11 +153,11 @@ class CrawlQueue:
 
     def too_many(self) -> list[FeedRecord]:
         """Return the record that tells what ``max_pages`` left out."""
-        missed = self._progress.missed
+        missed, most = self._progress.missed, self._reach.settings.max_pages
         if not missed:
             return []
         reason = (
-            f"max_pages {self._reach.max_pages:,} is reached and {missed:,} more addresses are known; raise it, or "
+            f"max_pages {most:,} is reached and {missed:,} more addresses are known; raise it, or "
             "narrow prefix, include or exclude"
         )
         return [record(_TOO_MANY, {"path": "…", "reason": reason})]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 PRIVATE = 0o600
@@ -26,7 +27,7 @@ def write_whole(file: Path, text: str, mode: int = PRIVATE) -> None:
         OSError: it cannot be written; the old file stays.
     """
     _sweep(file)
-    descriptor, name = tempfile.mkstemp(prefix=_prefix(file), dir=file.parent)
+    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             stream.write(text)
@@ -49,20 +50,10 @@ def sync_path(path: Path) -> None:
         os.close(descriptor)
 
 
-def _prefix(file: Path) -> str:
-    return f".{file.name}."
-
-
 def _sweep(file: Path) -> None:
     """Remove temporary files of killed writers of the same file."""
     before = time.time() - ABANDONED_S
     for left in file.parent.iterdir():
-        if left.name.startswith(_prefix(file)) and _is_older(left, before):
-            left.unlink(missing_ok=True)
-
-
-def _is_older(file: Path, moment: float) -> bool:
-    try:
-        return file.stat().st_mtime < moment
-    except FileNotFoundError:  # its writer is done
-        return False
+        with suppress(FileNotFoundError):  # its writer is done
+            if left.name.startswith(f".{file.name}.") and left.stat().st_mtime < before:
+                left.unlink()

@@ -59,9 +59,6 @@ class _Child:
         self.connection = ours
         self.is_leaving = False
 
-    def wait_until_ready(self) -> None:
-        receive(self.connection, time.monotonic() + START_S)
-
     def ask(self, request: Mapping[str, object], raw: bytes, cpu_s: float) -> Mapping[str, JsonValue]:
         """Send a request and wait for the answer: for as long as the process works, which its own limit ends.
 
@@ -158,7 +155,7 @@ class Pool:
         except OSError as error:
             raise TransientDocumentError(f"no process to read it can be started: {error.strerror}") from error
         try:
-            child.wait_until_ready()
+            receive(child.connection, time.monotonic() + START_S)
         except (EOFError, OSError, ValueError) as error:
             ended = child.end()
             raise TransientDocumentError(f"no process to read it can be started: it ended with {ended}") from error

@@ -74,7 +74,7 @@ class WorkingTree:
             yield from sorted(listed)
             return
         found = walk(os.path.realpath(self.root), Rules(Domain.CODE, PathFilter(("**",))), gitignore=True)
-        yield from (one.path for one in found.files)
+        yield from (one.path for one in found.entries)
 
     def _listed_by_git(self) -> set[str]:
         try:
