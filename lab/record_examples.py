@@ -22,7 +22,7 @@ import httpx
 from api.app import create_app
 from api.openapi import FILE, Worked, worked_examples
 from nornweave.config import Settings
-from nornweave.config.agents import AgentsSettings, AllowedAgent
+from nornweave.config.access import AgentsSettings, AllowedAgent
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain, JsonValue
 

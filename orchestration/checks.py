@@ -1,15 +1,24 @@
-"""Asset checks: one per invariant, and quality. A check that fails blocks publication within its run."""
+"""Asset checks, one per invariant and quality, and what evaluations say: curves, tables, a picture of the trend.
+
+A check that fails blocks publication within its run.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import dagster as dg
 
-from evals.evaluation import GenerationReport
-from evals.gate import SHOWN_QUERIES
+from evals.evaluation import Evaluated, GenerationReport
+from evals.gate import SHOWN_QUERIES, worse_queries
+from evals.measures import MEASURES
+from evals.results import ResultScope
+from evals.trend import TrendPoint, trend
+from nornweave.ask.views.evaluations import set_title
+from nornweave.improve.records import LAST_STAGE, Evaluation, Verdict
 from nornweave.ingest.invariants import INVARIANTS, Invariant
-from orchestration.quality import findings_metadata
+from orchestration.metadata import Metadata, filled, table
 
 QUALITY = "quality"
 
@@ -80,3 +89,127 @@ def _result(asset: dg.AssetKey, name: str, invariant: Invariant | None) -> dg.As
             "difference": invariant.found - invariant.expected,
         },
     )
+
+
+CURVES = {"Recall@10": "Recall@10", "MRR": "RR@10"}
+"""What is plotted, by its name in the UI."""
+
+
+def evaluated_metadata(evaluated: Sequence[Evaluated], scope: ResultScope) -> Metadata:
+    """Describe an evaluation: the curves of the first set under their plain names, those of all sets with theirs."""
+    numbers: dict[str, float | int | str] = {}
+    for place, evaluation in enumerate(evaluated):
+        run = evaluation.result.scope(scope)
+        served = run.stage(LAST_STAGE) if run else None
+        if run is None or served is None:
+            continue
+        for name, measure in CURVES.items():
+            key = _curve(name, place, evaluation.result.subject, evaluation.result.name)
+            numbers[key] = round(served.metrics[measure].mean, 4)
+        if place == 0 and run.p50_ms is not None:
+            numbers["p50_ms"] = round(run.p50_ms, 2)
+    return {
+        **numbers,
+        "queries": sum(evaluation.result.measured for evaluation in evaluated),
+        **filled(
+            {
+                "measures": measures_table(evaluated, scope),
+                "stages of the first set": stages_table(evaluated[0], scope) if evaluated else "",
+            }
+        ),
+    }
+
+
+def kept_metadata(found: Sequence[Evaluation]) -> Metadata:
+    """Repeat what history knows of a generation that did not change, so that its curves go on."""
+    numbers: dict[str, float] = {}
+    for place, record in enumerate(found):
+        for name, measure in CURVES.items():
+            if metric := record.metric(LAST_STAGE, measure):
+                numbers[_curve(name, place, record.domain, record.set_name)] = round(metric.mean, 4)
+    when = f"measured on {found[0].at:%Y-%m-%d %H:%M} UTC" if found else "not measured yet"
+    return {**numbers, "summary": f"nothing changed since the published generation; {when}"}
+
+
+def _curve(name: str, place: int, domain: str, set_name: str) -> str:
+    """Name a curve: plainly that of the first set, those of the others with theirs."""
+    return f"{set_title(domain, set_name)} {name}" if place else name
+
+
+def measures_table(evaluated: Sequence[Evaluated], scope: ResultScope) -> str:
+    """Return what is served, a row for each set, with intervals and what it was the last time."""
+    rows = []
+    for evaluation in evaluated:
+        run = evaluation.result.scope(scope)
+        served = run.stage(LAST_STAGE) if run else None
+        if served is None:
+            continue
+        cells = []
+        for measure in MEASURES:
+            metric, compared = served.metrics[measure], evaluation.comparison(scope, LAST_STAGE, measure)
+            was = f", was {compared.before:.3f}" if compared and abs(compared.difference) >= 0.0005 else ""
+            cells.append(f"{metric.mean:.3f} ({metric.low:.3f}–{metric.high:.3f}{was})")
+        title = set_title(evaluation.result.subject, evaluation.result.name)
+        rows.append((title, str(evaluation.result.measured), evaluation.generation, *cells))
+    return table(("set", "queries", "generation", *MEASURES), rows)
+
+
+def stages_table(evaluation: Evaluated, scope: ResultScope) -> str:
+    """Return the ablation of one set: what each stage alone would have answered."""
+    run = evaluation.result.scope(scope)
+    rows = [
+        (stage.stage, *(f"{stage.metrics[measure].mean:.3f}" for measure in MEASURES))
+        for stage in (run.stages if run else ())
+    ]
+    return table(("stage", *MEASURES), rows)
+
+
+def answers_metadata(evaluated: Sequence[Evaluated]) -> Metadata:
+    """Describe the answers over all domains: the means of the domains' sets are what is plotted."""
+    runs = [run for evaluation in evaluated if (run := evaluation.result.scope(ResultScope.EVERYWHERE))]
+    served = [stage for run in runs if (stage := run.stage(LAST_STAGE))]
+    means = {
+        name: round(math.fsum(stage.metrics[measure].mean for stage in served) / len(served), 4)
+        for name, measure in CURVES.items()
+        if served
+    }
+    return {**evaluated_metadata(evaluated, ResultScope.EVERYWHERE), **means}
+
+
+def findings_metadata(report: GenerationReport) -> Metadata:
+    """Describe what the gate looked at, and which queries got worse."""
+    rows = [("refuses" if finding.refuses else "passes", finding.text) for finding in report.findings]
+    worse = [
+        (name, query, measure, f"{before:.3f}", f"{after:.3f}")
+        for name, query, measure, before, after in worse_queries(report.findings)
+    ]
+    return {
+        "candidate": report.generation,
+        "refusals": len(report.reasons),
+        "judged_documents_gone": len(report.judged_gone),
+        "worse_queries": len({(name, query) for name, query, *_ in worse}),
+        **filled(
+            {
+                "what was compared": table(("verdict", "finding"), rows),
+                "queries that got worse": table(("set", "query", "measure", "before", "after"), worse),
+                "judged documents that went": table(("set", "document"), report.judged_gone),
+                "problems": table(("problem",), [(problem,) for problem in report.problems]),
+            }
+        ),
+    }
+
+
+def trend_metadata(set_name: str, found: Sequence[Evaluation]) -> Metadata:
+    """Return a picture of a set's history, which the UI shows at once."""
+    points = [
+        TrendPoint(
+            at=record.at,
+            generation=record.generation,
+            recall=recall.mean,
+            mrr=rank.mean,
+            refused=record.verdict is Verdict.REFUSED,
+        )
+        for record in found
+        if (recall := record.metric(LAST_STAGE, "Recall@10")) and (rank := record.metric(LAST_STAGE, "RR@10"))
+    ]
+    return filled({f"trend of {set_name}": trend(points)})

@@ -18,7 +18,7 @@ import yaml
 from dagster._core.instance.ref import InstanceRef
 
 from nornweave.config import Settings
-from nornweave.config.workers import BROKER_VARIABLE
+from nornweave.config.publish import BROKER_VARIABLE
 from nornweave.core.deletion import Deleted, Place, Search
 from nornweave.core.errors import ConfigError
 from nornweave.core.extras import optional

@@ -33,7 +33,7 @@ from api.state import Service, arrive
 from nornweave.ask.engine import Engine
 from nornweave.ask.views.tools import Link
 from nornweave.config import Settings
-from nornweave.config.agents import SlackAppSettings
+from nornweave.config.access import SlackAppSettings
 from nornweave.connect.conversation import as_is, clean
 from nornweave.connect.slack.text import Directory, plain
 from nornweave.core.access.viewer import Viewer

@@ -7,15 +7,13 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
-from nornweave.config.access import AccessSettings
+from nornweave.config.access import AccessSettings, AgentsSettings, SlackAppSettings
 from nornweave.config.addresses import postgresql_url
-from nornweave.config.agents import AgentsSettings, SlackAppSettings
 from nornweave.config.base import FrozenSettings
 from nornweave.config.domain import DomainSettings
 from nornweave.config.fusion import FusionSettings
-from nornweave.config.publish import PublishSettings
+from nornweave.config.publish import PublishSettings, WorkersSettings
 from nornweave.config.sources import SourceSettings
-from nornweave.config.workers import WorkersSettings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 

@@ -26,8 +26,8 @@ from nornweave.index.wiring import store_of
 from nornweave.ingest.alarms import Alarm, AlarmKind
 from orchestration.announcements import Announcements
 from orchestration.assets import OWNERS, Result
+from orchestration.checks import answers_metadata, evaluated_metadata, kept_metadata, trend_metadata
 from orchestration.metadata import Metadata
-from orchestration.quality import answers_metadata, evaluated_metadata, kept_metadata, trend_metadata
 from orchestration.resources import translated
 
 GROUP = "evaluation"

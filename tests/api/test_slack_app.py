@@ -26,7 +26,7 @@ from api.state import Service
 from lab.apis.server import Reply
 from lab.apis.slack_app import APP_TOKEN, BOT_TOKEN, TICKET, SlackAppServer
 from nornweave.config import Settings
-from nornweave.config.agents import SlackAppSettings
+from nornweave.config.access import SlackAppSettings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 

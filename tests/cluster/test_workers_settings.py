@@ -7,7 +7,7 @@ import yaml
 from kombu.utils.url import parse_url
 
 from nornweave.config import Settings
-from nornweave.config.workers import WorkersSettings
+from nornweave.config.publish import WorkersSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain

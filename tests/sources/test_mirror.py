@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from nornweave.connect.feed.connector import FeedSettings
-from nornweave.connect.mirror.feed import LEFT_OUT, Feed, FeedRecord, RecordPage
-from nornweave.connect.mirror.known import Body, Known, Pass
+from nornweave.connect.mirror.feed import LEFT_OUT, Body, Feed, FeedRecord, Known, Pass, RecordPage
 from nornweave.connect.mirror.mirror import MirrorFile
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError

@@ -15,8 +15,8 @@ from nornweave.ask.agents.transport import RefusedError, Transport
 from nornweave.ask.search.filters import read_filters
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Filters, RecallResponse
+from nornweave.config.access import AllowedAgent
 from nornweave.config.addresses import origin_of
-from nornweave.config.agents import AllowedAgent
 from nornweave.config.filters import FilterSettings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import AgentError

@@ -14,8 +14,8 @@ from nornweave.ask.agents.registry import Registration, Registry
 from nornweave.ask.agents.replicas import BreakerState
 from nornweave.ask.agents.transport import Transport
 from nornweave.config import Settings
+from nornweave.config.access import AgentsSettings, AllowedAgent
 from nornweave.config.addresses import is_allowed
-from nornweave.config.agents import AgentsSettings, AllowedAgent
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import ConfigError, ConflictingAgentError, StoreError
 

@@ -1,4 +1,4 @@
-"""A page of Confluence: what lists say about it, what stands above it, its bytes, and the document that they become."""
+"""A page of Confluence: what lists say about it, what stands above it, and the document that it becomes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 from nornweave.connect.confluence.storage import html_of_storage, mentioned_accounts
 from nornweave.connect.conversation import as_is, clean_name, load_stored, parse_time
 from nornweave.connect.mirror.atlassian import id_of
-from nornweave.connect.mirror.feed import FeedRecord
-from nornweave.connect.mirror.known import Body, Known
+from nornweave.connect.mirror.feed import Body, FeedRecord, Known
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId, freeze
 from nornweave.read.file import assemble

@@ -30,8 +30,7 @@ from nornweave.connect.confluence.storage import mentioned_accounts
 from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.mirror.answers import Limits, listed
 from nornweave.connect.mirror.atlassian import AtlassianSite, id_of
-from nornweave.connect.mirror.feed import Feed, FeedRecord, RecordPage, pages_of, staged
-from nornweave.connect.mirror.known import Body, Known, Pass
+from nornweave.connect.mirror.feed import Body, Feed, FeedRecord, Known, Pass, RecordPage, pages_of, staged
 from nornweave.core.errors import DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Domain
 

@@ -15,8 +15,7 @@ from nornweave.connect.conversation import load_json, parse_time
 from nornweave.connect.feed.connector import FeedSettings
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import Feed, FeedRecord, RecordPage
-from nornweave.connect.mirror.known import Body, Known, Pass
+from nornweave.connect.mirror.feed import Body, Feed, FeedRecord, Known, Pass, RecordPage
 from nornweave.core.errors import DocumentError, SourceUnavailableError
 from nornweave.core.sandbox import run_apart
 from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId, digest, freeze

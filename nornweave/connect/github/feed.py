@@ -23,8 +23,17 @@ from nornweave.connect.github.export import read_issue, write_issues
 from nornweave.connect.github.graphql import GithubGraphql, moment_of
 from nornweave.connect.mirror.answers import ApiAnswer, Limits
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import Feed, FeedRecord, RecordPage, least_confirmed, pages_of, staged
-from nornweave.connect.mirror.known import Body, Known, Pass
+from nornweave.connect.mirror.feed import (
+    Body,
+    Feed,
+    FeedRecord,
+    Known,
+    Pass,
+    RecordPage,
+    least_confirmed,
+    pages_of,
+    staged,
+)
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Domain
 

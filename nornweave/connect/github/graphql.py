@@ -13,8 +13,7 @@ from typing import Any
 from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.mirror.answers import ApiAnswer
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import FeedRecord, RecordPage, pages_of
-from nornweave.connect.mirror.known import Pass
+from nornweave.connect.mirror.feed import FeedRecord, Pass, RecordPage, pages_of
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import JsonValue
 

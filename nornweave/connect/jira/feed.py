@@ -27,8 +27,7 @@ from nornweave.connect.jira.adf import text_of_adf
 from nornweave.connect.jira.connector import JiraSettings
 from nornweave.connect.mirror.answers import Limits, listed
 from nornweave.connect.mirror.atlassian import AtlassianSite, id_of
-from nornweave.connect.mirror.feed import Feed, FeedRecord, RecordPage, pages_of
-from nornweave.connect.mirror.known import Body, Known, Pass
+from nornweave.connect.mirror.feed import Body, Feed, FeedRecord, Known, Pass, RecordPage, pages_of
 from nornweave.core.errors import DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Domain, Message
 

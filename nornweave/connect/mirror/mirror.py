@@ -18,8 +18,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from nornweave.connect.mirror.feed import FeedRecord, RecordPage
-from nornweave.connect.mirror.known import IN_RANGE, NO_PASS, TABLES, Known, Pass, in_range
+from nornweave.connect.mirror.feed import IN_RANGE, NO_PASS, FeedRecord, Known, Pass, RecordPage, in_range
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.files.lock import held
 from nornweave.core.types import digest
@@ -27,6 +26,28 @@ from nornweave.core.types import digest
 log = logging.getLogger(__name__)
 
 _VERSION = 3
+_TABLES = (
+    """
+    create table if not exists records (
+      key text primary key,
+      document text not null,
+      size integer not null,
+      digest text not null,
+      pass integer not null,
+      verified_at real not null,
+      body blob not null
+    ) without rowid
+    """,
+    "create index if not exists records_of_document on records (document, key)",
+    """
+    create table if not exists documents (
+      path text primary key,
+      mark text not null,
+      size integer not null
+    ) without rowid
+    """,
+    "create table if not exists reading (id integer primary key check (id = 1), scope text, state text)",
+)
 _PATIENCE_S = 10.0
 _STORE = """
 insert into records (key, document, size, digest, pass, verified_at, body)
@@ -110,7 +131,7 @@ class MirrorFile:
             self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
         connection = self._connect()
         with connection:
-            for table in TABLES:
+            for table in _TABLES:
                 connection.execute(table)
             connection.execute("insert into reading values (1, ?, ?)", (self._scope, json.dumps(asdict(NO_PASS))))
             connection.execute(f"pragma user_version = {_VERSION}")
@@ -241,3 +262,11 @@ def _is_current(connection: sqlite3.Connection, scope: str) -> bool:
         return False
     row = connection.execute("select scope from reading").fetchone()
     return row is not None and row[0] == scope
+
+
+def nothing_known() -> Known:
+    """Return what is known before anything was read."""
+    connection = sqlite3.connect(":memory:")
+    for table in _TABLES:
+        connection.execute(table)
+    return Known(connection)

@@ -14,9 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
-from nornweave.connect.mirror.feed import LEFT_OUT, Feed, PositionLostError
-from nornweave.connect.mirror.known import Pass, nothing_known
-from nornweave.connect.mirror.mirror import Mirror, MirrorFile
+from nornweave.connect.mirror.feed import LEFT_OUT, Feed, Pass, PositionLostError
+from nornweave.connect.mirror.mirror import Mirror, MirrorFile, nothing_known
 from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter, unsafe_path

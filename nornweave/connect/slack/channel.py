@@ -11,8 +11,7 @@ from typing import Any
 
 from nornweave.connect.conversation import as_is, clean_name
 from nornweave.connect.mirror.answers import listed
-from nornweave.connect.mirror.feed import MAX_PAGES, FeedRecord, RecordPage
-from nornweave.connect.mirror.known import Known
+from nornweave.connect.mirror.feed import MAX_PAGES, FeedRecord, Known, RecordPage
 from nornweave.connect.slack.api import PER_PAGE, SlackApi, SlackError, next_cursor
 from nornweave.connect.slack.records import (
     People,

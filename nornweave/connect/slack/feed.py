@@ -20,8 +20,7 @@ from typing import Any
 
 from nornweave.connect.conversation import as_is, conversation_document
 from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.feed import LEFT_OUT, Feed, FeedRecord, RecordPage, left_out
-from nornweave.connect.mirror.known import Body, Known, Pass
+from nornweave.connect.mirror.feed import LEFT_OUT, Body, Feed, FeedRecord, Known, Pass, RecordPage, left_out
 from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.connect.slack.channel import Channel, ChannelReader, channel_of
 from nornweave.connect.slack.connector import SlackSettings

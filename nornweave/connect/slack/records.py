@@ -14,8 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nornweave.connect.conversation import as_is, clean_name, mappings
-from nornweave.connect.mirror.feed import FeedRecord
-from nornweave.connect.mirror.known import Body, Known
+from nornweave.connect.mirror.feed import Body, FeedRecord, Known
 from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.connect.slack.export import NOTICES, count_reactions
 from nornweave.connect.slack.text import user_name

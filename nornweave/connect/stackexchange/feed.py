@@ -25,8 +25,17 @@ from typing import Any
 from nornweave.connect.conversation import as_is
 from nornweave.connect.mirror.answers import ApiAnswer, Limits, Trouble, listed
 from nornweave.connect.mirror.api_client import ApiClient, Parameters
-from nornweave.connect.mirror.feed import Feed, FeedRecord, RecordPage, least_confirmed, pages_of, staged
-from nornweave.connect.mirror.known import Body, Known, Pass
+from nornweave.connect.mirror.feed import (
+    Body,
+    Feed,
+    FeedRecord,
+    Known,
+    Pass,
+    RecordPage,
+    least_confirmed,
+    pages_of,
+    staged,
+)
 from nornweave.connect.stackexchange.connector import StackExchangeSettings
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import ConfigError, SourceUnavailableError

@@ -29,8 +29,7 @@ from typing import Any, cast
 
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import LEFT_OUT, Feed, FeedRecord, PositionLostError, RecordPage
-from nornweave.connect.mirror.known import Body, Known, Pass
+from nornweave.connect.mirror.feed import LEFT_OUT, Body, Feed, FeedRecord, Known, Pass, PositionLostError, RecordPage
 from nornweave.connect.web.addresses import AddressScope, Robots, identity
 from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.page import PageOutcome, PageReader, changed_at

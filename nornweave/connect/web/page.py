@@ -16,7 +16,7 @@ import httpx
 
 from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, OtherHostError
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.known import Body
+from nornweave.connect.mirror.feed import Body
 from nornweave.connect.web.addresses import AGENT, AddressScope, Robots, identity, normalized
 from nornweave.core.errors import DocumentError, TransientDocumentError
 from nornweave.core.sandbox import run_apart

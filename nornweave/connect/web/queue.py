@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from nornweave.connect.mirror.feed import LEFT_OUT, FeedRecord
-from nornweave.connect.mirror.known import Body, Known
+from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known
 from nornweave.connect.web.addresses import identity, scope_of
 from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.page import PageOutcome, is_page

@@ -20,7 +20,7 @@ from defusedxml.ElementTree import iterparse
 
 from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, OtherHostError
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.known import Known
+from nornweave.connect.mirror.feed import Known
 from nornweave.connect.web.addresses import AddressScope, Robots, normalized
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import digest

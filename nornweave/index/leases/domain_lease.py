@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from nornweave.config import Settings
-from nornweave.config.workers import WorkersSettings
+from nornweave.config.publish import WorkersSettings
 from nornweave.core.errors import ConfigError, DomainBusyError, MissingObjectError, PublicationError, StoreError
 from nornweave.core.files.lock import Lock, WriterLock, held
 from nornweave.core.types import Domain

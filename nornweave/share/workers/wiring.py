@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from nornweave.config import Settings
-from nornweave.config.workers import BROKER_PASSWORD_VARIABLE, BROKER_VARIABLE, BROKERS, WorkersSettings
+from nornweave.config.publish import BROKER_PASSWORD_VARIABLE, BROKER_VARIABLE, BROKERS, WorkersSettings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 from nornweave.index.object_store import ObjectStore
