@@ -56,7 +56,7 @@ def build_definitions(
             *(asset for domain in domains for asset in domain_assets(settings, domain)),
             ledger.ledger_asset(settings),
             evaluation.answers_asset(settings, generations, progress),
-            *tuning.tuning_assets(settings, domains, progress),
+            *(tuning.tuning_asset(settings, domain, progress) for domain in domains),
         ],
         jobs=[job, measure, fit],
         schedules=schedules,

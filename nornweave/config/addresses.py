@@ -66,11 +66,13 @@ def _normal(text: str, *, wildcard: bool) -> str:
         raise ValueError(_EXPECTED) from None
     name = host.removeprefix("*.") if wildcard else host
     is_plain = not any((parts.username, parts.password, parts.query, parts.fragment, "@" in parts.netloc))
-    if parts.scheme not in _PORTS or not is_plain or set(text) & set("?#\\") or not _is_host(name):
+    is_host = _is_address(name) or (len(name) <= 253 and _HOST.fullmatch(name) is not None)
+    if parts.scheme not in _PORTS or not is_plain or set(text) & set("?#\\") or not is_host:
         raise ValueError(_EXPECTED)
     if name != host and ("." not in name or _is_address(name)):
         raise ValueError("'*.' must stand before a domain of at least two parts, such as *.example.org")
-    return f"{parts.scheme}://{_bracketed(host)}{_port(parts, port)}{_path(parts)}"
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown}{_port(parts, port)}{_path(parts)}"
 
 
 def _path(parts: SplitResult) -> str:
@@ -83,19 +85,11 @@ def _port(parts: SplitResult, port: int | None) -> str:
     return "" if port in {None, _PORTS[parts.scheme]} else f":{port}"
 
 
-def _is_host(name: str) -> bool:
-    return _is_address(name) or (len(name) <= 253 and _HOST.fullmatch(name) is not None)
-
-
 def _is_address(name: str) -> bool:
     try:
         return bool(ipaddress.ip_address(name))
     except ValueError:
         return False
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 def postgresql_url(text: str) -> str:

@@ -159,7 +159,8 @@ def without_source(text: str, source_id: str) -> str:
         return _checked(text, text[:start] + text[end:], left)
     if not left:
         start = text.rindex(":", 0, node.start_mark.index) + 1
-        return _checked(text, f"{text[:start]} []{text[_end_of_line(text, _last_line(text, item)) :]}", left)
+        end = sum(len(line) for line in text.splitlines(keepends=True)[: _last_line(text, item) + 1]) - 1
+        return _checked(text, f"{text[:start]} []{text[end:]}", left)
     lines = text.splitlines(keepends=True)
     edited = "".join([*lines[: item.start_mark.line], *lines[_last_line(text, item) + 1 :]])
     return _checked(text, edited, left)
@@ -195,10 +196,6 @@ def _last_line(text: str, node: yaml.Node) -> int:
     while last > node.start_mark.line and (not lines[last].strip() or lines[last].lstrip().startswith("#")):
         last -= 1
     return last
-
-
-def _end_of_line(text: str, line: int) -> int:
-    return sum(len(each) for each in text.splitlines(keepends=True)[: line + 1]) - 1
 
 
 def _checked(text: str, edited: str, sources: list[Any]) -> str:

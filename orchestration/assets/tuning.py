@@ -2,8 +2,6 @@
 
 # No ``from __future__ import annotations`` here: Dagster reads the annotations of asset bodies as objects.
 
-from collections.abc import Sequence
-
 import dagster as dg
 
 from evals.tuning.results import TuningResult, as_markdown
@@ -20,19 +18,14 @@ GROUP = "tuning"
 TUNING_JOB = "tuning"
 
 
-def tuning_assets(
-    settings: Settings, domains: Sequence[Domain], progress: Progress | None
-) -> list[dg.AssetsDefinition]:
-    """Return the assets; materialising an asset tunes a plan, and puts it in force if it is better beyond chance."""
-    return [_asset(settings, domain, progress) for domain in domains]
-
-
 def tuning_key(domain: Domain) -> dg.AssetKey:
     """Return the key of a domain's plan."""
     return dg.AssetKey([GROUP, domain.value])
 
 
-def _asset(settings: Settings, domain: Domain, progress: Progress | None) -> dg.AssetsDefinition:
+def tuning_asset(settings: Settings, domain: Domain, progress: Progress | None) -> dg.AssetsDefinition:
+    """Return the asset of a domain's plan; materialising it tunes the plan, and puts it in force if it is better."""
+
     @dg.asset(key=tuning_key(domain), group_name=GROUP, description=_PLAN, kinds={"python"}, owners=OWNERS)
     def tuned(context: dg.AssetExecutionContext) -> Result:
         show = progress or logged_progress(context.log)

@@ -137,9 +137,5 @@ def _is_name(name: str) -> bool:
         return False
     if len(words) == 1:
         return True
-    return all(not word[0].islower() or word in _PARTICLES for word in words) or _is_numbered(words)
-
-
-def _is_numbered(words: list[str]) -> bool:
-    """``speaker 1``."""
-    return len(words) == 2 and words[1].isdigit()
+    is_numbered = len(words) == 2 and words[1].isdigit()  # "speaker 1"
+    return is_numbered or all(not word[0].islower() or word in _PARTICLES for word in words)

@@ -141,7 +141,8 @@ def redirected(address: GitAddress, login: tuple[str, str] | None, hosts: tuple[
         raise SourceUnavailableError(f"{address.shown}: {_REASON}")
     if is_same_host(named, address):
         return _with_user(named, address.user)
-    if not _is_among(named, hosts):
+    place = f"{named.host}:{named.port}" if named.port else named.host
+    if place not in {host.lower() for host in hosts}:
         raise SourceUnavailableError(
             f"{address.shown}: it leads to the host {named.host!r}, which is not allowed; correct 'url', or name that "
             "host in 'hosts'"
@@ -152,11 +153,6 @@ def redirected(address: GitAddress, login: tuple[str, str] | None, hosts: tuple[
 def is_same_host(one: GitAddress, other: GitAddress) -> bool:
     """Tell whether two addresses are of one server, so that a password for one may be sent to the other."""
     return (one.host, one.port) == (other.host, other.port)
-
-
-def _is_among(address: GitAddress, hosts: tuple[str, ...]) -> bool:
-    name = f"{address.host}:{address.port}" if address.port else address.host
-    return name in {host.lower() for host in hosts}
 
 
 def _with_user(address: GitAddress, user: str) -> GitAddress:

@@ -22,6 +22,7 @@ from nornweave.core.files.paths import unsafe_path
 from nornweave.core.text.decode import check_size, decode
 from nornweave.core.types import NO_METADATA, Metadata, canonical_json, digest
 
+# Files of these are not text: only a parser can say what is in them.
 BINARY_SUFFIXES = frozenset({".pdf", ".docx", ".pptx", ".xlsx", ".epub"})
 
 
@@ -130,15 +131,10 @@ def _reason_to_reject(document: InboxDocument) -> str | None:
             return f"content: not valid Unicode text at character {error.start}; expected text that UTF-8 can hold"
     check_size(len(raw))
     # What can be said without a parser is said now, while somebody listens.
-    if isinstance(document.content, bytes) and has_binary_format(document.source_path):
+    if isinstance(document.content, bytes) and PurePosixPath(document.source_path.lower()).suffix in BINARY_SUFFIXES:
         return None if raw else "empty: 0 bytes; send the file's content"
     decode(raw)
     return None
-
-
-def has_binary_format(source_path: str) -> bool:
-    """Tell whether files of this suffix are not text, so that only a parser can say what is in them."""
-    return PurePosixPath(source_path.lower()).suffix in BINARY_SUFFIXES
 
 
 def _unwritable(root: Path, error: OSError) -> SourceUnavailableError:
@@ -189,7 +185,11 @@ class ReceiptBook:
         if known and known["receipts"] is not None:
             return tuple(Receipt(path, Status(status), reason) for path, status, reason in known["receipts"])
         write_whole(file, json.dumps({"body": body, "receipts": None}))
-        receipts = tuple(_as_if_first(receipt) if known else receipt for receipt in put())
+        # A document that is there because its answer was lost is told of as it was to be.
+        receipts = tuple(
+            Receipt(each.source_path, Status.ACCEPTED) if known and each.reason == "duplicate" else each
+            for each in put()
+        )
         said = [(each.source_path, each.status.value, each.reason) for each in receipts]
         write_whole(file, json.dumps({"body": body, "receipts": said}, ensure_ascii=True))
         return receipts
@@ -211,12 +211,6 @@ def check_key(key: str) -> None:
     """
     if not (1 <= len(key) <= MAX_KEY_CHARACTERS and key.isascii() and key.isprintable()):
         raise QueryError(FIELD, f"expected 1 to {MAX_KEY_CHARACTERS} printable ASCII characters")
-
-
-def _as_if_first(receipt: Receipt) -> Receipt:
-    """Return what was to be said of a document that is there already because its answer was lost."""
-    is_own = receipt.reason == "duplicate"
-    return Receipt(receipt.source_path, Status.ACCEPTED) if is_own else receipt
 
 
 def _digest(documents: Sequence[InboxDocument]) -> str:

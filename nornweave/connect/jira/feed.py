@@ -217,7 +217,9 @@ def key_of(content: Mapping[str, Any]) -> str:
 def issue_bytes(issue: Body, comments: Sequence[Body], project: str, url: str) -> bytes:
     """Return the conversation of an issue; the message that opens it has the issue's key as its id."""
     key, kind, priority = issue["id"], issue["type"] or None, issue["priority"] or None
-    opening = _message({**issue, "body": "\n\n".join(_reported(issue))}, key, project)
+    environment = f"Environment: {issue['environment']}" if issue["environment"] else ""
+    reported = (part for part in (issue["summary"], issue["description"], environment) if part.strip())
+    opening = _message({**issue, "body": "\n\n".join(reported)}, key, project)
     said = sorted((_message(each, key, project) for each in comments), key=_moment)
     header = {
         "format": "jira",
@@ -236,11 +238,6 @@ def issue_bytes(issue: Body, comments: Sequence[Body], project: str, url: str) -
         },
     }
     return to_canonical(header, [message for message in (opening, *said) if message.body])
-
-
-def _reported(issue: Body) -> Iterator[str]:
-    environment = f"Environment: {issue['environment']}" if issue["environment"] else ""
-    yield from (part for part in (issue["summary"], issue["description"], environment) if part.strip())
 
 
 def _message(content: Body, key: str, project: str) -> Message:

@@ -121,7 +121,8 @@ class ChannelReader:
             root = root_of(event)
             if root != event["ts"]:
                 # A reply that was also sent to the channel: the one sign that an old thread goes on.
-                if not is_whole and float(root) < self.until and self._is_news(channel, event):
+                key = f"{thread_prefix(channel.id, root)}{event['ts']}"
+                if not is_whole and float(root) < self.until and self.known.body(key) is None:
                     yield self._old_thread(channel, root, latest=upper)
             elif self._needs_replies(channel, event):
                 records += self._thread(channel, root, event)
@@ -168,9 +169,6 @@ class ChannelReader:
         # The checksum spreads threads evenly over the turns.
         is_due = latest >= _ts(self.until) or zlib.crc32(event["ts"].encode()) % TURNS == self.turn % TURNS
         return self.is_thorough or (self.is_full and is_due)
-
-    def _is_news(self, channel: Channel, event: Mapping[str, Any]) -> bool:
-        return self.known.body(f"{thread_prefix(channel.id, root_of(event))}{event['ts']}") is None
 
     def _thread(self, channel: Channel, root: str, opening: Mapping[str, Any] | None = None) -> list[FeedRecord]:
         """Ask for a thread; ``opening`` is its root as the history has it."""

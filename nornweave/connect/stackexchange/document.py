@@ -91,6 +91,8 @@ def _parsed(texts: Sequence[str], sections: Sequence[Section], posts: Sequence[P
 def _section(post: Post, question: Post | None, start: int) -> Section:
     kind: SectionKind = "question" if post.is_question else "answer"
     title = (question or post).title or None
+    kind_of_answer = "Accepted answer" if _is_accepted(post, question) else "Answer"
+    answered = f"{kind_of_answer} by {post.author}" if post.author else kind_of_answer
     metadata: dict[str, JsonValue] = {
         "source_type": "stackoverflow",
         "title": title,
@@ -105,7 +107,7 @@ def _section(post: Post, question: Post | None, start: int) -> Section:
     }
     return Section(
         span=Span(start, start),
-        heading=post.title if post.is_question else _answer_heading(post, question),
+        heading=post.title if post.is_question else answered,
         level=1 if post.is_question else 2,
         kind=kind,
         context=_shortened(question) if question and not post.is_question else "",
@@ -117,11 +119,6 @@ def _is_accepted(post: Post, question: Post | None) -> bool:
     if post.is_accepted is not None:
         return post.is_accepted
     return question is not None and post.id is not None and question.accepted_answer == post.id
-
-
-def _answer_heading(post: Post, question: Post | None) -> str:
-    kind = "Accepted answer" if _is_accepted(post, question) else "Answer"
-    return f"{kind} by {post.author}" if post.author else kind
 
 
 def _url(post: Post, question: Post | None) -> str | None:

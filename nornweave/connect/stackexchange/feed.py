@@ -212,13 +212,11 @@ class StackExchangeFeed(Feed):
         numbers = [] if state.is_full else least_confirmed(known, "questions/", state.began_at, PER_PAGE)
         if not numbers:
             return
-        there = [each for each in self._every(f"questions/{';'.join(numbers)}") if self._is_tagged(each)]
+        listed = self._every(f"questions/{';'.join(numbers)}")
+        there = [each for each in listed if not {*self._tags}.isdisjoint(as_is(each.get("tags"), list) or ())]
         page = self._with_answers(there, known)
         left = {*numbers} - {str(each["question_id"]) for each in there}
         yield replace(page, gone=(*page.gone, *(f"questions/{each}/" for each in sorted(left))))
-
-    def _is_tagged(self, question: Mapping[str, Any]) -> bool:
-        return not {*self._tags}.isdisjoint(as_is(question.get("tags"), list) or ())
 
     def _with_answers(self, questions: Sequence[Mapping[str, Any]], known: Known) -> RecordPage:
         """Return questions, with the answers of those whose marks changed; the others' are as they were."""

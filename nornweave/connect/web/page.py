@@ -50,6 +50,7 @@ _BINARY = re.compile(
     r"docx?|xlsx?|pptx?|od[tsp]|csv|tsv|parquet|ipynb|inv|ics|wasm|so|dll|bin|pyc?|cc?|cpp|h|java|go|rs|sh|ya?ml|toml)$",
     re.I,
 )
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.I)
 _AGENTS_RULE = re.compile(r"\s*([\w-]+)\s*:\s*(.*)", re.S)
 _DIRECTIVES = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 
@@ -115,7 +116,9 @@ class PageReader:
                 raise
             return PageOutcome(kind="failed", reason=str(error))
         if answer.status == 304:
-            return PageOutcome(kind="same", links=_strings(before or {}, "links"))
+            known = (before or {}).get("links")
+            links = None if known is None else tuple(map(str, known))
+            return PageOutcome(kind="same", links=links)
         if answer.status in _GONE:
             return PageOutcome(kind="gone")
         if answer.status in _REDIRECTS:
@@ -176,7 +179,8 @@ class PageReader:
         self, answer: ApiAnswer, stored: dict[str, Any], rules: frozenset[str], before: Body | None
     ) -> PageOutcome:
         try:
-            values = {"charset": _charset(answer.headers)}
+            named = _CHARSET.search(answer.headers.get("content-type", ""))
+            values = {"charset": named[1] if named else None}
             page = cast(
                 dict[str, Any], run_apart(read_web_page, values, answer.content, cpu_s=seconds_for(len(answer.content)))
             )
@@ -254,11 +258,6 @@ def _type(headers: httpx.Headers) -> str:
     return str(headers.get("content-type", "")).partition(";")[0].strip().lower()[:100]
 
 
-def _charset(headers: httpx.Headers) -> str | None:
-    match = re.search(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", headers.get("content-type", ""), re.I)
-    return match[1] if match else None
-
-
 def _header_rules(headers: httpx.Headers) -> frozenset[str]:
     """Read ``X-Robots-Tag``; one that names an agent is for that agent only."""
     rules: set[str] = set()
@@ -273,8 +272,3 @@ def _header_rules(headers: httpx.Headers) -> frozenset[str]:
 
 def _spelled(address: str) -> str:
     return normalized(address) or address
-
-
-def _strings(body: Body, key: str) -> tuple[str, ...] | None:
-    values = body.get(key)
-    return None if values is None else tuple(map(str, values))

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from xml.etree.ElementTree import Element, ParseError
+from xml.etree.ElementTree import ParseError
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
@@ -94,7 +94,7 @@ def _in_xml(content: bytes) -> Iterator[ListedPage]:
     fields: dict[str, str] = {}
     try:
         for event, element in iterparse(io.BytesIO(content), events=("start", "end"), forbid_dtd=False):
-            name = _local(element)
+            name = str(element.tag).rpartition("}")[2].lower()
             if event == "start":
                 path.append(name)
                 _check_root(path)
@@ -119,10 +119,6 @@ def _in_xml(content: bytes) -> Iterator[ListedPage]:
 def _check_root(path: list[str]) -> None:
     if len(path) == 1 and path[0] not in ("urlset", "sitemapindex"):
         raise NoSitemapError(f"an XML document of <{path[0][:40]}>; expected <urlset> or <sitemapindex>")
-
-
-def _local(element: Element) -> str:
-    return str(element.tag).rpartition("}")[2].lower()
 
 
 BATCH = 1_000

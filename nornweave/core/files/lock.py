@@ -104,7 +104,8 @@ class WriterLock:
             os.close(descriptor)
             raise
         self._descriptor = descriptor
-        _write_holder(descriptor, self._purpose)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, holder_text(self._purpose).encode(), 0)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -137,11 +138,6 @@ class WriterLock:
                 time.sleep(POLL_S)
             else:
                 return
-
-
-def _write_holder(descriptor: int, purpose: str) -> None:
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, holder_text(purpose).encode(), 0)
 
 
 def _describe_holder(descriptor: int, file: Path) -> str:

@@ -46,17 +46,12 @@ def allow_more_cpu(seconds: float) -> None:
 
 
 def has_grown() -> bool:
-    """Tell whether this process has taken more memory than it should keep."""
-    return _peak_bytes() > RETIRE_BYTES
-
-
-def _peak_bytes() -> int:
-    """Return the most memory that this program held at once.
+    """Tell whether this process has held more memory at once than it should keep.
 
     ``getrusage`` does not tell on Linux: a process starts with the peak of the one that it was forked from.
     """
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")
     except OSError:  # macOS
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0]) * 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > RETIRE_BYTES
+    return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0]) * 1024 > RETIRE_BYTES
