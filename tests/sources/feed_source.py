@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from lab.apis.server import Api, serving
 from nornweave.connect.connectors import CONNECTORS
 from nornweave.connect.mirror.feed import Feed
 from nornweave.connect.mirror.mirrored import MirroredSource
@@ -15,6 +18,17 @@ from nornweave.core.types import Document, Entry, Listing, SourceId
 
 DAY = 86_400
 ID = SourceId("source")
+
+
+def served(api: Callable[[], Api]) -> Any:
+    """Return a fixture: a stand-in that answers while a test runs."""
+
+    @pytest.fixture
+    def server() -> Iterator[Any]:
+        with serving(api()) as running:
+            yield running
+
+    return server
 
 
 class FeedSource:

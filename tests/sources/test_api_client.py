@@ -1,11 +1,11 @@
 import gzip
 import threading
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+from feed_source import served
 from waiting import HANGS_S, SOON_S
 
 from lab.apis.server import HANG_UP, Api, Reply, Request, serving
@@ -22,11 +22,7 @@ class Server(Api):
         return Reply({"path": request.path, "query": dict(request.query)})
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    api = Server()
-    with serving(api):
-        yield api
+server = served(Server)
 
 
 def client(server: Server, limits: Limits = QUICK) -> ApiClient:

@@ -1,22 +1,17 @@
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from feed_cases import confluence_said, confluence_source
+from feed_source import served
 
 from lab.apis.confluence import SITE, TOKEN, ConfluenceServer
-from lab.apis.server import Reply, serving
+from lab.apis.server import Reply
 from nornweave.connect.confluence.document import confluence_document
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.types import Domain, SourceId
 
-
-@pytest.fixture
-def wiki() -> Iterator[ConfluenceServer]:
-    server = ConfluenceServer()
-    with serving(server):
-        yield server
+wiki = served(ConfluenceServer)
 
 
 def test_a_page_comes_with_its_title_authors_date_place_and_address(wiki: ConfluenceServer, tmp_path: Path) -> None:

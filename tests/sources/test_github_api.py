@@ -1,19 +1,14 @@
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from feed_cases import github_said, github_source
+from feed_source import served
 
 from lab.apis.github import REPOSITORY, GithubServer
-from lab.apis.server import Reply, serving
+from lab.apis.server import Reply
 from nornweave.core.errors import SourceUnavailableError
 
-
-@pytest.fixture
-def github() -> Iterator[GithubServer]:
-    server = GithubServer()
-    with serving(server):
-        yield server
+github = served(GithubServer)
 
 
 def test_issues_come_with_comments_reviews_and_review_comments(github: GithubServer, tmp_path: Path) -> None:

@@ -1,22 +1,17 @@
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from feed_cases import jira_said, jira_source
+from feed_source import served
 
 from lab.apis.jira import SITE, JiraServer, adf
-from lab.apis.server import Reply, serving
+from lab.apis.server import Reply
 from nornweave.ask.search.passage_url import passage_url
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Domain
 
-
-@pytest.fixture
-def jira() -> Iterator[JiraServer]:
-    server = JiraServer()
-    with serving(server):
-        yield server
+jira = served(JiraServer)
 
 
 def test_an_issue_is_its_description_and_its_comments_under_their_own_ids(jira: JiraServer, tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from feed_cases import slack_said, slack_source
+from feed_source import served
 
-from lab.apis.server import Reply, serving
+from lab.apis.server import Reply
 from lab.apis.slack import SlackServer
 from nornweave.connect.conversation import conversation_document
 from nornweave.connect.slack.channel import TURNS
@@ -17,11 +17,7 @@ from nornweave.core.types import Domain, SourceId
 DAY = 86_400
 
 
-@pytest.fixture
-def slack() -> Iterator[SlackServer]:
-    server = SlackServer()
-    with serving(server):
-        yield server
+slack = served(SlackServer)
 
 
 def test_a_channels_day_is_a_document_with_its_threads_names_and_links(slack: SlackServer, tmp_path: Path) -> None:
@@ -286,7 +282,7 @@ def test_another_workspace_replaces_the_one_before(slack: SlackServer, tmp_path:
 def test_an_odd_name_of_a_channel_never_becomes_a_path(slack: SlackServer, tmp_path: Path) -> None:
     for number, name in enumerate(("../../etc", "a/b", ".hidden", "", "größe", "x" * 300)):
         slack.say(slack.add_channel(f"C{number}", name), "Hello")
-    assert source_paths(slack, tmp_path) == [
+    assert slack_source(slack, tmp_path).paths() == [
         "C0/2026-01-16",
         "C1/2026-01-16",
         "C2/2026-01-16",
@@ -296,14 +292,10 @@ def test_an_odd_name_of_a_channel_never_becomes_a_path(slack: SlackServer, tmp_p
     ]
 
 
-def source_paths(slack: SlackServer, folder: Path) -> list[str]:
-    return slack_source(slack, folder).paths()
-
-
 def test_a_page_without_messages_is_followed_by_its_cursor(slack: SlackServer, tmp_path: Path) -> None:
     channel = slack.add_channel("C01", "general")
     slack.say(channel, "Hello")
     empty = {"ok": True, "messages": [], "has_more": True, "response_metadata": {"next_cursor": "c:0"}}
     faults = [Reply(empty), Reply(empty)]
     slack.before = lambda request: slack.faults.extend([faults.pop()] if faults and "history" in request.path else [])
-    assert source_paths(slack, tmp_path) == ["general/2026-01-16"]
+    assert slack_source(slack, tmp_path).paths() == ["general/2026-01-16"]

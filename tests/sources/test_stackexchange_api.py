@@ -1,21 +1,17 @@
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from feed_cases import stackexchange_said, stackexchange_source
+from feed_source import served
 
-from lab.apis.server import Reply, serving
+from lab.apis.server import Reply
 from lab.apis.stackexchange import KEY, StackExchangeServer
 from nornweave.core.errors import SourceUnavailableError
 
 DAY = 86_400
 
 
-@pytest.fixture
-def site() -> Iterator[StackExchangeServer]:
-    server = StackExchangeServer()
-    with serving(server):
-        yield server
+site = served(StackExchangeServer)
 
 
 def test_a_question_comes_with_its_answers_the_accepted_one_first(site: StackExchangeServer, tmp_path: Path) -> None:

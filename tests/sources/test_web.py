@@ -1,12 +1,12 @@
 import gzip
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from feed_source import FeedSource
+from feed_source import FeedSource, served
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,11 +43,7 @@ class Source(FeedSource):
         return {skip.path: skip.reason for skip in self.list().skipped}
 
 
-@pytest.fixture
-def site() -> Iterator[SiteServer]:
-    with serving(SiteServer()) as server:
-        assert isinstance(server, SiteServer)
-        yield server
+site = served(SiteServer)
 
 
 def chain(site: SiteServer, *names: str) -> None:
