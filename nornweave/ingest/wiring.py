@@ -7,8 +7,8 @@ from functools import partial
 
 from nornweave.config import DomainSettings, Settings
 from nornweave.connect.connectors import open_source
+from nornweave.connect.git.clone import remove_unused
 from nornweave.connect.git.connector import GitSettings
-from nornweave.connect.git.remote import remove_unused
 from nornweave.connect.inbox.source import InboxSource
 from nornweave.core.types import Domain
 from nornweave.index.leases.domain_lease import pull

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nornweave.connect.git.address import file_url, parse_address, template_of
 from nornweave.connect.git.failures import reason_of
 from nornweave.connect.git.network import Network, ssh_command
-from nornweave.connect.git.open_clone import RemoteRef, choose, unknown_ref
+from nornweave.connect.git.refs import RemoteRef, choose, unknown_ref
 from nornweave.connect.git.source import GitSource
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain, SourceId

@@ -16,11 +16,10 @@ from waiting import until
 
 from lab.campaigns.upstream import Upstream
 from nornweave.connect.connectors import open_source
-from nornweave.connect.git import open_clone
-from nornweave.connect.git import remote as clones
+from nornweave.connect.git import clone as clones
+from nornweave.connect.git.clone import remove_leftovers, remove_unused
 from nornweave.connect.git.connector import GitSettings
-from nornweave.connect.git.open_clone import remove_leftovers
-from nornweave.connect.git.remote import RemoteGitSource, remove_unused
+from nornweave.connect.git.remote import RemoteGitSource
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
 from nornweave.core.types import Domain
 
@@ -69,7 +68,7 @@ def test_a_clone_that_another_sync_reads_for_too_long_is_named(
 ) -> None:
     monkeypatch.setattr(clones, "LOCK_WAIT_S", 0.2)
     opened = source(tmp_path, upstream.url)
-    with opened._clone.writing("test"), pytest.raises(SourceUnavailableError, match="another sync has been reading"):
+    with opened._clone.writing(), pytest.raises(SourceUnavailableError, match="another sync has been reading"):
         opened.list()
     assert texts(opened) == upstream.documents()
 
@@ -149,7 +148,7 @@ def test_a_damaged_clone_is_made_anew(tmp_path: Path, upstream: Upstream, damage
 
 
 def test_many_packs_become_one(tmp_path: Path, upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_clone, "MANY_PACKS", 4)
+    monkeypatch.setattr(clones, "MANY_PACKS", 4)
     opened = source(tmp_path, upstream.url)
     for _ in range(5):
         upstream.change()
@@ -163,7 +162,7 @@ def test_many_packs_become_one(tmp_path: Path, upstream: Upstream, monkeypatch: 
 def test_clones_that_no_source_names_are_removed(tmp_path: Path, upstream: Upstream) -> None:
     opened = source(tmp_path, upstream.url)
     opened.list()
-    with opened._clone.writing("test"):
+    with opened._clone.writing():
         remove_unused(tmp_path / "var", [])
         assert repository_of(tmp_path).is_dir()
     remove_unused(tmp_path / "var", [upstream.url])

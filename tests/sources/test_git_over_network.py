@@ -285,7 +285,7 @@ def test_a_server_that_drips_is_given_up(tmp_path: Path, server: GitServer, monk
 def test_a_fetch_that_takes_too_long_is_ended(
     tmp_path: Path, server: GitServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nornweave.connect.git.open_clone.FETCH_S", 0.5)
+    monkeypatch.setattr("nornweave.connect.git.clone.FETCH_S", 0.5)
     server.drip = threading.Event()
     assert "no end within 0.5 s" in refused(source(tmp_path, server.url("team/api.git")))
 

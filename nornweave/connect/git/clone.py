@@ -1,4 +1,8 @@
-"""Work in a clone that this process holds: fetch what is missing, repair what a killed git has left.
+"""Keep what was read of a repository on another machine: commits and folders of the wanted refs, and chosen files.
+
+Sources of the same address share one bare repository below ``data_dir``, and so everything that their branches have in
+common. One process at a time writes, under a lock that git's own processes inherit: what a killed sync leaves running
+holds the lock until it has ended; what it leaves unfinished is removed by the next one.
 
 A ref is kept under a name of its own, whatever it points at upstream: force-pushes, renames and deletions move or end
 it, and nothing else.
@@ -6,47 +10,76 @@ it, and nothing else.
 
 from __future__ import annotations
 
+import fcntl
 import json
+import logging
 import os
-import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from nornweave.connect.git.address import GitAddress, parse_address
 from nornweave.connect.git.network import FETCH_S, DamagedCloneError, Network
 from nornweave.connect.git.program import GitFailedError, git_command, git_environment, run_git
+from nornweave.connect.git.refs import COMMIT_ID, RemoteRef, find_ref
 from nornweave.connect.git.tree import MAX_FILES
 from nornweave.connect.git.watched import Bounds, TooLargeError, run_watched
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import digest
 
+log = logging.getLogger(__name__)
+
+FOLDER = "git"
+LOCK_WAIT_S = 900.0
+"""How long a sync waits for another one that reads the same repository."""
+_POLL_S = 0.1
+_REPOSITORY, _LOCK = "repository.git", "lock"
 MANY_PACKS = 50
 """Every fetch leaves one or two packs; so many are put into one."""
 _LOCAL_S = 300.0
 _SIZES_BYTES = 128 * MAX_FILES
-_COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 @dataclass(slots=True)
-class OpenClone:
-    """A clone that this process may write.
+class Clone:
+    """The clone of one address.
 
     Attributes:
-        lock: the descriptor that holds it.
-        selection: names what is read of it.
+        repository: a bare one.
+        max_bytes: what the clone may take on disk.
+        selection: names what is read of it; another one may be small enough where this one is not.
+        lock: the descriptor that holds it, while this process may write it.
         looked_up: the commit that the wanted ref points at upstream; empty before that is known.
     """
 
     repository: Path
     network: Network
     max_bytes: int
-    lock: int
     selection: str
+    lock: int = -1
     looked_up: str = ""
+
+    @contextmanager
+    def writing(self) -> Iterator[Clone]:
+        """Hold the clone.
+
+        Raises:
+            SourceUnavailableError: another sync holds it for too long, or it cannot be written.
+        """
+        folder = self.repository.parent
+        try:
+            descriptor = _hold(folder / _LOCK, self.network.address)
+        except OSError as error:
+            raise SourceUnavailableError(f"{folder}: {error.strerror}; let data_dir be written") from error
+        try:
+            yield replace(self, lock=descriptor)
+        finally:
+            os.close(descriptor)
 
     def update(self, ref: str) -> str:
         """Fetch what a ref points at, unless it is here; return the commit.
@@ -59,7 +92,7 @@ class OpenClone:
         """
         self._prepare()
         kept = self._kept(ref)
-        if _COMMIT_ID.fullmatch(ref) and kept:
+        if COMMIT_ID.fullmatch(ref) and kept:
             return kept
         remote, self.network = find_ref(self.network, ref)
         self.looked_up = remote.commit
@@ -162,21 +195,6 @@ class OpenClone:
         return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdigit()}
 
 
-def find_ref(network: Network, ref: str) -> tuple[RemoteRef, Network]:
-    """Ask a server what a ref points at; return also the way there, which is another one after a redirect.
-
-    Raises:
-        SourceUnavailableError: why the repository cannot be read; it has no such ref.
-    """
-    is_commit = _COMMIT_ID.fullmatch(ref) is not None
-    said, way = network.list_refs(*candidates(HEAD if is_commit else ref))
-    remote = RemoteRef(ref, ref) if is_commit else choose(ref, said)
-    if remote is None:
-        branches, _ = way.list_refs()
-        raise SourceUnavailableError(f"{way.address.shown}: {unknown_ref(ref, branches)}")
-    return remote, way
-
-
 def remove_leftovers(repository: Path) -> None:
     """Remove the unfinished files and locks of a git that was killed; the caller holds the clone."""
     for place, folders, files in os.walk(repository):
@@ -197,62 +215,55 @@ def _local_name(ref: str) -> str:
     return f"refs/nornweave/{digest(ref)}"
 
 
-# The branch, tag or commit that ``ref`` names among what ``git ls-remote`` prints.
-HEAD = "HEAD"
-_SHOWN_BRANCHES = 10
-_PEELED = "^{}"
-# What git allows in names of refs, and nothing that a refspec or a shell would read otherwise.
-_NAME = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$|/$))[^\x00-\x20\x7f~^:?*\[\\]+")
-_ABBREVIATED = re.compile(r"[0-9a-f]{7,39}")
+def clone_place(data_dir: Path, address: GitAddress) -> Path:
+    """Return where the clone of an address is kept."""
+    return data_dir / FOLDER / address.key / _REPOSITORY
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteRef:
-    """A whole name, such as ``refs/heads/main``, and the commit behind it."""
+def remove_unused(data_dir: Path, urls: Iterable[str]) -> None:
+    """Remove the clones of addresses that no source names any more, unless they are being written.
 
-    name: str
-    commit: str
+    Args:
+        urls: of all sources.
 
-
-def is_name(ref: str) -> bool:
-    """Tell whether git would take it as the name of a branch or tag."""
-    return _NAME.fullmatch(ref) is not None
-
-
-def candidates(ref: str) -> tuple[str, ...]:
-    """Return what to ask a server for, the best first: a branch goes before a tag of the same name."""
-    if ref == HEAD:
-        return (HEAD,)
-    names = (ref,) if ref.startswith("refs/") else (f"refs/heads/{ref}", f"refs/tags/{ref}")
-    # A signed or annotated tag is an object of its own; with "^{}" comes the commit that it is about.
-    return tuple(each for name in names for each in (name, f"{name}{_PEELED}"))
-
-
-def choose(ref: str, listing: str) -> RemoteRef | None:
-    """Return the ref of a listing that is meant; ``None`` when there is none."""
-    commits = dict(_commits(listing))
-    for name in candidates(ref):
-        if name in commits and not name.endswith(_PEELED):
-            return RemoteRef(name, commits.get(f"{name}{_PEELED}", commits[name]))
-    return None
+    Raises:
+        ConfigError: one of them is no address.
+    """
+    wanted = {parse_address(url).key for url in urls}
+    folder = data_dir / FOLDER
+    for unused in folder.iterdir() if folder.is_dir() else ():
+        if unused.name in wanted or not unused.is_dir():
+            continue
+        with suppress(OSError):
+            descriptor = os.open(unused / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                if _is_held(descriptor, unused / _LOCK):
+                    shutil.rmtree(unused)
+                    log.info("removed the clone %s: no source names its repository any more", unused)
+            finally:
+                os.close(descriptor)
 
 
-def unknown_ref(ref: str, listing: str) -> str:
-    """Say that a ref is not there, and which branches are."""
-    names = [name.removeprefix("refs/heads/") for name, _ in _commits(listing) if name.startswith("refs/heads/")]
-    branches = sorted(name for name in names if is_name(name) and name.isprintable())
-    if not branches:
-        return "the repository has no branches yet; push something"
-    shown = ", ".join(branches[:_SHOWN_BRANCHES])
-    more = f" and {len(branches) - _SHOWN_BRANCHES} more" if len(branches) > _SHOWN_BRANCHES else ""
-    if ref == HEAD:
-        return f"its default branch is not there; name one in 'ref': {shown}{more}"
-    advice = "; a commit needs all of its digits" if _ABBREVIATED.fullmatch(ref) else ""
-    return f"it has no branch or tag {ref!r} (any more){advice}; correct 'ref', it has the branches {shown}{more}"
+def _hold(file: Path, address: GitAddress) -> int:
+    """Lock a clone; return the descriptor that holds it."""
+    deadline = time.monotonic() + LOCK_WAIT_S
+    while True:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if _is_held(descriptor, file):
+            return descriptor
+        os.close(descriptor)
+        if time.monotonic() >= deadline:
+            raise SourceUnavailableError(
+                f"{address.shown}: another sync has been reading it for {LOCK_WAIT_S:g} s; the next one tries again"
+            )
+        time.sleep(_POLL_S)
 
 
-def _commits(listing: str) -> Iterator[tuple[str, str]]:
-    for line in listing.splitlines():
-        commit, _, name = line.partition("\t")
-        if name and not commit.startswith("ref: "):
-            yield name, commit
+def _is_held(descriptor: int, file: Path) -> bool:
+    """Lock a file; tell whether that worked and it still is the one that others would lock."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(descriptor), file.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
