@@ -11,11 +11,10 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from nornweave.config.addresses import checked_pattern, is_loopback, is_web_address
-from nornweave.config.base import FrozenSettings, formed
+from nornweave.config.base import EnvironmentName, FrozenSettings, Name, Text, formed
 
 # With any of them a key that verifies cannot sign. Not `none`, nor HMAC, which a public key would do for.
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
 
 
 def checked_address(text: str) -> str:
@@ -66,7 +65,7 @@ class AccessSettings(FrozenSettings):
     tokens: Path | None = None
     """A file of tokens with their groups; `nornweave token` makes its lines."""
     oidc: OidcSettings | None = None
-    operators: tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)], ...] = ()
+    operators: tuple[Name, ...] = ()
     """Groups whose members see everything and operate the service."""
 
     @model_validator(mode="after")
@@ -77,13 +76,8 @@ class AccessSettings(FrozenSettings):
         return self
 
 
-VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 Pattern = Annotated[str, StringConstraints(max_length=2_000), AfterValidator(checked_pattern)]
-Group = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
-    AfterValidator(lambda name: unicodedata.normalize("NFC", name)),
-]
+Group = Annotated[Name, AfterValidator(lambda name: unicodedata.normalize("NFC", name))]
 
 
 class AllowedAgent(FrozenSettings):
@@ -95,7 +89,7 @@ class AllowedAgent(FrozenSettings):
 
     url: Pattern
     """``https://agents.example.org``, ``https://*.example.org`` or ``http://10.0.0.5:8082``, with a path if need be."""
-    token_env: VariableName | None = None
+    token_env: EnvironmentName | None = None
     """The environment variable with the token that this server shows the agent."""
     public: bool = False
     """The items are for everybody who may ask."""
@@ -118,7 +112,7 @@ class AgentsSettings(FrozenSettings):
 
     allow: Annotated[tuple[AllowedAgent, ...], Field(min_length=1, max_length=100)]
     """Where they may be; the first entry that matches counts."""
-    registration_token_env: VariableName | None = None
+    registration_token_env: EnvironmentName | None = None
     """The environment variable with the token that agents register with; without it operators register them."""
     lease_s: float = Field(30.0, ge=1, le=3_600)
     """An agent that was silent for so long is not asked any more."""

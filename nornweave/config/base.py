@@ -1,10 +1,15 @@
-"""The base class of all settings."""
+"""The base class of all settings, and kinds of texts in them."""
 
 from __future__ import annotations
 
 import re
+from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
+
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
+EnvironmentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)]
 
 
 def formed(pattern: str, expected: str) -> AfterValidator:

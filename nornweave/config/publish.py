@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from nornweave.config.base import FrozenSettings
+from nornweave.config.base import FrozenSettings, Text
 from nornweave.core.signatures import public_key
 
 SCHEMES = ("s3", "gs", "az", "file")
@@ -41,7 +41,6 @@ def _checked_endpoint(text: str) -> str:
     return text
 
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
 StoreAddress = Annotated[Text, AfterValidator(checked_store)]
 
 

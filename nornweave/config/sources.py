@@ -8,15 +8,12 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import StringConstraints, model_validator
 
-from nornweave.config.base import FrozenSettings
+from nornweave.config.base import FrozenSettings, Name
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 
 # A user and a password before the host.
 _PASSWORD = re.compile(r"[a-z+]+://[^/@]*:[^/@]*@", re.I)
-
-EnvironmentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)]
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 
 class SourceSettings(FrozenSettings):

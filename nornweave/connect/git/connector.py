@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from nornweave.config.sources import EnvironmentName, Name, SourceSettings
+from nornweave.config.base import EnvironmentName, Name
+from nornweave.config.sources import SourceSettings
 from nornweave.connect.protocol import Connector, Source
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain, SourceId

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from nornweave.config.sources import EnvironmentName, Name, SourceSettings
+from nornweave.config.base import EnvironmentName, Name
+from nornweave.config.sources import SourceSettings
 
 
 class MirroredSettings(SourceSettings):

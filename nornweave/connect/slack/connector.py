@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from nornweave.config.sources import Name
+from nornweave.config.base import Name
 from nornweave.connect.mirror.settings import ApiSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Source
 from nornweave.core.types import Domain

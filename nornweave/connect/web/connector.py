@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from nornweave.config.sources import Name
+from nornweave.config.base import Name
 from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Source
 from nornweave.core.types import Domain
