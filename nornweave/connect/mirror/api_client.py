@@ -169,9 +169,9 @@ class ApiClient:
         send = partial(self._send, parameters=parameters, headers=headers, follow=follow, wanted=wanted)
         return self._ask(address, send, allowed)
 
-    def post(self, address: str, body: Mapping[str, Any], *, allowed: frozenset[int] = frozenset()) -> ApiAnswer:
+    def post(self, address: str, body: Mapping[str, Any]) -> ApiAnswer:
         """Send JSON that changes nothing (a query); see ``get``."""
-        return self._ask(address, partial(self._send, body=body), allowed)
+        return self._ask(address, partial(self._send, body=body), frozenset())
 
     def wait(self, seconds: float, url: str) -> None:
         """Wait as long as an API asks for.
