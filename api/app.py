@@ -17,12 +17,9 @@ from starlette.exceptions import HTTPException
 from api.access.door import Door
 from api.access.origins import HostGuard, OriginGuard
 from api.access.service_token import BearerAuth, registration_token, service_token
-from api.deletion import Receipts
 from api.errors import Unexpected, add_handlers
-from api.ingestion import check_path
 from api.links import configured_url
-from api.mcp.endpoint import tool_endpoint
-from api.mcp.schemas import own_filters
+from api.mcp.endpoint import own_filters, tool_endpoint
 from api.metrics import Measured, Metrics
 from api.openapi import DESCRIPTION, TAGS, App
 from api.pages.addresses import original
@@ -31,14 +28,13 @@ from api.routes import (
     agents,
     chat,
     documentation,
-    documents,
     evaluations,
     feedback,
-    find_page,
     generations,
     health,
     inbox,
     login,
+    lookup_pages,
     page_routes,
     pages,
     query,
@@ -47,8 +43,8 @@ from api.routes import (
     sources,
     status_page,
     texts,
-    why_page,
 )
+from api.routes.inbox import check_path
 from api.server.large_bodies import BodyProcess, LargeBodies
 from api.server.limits import BodyLimit
 from api.state import Service
@@ -65,7 +61,7 @@ logger = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 2.0
 ROUTES = (
-    query, chat, feedback, evaluations, agents, registration, inbox, documents, sources, receipts, texts, generations,
+    query, chat, feedback, evaluations, agents, registration, inbox, sources, receipts, texts, generations,
     health, documentation,
 )  # fmt: skip
 
@@ -118,7 +114,7 @@ def _documented_app() -> FastAPI:
         redirect_slashes=False,
         lifespan=_lifespan,
         # Pages stand before the operations: `/conflicts` is a page for whoever prefers HTML.
-        routes=[*pages.routes, *status_page.routes, *find_page.routes, *why_page.routes, *login.routes],
+        routes=[*pages.routes, *status_page.routes, *lookup_pages.routes, *login.routes],
     )
 
 
@@ -131,7 +127,7 @@ def _service(settings: Settings, engine: Engine, agent: Domain | None, environme
         ),
         alone=agent,
         timeout_ms=settings.fusion.timeout_ms,
-        receipts=Receipts(settings),
+        settings=settings,
         public_url=configured_url(environment),
         syncs=None if settings.replica_of else Syncs(settings),
         dagster_url=original(environment.get("NORNWEAVE_DAGSTER_URL")),

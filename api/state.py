@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
+import anyio
 from fastapi import Depends, Request
 
 from api.access.door import Door, viewer_of
-from api.deletion import Receipts
-from api.errors import ProblemError
+from api.errors import RETRY_SOON_S, ProblemError, unavailable
 from api.event_streams import StreamSlots
 from api.pages.judged import JudgedQuestions
 from api.server.limits import Admission
-from api.starting import wait_for_start
 from api.syncs import Syncs
 from api.tracing import current_trace_id
 from nornweave.ask.search.question import Deadline, Question
-from nornweave.ask.search.records import FindQuery
+from nornweave.ask.search.records import AgentState, FindQuery
+from nornweave.ask.seen.agents import SeenAgent
+from nornweave.config import Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import Domain, present
 
-if TYPE_CHECKING:  # it takes a second to import; the API answers /health before
+if TYPE_CHECKING:
     from nornweave.ask.engine import Engine
     from nornweave.ask.seen import SeenEngine
     from nornweave.ask.seen.agents import SeenAgent
@@ -56,7 +58,7 @@ class Shared:
         alone: the one domain that is served, also at the root; ``None`` serves all.
         timeout_ms: of questions that set none.
         syncs: that people start; ``None``: nobody can.
-        receipts: of deletions; ``None``: nobody can ask for one.
+        settings: of the workspace; ``None``: nobody can ask for a receipt of a deletion.
         dagster_url: where Dagster's UI is; ``None``: nobody said.
         public_url: at which people open the pages; ``None``: where the caller called.
         admission: how many recalls run and wait.
@@ -77,7 +79,7 @@ class Shared:
     timeout_ms: int
     public_url: str | None = None
     syncs: Syncs | None = None
-    receipts: Receipts | None = None
+    settings: Settings | None = None
     dagster_url: str | None = None
     judged: JudgedQuestions | None = None
     sources_file: Path | None = None
@@ -203,3 +205,41 @@ def serving_of(request: Request) -> Serving:
 
 
 Served = Annotated[Serving, Depends(serving_of)]
+
+
+# Loading takes some seconds, the first time with a new model longer (it is converted).
+MAX_START_S = 30.0
+POLL_START_S = 0.05
+# What is left for those that have started when others have not.
+RESERVE_S = 1.0
+
+_CLOSED = frozenset({AgentState.STARTING, AgentState.DRAINING, AgentState.OFFLINE})
+
+
+async def wait_for_start(agents: Sequence[SeenAgent], deadline: Deadline | None) -> None:
+    """Wait while agents load: whoever asks the moment the port opens would rather wait some seconds than be refused.
+
+    Agents that have started do not wait for the others until no time is left for them.
+
+    Raises:
+        ProblemError: 503, none of them takes requests.
+    """
+    arrived = deadline.started if deadline else time.monotonic()
+    end = arrived + MAX_START_S
+    if deadline:
+        end = min(end, deadline.at)
+    soon = max(end - RESERVE_S, (arrived + end) / 2)
+    while _starting(agents) and (now := time.monotonic()) < (soon if _open(agents) else end):
+        await anyio.sleep(min(POLL_START_S, max(0.0, end - now)))
+    if not _open(agents):
+        states = ", ".join(f"{agent.agent_id} is {agent.state.value}" for agent in agents)
+        kind = f"agent-{agents[0].state.value.lower()}" if agents else "no-agent"
+        raise unavailable(kind, states or "no domain is served", RETRY_SOON_S)
+
+
+def _starting(agents: Sequence[SeenAgent]) -> bool:
+    return any(agent.state is AgentState.STARTING for agent in agents)
+
+
+def _open(agents: Sequence[SeenAgent]) -> bool:
+    return any(agent.state not in _CLOSED for agent in agents)

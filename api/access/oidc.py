@@ -1,16 +1,25 @@
-"""JSON Web Tokens of an identity provider: who they are of, and which groups they name."""
+"""JSON Web Tokens of an identity provider: who they are of, and which groups they name.
+
+The provider's keys are fetched from an address or read from a file, and kept for a while.
+"""
 
 from __future__ import annotations
 
+import json
+import logging
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import httpx
 import jwt
 
-from api.access.keys import SigningKeys
-from nornweave.config.access import OidcSettings
+from api.access.token_file import broken_access
+from nornweave.config.access import OidcSettings, checked_address
+from nornweave.config.addresses import is_web_address
 from nornweave.core.access.rules import MAX_GROUPS, group_name
 
 MAX_TOKEN_CHARACTERS = 16_384
@@ -115,3 +124,141 @@ def _groups(claim: object) -> frozenset[str] | None:
         return None
     # As written: " board" is not the group "board".
     return frozenset(group_name(name) for name in names if name and name == name.strip())
+
+
+log = logging.getLogger(__name__)
+
+FETCH_WITHIN_S = 5.0
+MAX_BYTES = 1 << 20
+# A key that is not there may have come since; whoever makes up keys does not make us ask more often than this.
+ASK_AGAIN_S = 10.0
+# Keys that cannot be read again: a provider that is down keeps nobody out for so long.
+OUTDATED_S = 86_400.0
+_KINDS = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
+_DISCOVERY = "/.well-known/openid-configuration"
+
+
+class UnreadableKeysError(Exception):
+    """The keys cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A public key; ``algorithm``: the one that it names, if any."""
+
+    jwk: jwt.PyJWK
+    algorithm: object
+
+    def fits(self, algorithm: str) -> bool:
+        """Tell whether it is for an algorithm: the one that it names, else any of its kind."""
+        return self.jwk.key_type == _KINDS[algorithm[:2]] and self.algorithm in {None, algorithm}
+
+
+class SigningKeys:
+    """The keys by id; every method may be called from any thread, and may wait for the network."""
+
+    def __init__(self, settings: OidcSettings, *, now: Callable[[], float] = time.monotonic) -> None:
+        """Store where they are; nothing is read before a key is asked for.
+
+        Args:
+            now: the clock, in seconds.
+        """
+        self._settings = settings
+        self._now = now
+        self._lock = threading.Lock()
+        self._keys: tuple[SigningKey, ...] = ()
+        self._read_at: float | None = None
+        self._tried_at: float | None = None
+
+    def known(self, key_id: str | None, algorithm: str) -> SigningKey | None:
+        """Return the key that a token names if it was read a short while ago; waits for nothing."""
+        return self._find(key_id, algorithm) if self._age < self._settings.keys_fresh_s else None
+
+    def usable(self, key_id: str | None, algorithm: str) -> SigningKey | None:
+        """Return the key that a token names; without a name the only one there is for its algorithm.
+
+        Raises:
+            ProblemError: 503, no keys could be read for a day.
+        """
+        if found := self.known(key_id, algorithm):
+            return found
+        with self._lock:
+            if self.known(key_id, algorithm) is None:  # nobody has read them meanwhile
+                self._refresh()
+            if self._age >= max(OUTDATED_S, self._settings.keys_fresh_s):
+                raise broken_access()
+            return self._find(key_id, algorithm)
+
+    @property
+    def _age(self) -> float:
+        return float("inf") if self._read_at is None else self._now() - self._read_at
+
+    @property
+    def _may_ask(self) -> bool:
+        return self._tried_at is None or self._now() - self._tried_at >= ASK_AGAIN_S
+
+    def _refresh(self) -> None:
+        """Read the keys, unless that was tried a moment ago; those that there are stay when it fails."""
+        if not self._may_ask:
+            return
+        self._tried_at = self._now()
+        try:
+            self._keys = _signing(self._load())
+            self._read_at = self._now()
+        except (OSError, ValueError, UnreadableKeysError, httpx.HTTPError, jwt.PyJWTError) as error:
+            log.error("the keys of %s cannot be read: %s", self._settings.issuer, error)
+
+    def _find(self, key_id: str | None, algorithm: str) -> SigningKey | None:
+        fitting = [key for key in self._keys if key.fits(algorithm) and key_id in {None, key.jwk.key_id}]
+        return fitting[0] if len(fitting) == 1 else None
+
+    def _load(self) -> Mapping[str, Any]:
+        place = self._settings.jwks or self._discovered()
+        return _fetched(place) if is_web_address(place) else _parsed(Path(place).read_bytes()[: MAX_BYTES + 1])
+
+    def _discovered(self) -> str:
+        """Return the address of the keys, as the issuer says it."""
+        document = _fetched(self._settings.issuer.rstrip("/") + _DISCOVERY)
+        if document.get("issuer") != self._settings.issuer:
+            raise UnreadableKeysError(f"the issuer calls itself {str(document.get('issuer'))[:200]!r}")
+        return checked_address(str(document.get("jwks_uri", "")))
+
+
+def _fetched(address: str) -> Mapping[str, Any]:
+    """Fetch a JSON object; no redirects, a bounded size, a deadline for everything."""
+    end, content = time.monotonic() + FETCH_WITHIN_S, b""
+    with httpx.stream("GET", address, timeout=FETCH_WITHIN_S, follow_redirects=False) as response:
+        if response.status_code != httpx.codes.OK:
+            raise UnreadableKeysError(f"{address} answers {response.status_code}")
+        for piece in response.iter_bytes():
+            content += piece
+            if len(content) > MAX_BYTES:
+                break
+            if time.monotonic() > end:
+                raise UnreadableKeysError(f"{address} takes longer than {FETCH_WITHIN_S:g} s")
+    return _parsed(content)
+
+
+def _parsed(content: bytes) -> Mapping[str, Any]:
+    if len(content) > MAX_BYTES:
+        raise UnreadableKeysError(f"more than {MAX_BYTES} bytes")
+    loaded = json.loads(content)
+    if not isinstance(loaded, dict):
+        raise UnreadableKeysError("no JSON object")
+    return loaded
+
+
+def _signing(document: Mapping[str, Any]) -> tuple[SigningKey, ...]:
+    """Return the keys of a set that signatures can be checked with; the others of a set are for something else."""
+    stated = document.get("keys")
+    if not isinstance(stated, list):
+        raise UnreadableKeysError("no key set: it has no list 'keys'")
+    keys = []
+    for one in stated:
+        if not isinstance(one, dict) or one.get("kty") == "oct" or one.get("use", "sig") != "sig" or "d" in one:
+            continue  # a shared or a private key is nobody's to hand out
+        try:
+            keys.append(SigningKey(jwt.PyJWK(one), one.get("alg")))
+        except jwt.PyJWTError as error:
+            log.info("a key is left out: %s", error)
+    return tuple(keys)

@@ -8,18 +8,22 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from urllib.parse import unquote
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.access.behalf import on_behalf
 from api.access.door import VIEWER, Door
 from api.access.sessions import CSRF_HEADER, is_csrf_token
 from api.errors import ProblemError, problem_response
+from nornweave.ask.agents.exchange import GROUPS_HEADER
 from nornweave.config import Settings
 from nornweave.config.addresses import is_loopback
+from nornweave.core.access.rules import group_name
 from nornweave.core.access.tokens import read_tokens
+from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import ConfigError
 
 # `/agents/register`, `/agents/{id}` and `/agents/{id}/heartbeat`.
@@ -159,3 +163,13 @@ def _unauthorised() -> Response:
         "send the header 'Authorization: Bearer <token>' with a token of this service",
         headers={"WWW-Authenticate": 'Bearer realm="nornweave"'},
     )
+
+
+def on_behalf(viewer: Viewer, headers: Headers) -> Viewer:
+    """Return a viewer in the groups that a request names; never one who sees more than who sent it."""
+    stated = headers.getlist(GROUPS_HEADER)
+    if not stated:
+        return viewer
+    named = frozenset(group_name(unquote(group)) for value in stated for group in value.split(",") if group)
+    groups = named if viewer.sees_everything else named & viewer.groups
+    return replace(viewer, groups=groups, sees_everything=False, operates=False)

@@ -1,6 +1,8 @@
 """Sessions of people who gave a token in a form: a signed cookie that says whose it is and does not hold the token.
 
 ``expiry.nonce.who.signature``: nothing is stored, so every serving process knows it, and another key ends all sessions.
+The key is made once, where several tokens open sessions. Sessions that people ended are remembered: a cookie that
+somebody copied is worth nothing after its owner logged out.
 """
 
 from __future__ import annotations
@@ -8,17 +10,28 @@ from __future__ import annotations
 import binascii
 import hmac
 import json
+import logging
+import os
 import secrets
+import sqlite3
+import tempfile
+import threading
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
+
+from api.access.token_file import FileState, state_of
+from nornweave.core.access.tokens import hash_of
+from nornweave.core.errors import ConfigError, StoreError
 
 COOKIE = "nornweave_session"
 LASTS_S = 12 * 3600
@@ -102,3 +115,91 @@ def _who(session: str) -> Mapping[str, Any]:
 def _signature(secret: str, purpose: str, text: str) -> str:
     key = hmac.digest(secret.encode(), f"nornweave {purpose}".encode(), "sha256")
     return hmac.digest(key, text.encode(), "sha256").hex()
+
+
+KEY_FILE = "session.key"
+
+
+def session_key(data_dir: Path) -> str:
+    """Return the key, making it where there is none; of several processes that make one at once the first one's counts.
+
+    Raises:
+        ConfigError: it can be neither read nor written.
+    """
+    file = data_dir / KEY_FILE
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        if not file.exists():
+            _make(file)
+        key = file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: the key of sessions cannot be read or written: {error}") from error
+    if len(key) < 32:
+        raise ConfigError(f"{file}: holds no key; remove it: another one is made, and people log in anew")
+    return key
+
+
+def _make(file: Path) -> None:
+    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+            stream.write(secrets.token_hex(32))
+            stream.flush()
+            os.fsync(stream.fileno())
+        with suppress(FileExistsError):
+            os.link(name, file)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+log = logging.getLogger(__name__)
+
+ENDED_FILE = "sessions.sqlite"
+SETTLED_NS = 1_000_000_000
+
+
+class EndedSessions:
+    """Hashes of sessions in a small SQLite file, which all serving processes of a machine share.
+
+    The file is read when it has changed, not with every request. Every method may be called from any thread.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self._file = data_dir / ENDED_FILE
+        self._lock = threading.Lock()
+        self._state: FileState | None = None
+        self._ended: frozenset[str] = frozenset()
+
+    def end(self, session: str) -> None:
+        """Remember that a session ended; forget those that have expired since.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._file, timeout=5)) as connection, connection:
+                connection.execute("create table if not exists ended (session text primary key, at real)")
+                connection.execute("delete from ended where at < ?", [time.time() - LASTS_S])
+                connection.execute("insert or ignore into ended values (?, ?)", [hash_of(session), time.time()])
+        except (OSError, sqlite3.Error) as error:
+            detail = f"the session could not be ended here, it lasts {LASTS_S // 3600} hours: {error}"
+            raise StoreError(detail) from error
+
+    def has_ended(self, session: str) -> bool:
+        """Tell whether somebody logged out of a session, as far as the file can be read."""
+        state = state_of(self._file)
+        with self._lock:
+            if state is not None and state != self._state:
+                self._read(state)
+            return hash_of(session) in self._ended
+
+    def _read(self, state: FileState) -> None:
+        try:
+            with closing(sqlite3.connect(f"{self._file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+                self._ended = frozenset(session for (session,) in connection.execute("select session from ended"))
+            # Clocks of files tick every few milliseconds: another change may have the same time.
+            is_settled = time.time_ns() - state[0] > SETTLED_NS
+            self._state = state if is_settled else None
+        except sqlite3.Error as error:
+            log.error("which sessions have ended cannot be read, those known stay: %s", error)

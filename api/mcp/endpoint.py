@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ from api.server.limits import MAX_BODY_BYTES
 from api.state import Service, Serving
 from nornweave.ask.search.question import Deadline
 from nornweave.ask.views.tools import Link
+from nornweave.config import USUAL_FILTERS, Settings
+from nornweave.core.types import Domain
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -136,6 +138,20 @@ def tool_endpoint(service: Service, filters: str = "") -> ProtocolEndpoint:
         )
 
     return ProtocolEndpoint(load)
+
+
+def own_filters(settings: Settings, domains: Sequence[Domain]) -> str:
+    """Name the filters that the team has declared itself, by domain; empty without any."""
+    usual = {each.key for each in USUAL_FILTERS}
+    named = {
+        domain.value: [
+            f"{each.key} ({each.type})"
+            for each in settings.domains[domain].filters
+            if each.is_declared and each.key not in usual
+        ]
+        for domain in domains
+    }
+    return "; ".join(f"{domain}: {', '.join(filters)}" for domain, filters in named.items() if filters)
 
 
 async def _body(receive: Receive) -> bytes | None:

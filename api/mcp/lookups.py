@@ -10,8 +10,8 @@ from api.errors import RETRY_SOON_S, ProblemError, unavailable
 from api.mcp.arguments import USUAL_RESULT_TOKENS, ConflictsArguments, FetchArguments, FindArguments, StatusArguments
 from api.mcp.questions import HandlePlace, handle, place_of
 from api.mcp.results import MAX_RESULT_CHARACTERS, ToolCall, is_within
-from api.requests.ledger import LedgerQuery
-from api.starting import wait_for_start
+from api.requests.find import LedgerQuery
+from api.state import wait_for_start
 from nornweave import __version__
 from nornweave.ask.answer.pages import largest
 from nornweave.ask.search.question import Deadline

@@ -22,7 +22,7 @@ from mcp.server.stdio import stdio_server
 from api.access.door import Door
 from api.errors import RETRY_SOON_S, unavailable
 from api.links import configured_url, own_links, usual_url
-from api.mcp.schemas import own_filters
+from api.mcp.endpoint import own_filters
 from api.mcp.server import protocol_server
 from api.server.listening import default_port
 from api.state import Service, Serving

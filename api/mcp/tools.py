@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pydantic import TypeAdapter
+
 from api.mcp.arguments import (
     AnswerArguments,
     Arguments,
@@ -18,7 +20,6 @@ from api.mcp.arguments import (
 from api.mcp.lookups import conflicts, fetch, find, status
 from api.mcp.questions import answer, search
 from api.mcp.results import ToolCall
-from api.mcp.schemas import input_schema, output_schema
 from nornweave.ask.views.tool_results import (
     AnswerPageDocument,
     ConflictsPageDocument,
@@ -57,11 +58,22 @@ class ToolDefinition:
 
     def input_schema(self, domains: Sequence[Domain], filters: str = "") -> dict[str, Any]:
         """Return the JSON Schema of the arguments, which names the domains that are served and the team's filters."""
-        return input_schema(self.arguments, domains, filters)
+        schema: dict[str, Any] = _without_titles(self.arguments.model_json_schema())
+        schema.pop("description", None)
+        properties = schema.setdefault("properties", {})
+        names = {"type": "string", "enum": [domain.value for domain in domains]}
+        if "domains" in properties:
+            properties["domains"]["anyOf"][0]["items"] = names
+        if filters and "filters" in properties:
+            properties["filters"]["description"] += f" The team's own: {filters}."
+        if "domain" in properties:
+            properties["domain"]["anyOf"][0] = names
+        return schema
 
     def output_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the result."""
-        return output_schema(self.result)
+        schema: dict[str, Any] = _without_titles(TypeAdapter(self.result).json_schema())
+        return schema
 
 
 TOOLS = (
@@ -143,3 +155,14 @@ TOOLS = (
         work=status,
     ),
 )
+
+
+def _without_titles(node: Any) -> Any:
+    """Leave out the titles that pydantic makes of names: they cost an agent tokens and say nothing."""
+    if isinstance(node, list):
+        return [_without_titles(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    # A property may be called title: its value is a schema.
+    kept = {key: value for key, value in node.items() if key != "title" or not isinstance(value, str)}
+    return {key: _without_titles(value) for key, value in kept.items()}

@@ -9,7 +9,7 @@ from typing import Any
 from api.pages.catalogue import DomainChoice
 from nornweave.ask.search.late_interaction import LATE
 from nornweave.ask.views.answer import FusionResult
-from nornweave.ask.views.coverage import CoverageDocument
+from nornweave.ask.views.items import CoverageDocument
 from nornweave.core.text.legible import counted
 
 RETRIEVERS = {

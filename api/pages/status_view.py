@@ -9,8 +9,7 @@ from api.pages.addresses import original
 from api.pages.catalogue import DomainChoice
 from api.pages.conflict_view import sentence
 from api.syncs import Running
-from nornweave.ask.views.sources import ConfiguredSource
-from nornweave.ask.views.status import StatusDocument
+from nornweave.ask.views.status import ConfiguredSource, StatusDocument
 from nornweave.core.errors import EMPTY
 from nornweave.core.text.legible import counted
 from nornweave.core.types import JsonValue, Listing

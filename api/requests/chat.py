@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from api.requests.thread import in_thread
+from api.requests.query import in_thread
 from nornweave.ask.search.question import Question
 from nornweave.core.errors import QueryError
 from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS, textual

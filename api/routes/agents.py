@@ -8,10 +8,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 
 from api.openapi import PROBLEMS
-from api.requests.registration import listed_document
+from api.routes.registration import listed_document
 from api.schemas import AgentDocument, RecallBody, RegistryDocument, json_response
-from api.starting import wait_for_start
-from api.state import Served, Serving, arrive
+from api.state import Served, Serving, arrive, wait_for_start
 from nornweave.ask.agents.exchange import GROUPS_HEADER
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen.agents import SeenAgent
@@ -86,7 +85,7 @@ def _answer(agent: SeenAgent, question: Question) -> Response:
 
 
 def _heeded(response: Response, request: Request) -> Response:
-    """Say to a server that asked for somebody else that their groups were heeded (``access/behalf.py``)."""
+    """Say to a server that asked for somebody else that their groups were heeded (``on_behalf``)."""
     if GROUPS_HEADER in request.headers:
         response.headers[GROUPS_HEADER] = "heeded"
     return response

@@ -21,10 +21,9 @@ from api.chat_documents import (
 from api.errors import unexpected_problem
 from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, stream, text_events
 from api.links import page_links
-from api.negotiation import EVENTS
 from api.openapi import problem_responses
 from api.requests.chat import MODEL, ChatBody, model_domains
-from api.schemas import json_response
+from api.schemas import EVENTS, json_response
 from api.state import Served, arrive
 from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.search.question import Question

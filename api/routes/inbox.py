@@ -1,33 +1,63 @@
 """``/agents/{domain}/ingest``: documents handed in over HTTP, on disk before the answer; also ``/ingest`` of one alone.
 
 Text comes as JSON, files as ``multipart/form-data``: two routes of one path, chosen by the content type.
+``/agents/{domain}/documents``: where each document stands after the last sync, and taking those handed in out.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.datastructures import Headers
 from starlette.routing import Match
 from starlette.types import Scope
 
-from api.ingestion import check_takes_documents
+from api.errors import ProblemError, unavailable
 from api.openapi import PROBLEMS, problem_responses
-from api.requests import multipart
-from api.requests.ingest import IngestBody, IngestDocument
+from api.requests.ingest import MEDIA_TYPE, SCHEMA, IngestBody, IngestDocument, is_multipart, read_files
 from api.routes.agents import DomainName
 from api.schemas import json_response
-from api.state import Served, Serving
+from api.state import Served, Service, Serving
+from nornweave.ask.search.agent import Agent
 from nornweave.ask.seen.agents import SeenAgent
-from nornweave.ask.views.texts import Deposit
+from nornweave.ask.views.texts import Deposit, DocumentsDocument, WithdrawnDocument
+from nornweave.core.files.paths import unsafe_path
+from nornweave.core.text.checked_values import Name, UrlCount
+from nornweave.index.inbox_life_cycle import DocumentsQuery, DocumentStatus, ForeignDocumentError
 
-router = APIRouter(tags=["inbox"], responses={**PROBLEMS, **problem_responses(403)})
+MAX_DOCUMENTS, USUAL_DOCUMENTS = 1_000, 100
+MAX_CURSOR_CHARACTERS = 16_384
+
+
+class DocumentsParameters(BaseModel):
+    """Which documents."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    status: Annotated[DocumentStatus | None, Field(description="Those that stand so after the last sync.")] = None
+    source: Annotated[Name | None, Field(description="Those of this source; `inbox` are those handed in.")] = None
+    limit: Annotated[UrlCount, Field(ge=1, le=MAX_DOCUMENTS, strict=True, description="At most so many.")] = (
+        USUAL_DOCUMENTS
+    )
+    cursor: Annotated[
+        Annotated[str, StringConstraints(min_length=1, max_length=MAX_CURSOR_CHARACTERS)] | None,
+        Field(description="`next` of the page before, to get what comes after it; everything else must be the same."),
+    ] = None
+
+    def asked(self) -> DocumentsQuery:
+        """Return them as the inbox takes them."""
+        return DocumentsQuery(limit=self.limit, cursor=self.cursor, status=self.status, source=self.source)
+
+
+router = APIRouter(tags=["inbox"], responses=problem_responses(401, 403, 404, 421, 422, 500, 503))
 alone = APIRouter(tags=["agent"], responses={**PROBLEMS, **problem_responses(403)})
 
-FILES: dict[str, Any] = {"requestBody": {"content": {multipart.MEDIA_TYPE: {"schema": multipart.SCHEMA}}}}
+FILES: dict[str, Any] = {"requestBody": {"content": {MEDIA_TYPE: {"schema": SCHEMA}}}}
 Key = Annotated[
     str | None,
     Header(
@@ -43,7 +73,7 @@ class MultipartRoute(APIRoute):
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Match the path, as far as the content type is the one."""
-        if scope["type"] == "http" and multipart.is_multipart(Headers(scope=scope).get("content-type", "")):
+        if scope["type"] == "http" and is_multipart(Headers(scope=scope).get("content-type", "")):
             return super().matches(scope)
         return Match.NONE, {}
 
@@ -64,7 +94,13 @@ async def upload_alone(request: Request, serving: Served, key: Key = None) -> Re
     return await _upload(serving, serving.agents[0], request, key)
 
 
-@router.post("/agents/{domain}/ingest", response_model=IngestDocument, status_code=202, openapi_extra=FILES)
+@router.post(
+    "/agents/{domain}/ingest",
+    response_model=IngestDocument,
+    status_code=202,
+    openapi_extra=FILES,
+    responses=problem_responses(400, 413, 415),
+)
 async def ingest(domain: DomainName, body: IngestBody, serving: Served, key: Key = None) -> Response:
     """Hand documents in. The next sync of the domain indexes them; handing one in again replaces it.
 
@@ -83,7 +119,7 @@ async def ingest_alone(body: IngestBody, serving: Served, key: Key = None) -> Re
 async def _upload(serving: Serving, agent: SeenAgent, request: Request, key: str | None) -> Response:
     serving.viewer.check_operates()
     check_takes_documents(agent)
-    return await _ingest(serving, agent, await multipart.read_files(request), key)
+    return await _ingest(serving, agent, await read_files(request), key)
 
 
 async def _ingest(serving: Serving, agent: SeenAgent, documents: Sequence[Deposit], key: str | None) -> Response:
@@ -95,3 +131,70 @@ async def _ingest(serving: Serving, agent: SeenAgent, documents: Sequence[Deposi
         return json_response({"documents": serving.engine.documents.deposit(domain, documents, key)}, 202)
 
     return await serving.writing.run(deposited)
+
+
+RETRY_DEGRADED_S = 30
+_INGEST = re.compile(r"/agents/([^/]*)/ingest")
+
+
+def check_takes_documents(agent: Agent | SeenAgent) -> None:
+    """Refuse documents for an agent that has to be mended first.
+
+    Raises:
+        ProblemError: 503, what is wrong with it and when to come back.
+    """
+    if problem := agent.ingestion_problem:
+        raise unavailable("agent-degraded", f"{agent.agent_id} takes no documents now: {problem}", RETRY_DEGRADED_S)
+
+
+def check_path(service: Service, path: str) -> None:
+    """Refuse a request to an ingest path before its body is read; says nothing of other paths.
+
+    Raises:
+        ProblemError: 503, see ``check_takes_documents``.
+    """
+    match = _INGEST.fullmatch(path)
+    name = match[1] if match else service.alone.value if service.alone and path == "/ingest" else None
+    for domain in service.domains:
+        if domain.value == name:
+            check_takes_documents(service.engine.agents[domain])
+
+
+SourcePath = Annotated[str, Path(description="As it was handed in, URL-encoded; `/` may stay.")]
+
+
+@router.get("/agents/{domain}/documents", response_model=DocumentsDocument)
+async def documents(domain: DomainName, asked: Annotated[DocumentsParameters, Query()], serving: Served) -> Response:
+    """List documents by source and path, each with where it stands: indexed in which generation, failed and why.
+
+    What was handed in is `accepted` until a sync has looked at it.
+    """
+    serving.viewer.check_operates()
+    served = serving.agent(domain).domain
+    return json_response(await serving.lookups.run(lambda: serving.engine.documents.page(served, asked.asked())))
+
+
+@router.delete(
+    "/agents/{domain}/documents/{source_path:path}",
+    response_model=WithdrawnDocument,
+    status_code=202,
+    responses={204: {"description": "Nothing of this path is there"}, **problem_responses(409)},
+)
+async def withdraw(domain: DomainName, source_path: SourcePath, serving: Served) -> Response:
+    """Take a document out of the inbox; it is gone with the next sync. Once more changes nothing.
+
+    Documents of other sources are removed where they live: 409 says which source that is.
+    """
+    serving.viewer.check_operates()
+    served = serving.agent(domain).domain
+    if unsafe_path(source_path):
+        return Response(status_code=204)
+    try:
+        is_left = await serving.writing.run(lambda: serving.engine.documents.withdraw(served, source_path))
+    except ForeignDocumentError as error:
+        owners = ", ".join(error.owners)
+        detail = f"{source_path!r} was not handed in; it belongs to source {owners}: remove it there, then sync"
+        raise ProblemError(409, detail, kind="not-in-inbox") from error
+    if not is_left:
+        return Response(status_code=204)
+    return json_response({"source_path": source_path, "status": "DELETED"}, 202)

@@ -15,9 +15,9 @@ from starlette.types import Scope
 from api.access.origins import client_address
 from api.access.sessions import COOKIE, CSRF_FIELD, LASTS_S, MAX_CHARACTERS, is_csrf_token, new_session, session_of
 from api.errors import ProblemError
-from api.negotiation import prefers_html
 from api.pages.addresses import ASK, JUDGE, LOGIN, LOGOUT, SYNC, local
 from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response
+from api.schemas import prefers_html
 from api.state import service_of
 
 OPEN_PATHS = frozenset({LOGIN, *FILES})

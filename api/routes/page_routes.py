@@ -15,9 +15,9 @@ from starlette.types import Scope
 
 from api.access.origins import OWN_SITE
 from api.errors import OURS, problem_of
-from api.negotiation import prefers_html
 from api.pages.addresses import ASK, ask_address
 from api.pages.rendering import html_response
+from api.schemas import prefers_html
 from nornweave.core.errors import QueryError
 
 Asked = TypeVar("Asked", bound=BaseModel)

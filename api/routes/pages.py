@@ -48,7 +48,7 @@ from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_bod
 from api.pages.rendering import PAGE_HEADERS, html_response
 from api.pages.text_runs import query_terms_of
 from api.pages.written_view import WrittenView, written_view
-from api.requests.ledger import LedgerQuery
+from api.requests.find import LedgerQuery
 from api.routes.evaluations import ComparisonQuery
 from api.routes.feedback import judge
 from api.routes.page_routes import (

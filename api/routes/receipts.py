@@ -2,14 +2,94 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from typing_extensions import TypedDict
 
-from api.deletion import ReceiptBody, ReceiptDocument, Receipts
+from api.errors import RETRY_SOON_S, ProblemError, unavailable
 from api.openapi import PROBLEMS, problem_responses
 from api.schemas import json_response
 from api.state import Served, Serving
+from nornweave.config import Settings
+from nornweave.core.deletion import stored_receipt
+from nornweave.core.types import Domain
+
+WITHIN_S = 1_800.0
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=4_096, pattern=r"^[^\x00]+$")]
+
+
+class ReceiptBody(BaseModel):
+    """The document that is to be gone."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    domain: Annotated[Domain, Field(strict=False, description="Its domain.")]
+    source_id: Annotated[Name, Field(description="As citations carry it.")]
+    source_path: Annotated[Name, Field(description="As citations carry it.")]
+    purge: Annotated[bool, Field(description="Remove what is left of it, kept generations that have it included.")] = (
+        False
+    )
+
+
+class SearchedPlaceDocument(TypedDict, total=False):
+    """A place that was looked through; ``left`` and ``remedy`` only where something was found."""
+
+    place: str
+    looked_at: str
+    through: str
+    found: int
+    left: list[str]
+    remedy: str
+
+
+class ReceiptDocument(TypedDict):
+    """A signed statement; ``signature`` is over everything else (docs/security.md)."""
+
+    id: str
+    domain: str
+    source_id: str
+    source_path: str
+    document_id: str
+    passages: Annotated[int, Field(description="parts of its text that every file was searched for")]
+    purged: bool
+    gone: bool
+    places: list[SearchedPlaceDocument]
+    signed_at: str
+    signed_by: str
+    signature: str
+
+
+def made_receipt(settings: Settings, body: ReceiptBody) -> Mapping[str, Any]:
+    """Return a signed receipt; it takes seconds, with a large store minutes.
+
+    A process of its own makes it, for it reads what ingestion writes.
+
+    Raises:
+        ProblemError: 503, it cannot be made now.
+    """
+    config = ["--config", str(settings.file), "receipt", f"--domain={body.domain.value}"]
+    options = [f"--source={body.source_id}", *(["--purge"] if body.purge else []), "--json", "--", body.source_path]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "nornweave.cli", *config, *options],
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=WITHIN_S, check=False,
+        )  # fmt: skip
+        receipt = json.loads(done.stdout)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise unavailable("receipt", f"no receipt: {error}", RETRY_SOON_S) from error
+    except ValueError as error:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        problem = said[-1] if said else f"ended with {done.returncode}"
+        raise unavailable("receipt", f"no receipt: {problem}", RETRY_SOON_S) from error
+    return dict(receipt)
+
 
 router = APIRouter(tags=["receipts"], responses={**PROBLEMS, **problem_responses(403)})
 
@@ -21,18 +101,21 @@ async def make_receipt(body: ReceiptBody, serving: Served) -> Response:
     Kept generations, working rows, vectors, mirrors, feedback, the ledger, runs, object storage and every file are
     looked through. With `purge` what is left is removed first, unless the document is still indexed: sync before.
     """
-    receipts = _receipts(serving)
-    return json_response(await serving.receipting.run(lambda: receipts.make(body)))
+    settings = _settings(serving)
+    return json_response(await serving.receipting.run(lambda: made_receipt(settings, body)))
 
 
 @router.get("/receipts/{receipt_id}", response_model=ReceiptDocument, responses=problem_responses(404))
 async def receipt(receipt_id: Annotated[str, Path(description="`id` of a receipt.")], serving: Served) -> Response:
     """Return a receipt as it was signed."""
-    receipts = _receipts(serving)
-    return json_response(await serving.lookups.run(lambda: receipts.read(receipt_id)))
+    settings = _settings(serving)
+    found = await serving.lookups.run(lambda: stored_receipt(settings.data_dir, receipt_id))
+    if found is None:
+        raise ProblemError(404, "there is no receipt of this id here")
+    return json_response(found)
 
 
-def _receipts(serving: Serving) -> Receipts:
+def _settings(serving: Serving) -> Settings:
     serving.viewer.check_operates()
-    assert serving.receipts, "an app has them"
-    return serving.receipts
+    assert serving.settings, "an app has them"
+    return serving.settings

@@ -17,7 +17,7 @@ from api.errors import ProblemError
 from api.openapi import problem_responses
 from api.schemas import json_response
 from api.state import Served, Serving
-from nornweave.ask.views.sources import (
+from nornweave.ask.views.status import (
     ConfiguredSource,
     RemovedSource,
     SourcesDocument,

@@ -9,8 +9,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from api.errors import ProblemError
 from api.openapi import problem_responses
-from api.requests.find import CompleteParameters, FindParameters
-from api.requests.ledger import LedgerQuery
+from api.requests.find import CompleteParameters, FindParameters, LedgerQuery
 from api.routes.agents import DomainName
 from api.schemas import json_response
 from api.state import Served, Serving

@@ -168,7 +168,7 @@ def look_at_databases(settings: Settings, environment: Mapping[str, str]) -> Ite
 
 def look_at_access(settings: Settings) -> Iterator[CheckFinding]:
     """Say whether somebody is in the groups that sources name, and whether tokens can be checked."""
-    from api.access.keys import SigningKeys
+    from api.access.oidc import SigningKeys
     from api.errors import ProblemError
     from nornweave.core.access.tokens import read_tokens
 

@@ -13,9 +13,9 @@ from identity_provider import AUDIENCE, Key, Provider, ec_key, forged, jwk_of, p
 from pydantic import ValidationError
 from waiting import Clock
 
-from api.access import keys as keys_module
+from api.access import oidc
 from api.access.door import Door
-from api.access.keys import ASK_AGAIN_S, OUTDATED_S, SigningKeys
+from api.access.oidc import ASK_AGAIN_S, OUTDATED_S, SigningKeys
 from api.access.oidc import Provider as Checker
 from api.errors import ProblemError
 from nornweave.config.access import AccessSettings, OidcSettings
@@ -181,7 +181,7 @@ def test_keys_come_from_an_address_or_a_file(provider: Provider, tmp_path: Path)
     asked = provider.asked
     assert checker_of(provider, jwks=str(file)).identity(token) is not None
     assert provider.asked == asked
-    for broken in ("", "[]", "{", '{"keys": 3}', "x" * (keys_module.MAX_BYTES + 2)):
+    for broken in ("", "[]", "{", '{"keys": 3}', "x" * (oidc.MAX_BYTES + 2)):
         file.write_text(broken)
         with pytest.raises(ProblemError):
             checker_of(provider, jwks=str(file)).identity(token)

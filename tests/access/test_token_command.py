@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from api.access.service_token import check_listening
-from api.access.session_key import session_key
+from api.access.sessions import session_key
 from nornweave.cli.main import app
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access.tokens import hash_of, read_tokens

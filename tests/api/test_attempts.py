@@ -5,7 +5,7 @@ import asyncio
 from api_support import client_of, is_problem
 from scripted_engine import ScriptedEngine
 
-from api.access.attempts import MAX_ADDRESSES, MAX_FAILURES, WINDOW_S, Attempts
+from api.access.door import MAX_ADDRESSES, MAX_FAILURES, WINDOW_S, Attempts
 from nornweave.config import Settings
 
 TOKEN = "a-token-of-32-characters-or-more-x"

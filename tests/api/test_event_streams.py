@@ -14,7 +14,7 @@ from waiting import until
 
 from api.app import create_app
 from api.event_streams import StreamSlots
-from api.negotiation import prefers_events
+from api.schemas import prefers_events
 from nornweave.config import Settings
 from nornweave.core.errors import StoreError
 

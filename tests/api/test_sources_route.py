@@ -7,7 +7,7 @@ import httpx
 import pytest
 from api_support import client_of, conforms, is_problem
 
-from nornweave.ask.views.sources import ConfiguredSource, SourcesDocument
+from nornweave.ask.views.status import ConfiguredSource, SourcesDocument
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain

@@ -31,8 +31,8 @@ from nornweave.ask.feedback import database as database_module
 from nornweave.ask.feedback import postgresql as postgresql_module
 from nornweave.ask.feedback.book import MOST_WAITING, REMEMBERED_DAYS, FeedbackBook
 from nornweave.ask.feedback.database import FILE, FeedbackFile
-from nornweave.ask.feedback.port import FeedbackDatabase
 from nornweave.ask.feedback.postgresql import FeedbackTables
+from nornweave.ask.feedback.records import FeedbackDatabase
 from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.types import Domain
 from nornweave.index.postgresql.pool import close_idle

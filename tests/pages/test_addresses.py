@@ -2,8 +2,8 @@
 
 import pytest
 
-from api.negotiation import prefers_html
 from api.pages.addresses import local, original, passage_address
+from api.schemas import prefers_html
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"
 

@@ -19,8 +19,15 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from nornweave.ask.feedback.database import FeedbackFile
-from nornweave.ask.feedback.port import FeedbackDatabase
-from nornweave.ask.feedback.records import JudgedAnswer, StoredAnswer, asker_of, judged_answers, stored_answer, written
+from nornweave.ask.feedback.records import (
+    FeedbackDatabase,
+    JudgedAnswer,
+    StoredAnswer,
+    asker_of,
+    judged_answers,
+    stored_answer,
+    written,
+)
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.answer import FusionResult
 from nornweave.config import Settings

@@ -12,8 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from nornweave.ask.feedback.port import check_shown
-from nornweave.ask.feedback.records import StoredAnswer
+from nornweave.ask.feedback.records import StoredAnswer, check_shown
 from nornweave.core.errors import StoreError
 
 FILE = "feedback.sqlite"

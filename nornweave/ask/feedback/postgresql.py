@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nornweave.ask.feedback.database import BATCH, JUDGED
-from nornweave.ask.feedback.port import check_shown
-from nornweave.ask.feedback.records import StoredAnswer
+from nornweave.ask.feedback.records import StoredAnswer, check_shown
 from nornweave.index.postgresql.pool import Connection
 from nornweave.index.postgresql.schema import compact, prepare_workspace, writing
 from nornweave.index.postgresql.server import Server

@@ -22,8 +22,17 @@ from nornweave.ask.fuse.records import (
     Synthesis,
 )
 from nornweave.ask.search.records import Citation
-from nornweave.ask.views.coverage import CoverageDocument, GapDocument, coverage_document, gap_document
-from nornweave.ask.views.items import CitationDocument, ItemDocument, citation_document, item_document, moment_text
+from nornweave.ask.views.items import (
+    CitationDocument,
+    CoverageDocument,
+    GapDocument,
+    ItemDocument,
+    citation_document,
+    coverage_document,
+    gap_document,
+    item_document,
+    moment_text,
+)
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.values import stated
 

@@ -1,4 +1,4 @@
-"""The page that finds lines, for whoever prefers HTML: what ``GET /find`` answers programs."""
+"""The pages that find lines, and that say why a document is not among the results: ``GET /find`` and ``POST /why``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from api.pages.addresses import FIND, passage_address
+from api.pages.addresses import FIND, WHY, ask_address, passage_address
+from api.pages.catalogue import catalogue_of, declared_in
+from api.pages.question_form import read_form
 from api.pages.rendering import html_response
 from api.pages.text_runs import runs_of
 from api.requests.find import FindParameters
-from api.routes.page_routes import HtmlRoute, data_address, shown, validated, wants_json
+from api.routes.page_routes import HtmlRoute, both, data_address, shown, validated, wants_json
+from api.routes.query import NO_SUCH_PLACE
 from api.schemas import json_response
-from api.state import serving_of
+from api.state import arrive, serving_of
 from nornweave.ask.search.question import Deadline
 from nornweave.ask.views.texts import FindDocument, LineMatchDocument
+from nornweave.ask.views.why import WhyDocument
+from nornweave.ask.why import read_place
 from nornweave.core.errors import QueryError
 
 _LISTS = ("domain", "source")
@@ -75,5 +80,35 @@ def _documents(matches: list[LineMatchDocument]) -> list[dict[str, Any]]:
     ]
 
 
+async def why(request: Request) -> Response:
+    """Show why a place is not in the answer to the question of the form; without a place ask for one."""
+    serving = serving_of(request)
+    arrived = arrive(serving.timeout_ms, serving.viewer)
+    pairs = [pair for pair in request.query_params.multi_items() if pair[0] != "path"]
+    path = request.query_params.get("path", "").strip()
+    catalogue = await serving.lookups.run(lambda: catalogue_of(serving.agents))
+    form = read_form(pairs, declared_in(catalogue))
+    found: WhyDocument | None = None
+    if form.text and path:
+        question = form.body().question(serving.askable, arrived)
+        found = await serving.ask(question, lambda answers: answers.why(question, read_place(path)))
+        if found is None and wants_json(request):
+            raise QueryError("path", NO_SUCH_PLACE)
+    if wants_json(request):
+        return json_response(found)
+    context = {
+        "form": form,
+        "path": path,
+        "found": found,
+        "missing": NO_SUCH_PLACE if form.text and path and found is None else "",
+        "back": ask_address(form.pairs),
+    }
+    return html_response(request, "why.html", context)
+
+
 _find = shown(find, None)
-routes = [Route(f"{FIND}.json", _find, methods=["GET"]), HtmlRoute(FIND, _find, methods=["GET"])]
+routes = [
+    Route(f"{FIND}.json", _find, methods=["GET"]),
+    HtmlRoute(FIND, _find, methods=["GET"]),
+    *both(WHY, shown(why, None)),
+]
