@@ -52,8 +52,8 @@ _WIDE_GAP = 1.5  # em between fragments of one row, from which they are cells ra
 class GlyphFragment:
     """A run of glyphs on one baseline, without a wide gap inside.
 
-    ``name`` is the text without superscripts (footnote marks of authors); ``size`` and the styles are those of most of
-    its letters; ``turned`` tells text that was not horizontal on the page.
+    ``name`` is the text without the marks of superscripts, in which authors are found; ``size`` and the styles are
+    those of most of its letters; ``turned`` tells text that was not horizontal on the page.
     """
 
     x0: float
@@ -171,7 +171,7 @@ def _fragment(line: GlyphLine) -> GlyphFragment | None:
         italic=italic,
         mono=mono,
         text=text,
-        name=_without_raised(runs, parts, size) if raised or len(weights) > 1 else text,
+        name=" ".join("".join(parts).split()) if raised else text,
         turned=turned,
     )
 
@@ -187,11 +187,6 @@ def _is_mono(run: GlyphRun) -> bool:
 @lru_cache(maxsize=8192)
 def _names(style: re.Pattern[str], font: str) -> bool:
     return style.search(font) is not None
-
-
-def _without_raised(runs: Sequence[GlyphRun], parts: Sequence[str], size: float) -> str:
-    level = [part for run, part in zip(runs, parts, strict=True) if not run.raised and run.size >= 0.8 * size]
-    return " ".join("".join(level).split())
 
 
 def _raise(run: GlyphRun, part: str, position: int) -> str:

@@ -148,24 +148,9 @@ def _sides(blocks: Sequence[GlyphBlock], gutter: float) -> tuple[list[GlyphBlock
             left.append(block)
         elif block.x0 >= gutter - 1:
             right.append(block)
-        elif _holds_two_columns(block, gutter):
-            left.append(GlyphBlock.of([f for f in block.fragments if f.x1 <= gutter + 1]))
-            right.append(GlyphBlock.of([f for f in block.fragments if f.x1 > gutter + 1]))
         else:
             across.append(block)
     return left, right, across
-
-
-def _holds_two_columns(block: GlyphBlock, gutter: float) -> bool:
-    """Tell prose in two columns, which the library took for one block, from a table or a row of authors."""
-    if any(f.x0 < gutter - 1 and f.x1 > gutter + 1 for f in block.fragments):
-        return False
-    sides = ((gutter - block.x0, True), (block.x1 - gutter, False))
-    for width, is_left in sides:
-        lines = [f for f in block.fragments if (f.x1 <= gutter + 1) == is_left]
-        if len(lines) < _MIN_COLUMN_LINES or sum(f.x1 - f.x0 > 0.6 * width for f in lines) < 0.6 * len(lines):
-            return False
-    return True
 
 
 def _find_gutter(fragments: Sequence[GlyphFragment]) -> float | None:

@@ -132,16 +132,14 @@ def _headings(
     abstract = _unlabelled_abstract(paragraphs, front, found, body)
     if abstract is not None:
         yield abstract
-    references: Paragraph | None = None
     run_in = _run_in_abstract(paragraphs, front, found)
     for index in sorted({*found, *run_in}):
         paragraph = paragraphs[index]
         if index in run_in:
             yield Heading(index, "Abstract", 1, "abstract")
-        elif references is None or _ends_references(paragraph, references):
+        else:
             text = _heading_text(paragraph)
             kind = _kind(text)
-            references = paragraph if kind == "references" else None
             yield Heading(index, text, 1 if kind != "section" else levels.of(paragraph), kind)
 
 
@@ -164,13 +162,6 @@ def _unlabelled_abstract(
     if not _is_body(between[0], body) or any(_ABSTRACT_RUN_IN.match(p.line) for p in between):
         return None
     return Heading(front, "Abstract", 1, "abstract")
-
-
-def _ends_references(paragraph: Paragraph, references: Paragraph) -> bool:
-    """Bold volume numbers look like headings; inside the references only what is set like their own heading is one."""
-    if _is_known(paragraph, references.size):
-        return True
-    return paragraph.size >= references.size - 0.3 and paragraph.bold == references.bold
 
 
 def _is_heading(paragraphs: Sequence[Paragraph], index: int, body: float, bookmarks: Mapping[str, int]) -> bool:
