@@ -132,13 +132,13 @@ def status(
         if as_json:
             print_json(seen)
         else:
-            print_access(output, seen)
+            print_access(seen)
         return
     statuses = {served.value: status_document(settings, served) for served in domain or settings.served_domains}
     if as_json:
         print_json(statuses)
     else:
-        print_status(output, statuses)
+        print_status(statuses)
 
 
 @app.command()
@@ -181,7 +181,7 @@ def conflicts(
     if as_json:
         print_json(document)
     else:
-        print_ledger(output, document, settled=settled)
+        print_ledger(document, settled=settled)
     for notice in document["notices"]:
         messages.print(notice, style="yellow", soft_wrap=True)
 

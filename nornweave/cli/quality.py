@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import sys
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Table
 
 from nornweave.cli.options import DOMAIN, DomainsOption, JsonOption, messages, output, settings_of
 from nornweave.core.text.terminal import print_json
 from nornweave.core.types import Domain
+from nornweave.improve.records import LAST_STAGE, Verdict
+
+if TYPE_CHECKING:
+    from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationDocument
+
+SHOWN_MEASURES = ("Recall@10", "RR@10")
+SHOWN_WORSE = 10
 
 
 def evaluate(
@@ -69,7 +78,6 @@ def evaluations(
 ) -> None:
     """Look back: what was measured, newest first, or two generations beside each other."""
     from nornweave.ask.views.evaluations import EvaluationsQuery, comparison_document, evaluations_document
-    from nornweave.cli.evaluation_report import print_comparison, print_evaluations
     from nornweave.improve.history import history_of
 
     history = history_of(settings_of(context))
@@ -80,7 +88,7 @@ def evaluations(
         if as_json:
             print_json(compared)
         else:
-            print_comparison(output, compared)
+            _print_comparison(compared)
         for notice in compared["notices"]:
             messages.print(notice, style="yellow", soft_wrap=True)
         sys.exit(0 if compared["measures"] else 1)
@@ -93,7 +101,7 @@ def evaluations(
     if as_json:
         print_json({"evaluations": found})
     else:
-        print_evaluations(output, found)
+        _print_evaluations(found)
 
 
 def tune(
@@ -138,7 +146,6 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Show what the domains answer with: the configured plan or a tuned one, each with its evidence."""
-    from nornweave.cli.evaluation_report import print_plans
     from nornweave.config.tuned_plans import plan_files, plan_in_force, plans_document
 
     settings = settings_of(context)
@@ -157,4 +164,80 @@ def plan(
     if as_json:
         print_json({"plans": documents})
     else:
-        print_plans(output, documents)
+        _print_plans(documents)
+
+
+def _print_evaluations(evaluations: Sequence[EvaluationDocument]) -> None:
+    """Print a row for each evaluation: what was served, with intervals."""
+    from nornweave.ask.views.evaluations import set_title
+
+    if not evaluations:
+        output.print("nothing was measured yet; `nornweave eval` does")
+        return
+    table = _table("at", "set", "scope", "generation", "plan")
+    for measure in SHOWN_MEASURES:
+        table.add_column(measure, justify="right", no_wrap=True)
+    for evaluation in evaluations:
+        served = evaluation["stages"].get(LAST_STAGE, {})
+        figures = [_figure(served[measure]) if measure in served else "" for measure in SHOWN_MEASURES]
+        remark = f" {evaluation['verdict']}" if evaluation["verdict"] in {Verdict.REFUSED, Verdict.OUTDATED} else ""
+        names = (
+            set_title(evaluation["domain"], evaluation["set"]),
+            evaluation["scope"],
+            evaluation["generation"] + remark,
+            evaluation["plan"],
+        )
+        table.add_row(evaluation["at"][:16].replace("T", " "), *names, *figures)
+    output.print(table)
+
+
+def _print_comparison(compared: ComparisonDocument) -> None:
+    """Print the differences, largest losses first, with the queries that got worse."""
+    output.print(f"{compared['domain']}: {compared['before']} → {compared['after']}")
+    table = _table("set", "scope", "stage", "measure")
+    for name in ("queries", "before", "after", "difference 95 %", "p", "better", "worse"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("worst")
+    for measure in compared["measures"]:
+        low, high = measure["interval"]
+        worst = ", ".join(query["query_id"] for query in measure["worse"][:SHOWN_WORSE])
+        table.add_row(
+            measure["set"],
+            measure["scope"],
+            measure["stage"],
+            measure["measure"],
+            str(measure["queries"]),
+            f"{measure['before']:.3f}",
+            f"{measure['after']:.3f}",
+            f"{low:+.3f} … {high:+.3f}",
+            f"{measure['p_value']:.3f}",
+            str(measure["better"]),
+            str(len(measure["worse"])),
+            worst,
+        )
+    output.print(table)
+
+
+def _print_plans(documents: Sequence[Mapping[str, Any]]) -> None:
+    """Print what each subject answers with, and the plans that there are."""
+    for document in documents:
+        output.print(f"{document['subject']}: {document['in_force']}")
+        if document["problem"]:
+            output.print(f"  {document['problem']}", style="yellow")
+        for plan in document["plans"]:
+            if "problem" in plan:
+                output.print(f"  {plan['plan']}: {plan['problem']}", style="yellow")
+            else:
+                output.print(f"  {plan['plan']}, {plan['made_at'][:16]}, {plan['queries']} queries: {plan['reason']}")
+
+
+def _table(*names: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    return table
+
+
+def _figure(metric: Mapping[str, Any]) -> str:
+    low, high = metric["interval"]
+    return f"{metric['mean']:.3f} {low:.2f}–{high:.2f}"

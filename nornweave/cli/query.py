@@ -102,7 +102,7 @@ def _print_answer(answered: Answer, *, as_json: bool, characters: int | None) ->
     elif characters is not None:
         print_text(render_answer(answered, characters))
     else:
-        print_answer(output, result)
+        print_answer(result)
     for line in _shortfalls(answered, result):
         messages.print(line, style="yellow", soft_wrap=True)
     return 0 if any(covered["searched"] for covered in result["coverage"].values()) else 1

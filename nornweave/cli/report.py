@@ -12,139 +12,50 @@ from rich.text import Text
 from api.pages.text_runs import HIT, highlighted, query_terms_of
 from nornweave.ask.answer.extract import as_read
 from nornweave.ask.views.ledger import LedgerDocument, LedgerSideDocument
-from nornweave.cli.options import messages, output
+from nornweave.cli.options import output
 from nornweave.core.text.inline_markup import one_line
 from nornweave.core.text.legible import counted
-from nornweave.core.text.terminal import Terminal, print_json
 from nornweave.core.types import Domain
 from nornweave.disagree.ledger.likelihood import LIKELY
-from nornweave.ingest.alarms import JUDGED_GONE
-from nornweave.ingest.records import SyncReport
-from nornweave.ingest.run_status import report_as_json
-
-Outcomes = Mapping[Domain, SyncReport | str]
-"""Per domain the report of its sync, or the error that ended it."""
 
 STATUS_COLUMNS = ("generation", "kept", "documents", "chunks", "failed", "held", "skipped", "checked", "last run")
-SHOWN_FAILURES = 20
-DOCUMENTS_FAILED = 3
-"""The exit code of ``sync --strict`` when single documents failed and nothing else did."""
 EXCERPT_LINES = 4
 SHOWN_COPIES = 2
 """Of the places that say the same as a passage: documentation may be there in a dozen versions."""
 RULE = re.compile(r"([=\-~^*#+])\1{2,}")  # underlines a heading, or divides
 
 
-def report_sync(outcomes: Outcomes, failed_after: Mapping[str, str], *, strict: bool, as_json: bool) -> int:
-    """Print what a sync did, and its problems on stderr; return the exit code."""
-    if as_json:
-        print_json(sync_document(outcomes))
-    else:
-        print_sync(output, outcomes)
-    if sync_failed(messages, outcomes, failed_after):
-        return 1
-    return DOCUMENTS_FAILED if strict and documents_failed(outcomes) else 0
-
-
-def sync_document(outcomes: Outcomes) -> dict[str, Any]:
-    """Return the JSON of ``sync``: per domain its report; a domain that failed as a whole has ``error``."""
-    return {
-        domain.value: report_as_json(outcome) if isinstance(outcome, SyncReport) else {"error": outcome}
-        for domain, outcome in outcomes.items()
-    }
-
-
-def print_sync(console: Terminal, outcomes: Outcomes) -> None:
-    """Print one row per domain."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("domain", no_wrap=True)
-    for name in ("added", "changed", "removed", "unchanged", "failed", "chunks", "embedded", "reused", "seconds"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("generation", no_wrap=True)
-    for domain, report in outcomes.items():
-        if isinstance(report, SyncReport):
-            numbers = (report.added, report.changed, report.removed, report.unchanged, len(report.failed),
-                       report.chunks, report.embedded, report.reused)  # fmt: skip
-            table.add_row(
-                domain.value,
-                *(f"{number:,}" for number in numbers),
-                f"{report.seconds:.1f}",
-                f"{report.generation or '-'} {'published' if report.published else '(no change)'}",
-            )
-    if table.row_count:
-        console.print(table)
-
-
-def sync_failed(console: Terminal, outcomes: Outcomes, failed_after: Mapping[str, str]) -> bool:
-    """Print problems on stderr; return whether a domain, a whole source or a step after them failed."""
-    failed = False
-    for domain, outcome in outcomes.items():
-        if not isinstance(outcome, SyncReport):
-            _say(console, f"{domain.value}: {outcome}", "red")
-            failed = True
-            continue
-        for source_id, reason in outcome.unavailable.items():
-            _say(console, f"{domain.value}: source {source_id}: {reason}; its documents stay as they were", "red")
-            failed = True
-        for held in outcome.held:
-            _say(
-                console,
-                f"{domain.value}: source {held.source_id}: {held.reason}; {len(held.paths)} removals are held: "
-                "if they are meant, run `nornweave sync --confirm-deletes`",
-                "yellow",
-            )
-        if outcome.not_copied:
-            _say(console, f"{domain.value}: is published here, not in the object store: {outcome.not_copied}", "red")
-            failed = True
-        for name, path in outcome.judged_gone:
-            _say(console, f"{domain.value}: judged set {name}: {path}: {JUDGED_GONE}", "yellow")
-        for failure in outcome.failed[:SHOWN_FAILURES]:
-            kept = " (its stored version keeps answering)" if failure.stale else ""
-            _say(console, f"{domain.value}: {failure.source_id}/{failure.path}: {failure.reason}{kept}", "yellow")
-        if len(outcome.failed) > SHOWN_FAILURES:
-            _say(console, f"{domain.value}: … {len(outcome.failed)} in all: `nornweave status` lists them", "yellow")
-    for asset, reason in failed_after.items():
-        _say(console, f"{asset}: {reason}", "red")
-        failed = True
-    return failed
-
-
-def documents_failed(outcomes: Outcomes) -> bool:
-    """Tell whether a document could not be read, also if an older version of it answers."""
-    return any(isinstance(outcome, SyncReport) and outcome.failed for outcome in outcomes.values())
-
-
-def print_status(console: Terminal, statuses: Mapping[str, Mapping[str, Any]]) -> None:
+def print_status(statuses: Mapping[str, Mapping[str, Any]]) -> None:
     """Print the domains' status for people."""
     table = Table("domain", *STATUS_COLUMNS, box=None, pad_edge=False, header_style="bold")
     for column in table.columns:
         column.no_wrap = True
     for domain, status in statuses.items():
         table.add_row(domain, *_status_cells(status))
-    console.print(table)
+    output.print(table)
     sources = Table("source", "type", "listed", "confirmed", "a change counts", box=None, pad_edge=False)
     for status in statuses.values():
         for name, source in status["sources"].items():
             moments = (source[key] or "never" for key in ("listed_at", "verified_at"))
             sources.add_row(name, source["type"], *moments, source["bound"])
     if sources.row_count:
-        console.print(sources)
+        output.print(sources)
     for domain, status in statuses.items():
-        _print_problems(console, domain, status)
+        _print_problems(domain, status)
 
 
-def print_access(console: Terminal, domains: Mapping[str, Mapping[str, Any]]) -> None:
+def print_access(domains: Mapping[str, Mapping[str, Any]]) -> None:
     """Print who may see what: sources, then documents with the statements that decide."""
     for domain, seen in domains.items():
         for source_id, groups in seen["sources"].items():
-            _say(console, f"{domain}: {source_id}: for {_groups(groups)} (nornweave.yaml)", "bold")
+            _say(f"{domain}: {source_id}: for {_groups(groups)} (nornweave.yaml)", "bold")
         for document in seen["documents"]:
             by = {"document": "the document says so", "source": "nornweave.yaml", "beside": "stated beside it"}
             said = [f"for {_groups(each['groups'])} ({by[each['by']]})" for each in document["statements"]]
             line = f"{domain}: {document['source_id']}/{document['path']}: {' and '.join(said) or 'for everybody'}"
-            _say(console, "; ".join((line, *document["notices"])), "yellow" if document["notices"] else "")
+            _say("; ".join((line, *document["notices"])), "yellow" if document["notices"] else "")
         if not seen["sources"] and not seen["documents"]:
-            _say(console, f"{domain}: nothing is hidden", "")
+            _say(f"{domain}: nothing is hidden", "")
 
 
 def _groups(groups: Sequence[str]) -> str:
@@ -166,22 +77,22 @@ def _status_cells(status: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _print_problems(console: Terminal, domain: str, status: Mapping[str, Any]) -> None:
+def _print_problems(domain: str, status: Mapping[str, Any]) -> None:
     for failure in status["failed"]:
-        _say(console, f"{domain}: failed: {failure['source_id']}/{failure['path']}: {failure['reason']}", "yellow")
+        _say(f"{domain}: failed: {failure['source_id']}/{failure['path']}: {failure['reason']}", "yellow")
     for held in status["held"]:
-        _say(console, f"{domain}: held: {held['source_id']}: {held['reason']}", "yellow")
+        _say(f"{domain}: held: {held['source_id']}: {held['reason']}", "yellow")
     for source_id, reason in status["unavailable"].items():
-        _say(console, f"{domain}: unavailable: {source_id}: {reason}", "red")
+        _say(f"{domain}: unavailable: {source_id}: {reason}", "red")
     if (copy := status["copy"]) and copy["problem"]:
-        _say(console, f"{domain}: not in {copy['url']}: {copy['problem']}", "red")
+        _say(f"{domain}: not in {copy['url']}: {copy['problem']}", "red")
     if status["runs"] and "error" in status["runs"][0]:
-        _say(console, f"{domain}: last run failed: {status['runs'][0]['error']}", "red")
+        _say(f"{domain}: last run failed: {status['runs'][0]['error']}", "red")
 
 
-def print_answer(console: Terminal, result: Mapping[str, Any]) -> None:
+def print_answer(result: Mapping[str, Any]) -> None:
     """Print the items of an answer with their citations, conflicts with both sides, and what a model wrote."""
-    _print_before_items(console, result)
+    _print_before_items(result)
     terms = query_terms_of(result["query"])
     for rank, item in enumerate(result["items"], 1):
         title = Text(f"{rank}. {_where(item['citation'])}", style="bold")
@@ -190,19 +101,19 @@ def print_answer(console: Terminal, result: Mapping[str, Any]) -> None:
             title.append("  stale", style="yellow")
         if item["conflict"]:
             title.append(f"  conflict {item['conflict']['index'] + 1}: {item['conflict']['role']}", style="yellow")
-        console.print(title)
+        output.print(title)
         for citation in item["corroborated_by"][:SHOWN_COPIES]:
-            console.print(Text(f"   = {_where(citation)}", style="green"))
+            output.print(Text(f"   = {_where(citation)}", style="green"))
         if (more := len(item["corroborated_by"]) - SHOWN_COPIES) > 0:
-            console.print(Text(f"   = {counted(more, 'more place')}", style="green"))
+            output.print(Text(f"   = {counted(more, 'more place')}", style="green"))
         for line in _excerpt(item["content"], terms):
-            console.print(line, no_wrap=True, overflow="ellipsis")
+            output.print(line, no_wrap=True, overflow="ellipsis")
     if any("explanation" in item for item in result["items"]):
-        _print_explanations(console, result["items"])
+        _print_explanations(result["items"])
     for number, conflict in enumerate(result["conflicts"], 1):
-        _print_conflict(console, number, conflict)
+        _print_conflict(number, conflict)
     if not result["items"] and not result["coverage_gaps"]:
-        console.print("nothing found; every domain was searched")
+        output.print("nothing found; every domain was searched")
 
 
 def _excerpt(text: str, terms: Collection[str]) -> list[Text]:
@@ -216,27 +127,27 @@ def _excerpt(text: str, terms: Collection[str]) -> list[Text]:
     return [Text.assemble("   ", *((run.text, "bold" if run.kind == HIT else "dim") for run in line)) for line in shown]
 
 
-def _print_before_items(console: Terminal, result: Mapping[str, Any]) -> None:
+def _print_before_items(result: Mapping[str, Any]) -> None:
     """Print what a model wrote, the sentences that answer, and what is doubtful."""
     if result["synthesis"]:
-        console.print(Text(result["synthesis"]))
-        console.print()
+        output.print(Text(result["synthesis"]))
+        output.print()
     ranked = {item["chunk_id"]: (rank, item) for rank, item in reversed([*enumerate(result["items"], 1)])}
     for sentence in result["extract"]:
         rank, item = ranked[sentence["chunk_id"]]
         is_code = item["citation"]["domain_id"] == Domain.CODE
         text = as_read(sentence["text"]) if is_code else one_line(sentence["text"])
-        console.print(Text(f"“{text}” [{rank}]"))
+        output.print(Text(f"“{text}” [{rank}]"))
     if result["extract"]:
-        console.print()
+        output.print()
     if result["answerable"]["words"] and result["items"]:
-        console.print(Text(result["answerable"]["words"], style="yellow"))
+        output.print(Text(result["answerable"]["words"], style="yellow"))
 
 
-def _print_conflict(console: Terminal, number: int, conflict: Mapping[str, Any]) -> None:
+def _print_conflict(number: int, conflict: Mapping[str, Any]) -> None:
     """Print what each side says, side by side with where it says it; the one that holds first."""
     about = " ".join(part for part in (conflict["entity"], conflict["attribute"].replace("_", " ")) if part)
-    console.print(Text(f"conflict {number}: {about}", style="bold yellow"))
+    output.print(Text(f"conflict {number}: {about}", style="bold yellow"))
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2))
     for _ in range(3):
         table.add_column(no_wrap=True)
@@ -244,11 +155,11 @@ def _print_conflict(console: Terminal, number: int, conflict: Mapping[str, Any])
     for side in conflict["claims"]:
         said, day = side["statement"] or "", (side["timestamp"] or "")[:10]
         table.add_row(f"   {side['role']}", f"{side['domain_id']}  {side['source_path']}", day, Text(said))
-    console.print(table)
-    console.print(Text(f"   {conflict['resolution']}: {conflict['reason']}", style="dim"))
+    output.print(table)
+    output.print(Text(f"   {conflict['resolution']}: {conflict['reason']}", style="dim"))
 
 
-def print_ledger(console: Terminal, document: LedgerDocument, *, settled: bool = False) -> None:
+def print_ledger(document: LedgerDocument, *, settled: bool = False) -> None:
     """Print the ledger by entity, what is likely first, the side that probably holds first."""
     entries = document["open"] + (document["settled"] if settled else [])
     likely = sum(entry["confidence"] >= LIKELY for entry in document["open"])
@@ -256,16 +167,16 @@ def print_ledger(console: Terminal, document: LedgerDocument, *, settled: bool =
     for entry in entries:
         if entry["entity"] != entity:
             entity = entry["entity"]
-            console.print(Text(entity or "(no name)", style="bold"))
+            output.print(Text(entity or "(no name)", style="bold"))
         since = f"settled {entry['settled'][:10]}" if entry["settled"] else f"since {entry['first_seen'][:10]}"
-        console.print(Text(f"  {entry['attribute'].replace('_', ' ')}  ({since}, {entry['confidence']:.2f})"))
+        output.print(Text(f"  {entry['attribute'].replace('_', ' ')}  ({since}, {entry['confidence']:.2f})"))
         for side in entry["sides"]:
             lines = ":{}-{}".format(*side["line_range"]) if side["line_range"] else ""
             place = f"{side['domain_id']}  {side['source_path']}{lines}  ({side['source_id']})"
-            console.print(Text(f"    {_value(side)}  {place}", style="cyan"))
-            console.print(Text(f"      {side['statement']}", style="dim"), no_wrap=True, overflow="ellipsis")
-        console.print(Text(f"    {entry['reason']}", style="dim"))
-    console.print(f"{len(document['open'])} open ({likely} likely), {len(document['settled'])} settled")
+            output.print(Text(f"    {_value(side)}  {place}", style="cyan"))
+            output.print(Text(f"      {side['statement']}", style="dim"), no_wrap=True, overflow="ellipsis")
+        output.print(Text(f"    {entry['reason']}", style="dim"))
+    output.print(f"{len(document['open'])} open ({likely} likely), {len(document['settled'])} settled")
 
 
 def _value(side: LedgerSideDocument) -> str:
@@ -279,7 +190,7 @@ def _value(side: LedgerSideDocument) -> str:
     return f"{value} {unit}" if unit else value or "(empty)"
 
 
-def _print_explanations(console: Terminal, items: Sequence[Mapping[str, Any]]) -> None:
+def _print_explanations(items: Sequence[Mapping[str, Any]]) -> None:
     """Print one row an item: of each source the rank, its score × weight, and what came on top."""
     sources = list(items[0]["explanation"]["contributions"])
     bonuses = sorted({name for item in items for name in item["explanation"]["bonuses"]})
@@ -298,7 +209,7 @@ def _print_explanations(console: Terminal, items: Sequence[Mapping[str, Any]]) -
             "" if model is None else f"{model:.3f}",
             f"{item['score']['value']:.3f}",
         )
-    console.print(table)
+    output.print(table)
 
 
 def _part(item: Mapping[str, Any], source: str) -> str:
@@ -325,5 +236,5 @@ def _where(citation: Mapping[str, Any]) -> str:
     return f"{place}  {citation['title']}" if citation["title"] else place
 
 
-def _say(console: Terminal, line: str, style: str) -> None:
-    console.print(line, style=style, soft_wrap=True)
+def _say(line: str, style: str) -> None:
+    output.print(line, style=style, soft_wrap=True)

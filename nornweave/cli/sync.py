@@ -6,7 +6,7 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,6 +21,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.progress import Progress as RichProgress
+from rich.table import Table
 from rich.text import Text
 
 from nornweave.cli.options import messages, output
@@ -29,10 +30,12 @@ from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.full_disk import disk_full_said
 from nornweave.core.text.terminal import Terminal, print_json
 from nornweave.core.types import Domain
+from nornweave.ingest.alarms import JUDGED_GONE
 from nornweave.ingest.diff import Changes, DueDocument
 from nornweave.ingest.pace import UNITS, Pace
 from nornweave.ingest.pipeline import DomainSync
-from nornweave.ingest.records import Progress, SyncOptions
+from nornweave.ingest.records import Progress, SyncOptions, SyncReport
+from nornweave.ingest.run_status import report_as_json
 from nornweave.ingest.wiring import domain_parts
 
 INTERRUPTED = (
@@ -40,6 +43,12 @@ INTERRUPTED = (
     "`nornweave sync` goes on from here"
 )
 PAUSE_S = 0.5
+Outcomes = Mapping[Domain, SyncReport | str]
+"""Per domain the report of its sync, or the error that ended it."""
+
+SHOWN_FAILURES = 20
+DOCUMENTS_FAILED = 3
+"""The exit code of ``sync --strict`` when single documents failed and nothing else did."""
 
 
 class _Speed(ProgressColumn):
@@ -118,7 +127,6 @@ def run_sync(
         progress = ProgressFile(progress_file, bars) if progress_file else bars
         try:
             bars("start Dagster", 0, 1)  # seconds, in which a person would see nothing
-            from nornweave.cli.report import report_sync
             from orchestration.instance import open_instance
             from orchestration.runs import materialize
 
@@ -128,7 +136,86 @@ def run_sync(
         except KeyboardInterrupt:
             messages.print(INTERRUPTED, style="yellow", soft_wrap=True)
             return 130
-    return report_sync(run.outcomes, run.failed_after, strict=strict, as_json=as_json)
+    return _report(run.outcomes, run.failed_after, strict=strict, as_json=as_json)
+
+
+def _report(outcomes: Outcomes, failed_after: Mapping[str, str], *, strict: bool, as_json: bool) -> int:
+    """Print what a sync did, and its problems on stderr; return the exit code.
+
+    In JSON a domain that failed as a whole has ``error`` in place of its report.
+    """
+    if as_json:
+        print_json(
+            {
+                domain.value: report_as_json(outcome) if isinstance(outcome, SyncReport) else {"error": outcome}
+                for domain, outcome in outcomes.items()
+            }
+        )
+    else:
+        _print_outcomes(outcomes)
+    if _sync_failed(outcomes, failed_after):
+        return 1
+    # A document that an older version of it answers for could not be read either.
+    has_unread = any(isinstance(outcome, SyncReport) and outcome.failed for outcome in outcomes.values())
+    return DOCUMENTS_FAILED if strict and has_unread else 0
+
+
+def _print_outcomes(outcomes: Outcomes) -> None:
+    """Print one row per domain."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("domain", no_wrap=True)
+    for name in ("added", "changed", "removed", "unchanged", "failed", "chunks", "embedded", "reused", "seconds"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("generation", no_wrap=True)
+    for domain, report in outcomes.items():
+        if isinstance(report, SyncReport):
+            numbers = (report.added, report.changed, report.removed, report.unchanged, len(report.failed),
+                       report.chunks, report.embedded, report.reused)  # fmt: skip
+            table.add_row(
+                domain.value,
+                *(f"{number:,}" for number in numbers),
+                f"{report.seconds:.1f}",
+                f"{report.generation or '-'} {'published' if report.published else '(no change)'}",
+            )
+    if table.row_count:
+        output.print(table)
+
+
+def _sync_failed(outcomes: Outcomes, failed_after: Mapping[str, str]) -> bool:
+    """Print problems on stderr; return whether a domain, a whole source or a step after them failed."""
+    failed = False
+    for domain, outcome in outcomes.items():
+        if not isinstance(outcome, SyncReport):
+            _say(f"{domain.value}: {outcome}", "red")
+            failed = True
+            continue
+        for source_id, reason in outcome.unavailable.items():
+            _say(f"{domain.value}: source {source_id}: {reason}; its documents stay as they were", "red")
+            failed = True
+        for held in outcome.held:
+            _say(
+                f"{domain.value}: source {held.source_id}: {held.reason}; {len(held.paths)} removals are held: "
+                "if they are meant, run `nornweave sync --confirm-deletes`",
+                "yellow",
+            )
+        if outcome.not_copied:
+            _say(f"{domain.value}: is published here, not in the object store: {outcome.not_copied}", "red")
+            failed = True
+        for name, path in outcome.judged_gone:
+            _say(f"{domain.value}: judged set {name}: {path}: {JUDGED_GONE}", "yellow")
+        for failure in outcome.failed[:SHOWN_FAILURES]:
+            kept = " (its stored version keeps answering)" if failure.stale else ""
+            _say(f"{domain.value}: {failure.source_id}/{failure.path}: {failure.reason}{kept}", "yellow")
+        if len(outcome.failed) > SHOWN_FAILURES:
+            _say(f"{domain.value}: … {len(outcome.failed)} in all: `nornweave status` lists them", "yellow")
+    for asset, reason in failed_after.items():
+        _say(f"{asset}: {reason}", "red")
+        failed = True
+    return failed
+
+
+def _say(line: str, style: str) -> None:
+    messages.print(line, style=style, soft_wrap=True)
 
 
 def preview_sync(settings: Settings, domains: Sequence[Domain], options: SyncOptions, *, as_json: bool) -> int:
