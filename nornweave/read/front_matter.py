@@ -72,7 +72,7 @@ def describe(text: str, format: str) -> Parsed:  # noqa: A002 - the word of ``Do
     published = _first_date(fields, _PUBLISHED)
     return Parsed(
         text=text,
-        title=_first_text(fields, _TITLES) or _heading(text, format),
+        title=_first_text(fields, _TITLES) or first_heading(text, format),
         updated_at=_first_date(fields, _UPDATED) or published,
         url=_first_text(fields, _URLS),
         metadata=freeze(
@@ -236,7 +236,7 @@ def _in_known_format(text: str) -> datetime:
     raise ValueError(text)
 
 
-def _heading(text: str, format: str) -> str | None:  # noqa: A002
+def first_heading(text: str, format: str) -> str | None:  # noqa: A002
     """Return the first heading near the head of a text."""
     head = text[:_HEAD]
     if format == "html":

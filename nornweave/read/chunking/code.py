@@ -22,21 +22,20 @@ VERSION = "code-4"
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
 
+GROUP_TOKENS = {Kind.IMPORT: 128, Kind.PREAMBLE: 256}
+"""Of a group of imports, and of module-level statements."""
+
 _WORDS = re.compile(r"[\w$]+")
 _IDENTIFIERS = frozenset({"name", "constant"})
 
 
-def chunk_code(
-    document: Document, index: TokenIndex, *, limit: int = 512, preamble_limit: int = 256, import_limit: int = 128
-) -> Iterator[Chunk]:
+def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> Iterator[Chunk]:
     """Cut source code at functions, classes and, where those are too long, at the scopes inside them.
 
     Args:
         document: ``format`` is the language, as ``languages.language_of`` names it.
         index: over ``document.text``.
         limit: tokens of a function, a method, a class header.
-        preamble_limit: tokens of a group of module-level statements.
-        import_limit: tokens of a group of imports.
 
     Yields:
         Chunks in order that do not overlap and leave out only blank space. Code that cannot be parsed is cut at
@@ -51,8 +50,7 @@ def chunk_code(
         yield from writer.write(_Piece(span, None, None, limit) for span in plain)
         return
     found = regions.Regions(text, grammar, index.count).walk(tree.root_node)
-    limits = {Kind.IMPORT: min(import_limit, limit), Kind.PREAMBLE: min(preamble_limit, limit)}
-    layout = _Layout(text, grammar, index, limit, limits)
+    layout = _Layout(text, grammar, index, limit)
     defined = Definitions(tree.root_node, grammar, text)
     writer = _Writer(document, index, Lines(text), _imported(found, document), tree.root_node, defined)
     yield from writer.write(_join_scraps(layout.pieces(found), index, text))
@@ -89,7 +87,6 @@ class _Layout:
     grammar: Grammar
     index: TokenIndex
     limit: int
-    limits: dict[Kind, int]
 
     def pieces(self, found: Sequence[Region]) -> Iterator[_Piece]:
         """Lay out the regions of a file; the pieces tile the text."""
@@ -108,7 +105,7 @@ class _Layout:
         return split(span, self.index, self.limit, TEXT_CUTS)
 
     def _limit_of(self, kind: Kind) -> int:
-        return self.limits.get(kind, self.limit)
+        return min(GROUP_TOKENS.get(kind, self.limit), self.limit)
 
     def _glue(self, spanned: list[tuple[Region, Span]]) -> list[tuple[Region, Span]]:
         """Join what says too little by itself with what follows, as long as it fits there."""

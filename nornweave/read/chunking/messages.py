@@ -22,6 +22,7 @@ VERSION = "messages-3"
 
 # Earlier talk than this is another conversation, and would only lead the encoder astray.
 CONTEXT_GAP = timedelta(hours=1)
+CONTEXT_MESSAGES = 2
 CONTEXT_TOKENS = 40
 # About as many characters as CONTEXT_TOKENS of prose, for lines that no tokenizer has seen.
 CONTEXT_CHARACTERS = 160
@@ -31,7 +32,7 @@ _URL = re.compile(r"https?://\S")
 
 
 def chunk_messages(
-    document: Document, index: TokenIndex, *, limit: int = 256, group_limit: int = 512, context_messages: int = 2
+    document: Document, index: TokenIndex, *, limit: int = 256, group_limit: int = 512
 ) -> Iterator[Chunk]:
     """Cut a conversation between its messages.
 
@@ -40,15 +41,16 @@ def chunk_messages(
         index: over ``document.text``.
         limit: tokens of one message; longer ones are cut.
         group_limit: tokens of a group of messages.
-        context_messages: at most so many preceding messages become a chunk's context: in a thread its root and the
-            latest before the chunk, otherwise the latest outside threads within ``CONTEXT_GAP``. Context that would
-            take chunk and context together above ``limit`` is left out, for encoders cut off about there.
+
+    ``CONTEXT_MESSAGES`` before a chunk become its context: in a thread its root and the latest before the chunk,
+    otherwise the latest outside threads within ``CONTEXT_GAP``. Context that would take chunk and context together
+    above ``limit`` is left out, for encoders cut off about there.
 
     Yields:
         Chunks in order; every message is in at least one, and every chunk but the pieces of a long message holds whole
         messages.
     """
-    talk = _Talk(document, index, context_messages=context_messages, limit=limit)
+    talk = _Talk(document, index, limit)
     runs = group_messages(
         document.messages, index, is_transcript=document.format == "transcript", limit=limit, group_limit=group_limit
     )
@@ -74,10 +76,9 @@ _Lane: TypeAlias = tuple[str | None, str | None]
 class _Talk:
     """What a chunk needs to know about the conversation around it."""
 
-    def __init__(self, document: Document, index: TokenIndex, *, context_messages: int, limit: int) -> None:
+    def __init__(self, document: Document, index: TokenIndex, limit: int) -> None:
         self._document = document
         self._index = index
-        self._context_messages = context_messages
         self._limit = limit
         self._lanes: dict[_Lane, list[int]] = {}
         self._people: dict[_Lane, set[str]] = {}
@@ -126,8 +127,8 @@ class _Talk:
         if span.start > message.span.start:
             # A later piece of a long message: who says it, and how it began, is what it lacks.
             return [self._line(message)]
-        leads = [_shortened(line) for line in message.lead][: self._context_messages]
-        before = self._before(position, self._context_messages - len(leads))
+        leads = [_shortened(line) for line in message.lead][:CONTEXT_MESSAGES]
+        before = self._before(position, CONTEXT_MESSAGES - len(leads))
         return [(line, CONTEXT_TOKENS) for line in leads] + [self._line(each) for each in before]
 
     def _before(self, position: int, count: int) -> list[Message]:

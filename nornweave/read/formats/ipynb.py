@@ -8,17 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nornweave.core.errors import DocumentError
-from nornweave.core.text.inline_markup import plain_line
 from nornweave.core.types import Section, Span, freeze
 from nornweave.read.access_statements import access_metadata
 from nornweave.read.formats.markdown import closed, fenced, joined, plain
+from nornweave.read.front_matter import first_heading
 from nornweave.read.parsed import Parsed
 
 MAX_CELLS = 20_000
 MAX_OUTPUT = 4_000
 """Characters of one cell's output; what is longer is a log or data, and its end is left out."""
 
-_HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]{0,400})", re.MULTILINE)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _DATA = re.compile(r"\((?:data:|attachment:)[^)]*\)")
 
@@ -37,16 +36,16 @@ def read_ipynb(raw: bytes) -> Parsed:
         text = _cell(cell, language, number, left_out) if isinstance(cell, Mapping) else ""
         if text:
             written.append((number, text))
-    first = next((match[1] for _, text in written if (match := _HEADING.search(text))), None)
+    text = "\n\n".join(text for _, text in written)
     cells = [cell for cell in _cells(notebook) if isinstance(cell, Mapping)]
     access = access_metadata(
         *((_text(cell.get("source")), "markdown") for cell in cells if cell.get("cell_type") != "code"),
         fields=[known for part in (notebook, *cells) if isinstance(known := part.get("metadata"), Mapping)],
     )
     return Parsed(
-        text="\n\n".join(text for _, text in written),
+        text=text,
         sections=tuple(_sections(written)),
-        title=plain_line(first) or None if first else None,
+        title=first_heading(text, "markdown"),
         metadata=freeze({"language": language or None, "left_out": tuple(left_out) or None, **access}),
     )
 
