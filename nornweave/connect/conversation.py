@@ -165,7 +165,9 @@ def parse_time(value: object) -> datetime | None:
     try:
         if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
             return utc(_from_text(value.strip()))
-        return _from_epoch(float(value))
+        number = float(value)
+        divisor = next((unit for above, unit in _EPOCH_UNITS if abs(number) >= above), 1.0)
+        return datetime.fromtimestamp(number / divisor, UTC)
     except (ValueError, OverflowError, OSError):
         return None
 
@@ -175,11 +177,6 @@ def _from_text(text: str) -> datetime:
         return datetime.fromisoformat(text.replace(",", ".").removesuffix(" UTC"))
     except ValueError:
         return parsedate_to_datetime(text)
-
-
-def _from_epoch(number: float) -> datetime:
-    divisor = next((unit for above, unit in _EPOCH_UNITS if abs(number) >= above), 1.0)
-    return datetime.fromtimestamp(number / divisor, UTC)
 
 
 def load_stored(raw: bytes, path: str) -> dict[str, Any]:

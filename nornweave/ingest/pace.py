@@ -38,11 +38,9 @@ class Pace:
             return None
         if name != self._name:
             self._name, self._started, self._first = name, self._clock(), done
-        return describe(done, total, UNITS.get(step, ""), self._kib if step == "list" else 0, self._rate(done))
-
-    def _rate(self, done: int) -> float:
         seconds = self._clock() - self._started
-        return (done - self._first) / seconds if seconds >= _LEAST_S else 0.0
+        rate = (done - self._first) / seconds if seconds >= _LEAST_S else 0.0
+        return describe(done, total, UNITS.get(step, ""), self._kib if step == "list" else 0, rate)
 
 
 def describe(done: int, total: int, unit: str, kib: int = 0, rate: float = 0.0) -> str:

@@ -69,7 +69,9 @@ class IgnoreFiles:
                 than ``MAX_RULES`` or ``MAX_CHARACTERS``; the message says what to do.
         """
         lines = text.removeprefix("\ufeff").split("\n")
-        long = next((number for number, line in enumerate(lines, 1) if _is_long(line)), None)
+        long = next(
+            (number for number, line in enumerate(lines, 1) if len(line) > MAX_RULE_CHARACTERS and _is_rule(line)), None
+        )
         if long is not None:
             raise ValueError(f"the rule in line {long} is longer than {MAX_RULE_CHARACTERS:,} characters; shorten it")
         rules = [line for line in lines if _is_rule(line)]
@@ -87,10 +89,6 @@ class IgnoreFiles:
 
 def _is_rule(line: str) -> bool:
     return not line.startswith("#") and line.strip(" \r") != ""
-
-
-def _is_long(line: str) -> bool:
-    return len(line) > MAX_RULE_CHARACTERS and _is_rule(line)
 
 
 @lru_cache(maxsize=1_024)

@@ -78,12 +78,6 @@ def read_issue(content: Mapping[str, Any], comments: Iterable[Mapping[str, Any]]
     )
 
 
-def thread_of(issue: Issue, thread_id: str) -> list[Message]:
-    """Return an issue's messages in order, as one thread."""
-    opening = [] if issue.opening is None else [issue.opening]
-    return [replace(each, thread_id=thread_id, channel=issue.repository) for each in (*opening, *issue.comments)]
-
-
 def _place(content: Mapping[str, Any]) -> tuple[str | None, str]:
     """Return repository and number, from whichever field has them."""
     repository = number = None
@@ -149,11 +143,11 @@ def _reactions(content: Mapping[str, Any]) -> int:
 def write_issues(issues: Sequence[Issue], name: str) -> bytes:
     """Write issues as a conversation; of several, ``name`` is its title."""
     several = len({issue.repository for issue in issues if issue.repository}) > 1
-    messages = [
-        message
-        for issue in issues
-        for message in thread_of(issue, f"{issue.repository or ''}#{issue.number}" if several else issue.number)
-    ]
+    messages: list[Message] = []
+    for issue in issues:
+        thread = f"{issue.repository or ''}#{issue.number}" if several else issue.number
+        said = (issue.opening, *issue.comments) if issue.opening else issue.comments
+        messages += [replace(each, thread_id=thread, channel=issue.repository) for each in said]
     only = issues[0] if len(issues) == 1 else None
     url = only.url or "" if only else ""
     header: dict[str, JsonValue] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -203,10 +204,11 @@ class ChannelReader:
         return (*records, *self.people.taken())
 
 
-def channel_of(listed: Mapping[str, Any], folder: str) -> Channel:
-    """Return a channel as the workspace lists it."""
+def channel_of(listed: Mapping[str, Any]) -> Channel:
+    """Return a channel as the workspace lists it; its folder is its name where that is one path component."""
     identifier = str(listed["id"])
     name = clean_name(as_is(listed.get("name"), str) or "") or identifier
+    folder = name if re.fullmatch(r"\w[\w.-]{0,99}", name) else identifier
     return Channel(identifier, name, folder, bool(listed.get("is_archived")), bool(listed.get("is_private")))
 
 

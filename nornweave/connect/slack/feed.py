@@ -25,7 +25,7 @@ from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.connect.slack.channel import Channel, ChannelReader, channel_of
 from nornweave.connect.slack.connector import SlackSettings
 from nornweave.connect.slack.export import day_bytes, read_message
-from nornweave.connect.slack.records import PREFIX, People, event_in, folder_of, people_in
+from nornweave.connect.slack.records import PREFIX, People, event_in, people_in
 from nornweave.connect.slack.text import Directory
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Domain
@@ -72,7 +72,7 @@ class SlackFeed(Feed):
             turn=turn,
             until=min(before["at"], began_at) - WINDOW_S,
             began_at=began_at,
-            channels={each["id"]: channel_of(each, "").name for each in joined},
+            channels={each.id: each.name for each in joined},
             people=People(self._api, known, ask_again=state.is_full),
         )
         chosen = self._chosen(joined)
@@ -102,7 +102,7 @@ class SlackFeed(Feed):
             at = {"at": position["at"], "stage": stage, "cursor": cursor}
             yield RecordPage(records=tuple(people_in(found)), confirmed=(PREFIX,), position=at)
 
-    def _joined(self) -> tuple[list[dict[str, Any]], SlackError | None]:
+    def _joined(self) -> tuple[list[Channel], SlackError | None]:
         """List the channels that were joined, by id; and why private ones are not among them, if so."""
         unseen = None
         try:
@@ -111,8 +111,7 @@ class SlackFeed(Feed):
             if error.code != "missing_scope":
                 raise
             unseen, listed = error, self._listed_channels("public_channel")
-        kept = [{key: each.get(key) for key in ("id", "name", "is_archived", "is_private")} for each in listed]
-        joined = {str(each["id"]): each for each in kept if re.fullmatch(r"[A-Za-z0-9]{1,40}", str(each["id"]))}
+        joined = {each.id: each for each in map(channel_of, listed) if re.fullmatch(r"[A-Za-z0-9]{1,40}", each.id)}
         return [joined[identifier] for identifier in sorted(joined)], unseen
 
     def _listed_channels(self, types: str) -> list[Mapping[str, Any]]:
@@ -141,7 +140,7 @@ class SlackFeed(Feed):
             yield RecordPage(position=None)  # the next pass tries every channel again
             raise SourceUnavailableError(f"no channel can be read: {refusal}")
 
-    def _chosen(self, joined: Sequence[Mapping[str, Any]]) -> list[Channel]:
+    def _chosen(self, joined: Sequence[Channel]) -> list[Channel]:
         """Return the channels to read, by id.
 
         Raises:
@@ -149,10 +148,9 @@ class SlackFeed(Feed):
         """
         chosen: dict[str, Channel] = {}
         for each in joined:
-            if not self._wanted or self._wanted & {each["id"], each["name"]}:
-                folder = folder_of(each)
-                folder = str(each["id"]) if folder in chosen else folder
-                chosen[folder] = channel_of(each, folder)
+            if not self._wanted or self._wanted & {each.id, each.name}:
+                folder = each.id if each.folder in chosen else each.folder
+                chosen[folder] = replace(each, folder=folder)
         if chosen:
             return list(chosen.values())
         if self._wanted:
@@ -160,9 +158,9 @@ class SlackFeed(Feed):
             raise SourceUnavailableError(f"channels: {named}: {_NOT_JOINED}")
         raise SourceUnavailableError("the token's owner has joined no channel; invite the app to those to be read")
 
-    def _missing(self, joined: Sequence[Mapping[str, Any]]) -> Iterator[FeedRecord]:
+    def _missing(self, joined: Sequence[Channel]) -> Iterator[FeedRecord]:
         """Yield the channels that the configuration names though they were not joined."""
-        for name in sorted(self._wanted - {each[key] for each in joined for key in ("id", "name")}):
+        for name in sorted(self._wanted - {name for each in joined for name in (each.id, each.name)}):
             yield left_out(f"#{name}", _NOT_JOINED)
 
 

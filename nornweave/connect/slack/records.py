@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from nornweave.connect.conversation import as_is, clean_name, mappings
+from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known
 from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.connect.slack.export import NOTICES, count_reactions
@@ -153,12 +153,6 @@ def ids_in(event: Mapping[str, Any]) -> set[str]:
     """Return the ids of the people, bots and channels that a message names."""
     found = {first or second for first, second in _MENTION.findall(json.dumps(event, ensure_ascii=False))}
     return found | {each for key in ("user", "bot_id") if (each := as_is(event.get(key), str))}
-
-
-def folder_of(channel: Mapping[str, Any]) -> str:
-    """Return the folder of a channel's documents: its name where that is one path component, else its id."""
-    name = clean_name(as_is(channel.get("name"), str) or "")
-    return name if re.fullmatch(r"\w[\w.-]{0,99}", name) else str(channel["id"])
 
 
 def _kept(event: Mapping[str, Any]) -> dict[str, Any]:
