@@ -22,6 +22,7 @@ from nornweave.config.publish import BROKER_VARIABLE
 from nornweave.core.deletion import Deleted, Place, Search
 from nornweave.core.errors import ConfigError
 from nornweave.core.extras import optional
+from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.bundled import bundled_folder
 from nornweave.index.leases.lease import DATABASE_VARIABLE as POSTGRES_VARIABLE
 from nornweave.share.workers.wiring import broker_of
@@ -103,9 +104,7 @@ def _write(file: Path, content: Mapping[str, Any]) -> None:
     """Write a file whole, and only when it says something else: other processes may be reading it."""
     text = yaml.safe_dump(content, sort_keys=False)
     if not file.exists() or file.read_text(encoding="utf-8") != text:
-        temporary = file.with_name(f".{file.name}.{os.getpid()}")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(file)
+        write_whole(file, text)
 
 
 def open_instance(settings: Settings) -> dg.DagsterInstance:
