@@ -16,8 +16,8 @@ demo: $(RUNTIME)
 
 # The longest files come first (tests/conftest.py); xdist would sort them by their number of tests.
 # Many tests start processes: each would compile torch and Dagster anew where Python may not keep bytecode (30 s against 13).
-# Tests of several processes wait half of their time: more workers than cores are faster, `make test WORKERS=3`.
-WORKERS ?= 2
+# For two cores: a worker waits for two fifths of its time, for processes that it has started and for what has to pass.
+WORKERS ?= 3
 # They make files durable tens of thousands of times, and wait for the disk each time: where there is room they use a folder in memory.
 SHARED_MEMORY := /dev/shm
 HAS_ROOM = test "$$(df --output=avail $(SHARED_MEMORY) | tail -1)" -gt 6000000 && ! grep -q ' $(SHARED_MEMORY) .*noexec' /proc/mounts
