@@ -36,7 +36,7 @@ def path_of(topic: str, number: int) -> str:
 def page(topic: str, number: int) -> str:
     """Return a page that says three things of its own and a lot that every page says."""
     own = [word(topic, number, place) for place in range(3)]
-    common = " ".join(word(topic, number % 7, place) for place in range(30))
+    common = " ".join(word(topic, number % 7, place) for place in range(12))
     return f"# Page {number}\n\nThe {own[0]} {own[1]} keeps {own[2]} apart. {common}.\n"
 
 
