@@ -110,7 +110,8 @@ def assert_same_documents(one: Index, other: Index, mask: np.ndarray, words: lis
     assert one.chunk_places(holding=[words[0]]) == other.chunk_places(holding=[words[0]])
     documents = range(one.document_count) if not one.part else ()
     assert one.document_texts(documents) == other.document_texts(documents)
-    for path in set(one.paths()):
+    paths = sorted(set(one.paths()))
+    for path in paths[:: 1 + len(paths) // 9]:  # of many, every third
         assert one.indexed_documents(path) == other.indexed_documents(path)
         assert sorted(one.sources_of(path)) == sorted(other.sources_of(path))
         for source in SOURCES:
