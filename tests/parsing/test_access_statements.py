@@ -14,8 +14,7 @@ from nornweave.core.types import Domain, Entry, JsonValue, SourceId
 from nornweave.read.access_statements import access_statements
 from nornweave.read.formats.reader import read_converted
 from nornweave.read.front_matter import describe
-from nornweave.read.web_document import web_document, write_page
-from nornweave.read.web_page import read_web_page
+from nornweave.read.web_page import read_web_page, web_document, write_page
 
 OUTSIDER = frozenset({"public", "staff", "everybody"})
 BOARD = frozenset({"board"})

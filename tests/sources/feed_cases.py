@@ -27,7 +27,7 @@ from nornweave.connect.feed.feed import feed_document
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.types import Document, Domain, digest
-from nornweave.read.web_document import web_document
+from nornweave.read.web_page import web_document
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=3.0)
 PAGE_SIZES = (1, 2, 3, 100)

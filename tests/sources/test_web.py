@@ -22,7 +22,7 @@ from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableE
 from nornweave.core.text.spans import KnownStarts, TokenIndex
 from nornweave.core.types import Domain
 from nornweave.read.chunking.chunker import Chunker
-from nornweave.read.web_document import web_document
+from nornweave.read.web_page import web_document
 
 LIMITS = Limits(attempts=1, backoff_s=0.0, max_wait_s=1.0, read_s=10.0)
 

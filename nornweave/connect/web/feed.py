@@ -37,7 +37,7 @@ from nornweave.connect.web.queue import CrawlQueue, Reach, record
 from nornweave.connect.web.sitemaps import LISTED, CrawlProgress, ListedPage, SitemapReader, listed_by
 from nornweave.core.errors import DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import JsonValue
-from nornweave.read.web_document import document_version, web_document, write_page
+from nornweave.read.web_page import document_version, web_document, write_page
 
 # So many pages that fail one after another mean that the site does.
 _FAILURES = 5
