@@ -228,7 +228,7 @@ class _Without:
         return np.array([left.get(number, count) for number, count in zip(numbers.tolist(), counts, strict=True)])
 
     def _indexed(self, term: str, numbers: Numbers, bm25: Bm25Settings) -> NDArray[np.float64]:
-        return self._generation.term_weights(term, numbers, bm25).astype(np.float64)
+        return self._generation.term_weights([term], numbers, bm25)[:, 0].astype(np.float64)
 
     def _saturations(self, bm25: Bm25Settings) -> Scores:
         """Return the saturation of what is left of each chunk; the average length is that of the generation."""

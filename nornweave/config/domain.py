@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -96,7 +97,12 @@ class PlanSettings(Bm25Settings):
     @property
     def bm25(self) -> Bm25Settings:
         """Return the settings of BM25 alone."""
-        return Bm25Settings(k1=self.k1, b=self.b, fields=self.fields)
+        return _bm25(self.k1, self.b, self.fields)
+
+
+@lru_cache(maxsize=64)
+def _bm25(k1: float, b: float, fields: FieldWeights) -> Bm25Settings:
+    return Bm25Settings(k1=k1, b=b, fields=fields)
 
 
 log = logging.getLogger(__name__)

@@ -7,13 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
+
 from nornweave.core.access.viewer import Viewer
+from nornweave.index.port import Vectors
 
 if TYPE_CHECKING:
     from nornweave.index.searching.generation import Segment
     from nornweave.index.searching.segments import Segments
+
+
+SAMPLE = 64
+"""Chunks that tell how near to a question a corpus is anyway."""
 
 
 class Index:
@@ -38,7 +46,7 @@ class Index:
         self.similarities, self.vectors = search.similarities, search.vectors  # of some chunks, in their order
         self.token_matches = search.token_matches  # each token of a query with the nearest one of some chunks
         self.document_frequencies = search.document_frequencies  # chunks that hold each term
-        self.term_weights = search.term_weights  # what a term counts for in some chunks before idf, in their order
+        self.term_weights = search.term_weights  # what terms count for in some chunks before idf, a column each
         self.average_length = search.average_length  # of the chunks that may be seen, their fields weighted
         # A score for every chunk: ``Σ weight(term) · tf(term, chunk)``, BM25 when the weights are the terms' idf. Of a
         # term's part ``document_share`` comes from where the chunk's document says it best.
@@ -67,6 +75,12 @@ class Index:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @cached_property
+    def sample(self) -> Vectors:
+        """Return the vectors of chunks that stand evenly over what may be seen, one after the other in memory."""
+        visible = np.flatnonzero(self.within(())).astype(np.int32)
+        return np.ascontiguousarray(self.vectors(visible[:: max(1, len(visible) // SAMPLE)][:SAMPLE]))
 
     @property
     def built_at(self) -> str:

@@ -98,7 +98,7 @@ def test_tokens_come_with_the_vectors(minilm: Encoder) -> None:
     for text, own in zip(texts, tokens, strict=True):
         seen = min(len(minilm.tokenizer.token_starts(text)), minilm.max_tokens)
         assert (own.shape, own.dtype) == ((seen, TOKEN_DIMENSIONS), np.int8)
-        alone = encoder.encode_query_tokens(text)[1]
+        [alone] = encoder.encode_query_tokens([text])[1]
         lengths = np.linalg.norm(own.astype(np.float32), axis=1)
         np.testing.assert_allclose(lengths, TOKEN_LENGTH, rtol=0.02)
         assert _cosines(own / np.float32(TOKEN_LENGTH), alone / np.float32(TOKEN_LENGTH)).min(initial=1) > 0.98

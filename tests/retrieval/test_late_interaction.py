@@ -65,8 +65,8 @@ class TokenHash(HashEncoder):
         self.encoded += texts
         return self.encode(texts, progress=progress), [self.tokens_of(text) for text in texts]
 
-    def encode_query_tokens(self, text: str) -> tuple[Vectors, TokenVectors]:
-        return self.encode_query(text), self.tokens_of(text)
+    def encode_query_tokens(self, texts: Sequence[str]) -> tuple[Vectors, list[TokenVectors]]:
+        return self.encode(texts), [self.tokens_of(text) for text in texts]
 
 
 def parts_with_tokens(

@@ -89,7 +89,7 @@ def assert_same_terms(one: Index, other: Index, words: list[str]) -> None:
             np.testing.assert_array_equal(one.sparse(weights, share, bm25), other.sparse(weights, share, bm25))
         for word in words:
             np.testing.assert_array_equal(
-                one.term_weights(word, numbers[::-1], bm25), other.term_weights(word, numbers[::-1], bm25)
+                one.term_weights([word], numbers[::-1], bm25), other.term_weights([word], numbers[::-1], bm25)
             )
     np.testing.assert_array_equal(one.holding(words[:2]), other.holding(words[:2]))
 

@@ -246,5 +246,9 @@ def _scores(finding: RetrieverFinding, candidates: Numbers, generation: Index) -
         return finding.scores[candidates]
     if finding.query is None or not len(candidates):
         return np.zeros(len(candidates), np.float32)
+    scores, others = np.empty(len(candidates), np.float32), np.ones(len(candidates), np.bool_)
+    own = np.searchsorted(candidates, finding.hits.numbers)
+    scores[own], others[own] = finding.hits.scores, False
+    scores[others] = generation.similarities(finding.query.vector, candidates[others])
     # From one byte a component a vector may be a little more than 1 like itself.
-    return np.clip(generation.similarities(finding.query.vector, candidates), 0, 1)
+    return np.clip(scores, 0, 1)

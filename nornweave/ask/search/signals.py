@@ -15,9 +15,10 @@ from nornweave.ask.search.records import RecallItem, RetrievalSource, SearchSign
 from nornweave.ask.search.search import SearchContext, SearchOutcome
 from nornweave.core.text.index_fields import asked_keys
 from nornweave.index.index import Index
+from nornweave.index.searching.vectors import products
 
-# Items that are compared with the first, and chunks that tell how near to a question this corpus is anyway.
-LOOKED_AT, SAMPLE = 10, 64
+# Items that are compared with the first.
+LOOKED_AT = 10
 
 
 def signals_of(
@@ -65,8 +66,9 @@ def _best_overlap(idf: Mapping[str, float], outcome: SearchOutcome, context: Sea
     """Return how much of the question's words, by their idf, stands in the item that holds most of it."""
     numbers, bm25 = np.sort(outcome.ranking.numbers[:LOOKED_AT]), context.plan.bm25
     held = np.zeros(len(numbers))
-    for term, weight in idf.items():
-        held += weight * (context.generation.term_weights(term, numbers, bm25) > 0)
+    has = context.generation.term_weights(list(idf), numbers, bm25) > 0
+    for place, weight in enumerate(idf.values()):
+        held += weight * has[:, place]
     return float(held.max(initial=0.0))
 
 
@@ -75,9 +77,7 @@ def _background(outcome: SearchOutcome, generation: Index) -> float:
     finding = outcome.findings.get(_DENSE)
     if finding is None or finding.query is None or not generation.chunk_count:
         return 0.0
-    visible = np.flatnonzero(generation.within(())).astype(np.int32)
-    sample = visible[:: max(1, len(visible) // SAMPLE)][:SAMPLE]
-    return float(generation.similarities(finding.query.vector, sample).mean())
+    return float(products(finding.query.vector, generation.sample).mean())
 
 
 _DENSE, _SPARSE = RetrievalSource.DENSE.value, RetrievalSource.SPARSE.value

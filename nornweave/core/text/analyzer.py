@@ -72,11 +72,7 @@ def occurrences(text: str) -> Iterator[tuple[str, int, int]]:
 
 def sequence(text: str) -> list[str]:
     """Return the terms of ``text`` in order; of an identifier its parts, not the whole."""
-    found: list[str] = []
-    for word in _WORD.findall(text):
-        terms = _terms_of(word)
-        found.extend(terms[1:] if len(terms) > 1 else terms)
-    return found
+    return [term for word in _WORD.findall(text) for term in _parts_of(word)]
 
 
 def word_pairs(terms: Sequence[str]) -> set[tuple[str, str]]:
@@ -100,6 +96,12 @@ def query_terms(text: str) -> list[str]:
 @lru_cache(maxsize=CACHED_WORDS)
 def _terms_of(word: str) -> tuple[str, ...]:
     return tuple(term for term, _, _ in _spans(word) if len(term) <= MAX_TERM_LENGTH)
+
+
+@lru_cache(maxsize=CACHED_WORDS)
+def _parts_of(word: str) -> tuple[str, ...]:
+    terms = _terms_of(word)
+    return terms[1:] if len(terms) > 1 else terms
 
 
 def _spans(word: str) -> Iterator[tuple[str, int, int]]:

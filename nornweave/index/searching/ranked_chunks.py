@@ -42,7 +42,7 @@ def best(scores: Scores, k: int, numbers: Numbers | None = None) -> Hits:
 
 def found(scores: Scores, k: int) -> Hits:
     """Return the ``k`` highest scores above 0, ties by chunk number."""
-    if np.count_nonzero(scores > 0) > max(k, len(scores) // 2):
+    positive = np.flatnonzero(scores > 0)
+    if len(positive) > max(k, len(scores) // 2):
         return best(scores, k)  # none of which is 0
-    positive = np.flatnonzero(scores > 0).astype(np.int32)
-    return best(scores[positive], k, positive)
+    return best(scores[positive], k, positive.astype(np.int32))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -115,8 +115,8 @@ class FileSearch:
         starts = np.flatnonzero(begins)
         return documents[starts], np.maximum.reduceat(weights, starts)
 
-    def term_weights(self, term: str, numbers: Numbers, bm25: Bm25Settings) -> Scores:
-        return self._weighted(bm25).weights(term, numbers)
+    def term_weights(self, terms: Sequence[str], numbers: Numbers, bm25: Bm25Settings) -> Scores:
+        return self._weighted(bm25).weights(terms, numbers)
 
     def average_length(self, bm25: Bm25Settings) -> float:
         return self._corpus.average(bm25)

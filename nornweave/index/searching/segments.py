@@ -170,8 +170,10 @@ class SegmentedSearch:
         frequent = {term for term, frequency in frequencies.items() if self._frequent.is_frequent(frequency)}
         return self._all.scattered(lambda segment: segment.search.sparse_with(weights, frequent, document_share, bm25))
 
-    def term_weights(self, term: str, numbers: Numbers, bm25: Bm25Settings) -> Scores:
-        return self._all.gathered(numbers, lambda segment, own: segment.search.term_weights(term, own, bm25))
+    def term_weights(self, terms: Sequence[str], numbers: Numbers, bm25: Bm25Settings) -> Scores:
+        return self._all.gathered(
+            numbers, lambda segment, own: segment.search.term_weights(terms, own, bm25), (len(terms),)
+        )
 
     def average_length(self, bm25: Bm25Settings) -> float:
         return self._corpus.average(bm25)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -74,8 +74,11 @@ class WeightedTerms:
             chunks, frequencies = chunks[kept], frequencies[kept]
         return chunks, saturated(frequencies, self._half[chunks], self._bm25)
 
-    def weights(self, term: str, numbers: Numbers) -> Scores:
-        """Return what a term counts for in some chunks, in their order; 0 where it does not stand."""
+    def weights(self, terms: Sequence[str], numbers: Numbers) -> Scores:
+        """Return what terms count for in some chunks, a column each; 0 where one does not stand."""
+        return np.column_stack([np.zeros((len(numbers), 0), np.float32), *(self._in(term, numbers) for term in terms)])
+
+    def _in(self, term: str, numbers: Numbers) -> Scores:
         where = self._lists.range_of(term)
         chunks = self._lists.chunk_nos[where]
         if not len(chunks):

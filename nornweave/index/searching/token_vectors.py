@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import simsimd
 from numpy.typing import NDArray
 
 from nornweave.index.connection import Connection
@@ -40,9 +39,10 @@ class TokenVectors:
             return matches
         starts, counts = starts[held], counts[held]
         rows = np.concatenate([self._rows[start : start + count] for start, count in zip(starts, counts, strict=True)])
-        products = np.asarray(simsimd.cdist(tokens, rows, "dot", out_dtype="float32")) / np.float32(TOKEN_LENGTH**2)
-        nearest = np.maximum.reduceat(products, np.cumsum(counts) - counts, axis=1)
-        matches[held] = (nearest - CHANCE * np.log(counts + 1)).T
+        # Whole numbers below 2²⁴, so that float32 is exact: that takes half the time of a product of bytes (SimSIMD 6).
+        products = rows.astype(np.float32) @ tokens.astype(np.float32).T
+        nearest = np.maximum.reduceat(products, np.cumsum(counts) - counts) / np.float32(TOKEN_LENGTH**2)
+        matches[held] = nearest - CHANCE * np.log(counts + 1)[:, None]
         return matches
 
 

@@ -79,7 +79,7 @@ class VectorMatrix:
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
         """Return the cosine similarity of some chunks, in their order; equal vectors have equal ones."""
-        return _products(query, self.matrix[numbers])
+        return products(query, self.matrix[numbers])
 
     def vectors(self, numbers: Numbers) -> Vectors:
         return np.asarray(self.matrix[numbers], np.float32)
@@ -169,8 +169,8 @@ def _estimates(query: Vectors, codes: NDArray[np.int8], scales: Scores, numbers:
     """Return numbers in the order of the similarities, nearly, of these chunks or of all."""
     code = encoded(np.asarray(query, np.float32)[None])[0][0]
     if numbers is not None and len(numbers) <= len(codes) * _GATHER_SHARE:
-        return _products(code, codes[numbers]) * scales[numbers]
-    estimates = _products(code, codes) * scales
+        return products(code, codes[numbers]) * scales[numbers]
+    estimates = products(code, codes) * scales
     return estimates if numbers is None else estimates[numbers]
 
 
@@ -180,7 +180,7 @@ def encoded(vectors: Vectors) -> tuple[NDArray[np.int8], Scores]:
     return np.rint(vectors / scales[:, None]).astype(np.int8), scales.astype(np.float32)
 
 
-def _products(vector: NDArray[Any], rows: NDArray[Any]) -> Scores:
+def products(vector: NDArray[Any], rows: NDArray[Any]) -> Scores:
     """Return the product of a vector with each row, both of one type.
 
     Of bytes SimSIMD takes a third of the CPU time that ``rows @ vector`` takes of numbers in full (NumPy 2.4). Each row
@@ -188,8 +188,7 @@ def _products(vector: NDArray[Any], rows: NDArray[Any]) -> Scores:
     """
     if not len(rows):
         return np.zeros(0, np.float32)
-    products: Scores = np.asarray(simsimd.cdist(vector[None], rows, "dot", out_dtype="float32"))[0]
-    return products
+    return np.asarray(simsimd.cdist(vector[None], rows, "dot", out_dtype="float32"), np.float32)[0]  # type: ignore[no-any-return]
 
 
 def _batches(connection: Connection, dimensions: int) -> Iterator[tuple[NDArray[np.int32], Vectors]]:

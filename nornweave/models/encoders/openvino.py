@@ -112,23 +112,23 @@ class OpenVinoEncoder:
 
     def encode_query(self, text: str) -> Vectors:
         """Encode one query; callers in several threads each get a request of their own."""
-        [vector], _ = self._answer(text, 1)
+        vector: Vectors = self._answer([text], 1)[0][0][0]
         return vector
 
-    def encode_query_tokens(self, text: str) -> tuple[Vectors, TokenVectors]:
-        """Encode one query and its tokens in one pass; see ``TokenEncoder.encode_query_tokens``."""
-        [vector, tokens], length = self._answer(text, 2)
-        return vector, token_rows(tokens[0], length)
+    def encode_query_tokens(self, texts: Sequence[str]) -> tuple[Vectors, list[TokenVectors]]:
+        """Encode queries and their tokens in one pass; see ``TokenEncoder.encode_query_tokens``."""
+        [vectors, tokens], lengths = self._answer(texts, 2)
+        return vectors, [token_rows(own, length) for own, length in zip(tokens, lengths, strict=True)]
 
-    def _answer(self, text: str, outputs: int) -> tuple[list[Vectors], int]:
-        """Return the vector of a query, with two outputs its tokens as well, and how many they are."""
-        ids = self._ids([text])
+    def _answer(self, texts: Sequence[str], outputs: int) -> tuple[list[Vectors], list[int]]:
+        """Return the vectors of queries, with two outputs their tokens as well, and how many each has."""
+        ids = self._ids(texts)
         try:
             answer = self._opened().answer(self._inputs(ids), outputs)
         except RuntimeError as error:
             raise EncoderError(f"OpenVINO failed while encoding a query ({error})") from error
-        answer[0] = unit_rows(answer[0], source=self.version)[0]
-        return answer, len(ids[0])
+        answer[0] = unit_rows(answer[0], source=self.version)
+        return answer, [len(row) for row in ids]
 
     def _opened(self) -> _Session:
         with self._opening:

@@ -39,8 +39,8 @@ class TokenEncoder(Encoder, Protocol):
     ) -> tuple[Vectors, list[TokenVectors]]:
         """Encode passages as ``encode`` does, and return the vectors of the tokens of each as well."""
 
-    def encode_query_tokens(self, text: str) -> tuple[Vectors, TokenVectors]:
-        """Encode one query as ``encode_query`` does, and return the vectors of its tokens as well."""
+    def encode_query_tokens(self, texts: Sequence[str]) -> tuple[Vectors, list[TokenVectors]]:
+        """Encode a few queries together as ``encode_query`` does, and return the vectors of their tokens as well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,11 +74,7 @@ def encode_queries(encoder: Encoder, texts: Sequence[str]) -> list[EncodedQuery]
     if of_tokens is None:
         vectors = encoder.encode(texts) if len(texts) > 1 else [encoder.encode_query(texts[0])]
         return [EncodedQuery(text, vector) for text, vector in zip(texts, vectors, strict=True)]
-    if len(texts) > 1:
-        vectors, tokens = of_tokens.encode_tokens(texts)
-    else:
-        vector, own = of_tokens.encode_query_tokens(texts[0])
-        vectors, tokens = vector[None], [own]
+    vectors, tokens = of_tokens.encode_query_tokens(texts)
     return [
         EncodedQuery(text, vector, own, encoder.tokenizer.token_starts(text)[: len(own)])
         for text, vector, own in zip(texts, vectors, tokens, strict=True)
