@@ -181,16 +181,14 @@ def asked(url: str, texts: Sequence[str], clients: int) -> dict[str, Any]:
 
 
 @contextmanager
-def server(config: Path, checkout: Path | None = None) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Serve an index on a free port, by the code of another checkout if one is named; yield the URL and the process."""
+def server(config: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Serve an index on a free port; yield the URL and the process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "nornweave.cli", "--config", str(config), "serve", "--port", str(port)]
     environment = {name: value for name, value in os.environ.items() if name != "NORNWEAVE_SERVICE_TOKEN"}
-    if checkout is not None:
-        environment["PYTHONPATH"] = str(checkout)
-    with subprocess.Popen(command, env=environment, cwd=checkout, stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
         try:
             url = f"http://127.0.0.1:{port}"
             _wait_until_ready(f"{url}/ready")

@@ -20,30 +20,24 @@ _QUERIES = 300
 
 def print_recall(work: Path) -> None:
     """Print the tables of recall; reuses the index in ``work`` if there is one."""
-    rows = [("exact", _serve(_workspace(work)))]
-    table = Table(title="recall, four sources, query encoding included, 2 cores", title_justify="left")
-    for name in ("index", "chunks", "start s", "p50 ms", "p95 ms", "2 clients q/s", "memory MB", "torch"):
-        table.add_column(name, justify="left" if name == "index" else "right")
-    for name, measured in rows:
-        table.add_row(
-            name,
-            f"{measured['chunks']:,}",
-            f"{measured['start_s']:.1f}",
-            f"{measured['p50_ms']:.1f}",
-            f"{measured['p95_ms']:.1f}",
-            f"{measured['queries_per_s']:.0f}",
-            f"{measured['memory_mb']:,.0f}",
-            "loaded" if measured["torch"] else "not loaded",
-        )
+    measured = _serve(_workspace(work))
+    shown = {
+        "chunks": f"{measured['chunks']:,}",
+        "start s": f"{measured['start_s']:.1f}",
+        "p50 ms": f"{measured['p50_ms']:.1f}",
+        "p95 ms": f"{measured['p95_ms']:.1f}",
+        "2 clients q/s": f"{measured['queries_per_s']:.0f}",
+        "memory MB": f"{measured['memory_mb']:,.0f}",
+        "torch": "loaded" if measured["torch"] else "not loaded",
+    }
+    table = Table(*shown, title="recall, four sources, query encoding included, 2 cores", title_justify="left")
+    table.add_row(*shown.values())
+    parts = Table("step", "p50", "p95", title="each step alone, ms", title_justify="left")
+    for step, (median, late) in measured["steps"].items():
+        parts.add_row(step, f"{median:.2f}", f"{late:.2f}")
     console = Console(width=140)
     console.print(table)
-    for name, measured in rows:
-        parts = Table(title=f"{name}: each step alone, ms", title_justify="left")
-        for column in ("step", "p50", "p95"):
-            parts.add_column(column, justify="left" if column == "step" else "right")
-        for step, (median, late) in measured["steps"].items():
-            parts.add_row(step, f"{median:.2f}", f"{late:.2f}")
-        console.print(parts)
+    console.print(parts)
 
 
 def _workspace(work: Path) -> Path:

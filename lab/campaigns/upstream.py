@@ -23,16 +23,15 @@ class Upstream:
     Args:
         chance: decides everything.
         files: how many there are at first.
-        has_filter: it can leave files out when it is asked to.
     """
 
-    def __init__(self, root: Path, chance: random.Random, *, files: int = 8, has_filter: bool = True) -> None:
+    def __init__(self, root: Path, chance: random.Random, *, files: int = 8) -> None:
         self.root = root
         self._chance = chance
         self._moment = 1_700_000_000
         root.mkdir(parents=True)
         self._git("init", "-q", "-b", "main")
-        self._git("config", "uploadpack.allowFilter", str(has_filter).lower())
+        self._git("config", "uploadpack.allowFilter", "true")
         for number in range(files):
             self._write(f"docs/{number}.md")
         (root / "picture.png").write_bytes(chance.randbytes(5_000))
