@@ -136,6 +136,14 @@ def answer_streamed(answers: SeenAnswers, question: Question) -> StreamedAnswer:
     return streamed
 
 
+async def written_whole(write: Write) -> Synthesis:
+    """Return a text once it is written."""
+    async with Writing(write) as writing:
+        async for _ in writing.pieces():
+            pass
+        return writing.synthesis
+
+
 async def text_events(writing: Writing, to_event: Callable[[str], bytes]) -> AsyncIterator[bytes]:
     """Return an event for each piece of a text, and comments that keep the connection open."""
     async for piece in writing.pieces():

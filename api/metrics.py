@@ -23,7 +23,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.server.workers import METRICS_FOLDER
 from nornweave.ask.fuse.records import Answer
-from nornweave.ask.views.evaluations import EvaluationsQuery
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import NornWeaveError
 from nornweave.improve.records import LAST_STAGE
@@ -188,7 +187,7 @@ class IndexState(Collector):
 
     def _quality(self) -> Iterator[GaugeMetricFamily]:
         newest: dict[tuple[str, str, str], dict[str, Any]] = {}
-        for one in self._seen.quality.evaluations(EvaluationsQuery())["evaluations"]:
+        for one in self._seen.quality.evaluations()["evaluations"]:
             if one["verdict"] != "refused":
                 newest.setdefault((one["domain"], one["set"], one["scope"]), one["stages"].get(LAST_STAGE, {}))
         for measure, name in MEASURES.items():

@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import Annotated, Literal, NotRequired
 
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from typing_extensions import TypedDict
 
+from api.requests import Body
 from api.requests.query import MAX_TIMEOUT_MS, MAX_TOP_K
 from nornweave.ask.agents.registry import RemoteState
 from nornweave.ask.search.question import Question
@@ -58,10 +59,8 @@ def _weight(parameters: list[str]) -> float:
     return 1.0
 
 
-class RecallBody(BaseModel):
+class RecallBody(Body):
     """What one agent is asked."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     query_text: Annotated[
         QuestionText, Field(description="In your own words, an identifier or an error line; not blank.")

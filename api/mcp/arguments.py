@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
+from api.requests import Body
 from api.requests.find import MAX_MATCHES, USUAL_MATCHES, Expression, FindParameters
 from api.requests.query import MAX_DOMAINS, MAX_TOP_K, QueryBody
 from nornweave.ask.search.question import Question
@@ -46,10 +47,8 @@ AsOfField = Annotated[
 ]
 
 
-class Arguments(BaseModel):
+class Arguments(Body):
     """The arguments of a tool; a subclass each."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 class SearchArguments(Arguments):

@@ -11,6 +11,7 @@ from api.mcp.arguments import USUAL_RESULT_TOKENS, ConflictsArguments, FetchArgu
 from api.mcp.questions import HandlePlace, handle, place_of
 from api.mcp.results import MAX_RESULT_CHARACTERS, ToolCall, is_within
 from api.requests.find import LedgerQuery
+from api.requests.query import served_domain
 from api.state import wait_for_start
 from nornweave import __version__
 from nornweave.ask.answer.pages import largest
@@ -35,7 +36,6 @@ from nornweave.ask.views.tools import (
     line,
 )
 from nornweave.core.errors import QueryError
-from nornweave.core.types import Domain
 
 SHOWN_CHARACTERS = 200
 # More than fits into any result: what comes after that need not be looked at.
@@ -73,7 +73,7 @@ async def conflicts(arguments: ConflictsArguments, call: ToolCall) -> ConflictsP
     """List what the corpus disagrees about."""
     query = LedgerQuery(
         entity=arguments.entity,
-        domain=_served(arguments.domain, call.serving.domains),
+        domain=served_domain(arguments.domain, call.serving.domains) if arguments.domain is not None else None,
         settled=bool(arguments.settled),
     )
     return await call.look_up(lambda engine: _ledger(engine.ledger.conflicts(), query, arguments, call))
@@ -176,10 +176,3 @@ def _ledger_page(
 def _status(agents: Sequence[SeenAgent]) -> ToolStatusDocument:
     domains = [domain_status_document(agent.describe(), agent.health()) for agent in agents]
     return {"version": __version__, "domains": domains}
-
-
-def _served(name: str | None, domains: Sequence[Domain]) -> Domain | None:
-    names = {domain.value: domain for domain in domains}
-    if name is not None and name not in names:
-        raise QueryError("domain", f"{line(name, 64)!r} is not served; served: {', '.join(names) or 'none'}")
-    return names[name] if name is not None else None

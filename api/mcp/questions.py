@@ -76,7 +76,7 @@ SNIPPET_CHARACTERS = 300
 async def search(arguments: SearchArguments, call: ToolCall) -> SearchDocument:
     """Search passages."""
     question = arguments.question(call.serving.askable, call.arrived)
-    return await call.ask(question, lambda answers: _search(answers.answer(question), call.link))
+    return await call.serving.ask(question, lambda answers: _search(answers.answer(question), call.link))
 
 
 async def answer(arguments: AnswerArguments, call: ToolCall) -> AnswerPageDocument:
@@ -92,7 +92,7 @@ async def answer(arguments: AnswerArguments, call: ToolCall) -> AnswerPageDocume
         place = place_of(arguments.after, asked, published)
         return _page(found, place, call.link, size, lambda start: handle(start, asked, published))
 
-    return await call.ask(question, page)
+    return await call.serving.ask(question, page)
 
 
 def _search(found: Answer, link: Link) -> SearchDocument:

@@ -16,7 +16,6 @@ from api.mcp.arguments import MAX_RESULT_TOKENS
 from api.state import Serving
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen import SeenEngine
-from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.tools import Link
 from nornweave.core.errors import (
     ConfigError,
@@ -60,12 +59,8 @@ class ToolCall:
     arrived: Question
     link: Link
 
-    async def ask(self, question: Question, work: Callable[[SeenAnswers], T]) -> T:
-        """Do what asks the domains, as ``POST /query`` does; raises as ``Serving.ask`` does."""
-        return await self.serving.ask(question, work)
-
     async def look_up(self, work: Callable[[SeenEngine], T]) -> T:
-        """Do what only reads, in its turn; raises as ``ask`` does."""
+        """Do what only reads, in its turn; raises as ``Serving.ask`` does."""
         return await self.serving.lookups.run(lambda: work(self.serving.engine), self.arrived.left_s)
 
 

@@ -99,11 +99,6 @@ def _over(marks: Sequence[Mark], above: Sequence[Mark]) -> list[Mark]:
     return sorted([mark for mark in cut if mark.end > mark.start] + list(above))
 
 
-def plain(text: str) -> str:
-    """Return text for an attribute or a title: unseen characters named in brackets."""
-    return _UNSEEN.sub(lambda found: f"⟨{_named(found[0])}⟩", text)
-
-
 def _runs(text: str, marks: Iterable[Mark]) -> Iterator[TextRun]:
     at = 0
     for mark in marks:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from api.requests import Body, Parameters
 from api.requests.query import in_thread
 from nornweave.ask.search.question import Question
 from nornweave.core.errors import QueryError
@@ -27,10 +28,8 @@ Text = Annotated[str, AfterValidator(textual)]
 Ignored = Annotated[Any, Field(description="Accepted and ignored.")]
 
 
-class TextPart(BaseModel):
+class TextPart(Parameters):
     """A part of a message; only text can be asked."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     type: Literal["text"]
     text: Text
@@ -51,10 +50,8 @@ class ChatMessage(BaseModel):
         return "\n".join(parts).strip()
 
 
-class ChatBody(BaseModel):
+class ChatBody(Body):
     """A conversation; its last message by the user is the question."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     model: Annotated[
         str,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
+from api.requests import Parameters
+from api.requests.query import served_domain
 from nornweave.ask.search.records import FindQuery
 from nornweave.ask.views.ledger import LedgerDocument, LedgerEntryDocument
 from nornweave.core.errors import QueryError
@@ -31,10 +33,8 @@ Expression = Annotated[
 Names = Annotated[list[Name], Field(max_length=MAX_VALUES)]
 
 
-class FindParameters(BaseModel):
+class FindParameters(Parameters):
     """Which lines."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     text: Annotated[Expression | None, Field(description="What a line holds, letter by letter.")] = None
     regex: Annotated[Expression | None, Field(description="Instead of `text`: a regular expression of RE2.")] = None
@@ -55,25 +55,21 @@ class FindParameters(BaseModel):
         """
         if (self.text is None) == (self.regex is None):
             raise QueryError("regex" if self.regex else "text", "exactly one of 'text' and 'regex' is needed")
-        names = {domain.value: domain for domain in served}
-        if unknown := [name for name in self.domain if name not in names]:
-            raise QueryError("domain", f"{unknown[0][:64]!r} is not served; served: {', '.join(names) or 'none'}")
+        domains = tuple(served_domain(name, served) for name in dict.fromkeys(self.domain))
         filters: dict[str, JsonValue] = {"source": list(self.source)} if self.source else {}
         if self.path_glob:
             filters["path_glob"] = self.path_glob
         return FindQuery(
             pattern=LinePattern(self.regex or self.text or "", self.regex is not None, ignores_case=not self.case),
             limit=self.limit,
-            domains=tuple(names[name] for name in dict.fromkeys(self.domain)) or tuple(served),
+            domains=domains or tuple(served),
             filters=filters,
             document=self.document,
         )
 
 
-class CompleteParameters(BaseModel):
+class CompleteParameters(Parameters):
     """What somebody has typed so far."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     prefix: Annotated[
         str,
@@ -87,10 +83,8 @@ class CompleteParameters(BaseModel):
 MAX_ENTRIES = 10_000
 
 
-class LedgerQuery(BaseModel):
+class LedgerQuery(Parameters):
     """Which entries."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     entity: Annotated[Name | None, Field(description="Entries whose entity has this in it, whatever the case.")] = None
     domain: Annotated[Domain | None, Field(description="Entries in which this domain takes part.")] = None

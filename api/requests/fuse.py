@@ -9,8 +9,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from api.requests import Body
 from api.requests.query import (
     MAX_TIMEOUT_MS,
     DiversityField,
@@ -36,10 +37,8 @@ class GapBody(Foreign):
     reason: Line
 
 
-class FuseBody(BaseModel):
+class FuseBody(Body):
     """Answers of any agents to one question; only `original_text` and `responses` are required."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     original_text: Annotated[QuestionText, Field(description="the question that they answer")]
     responses: Annotated[

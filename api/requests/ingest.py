@@ -10,12 +10,13 @@ import json
 from typing import Annotated, Any
 
 from fastapi import Request
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict
 
 from api.errors import ProblemError, field_problem
+from api.requests import Body, Parameters
 from nornweave.ask.views.texts import Deposit, DepositDocument
 from nornweave.core.errors import QueryError
 from nornweave.core.text.checked_values import MAX_LINE_CHARACTERS, Moment, PlainJson, textual
@@ -32,10 +33,8 @@ def _fitting(content: str) -> str:
     return content
 
 
-class HandedInBody(BaseModel):
+class HandedInBody(Body):
     """A document."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     source_path: Annotated[
         str,
@@ -66,10 +65,8 @@ class HandedInBody(BaseModel):
         )
 
 
-class IngestBody(BaseModel):
+class IngestBody(Body):
     """Documents for the inbox of one domain."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     documents: Annotated[list[HandedInBody], Field(min_length=1, max_length=MAX_DOCUMENTS)]
 
@@ -100,9 +97,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-class _Fields(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _Fields(Parameters):
     path: Annotated[str, StringConstraints(max_length=MAX_LINE_CHARACTERS)] = ""
     metadata: PlainJson = Field(default_factory=dict)
     source_updated_at: Moment | None = None

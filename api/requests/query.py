@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
+from api.requests import Body
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.ask.search.records import Switch
 from nornweave.ask.why import SoughtPlace
@@ -76,10 +77,8 @@ SynthesizeField = Annotated[
 ]
 
 
-class QueryBody(BaseModel):
+class QueryBody(Body):
     """What all domains are asked; only `query` is required."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     query: Annotated[QuestionText, Field(description="In your own words, an identifier or an error line; not blank.")]
     domains: Annotated[
@@ -136,14 +135,13 @@ class QueryBody(BaseModel):
         Raises:
             QueryError: a domain that is not served, or a wrong time.
         """
-        names = {domain.value: domain for domain in served}
         return replace(
             arrived,
             text=self.query,
             as_of=None if self.as_of is None else read_as_of(self.as_of, arrived.now),
-            domains=self._domains(names),
+            domains=self._domains(served),
             top_k=self.top_k,
-            filters={_served(name, names, f"filters.{name}"): values for name, values in self.filters.items()},
+            filters={served_domain(name, served, f"filters.{name}"): values for name, values in self.filters.items()},
             expand=self.expand,
             rerank=self.rerank,
             explain=self.explain,
@@ -154,10 +152,10 @@ class QueryBody(BaseModel):
             synthesize=self.synthesize,
         )
 
-    def _domains(self, served: Mapping[str, Domain]) -> tuple[Domain, ...] | None:
+    def _domains(self, served: Collection[Domain]) -> tuple[Domain, ...] | None:
         if self.domains is None:
             return None
-        named = (_served(name, served, f"domains.{place}") for place, name in enumerate(self.domains))
+        named = (served_domain(name, served, f"domains.{place}") for place, name in enumerate(self.domains))
         return tuple(dict.fromkeys(named))
 
 
@@ -175,8 +173,14 @@ class WhyBody(QueryBody):
         return SoughtPlace(self.source_path, self.line, self.source_id, self.domain)
 
 
-def _served(name: str, served: Mapping[str, Domain], field: str) -> Domain:
-    if name in served:
-        return served[name]
+def served_domain(name: str, served: Collection[Domain], field: str = "domain") -> Domain:
+    """Return the served domain of a name.
+
+    Raises:
+        QueryError: it is not served.
+    """
+    names = {domain.value: domain for domain in served}
+    if name in names:
+        return names[name]
     shown = repr(name) if len(name) <= 64 else f"a name of {len(name)} characters"
-    raise QueryError(field[:80], f"{shown} is not served; served: {', '.join(served) or 'none'}")
+    raise QueryError(field[:80], f"{shown} is not served; served: {', '.join(names) or 'none'}")

@@ -19,7 +19,7 @@ from api.chat_documents import (
     sources_list,
 )
 from api.errors import unexpected_problem
-from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, stream, text_events
+from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, stream, text_events, written_whole
 from api.links import page_links
 from api.openapi import problem_responses
 from api.requests.chat import MODEL, ChatBody, model_domains
@@ -82,10 +82,7 @@ class _Chat:
         """Return the answer once its text is written."""
         text, cited = streamed.rendered(), None
         if self.writes:
-            async with Writing(streamed.write) as writing:
-                async for _ in writing.pieces():
-                    pass
-                written = writing.synthesis
+            written = await written_whole(streamed.write)
             text, cited = (written.text, written.cited) if written.text else (text, None)
         citations = citations_of(streamed.document, cited, self.link)
         text += sources_list(citations)

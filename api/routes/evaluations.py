@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from api.openapi import problem_responses
+from api.requests import Parameters
 from api.schemas import json_response
 from api.state import Served
-from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
+from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
 from nornweave.core.text.checked_values import Name, UrlCount
 from nornweave.core.types import Domain
 from nornweave.improve.records import ALL_DOMAINS
@@ -25,10 +26,8 @@ GenerationName = Annotated[
 ]
 
 
-class HistoryQuery(BaseModel):
+class HistoryQuery(Parameters):
     """Which evaluations."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     domain: Subject | None = None
     set_name: SetName = None
@@ -38,21 +37,9 @@ class HistoryQuery(BaseModel):
     generation: GenerationName | None = None
     limit: Annotated[UrlCount, Field(ge=1, le=MAX_EVALUATIONS, strict=True, description="The newest so many.")] = 100
 
-    def asked(self) -> EvaluationsQuery:
-        """Return it as the engine takes it."""
-        return EvaluationsQuery(
-            domain=self.domain,
-            set_name=self.set_name,
-            scope=self.scope,
-            generation=self.generation,
-            limit=self.limit,
-        )
 
-
-class ComparisonQuery(BaseModel):
+class ComparisonQuery(Parameters):
     """Which two generations."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     domain: Domain
     before: GenerationName
@@ -66,7 +53,7 @@ router = APIRouter(tags=["evaluations"], responses=problem_responses(401, 403, 4
 @router.get("/evaluations", response_model=EvaluationsDocument)
 async def evaluations(asked: Annotated[HistoryQuery, Query()], serving: Served) -> Response:
     """List what was measured, newest first: each judged set, stage by stage, with intervals."""
-    return json_response(await serving.lookups.run(lambda: serving.engine.quality.evaluations(asked.asked())))
+    return json_response(await serving.lookups.run(lambda: serving.engine.quality.evaluations(**dict(asked))))
 
 
 @router.get("/evaluations/compare", response_model=ComparisonDocument)

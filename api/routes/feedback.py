@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 from starlette.responses import RedirectResponse
 
 from api.errors import ProblemError
 from api.openapi import PROBLEMS
 from api.pages.addresses import ASK, local
+from api.requests import Body
 from api.routes.login import checked_form
 from api.schemas import json_response
 from api.state import Served, serving_of
@@ -21,10 +22,8 @@ from nornweave.core.text.checked_values import Name, textual
 MAX_QUERY_ID_CHARACTERS = 64
 
 
-class FeedbackBody(BaseModel):
+class FeedbackBody(Body):
     """Whether one item of one answer was useful."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     query_id: Annotated[
         str,

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import PlainTextResponse
 
 from api.openapi import problem_responses
+from api.requests.query import served_domain
 from api.schemas import json_response
-from api.state import Served, Serving
+from api.state import Served
 from nornweave.ask.views.changes import ChangesDocument, changes_text
-from nornweave.core.errors import QueryError
-from nornweave.core.types import Domain, present
+from nornweave.core.types import present
 from nornweave.index.generations.moves import read_as_of
 
 router = APIRouter(tags=["answers"], responses=problem_responses(401, 404, 421, 422, 500, 503))
@@ -34,7 +34,7 @@ async def diff(
     Only documents that the asker may see today are compared. Domains that do not keep both moments are named.
     """
     moments = read_as_of(a, present(), "a"), read_as_of(b, present(), "b")
-    only = _served(domain, serving) if domain else None
+    only = served_domain(domain, serving.domains) if domain else None
 
     def compare() -> ChangesDocument:
         from evals.sets import judged_questions
@@ -43,10 +43,3 @@ async def diff(
 
     changes = await serving.finding.run(compare)
     return PlainTextResponse(changes_text(changes)) if form == "text" else json_response(changes)
-
-
-def _served(name: str, serving: Serving) -> Domain:
-    names = {domain.value: domain for domain in serving.domains}
-    if name not in names:
-        raise QueryError("domain", f"{name!r} is not served; served: {', '.join(names) or 'none'}")
-    return names[name]

@@ -12,13 +12,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 from starlette.datastructures import Headers
 from starlette.routing import Match
 from starlette.types import Scope
 
 from api.errors import ProblemError, unavailable
 from api.openapi import PROBLEMS, problem_responses
+from api.requests import Parameters
 from api.requests.ingest import MEDIA_TYPE, SCHEMA, IngestBody, IngestDocument, is_multipart, read_files
 from api.routes.agents import DomainName
 from api.schemas import json_response
@@ -34,10 +35,8 @@ MAX_DOCUMENTS, USUAL_DOCUMENTS = 1_000, 100
 MAX_CURSOR_CHARACTERS = 16_384
 
 
-class DocumentsParameters(BaseModel):
+class DocumentsParameters(Parameters):
     """Which documents."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     status: Annotated[DocumentStatus | None, Field(description="Those that stand so after the last sync.")] = None
     source: Annotated[Name | None, Field(description="Those of this source; `inbox` are those handed in.")] = None

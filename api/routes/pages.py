@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from api.access.origins import client_address
 from api.errors import ProblemError
-from api.event_streams import Writing, answer_streamed
+from api.event_streams import answer_streamed, written_whole
 from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, ask_address, conflict_address, passage_address
 from api.pages.answer_view import answer_view
 from api.pages.catalogue import (
@@ -67,7 +67,7 @@ from nornweave.ask.answer.extract import nearest
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.answer import ExtractDocument, FusionResult, answer_document, extract_document
-from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
+from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
 from nornweave.ask.views.ledger import LedgerDocument
 from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FormerDocument
 from nornweave.core.errors import GenerationNotKeptError, QueryError
@@ -262,10 +262,7 @@ async def _with_a_text(request: Request, question: Question, shown: Callable[...
     give_back = serving.streams.take(client_address(request.scope))
     try:
         streamed = await serving.ask(question, lambda answers: answer_streamed(answers, question))
-        async with Writing(streamed.write) as writing:
-            async for _ in writing.pieces():
-                pass
-            written = written_view(writing.synthesis, streamed.document)
+        written = written_view(await written_whole(streamed.write), streamed.document)
     finally:
         give_back()
     return await serving.lookups.run(lambda: shown(streamed.document, written))
@@ -313,7 +310,7 @@ def _ledger_context(ledger: LedgerDocument, asked: LedgerQuery) -> dict[str, Any
 def _measured(serving: Serving, chosen: Mapping[str, str]) -> dict[str, Any]:
     """Return the history, the refusal with its comparison, and the comparison that was asked for."""
     measured = serving.engine.quality
-    history: EvaluationsDocument = measured.evaluations(EvaluationsQuery(limit=MAX_EVALUATIONS))
+    history: EvaluationsDocument = measured.evaluations(limit=MAX_EVALUATIONS)
     refused = last_refusal(history["evaluations"])
     before = published_before(history["evaluations"], refused) if refused else None
     domains = {domain.value: domain for domain in Domain}

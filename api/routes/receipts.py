@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 from typing_extensions import TypedDict
 
 from api.errors import RETRY_SOON_S, ProblemError, unavailable
 from api.openapi import PROBLEMS, problem_responses
+from api.requests import Body
 from api.schemas import json_response
 from api.state import Served, Serving
 from nornweave.config import Settings
@@ -25,10 +26,8 @@ WITHIN_S = 1_800.0
 Name = Annotated[str, StringConstraints(min_length=1, max_length=4_096, pattern=r"^[^\x00]+$")]
 
 
-class ReceiptBody(BaseModel):
+class ReceiptBody(Body):
     """The document that is to be gone."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     domain: Annotated[Domain, Field(strict=False, description="Its domain.")]
     source_id: Annotated[Name, Field(description="As citations carry it.")]

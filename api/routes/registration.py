@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Response
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 from typing_extensions import TypedDict
 
 from api.errors import ProblemError
 from api.openapi import problem_responses
+from api.requests import Body
 from api.schemas import AgentDocument, json_response
 from api.state import Served, Serving
 from nornweave.ask.agents.directory import ListedAgent, RemoteAgents
@@ -40,10 +41,8 @@ StateName = Annotated[
 ]
 
 
-class RegistrationBody(BaseModel):
+class RegistrationBody(Body):
     """An agent that joins, or one that has been restarted."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     agent_id: AgentId
     domain_id: Annotated[Domain, BeforeValidator(lambda name: Domain(name) if isinstance(name, str) else name)]
@@ -52,10 +51,8 @@ class RegistrationBody(BaseModel):
     state: StateName = RemoteState.READY
 
 
-class HeartbeatBody(BaseModel):
+class HeartbeatBody(Body):
     """A sign of life."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     state: StateName | None = None
     url: Annotated[Server | None, Field(description="of the address that is alive; null: of all addresses")] = None

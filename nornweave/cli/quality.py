@@ -77,7 +77,7 @@ def evaluations(
     as_json: JsonOption = False,
 ) -> None:
     """Look back: what was measured, newest first, or two generations beside each other."""
-    from nornweave.ask.views.evaluations import EvaluationsQuery, comparison_document, evaluations_document
+    from nornweave.ask.views.evaluations import comparison_document, evaluation_document
     from nornweave.improve.history import history_of
 
     history = history_of(settings_of(context))
@@ -96,7 +96,7 @@ def evaluations(
     found = [
         evaluation
         for name in names
-        for evaluation in evaluations_document(history, EvaluationsQuery(domain=name, limit=limit))["evaluations"]
+        for evaluation in map(evaluation_document, history.evaluations(domain=name, limit=limit))
     ]
     if as_json:
         print_json({"evaluations": found})

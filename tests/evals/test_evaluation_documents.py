@@ -4,10 +4,11 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from nornweave.ask.views.evaluations import WORST, EvaluationsQuery, comparison_document, evaluations_document
+from nornweave.ask.views.evaluations import WORST, comparison_document, evaluations_document
 from nornweave.core.types import Domain
 from nornweave.improve.history import HistoryFile
 from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Verdict
@@ -61,13 +62,13 @@ def measured(
 
 
 def test_an_empty_history_is_an_empty_document(history: HistoryFile) -> None:
-    assert evaluations_document(history, EvaluationsQuery()) == {"evaluations": []}
+    assert evaluations_document(history.evaluations()) == {"evaluations": []}
 
 
 def test_an_evaluation_is_shown_whole(history: HistoryFile) -> None:
     history.record([measured(FIRST, {"a": 1, "b": 1 / 3}, verdict=Verdict.PASSED)])
 
-    (shown,) = json.loads(json.dumps(evaluations_document(history, EvaluationsQuery())))["evaluations"]
+    (shown,) = json.loads(json.dumps(evaluations_document(history.evaluations())))["evaluations"]
     assert shown == {
         "evaluation_id": f"{FIRST} golden domain 0",
         "run_id": "run",
@@ -101,15 +102,15 @@ def test_the_newest_come_first_and_can_be_asked_for(history: HistoryFile) -> Non
         ]
     )
 
-    def at(asked: EvaluationsQuery) -> list[str]:
-        return [one["at"][14:16] for one in evaluations_document(history, asked)["evaluations"]]
+    def at(**asked: Any) -> list[str]:
+        return [one["at"][14:16] for one in evaluations_document(history.evaluations(**asked))["evaluations"]]
 
-    assert at(EvaluationsQuery()) == ["03", "02", "01"]
-    assert at(EvaluationsQuery(limit=1)) == ["03"]
-    assert at(EvaluationsQuery(domain=Domain.CODE)) == ["02", "01"]
-    assert at(EvaluationsQuery(set_name="golden")) == ["03", "01"]
-    assert at(EvaluationsQuery(scope="domain")) == ["02", "01"]
-    assert at(EvaluationsQuery(generation=SECOND)) == ["03", "02"]
+    assert at() == ["03", "02", "01"]
+    assert at(limit=1) == ["03"]
+    assert at(domain=Domain.CODE) == ["02", "01"]
+    assert at(set_name="golden") == ["03", "01"]
+    assert at(scope="domain") == ["02", "01"]
+    assert at(generation=SECOND) == ["03", "02"]
 
 
 def test_two_generations_are_compared_query_by_query(history: HistoryFile) -> None:

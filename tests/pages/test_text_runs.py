@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.pages.text_runs import HIT, UNSEEN, TextRun, highlighted, hits, plain, query_terms_of, runs_of
+from api.pages.text_runs import HIT, UNSEEN, TextRun, highlighted, hits, query_terms_of, runs_of
 
 
 def marked(text: str, question: str) -> list[str]:
@@ -34,7 +34,6 @@ def test_what_nobody_sees_is_named() -> None:
         TextRun("gnp.exe"),
         TextRun("U+0000", UNSEEN),
     )
-    assert plain("a\u202eb") == "a⟨U+202E⟩b"
     assert runs_of("👩\u200d💻\tx\n") == (TextRun("👩\u200d💻\tx\n"),), "joiners, tabs and line ends stay"
 
 

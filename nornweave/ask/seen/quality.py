@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from nornweave.ask.views.evaluations import (
     ComparisonDocument,
     EvaluationsDocument,
-    EvaluationsQuery,
     comparison_document,
     evaluations_document,
 )
@@ -24,14 +24,14 @@ class SeenQuality:
     _settings: Settings
     _viewer: Viewer
 
-    def evaluations(self, asked: EvaluationsQuery) -> EvaluationsDocument:
-        """Return what was measured, newest first.
+    def evaluations(self, **asked: Any) -> EvaluationsDocument:
+        """Return what was measured, newest first; ``asked`` as ``EvaluationHistory.evaluations`` takes it.
 
         Raises:
             StoreError: the history cannot be read.
         """
         self._viewer.check_operates()
-        return evaluations_document(history_of(self._settings), asked)
+        return evaluations_document(history_of(self._settings).evaluations(**asked))
 
     def values(self, evaluation_id: str, stage: str, measure: str) -> dict[str, float]:
         """Return one measure of each query of an evaluation; empty when they are not kept any more.

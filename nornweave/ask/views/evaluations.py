@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 from pydantic import Field
@@ -11,23 +10,12 @@ from typing_extensions import TypedDict
 
 from nornweave.core.types import Domain
 from nornweave.improve.comparison import EvaluationComparison, compare
-from nornweave.improve.history import DEFAULT_LIMIT, EvaluationHistory
+from nornweave.improve.history import EvaluationHistory
 from nornweave.improve.records import Evaluation, Verdict
 
 WORST = 50
 """Queries of one set and measure that a comparison names."""
 _LEAST = {Verdict.REFUSED: 0, Verdict.OUTDATED: 1}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationsQuery:
-    """Which evaluations are asked for; ``None`` takes all."""
-
-    domain: str | None = None
-    set_name: str | None = None
-    scope: str | None = None
-    generation: str | None = None
-    limit: int = DEFAULT_LIMIT
 
 
 class MetricDocument(TypedDict):
@@ -99,9 +87,9 @@ class ComparisonDocument(TypedDict):
     notices: list[str]
 
 
-def evaluations_document(history: EvaluationHistory, asked: EvaluationsQuery) -> EvaluationsDocument:
-    """Return what was measured, newest first."""
-    return {"evaluations": [evaluation_document(each) for each in history.evaluations(**asdict(asked))]}
+def evaluations_document(evaluations: Iterable[Evaluation]) -> EvaluationsDocument:
+    """Return what was measured, in the order given."""
+    return {"evaluations": [evaluation_document(each) for each in evaluations]}
 
 
 def evaluation_document(evaluation: Evaluation) -> EvaluationDocument:
