@@ -129,9 +129,6 @@ def _headings(
 ) -> Iterator[Heading]:
     found = [index for index in range(front, len(paragraphs)) if _is_heading(paragraphs, index, body, bookmarks)]
     levels = _Levels([paragraphs[index] for index in found], bookmarks)
-    abstract = _unlabelled_abstract(paragraphs, front, found, body)
-    if abstract is not None:
-        yield abstract
     run_in = _run_in_abstract(paragraphs, front, found)
     for index in sorted({*found, *run_in}):
         paragraph = paragraphs[index]
@@ -148,20 +145,6 @@ def _run_in_abstract(paragraphs: Sequence[Paragraph], front: int, found: Sequenc
         return set()
     indexes = range(front, min(front + 10, len(paragraphs)))
     return set([index for index in indexes if _ABSTRACT_RUN_IN.match(paragraphs[index].line)][:1])
-
-
-def _unlabelled_abstract(
-    paragraphs: Sequence[Paragraph], front: int, found: Sequence[int], body: float
-) -> Heading | None:
-    """A paragraph between the authors and "1 Introduction" is the abstract, though nothing says so."""
-    if not found or not 0 < front < found[0] or paragraphs[found[0]].page > paragraphs[0].page + 1:
-        return None
-    if not re.search(r"introduction$", _heading_text(paragraphs[found[0]]), re.IGNORECASE):
-        return None
-    between = paragraphs[front : found[0]]
-    if not _is_body(between[0], body) or any(_ABSTRACT_RUN_IN.match(p.line) for p in between):
-        return None
-    return Heading(front, "Abstract", 1, "abstract")
 
 
 def _is_heading(paragraphs: Sequence[Paragraph], index: int, body: float, bookmarks: Mapping[str, int]) -> bool:
