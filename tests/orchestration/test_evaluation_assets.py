@@ -5,7 +5,6 @@ import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from io import StringIO
 from pathlib import Path
 
 import dagster as dg
@@ -13,12 +12,11 @@ import pytest
 import yaml
 from workspace_support import HASHED, Configure, write_workspace
 
-from nornweave.cli.report import sync_failed
+from nornweave.cli.sync import _sync_failed
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.lock import WriterLock
-from nornweave.core.text.terminal import Terminal
 from nornweave.core.types import Domain
 from nornweave.improve.history import history_of
 from nornweave.improve.records import Evaluation, Verdict
@@ -267,7 +265,9 @@ def test_a_regression_is_refused_with_its_queries_and_a_way_out(
     assert metadata_of(instance, EVALUATION)[-1]["MRR"].value == 1
 
 
-def test_judged_documents_that_went_are_asked_about_and_named(settings: Settings, instance: dg.DagsterInstance) -> None:
+def test_judged_documents_that_went_are_asked_about_and_named(
+    settings: Settings, instance: dg.DagsterInstance, capsys: pytest.CaptureFixture[str]
+) -> None:
     for number in range(7):
         (settings.file.parent / "docs" / f"page{number}.md").unlink()
 
@@ -284,9 +284,8 @@ def test_judged_documents_that_went_are_asked_about_and_named(settings: Settings
     assert "| golden | page6.md |" in str(check.metadata["judged documents that went"].value)
     told = {alarm.subject for alarm in alarms_of(report) if alarm.kind is AlarmKind.JUDGED_DOCUMENT_GONE}
     assert told == {f"golden: page{number}.md" for number in range(7)}
-    said = StringIO()
-    assert not sync_failed(Terminal(file=said), {DOCS: report}, {})
-    assert "judged set golden: page6.md: a judged document was removed" in said.getvalue()
+    assert not _sync_failed({DOCS: report}, {})
+    assert "judged set golden: page6.md: a judged document was removed" in capsys.readouterr().err
     assert publish(settings, instance).judged_gone == (), "once"
 
 

@@ -5,17 +5,15 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from io import StringIO
 
 import dagster as dg
 import forked
 import pytest
 from workspace_support import Configure, write_workspace
 
-from nornweave.cli.report import sync_failed
+from nornweave.cli.sync import _sync_failed
 from nornweave.config import Settings
 from nornweave.core.files.lock import WriterLock
-from nornweave.core.text.terminal import Terminal
 from nornweave.core.types import Domain
 from nornweave.index.connection import connect_writer
 from nornweave.index.ledger_file import ledger_file
@@ -246,7 +244,7 @@ def test_an_index_without_its_generation_leaves_nothing_behind(
 
 
 def test_a_ledger_that_cannot_be_made_is_told_beside_the_publications(
-    settings: Settings, instance: dg.DagsterInstance
+    settings: Settings, instance: dg.DagsterInstance, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ledger = ledger_file(settings)
     ledger.parent.mkdir(parents=True)
@@ -256,9 +254,8 @@ def test_a_ledger_that_cannot_be_made_is_told_beside_the_publications(
     assert all(isinstance(report, SyncReport) and report.published for report in ended.outcomes.values())
     assert list(ended.failed_after) == ["ledger/conflicts"]
     assert f"{ledger}: is damaged" in ended.failed_after["ledger/conflicts"]
-    told = StringIO()
-    assert sync_failed(Terminal(told, width=500), ended.outcomes, ended.failed_after)
-    assert f"ledger/conflicts: {ended.failed_after['ledger/conflicts']}" in told.getvalue()
+    assert _sync_failed(ended.outcomes, ended.failed_after)
+    assert f"ledger/conflicts: {ended.failed_after['ledger/conflicts']}" in capsys.readouterr().err
 
 
 def test_one_domain_is_synced_alone_under_its_tag(settings: Settings, instance: dg.DagsterInstance) -> None:
