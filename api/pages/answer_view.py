@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from api.pages.addresses import passage_address
-from api.pages.catalogue import Chip, DomainChoice, facets_of
+from api.pages.catalogue import DomainChoice, facets_of
 from api.pages.citations import CitedPlace, place_of
 from api.pages.conflict_view import conflict_of, stated
 from api.pages.coverage_view import RETRIEVERS, coverage_of, not_searched, nothing_found, summary_of
@@ -16,7 +15,7 @@ from api.pages.excerpts import Excerpt, code_excerpt, markup_excerpt, prose_exce
 from api.pages.html_text import with_tables
 from api.pages.markup import MARKUP
 from api.pages.question_form import QuestionForm
-from api.pages.text_runs import TextRun, query_terms_of, runs_of
+from api.pages.text_runs import query_terms_of, runs_of
 from api.pages.thread_view import MessageView, messages_of
 from nornweave.ask.search.combine import EXACT
 from nornweave.ask.search.late_interaction import LATE
@@ -49,76 +48,16 @@ CLEAR_GAP = 0.2
 """Of the best score: a gap that is wider parts results from what is only near to the question."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """A passage that answers.
-
-    Attributes:
-        steps: why it is where it is: what looked, its rank and what it gave.
-        merged: duplicates: in what way each is one, and its permalink.
-    """
-
-    number: int
-    chunk_id: str
-    href: str
-    agent: str
-    title: tuple[TextRun, ...]
-    place: CitedPlace
-    is_code: bool
-    excerpt: Excerpt
-    messages: tuple[MessageView, ...]
-    shortened: bool
-    steps: Sequence[tuple[str, str, str]]
-    score: str
-    corroborated_by: tuple[CitedPlace, ...]
-    merged: Sequence[tuple[str, str]]
-    conflict: int | None
-    role: str
-
-
-@dataclass(frozen=True, slots=True)
-class QuotedSentence:
-    """A sentence of a result that answers, with the number and the title of the result and its conflict, if any."""
-
-    number: int
-    title: tuple[TextRun, ...]
-    conflict: int | None
-    is_code: bool
-    runs: tuple[TextRun, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerView:
-    """An answer as the page shows it.
-
-    Attributes:
-        is_unsure: whether the sentences are only what comes nearest.
-        tail: results below a clear gap, which are folded and have no excerpts.
-        not_searched: why, and the domains and agents that were not.
-    """
-
-    query_id: str
-    extract: tuple[QuotedSentence, ...]
-    is_unsure: bool
-    doubt: str
-    results: tuple[Result, ...]
-    tail: tuple[Result, ...]
-    conflicts: tuple[Mapping[str, Any], ...]
-    facets: Sequence[tuple[str, Sequence[Chip]]]
-    coverage: Sequence[Mapping[str, Any]]
-    headline: str
-    summary: str
-    nothing: str
-    not_searched: Sequence[tuple[str, Sequence[str]]]
-
-
 def answer_view(
     document: FusionResult,
     catalogue: Sequence[DomainChoice],
     form: QuestionForm,
     near: Sequence[ExtractDocument] = (),
-) -> AnswerView:
+) -> dict[str, Any]:
     """Return what the page shows of an answer to the question of a form.
+
+    ``tail`` are results below a clear gap, which are folded and have no excerpts; ``is_unsure`` says that the sentences
+    are only what comes nearest; ``not_searched`` are reasons, each with the domains and agents that it holds for.
 
     Args:
         near: the sentences that come nearest, where the answer has none because it is doubtful.
@@ -128,30 +67,30 @@ def answer_view(
     places = {item["chunk_id"]: place_of(item["citation"], item["chunk_id"]) for item in document["items"]}
     merges = document.get("merged", [])
     shown = _shown(document["items"], {sentence["chunk_id"] for sentence in sentences})
-    results = tuple(
+    results = [
         _result(number, item, terms, places[item["chunk_id"]], merges, is_folded=number > shown)
         for number, item in enumerate(document["items"], 1)
-    )
+    ]
     coverage = coverage_of(document, catalogue)
     missing = [one for one in coverage if one["state"] in {"late", "unpublished", "failed"}]
     asked = [one for one in coverage if one["state"] != "left out"]
-    return AnswerView(
-        query_id=document["query_id"],
-        extract=_extract(sentences, document["items"], results, terms),
-        is_unsure=not document["extract"],
-        doubt=_doubt(document) if results else "",
-        results=results[:shown],
-        tail=results[shown:],
-        conflicts=tuple(
+    return {
+        "query_id": document["query_id"],
+        "extract": _extract(sentences, results, terms),
+        "is_unsure": not document["extract"],
+        "doubt": _doubt(document) if results else "",
+        "results": results[:shown],
+        "tail": results[shown:],
+        "conflicts": [
             conflict_of(number, conflict, places, terms) for number, conflict in enumerate(document["conflicts"], 1)
-        ),
-        facets=facets_of(document["items"], catalogue, form),
-        coverage=coverage,
-        headline=counted(len(results), "passage") if results else "Nothing found",
-        summary=summary_of(document, len(asked) - len(missing), len(asked)),
-        nothing="" if results else nothing_found(document, missing),
-        not_searched=not_searched(document, missing),
-    )
+        ],
+        "facets": facets_of(document["items"], catalogue, form),
+        "coverage": coverage,
+        "headline": counted(len(results), "passage") if results else "Nothing found",
+        "summary": summary_of(document, len(asked) - len(missing), len(asked)),
+        "nothing": "" if results else nothing_found(document, missing),
+        "not_searched": not_searched(document, missing),
+    }
 
 
 def _shown(items: Sequence[FusedItemDocument], quoted: Collection[str]) -> int:
@@ -161,20 +100,18 @@ def _shown(items: Sequence[FusedItemDocument], quoted: Collection[str]) -> int:
 
 
 def _extract(
-    sentences: Sequence[ExtractDocument],
-    items: Sequence[FusedItemDocument],
-    results: Sequence[Result],
-    terms: Collection[str],
-) -> tuple[QuotedSentence, ...]:
-    by_chunk = {result.chunk_id: result for result in reversed(results)}
+    sentences: Sequence[ExtractDocument], results: Sequence[Mapping[str, Any]], terms: Collection[str]
+) -> list[dict[str, Any]]:
+    """Return the sentences that answer, each with its result."""
+    by_chunk = {result["chunk_id"]: result for result in reversed(results)}
     quoted = []
     for sentence in sentences:
         if result := by_chunk.get(sentence["chunk_id"]):
-            fences = items[result.number - 1]["content"].count("```", 0, sentence["char_range"][0])
-            is_code = result.is_code or fences % 2 == 1
+            fences = result["content"].count("```", 0, sentence["char_range"][0])
+            is_code = result["is_code"] or fences % 2 == 1
             runs = stated(sentence["text"], terms, is_code=is_code)
-            quoted.append(QuotedSentence(result.number, result.title, result.conflict, is_code, runs))
-    return tuple(quoted)
+            quoted.append({"result": result, "is_code": is_code, "runs": runs})
+    return quoted
 
 
 def _doubt(document: FusionResult) -> str:
@@ -197,28 +134,24 @@ def _result(
     merges: Sequence[MergeDocument],
     *,
     is_folded: bool,
-) -> Result:
-    citation, conflict = item["citation"], item["conflict"]
+) -> dict[str, Any]:
+    """Return a passage that answers: ``steps`` say why it is where it is, what looked, its rank and what it gave."""
+    citation = item["citation"]
     title = citation["title"] or citation["source_path"].rpartition("/")[2]
     excerpt, messages = (Excerpt(), ()) if is_folded else _shown_text(item, title, terms)
-    return Result(
-        number=number,
-        chunk_id=item["chunk_id"],
-        href=passage_address(item["chunk_id"]),
-        agent=citation["agent_id"] or "",
-        title=runs_of(title),
-        place=place,
-        is_code=citation["domain_id"] == "code",
-        excerpt=excerpt,
-        messages=messages,
-        shortened=item["shortened"],
-        steps=_steps(item),
-        score=f"{item['score']['value']:.3f}",
-        corroborated_by=tuple(place_of(cited) for cited in item["corroborated_by"]),
-        merged=[_merged(merge) for merge in merges if merge["kept"] == item["chunk_id"]],
-        conflict=None if conflict is None else conflict["index"] + 1,
-        role="" if conflict is None else conflict["role"],
-    )
+    return {
+        **item,
+        "number": number,
+        "href": passage_address(item["chunk_id"]),
+        "title": runs_of(title),
+        "place": place,
+        "is_code": citation["domain_id"] == "code",
+        "excerpt": excerpt,
+        "messages": messages,
+        "steps": _steps(item),
+        "corroborated_by": [place_of(cited) for cited in item["corroborated_by"]],
+        "merged": [_merged(merge) for merge in merges if merge["kept"] == item["chunk_id"]],
+    }
 
 
 def _shown_text(item: FusedItemDocument, title: str, terms: Collection[str]) -> tuple[Excerpt, tuple[MessageView, ...]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from api.pages.addresses import passage_address
-from api.pages.citations import CitedPlace, place_of
+from api.pages.citations import place_of
 from api.pages.code_colours import colours_of
 from api.pages.markup import MARKUP, MAX_CHARACTERS, Block, blocks_of
 from api.pages.text_runs import TextRun, marked_code
@@ -26,61 +26,12 @@ _FLOWING = frozenset({"slack", "github", "transcript", "messages", "pdf", "stack
 """Formats whose text has no lines of its own: numbers would mean nothing to a reader."""
 
 
-@dataclass(frozen=True, slots=True)
-class PassageLine:
+class PassageLine(NamedTuple):
     """A line of a document, and whether it is cited."""
 
     number: int
     cited: bool
     runs: tuple[TextRun, ...]
-
-
-class OutlineEntry(NamedTuple):
-    """A part of the document; ``is_here`` holds for the one that the passage belongs to."""
-
-    title: str
-    href: str
-    line: int | None
-    is_here: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassageView:
-    """A passage as its page shows it.
-
-    Attributes:
-        kind: ``code``, ``thread``, ``doc`` or ``prose``.
-        numbered: whether line numbers are shown.
-        lines: of code and of plain text around the passage.
-        blocks: of markup.
-        messages: of a thread.
-        before, after: lines of the document that are not shown.
-        fewer, more: addresses that show less or more of the document; empty where there is none.
-        previous, following: addresses of the passages before and after it.
-        outline: the parts of the document; empty where there is one alone, and of threads.
-        back: address of the answer that led here.
-    """
-
-    title: str
-    chunk_id: str
-    place: CitedPlace
-    source_id: str
-    path: str
-    kind: str
-    numbered: bool
-    lines: tuple[PassageLine, ...]
-    blocks: tuple[Block, ...]
-    messages: tuple[MessageView, ...]
-    before: int
-    after: int
-    more: str
-    fewer: str
-    previous: str
-    following: str
-    outline: tuple[OutlineEntry, ...]
-    facts: tuple[tuple[str, str], ...]
-    generation: str
-    back: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +63,12 @@ def passage_view(
     terms: Collection[str] = (),
     back: str = "",
     headings: Sequence[HeadingDocument] = (),
-) -> PassageView:
+) -> dict[str, Any]:
     """Return what the page shows of a passage: alone where its document went between two look-ups.
+
+    By its ``kind`` it has ``lines`` (``code`` and ``prose``), ``blocks`` of markup (``doc``) or ``messages``
+    (``thread``). ``before`` and ``after`` count the lines that are not shown; ``fewer`` and ``more`` are
+    addresses that show less or more of it, ``previous`` and ``following`` those of its neighbours.
 
     Args:
         context: lines of the document before and after the passage.
@@ -123,28 +78,28 @@ def passage_view(
     shown = _shown(chunk, document, context)
     address = passage_address(chunk["chunk_id"])
     previous, following = _neighbours(chunk["chunk_id"], document["chunks"] if document else ())
-    return PassageView(
-        title=citation["title"] or citation["source_path"],
-        chunk_id=chunk["chunk_id"],
-        place=place_of(citation, chunk["chunk_id"]),
-        source_id=citation["source_id"],
-        path=citation["source_path"],
-        kind=kind,
-        numbered=kind == "code" or citation["line_range"] is not None,
-        lines=tuple(_lines(shown, chunk, terms)) if kind in {"code", "prose"} else (),
-        blocks=_blocks(shown, document, terms) if kind == "doc" else (),
-        messages=_messages(shown, chunk, terms) if kind == "thread" else (),
-        before=shown.low,
-        after=len(shown.lines) - shown.high,
-        more=f"{address}?context={MORE_LINES}" if shown.is_cut else "",
-        fewer=address if context > CONTEXT_LINES else "",
-        previous=previous,
-        following=following,
-        outline=_outline(chunk["chunk_id"], document["chunks"] if document and kind != "thread" else (), headings),
-        facts=_facts(chunk["metadata"]),
-        generation=chunk["generation"],
-        back=back,
-    )
+    return {
+        "title": citation["title"] or citation["source_path"],
+        "chunk_id": chunk["chunk_id"],
+        "place": place_of(citation, chunk["chunk_id"]),
+        "source_id": citation["source_id"],
+        "path": citation["source_path"],
+        "kind": kind,
+        "numbered": kind == "code" or citation["line_range"] is not None,
+        "lines": tuple(_lines(shown, chunk, terms)) if kind in {"code", "prose"} else (),
+        "blocks": _blocks(shown, document, terms) if kind == "doc" else (),
+        "messages": _messages(shown, chunk, terms) if kind == "thread" else (),
+        "before": shown.low,
+        "after": len(shown.lines) - shown.high,
+        "more": f"{address}?context={MORE_LINES}" if shown.is_cut else "",
+        "fewer": address if context > CONTEXT_LINES else "",
+        "previous": previous,
+        "following": following,
+        "outline": _outline(chunk["chunk_id"], document["chunks"] if document and kind != "thread" else (), headings),
+        "facts": _facts(chunk["metadata"]),
+        "generation": chunk["generation"],
+        "back": back,
+    }
 
 
 def _neighbours(chunk_id: str, chunks: Sequence[str]) -> tuple[str, str]:
@@ -156,14 +111,19 @@ def _neighbours(chunk_id: str, chunks: Sequence[str]) -> tuple[str, str]:
     return "".join(map(passage_address, before)), "".join(map(passage_address, after))
 
 
-def _outline(chunk_id: str, chunks: Sequence[str], headings: Sequence[HeadingDocument]) -> tuple[OutlineEntry, ...]:
-    """Return the parts of a document; a passage without a name of its own belongs to the part that begins before it."""
+def _outline(
+    chunk_id: str, chunks: Sequence[str], headings: Sequence[HeadingDocument]
+) -> list[tuple[str, str, int | None, bool]]:
+    """Return the parts of a document: title, address, line, and whether the passage belongs to it.
+
+    A passage without a name of its own belongs to the part that begins before it.
+    """
     before = set(chunks[: chunks.index(chunk_id) + 1]) if chunk_id in chunks else set()
     begun = [each["chunk_id"] for each in headings if each["chunk_id"] in before]
-    return tuple(
-        OutlineEntry(each["title"], passage_address(each["chunk_id"]), each["line"], each["chunk_id"] in begun[-1:])
+    return [
+        (each["title"], passage_address(each["chunk_id"]), each["line"], each["chunk_id"] in begun[-1:])
         for each in headings[: MAX_OUTLINE if len(headings) > 1 and chunks else 0]
-    )
+    ]
 
 
 def _shown(chunk: ChunkDocument, document: DocumentDocument | None, context: int) -> _Shown:

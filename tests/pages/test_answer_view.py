@@ -1,11 +1,12 @@
 """An answer as a page shows it: nothing found is not the same as not searched, and every side says where it stands."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from api.pages.answer_view import AnswerView, answer_view
+from api.pages.answer_view import answer_view
 from api.pages.catalogue import DomainChoice, FilterChoice, facets_of
 from api.pages.citations import place_of
 from api.pages.conflict_view import entry_of, value_of
@@ -59,7 +60,7 @@ SIDE = {
 }  # fmt: skip
 
 
-def shown(*items: Any, coverage: dict[str, Any], near: Any = (), **fields: Any) -> AnswerView:
+def shown(*items: Any, coverage: dict[str, Any], near: Any = (), **fields: Any) -> SimpleNamespace:
     document: Any = {
         "query_id": "q",
         "query": "pay errors",
@@ -74,7 +75,7 @@ def shown(*items: Any, coverage: dict[str, Any], near: Any = (), **fields: Any) 
         "total_latency_ms": 12.4,
         **fields,
     }
-    return answer_view(document, CATALOGUE, QuestionForm(text="pay"), near)
+    return SimpleNamespace(**answer_view(document, CATALOGUE, QuestionForm(text="pay"), near))
 
 
 def test_every_served_domain_says_how_it_was_searched() -> None:
@@ -94,8 +95,8 @@ def test_every_served_domain_says_how_it_was_searched() -> None:
 def test_sentences_that_answer_name_their_result_and_have_their_words_marked() -> None:
     sentence = {"text": "return\n  error", "chunk_id": "one", "char_range": [15, 28]}
     (quoted,) = shown(ITEM, coverage={"code": FOUND}, extract=[sentence]).extract
-    assert (quoted.number, "".join(run.text for run in quoted.title)) == (1, "pay")
-    assert [(run.text, run.kind) for run in quoted.runs] == [("return ", ""), ("error", "hit")]
+    assert (quoted["result"]["number"], "".join(run.text for run in quoted["result"]["title"])) == (1, "pay")
+    assert [(run.text, run.kind) for run in quoted["runs"]] == [("return ", ""), ("error", "hit")]
 
 
 def test_a_doubtful_answer_shows_what_comes_nearest_and_says_so() -> None:
@@ -112,7 +113,7 @@ def test_a_line_of_fenced_code_is_shown_as_code() -> None:
         at = text.index(line)
         extract = [{"text": line, "chunk_id": "one", "char_range": [at, at + len(line)]}]
         (quoted,) = shown(item, coverage={"code": FOUND}, extract=extract).extract
-        assert (quoted.is_code, "".join(run.text for run in quoted.runs)) == (is_code, runs)
+        assert (quoted["is_code"], "".join(run.text for run in quoted["runs"])) == (is_code, runs)
 
 
 @pytest.mark.parametrize(("coverage", "words"), [
@@ -129,18 +130,19 @@ def test_nothing_found_is_not_nothing_searched(coverage: dict[str, Any], words: 
 def test_a_result_says_where_it_stands_and_why_it_is_there() -> None:
     merged = [{"kept": "one", "dropped": "two", "reason": "same_text", "similarity": 1.0}]
     (result,) = shown(ITEM, coverage={"code": FOUND}, merged=merged).results
-    assert result.place.original is None, "no link that runs a script"
-    assert (result.place.detail, result.place.day, result.place.stale) == ("lines 4–6", "2026-01-20", True)
-    assert [line.number for line in result.excerpt.lines] == [4, 5]
-    notes = {name: (note, value) for name, note, value in result.steps}
+    place = result["place"]
+    assert place.original is None, "no link that runs a script"
+    assert (place.detail, place.day, place.stale) == ("lines 4–6", "2026-01-20", True)
+    assert [line.number for line in result["excerpt"].lines] == [4, 5]
+    notes = {name: (note, value) for name, note, value in result["steps"]}
     assert notes["meaning (dense)"] == ("rank 1, 0.70 × weight 0.60", "0.420")
     assert notes["words (sparse)"] == ("did not find it", "0.000")
     assert notes["symbol match"] == ("bonus", "+0.150")
     assert notes["recency"][1] == "+0.100" and "corroboration" not in notes, "what gave nothing is not a reason"
     assert notes["cross-encoder"][1] == "0.900"
-    assert result.merged == [("the same text, 100% alike", "/passages/two")]
-    assert [place.domain for place in result.corroborated_by] == ["documentation"]
-    assert (result.conflict, result.role) == (1, "holds")
+    assert result["merged"] == [("the same text, 100% alike", "/passages/two")]
+    assert [place.domain for place in result["corroborated_by"]] == ["documentation"]
+    assert result["conflict"] == {"index": 0, "role": "holds"}
 
 
 def test_a_conflict_shows_both_sides_and_which_holds() -> None:
@@ -197,7 +199,7 @@ def test_what_is_quoted_first_is_not_folded() -> None:
     assert len(shown(*items, coverage={"code": FOUND}).results) == 1
     answer = shown(*items, coverage={"code": FOUND}, extract=quoted)
     assert len(answer.results) == 2
-    assert answer.results[1].excerpt.lines and not answer.tail[0].excerpt.lines, "what is folded has no excerpt"
+    assert answer.results[1]["excerpt"].lines and not answer.tail[0]["excerpt"].lines, "what is folded has no excerpt"
 
 
 def test_facets_count_what_is_shown_and_can_be_taken_back() -> None:

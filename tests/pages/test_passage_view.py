@@ -1,12 +1,13 @@
 """A passage in its document: the right lines are marked, colours span lines, a long document is cut."""
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from api.pages.code_colours import COLOURED_WITHIN_S, MAX_COLOURED_CHARACTERS, colours_of
-from api.pages.passage_view import PassageView, passage_view
+from api.pages.passage_view import passage_view
 from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
 
 CODE = '"""A module.\n\nOf two lines."""\n\n\ndef pay(amount):\n    return "paid"  # done\n'
@@ -21,7 +22,7 @@ def view(
     context: int = 3,
     headings: Any = (),
     **citation: Any,
-) -> PassageView:
+) -> SimpleNamespace:
     start = text.index(cited)
     first = text.count("\n", 0, start) + 1
     place: Any = {
@@ -54,10 +55,10 @@ def view(
         "timestamp": None, "revision": None, "url": None, "stale": False, "metadata": {}, "text": text,
         "chunks": ["a", "b", "c"], "generation": "gen-000001",
     }  # fmt: skip
-    return passage_view(chunk, document, context, headings=headings)
+    return SimpleNamespace(**passage_view(chunk, document, context, headings=headings))
 
 
-def texts(passage: PassageView) -> list[str]:
+def texts(passage: SimpleNamespace) -> list[str]:
     return ["".join(run.text for run in line.runs) for line in passage.lines]
 
 
@@ -74,7 +75,7 @@ def test_a_passage_belongs_to_the_part_that_begins_before_it() -> None:
         {"title": name, "line": line, "chunk_id": chunk} for name, line, chunk in (("A", 1, "a"), ("C", 6, "c"))
     ]
     outline = view(CODE, "def pay", headings=headings).outline
-    assert [tuple(entry) for entry in outline] == [("A", "/passages/a", 1, True), ("C", "/passages/c", 6, False)]
+    assert outline == [("A", "/passages/a", 1, True), ("C", "/passages/c", 6, False)]
     assert not view(CODE, "def pay", headings=headings[:1]).outline, "one part is no outline"
     assert not view("dana: a\nbob: b", "bob: b", domain="conversations", kind="slack", headings=headings).outline
 
