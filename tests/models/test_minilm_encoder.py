@@ -287,7 +287,7 @@ def test_a_cpu_without_bfloat16_gives_the_same_vectors_in_float32(minilm: Encode
     done = _run(
         """
         import json
-        print(encoder._session._requests("LATENCY").compiled.get_property("INFERENCE_PRECISION_HINT").to_string())
+        print(encoder._session._compiled_for("LATENCY").get_property("INFERENCE_PRECISION_HINT").to_string())
         print(json.dumps(encoder.encode(texts).tolist()))
         """,
         own,
