@@ -11,7 +11,6 @@ from nornweave.read.pdf.layout import LayoutRow, rows_of
 
 _MARGIN = 0.2  # of the page's height at the top and at the bottom: where running lines are looked for
 _HEADER_MARGIN = 0.15
-_OUTER = 4  # rows at either end of a page that may be running lines
 _MAX_HEADER = 160  # characters
 _NUMBER_MARGIN = 0.09  # a bare number further in than this may be anything
 _SAME_PLACE = 4.0  # points
@@ -37,7 +36,7 @@ def without_running_lines(pages: Sequence[PdfPage]) -> list[tuple[GlyphBlock, ..
     cleaned = []
     for page, rows in zip(pages, margins, strict=True):
         edges = _edges(page)
-        found = [row for row in rows if _is_number(row, page, edges) or _is_header(row, page, edges, headers, usual)]
+        found = [row for row in rows if _is_number(row, page, edges) or _is_header(row, page, headers, usual)]
         running = {id(fragment) for row in found for fragment in row.fragments}
         running |= {id(f) for block in page.blocks for f in block.fragments if f.turned and _STAMP.match(f.text)}
         cleaned.append(tuple(_without(page.blocks, running)))
@@ -63,13 +62,9 @@ def _is_number(row: LayoutRow, page: PdfPage, edges: Sequence[float]) -> bool:
     return _without_numbers(row.text) == "#" and (_from_edge(row, page) < _NUMBER_MARGIN or _is_outermost(row, edges))
 
 
-def _is_header(
-    row: LayoutRow, page: PdfPage, edges: Sequence[float], headers: set[tuple[str, int]], usual: set[int]
-) -> bool:
+def _is_header(row: LayoutRow, page: PdfPage, headers: set[tuple[str, int]], usual: set[int]) -> bool:
     text = _without_numbers(row.text)
     if text == "#" or len(text) > _MAX_HEADER or _from_edge(row, page) > _HEADER_MARGIN:
-        return False
-    if edges[_OUTER:-_OUTER] and edges[_OUTER] <= round(row.baseline) <= edges[-_OUTER - 1]:
         return False
     if any((text, place) in headers for place in _places(row)):
         return True
