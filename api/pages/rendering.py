@@ -35,20 +35,17 @@ FILES = {
     "/web/page.css": ("page.css", "text/css"),
     "/web/page.js": ("page.js", "text/javascript"),
 }
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "style-src 'self'",
-        "script-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-    )
-)
+
+
+def policy(form_action: str) -> str:
+    """Return the content security policy of a page; ``form_action``: where its forms may be sent."""
+    own = ("style-src 'self'", "script-src 'self'", "img-src 'self' data:", "connect-src 'self'")
+    nobody = ("base-uri 'none'", "frame-ancestors 'none'")
+    return "; ".join(("default-src 'none'", *own, f"form-action {form_action}", *nobody))
+
+
 HEADERS = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": policy("'self'"),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
 }

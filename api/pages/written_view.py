@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from api.pages.addresses import passage_address
 from api.pages.markup import Block, blocks_of
@@ -19,16 +19,8 @@ _PLACE = re.compile("\ue000(\\d+)\ue001")
 _PLACE_ENDS = re.compile("[\ue000\ue001]")
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenView:
-    """The text, and what to know of it."""
-
-    blocks: tuple[Block, ...]
-    note: str
-
-
-def written_view(synthesis: Synthesis, document: FusionResult) -> WrittenView:
-    """Return what the page shows of a text about the items of an answer; without a text the note says why."""
+def written_view(synthesis: Synthesis, document: FusionResult) -> tuple[tuple[Block, ...], str]:
+    """Return a text about the items of an answer as blocks, and a note; without a text that says why."""
     items = document["items"]
     keys = {citation_key(item["citation"]["domain_id"], item["chunk_id"]): place for place, item in enumerate(items)}
     cites = [TextRun(str(place), "", CITE, passage_address(item["chunk_id"])) for place, item in enumerate(items, 1)]
@@ -36,7 +28,7 @@ def written_view(synthesis: Synthesis, document: FusionResult) -> WrittenView:
     text = _BRACKET.sub(lambda found: f"\ue000{keys[found[1]]}\ue001" if found[1] in keys else found[0], text)
     said = f"Written by {synthesis.model} out of the passages below" if text else "No answer was written"
     note = (", " if text else ": ").join(filter(None, (said, synthesis.reason)))
-    return WrittenView(tuple(_cited(blocks_of(text, ()), cites)), f"{note}.")
+    return tuple(_cited(blocks_of(text, ()), cites)), f"{note}."
 
 
 def _cited(blocks: Sequence[Block], cites: Sequence[TextRun]) -> Iterator[Block]:

@@ -12,28 +12,12 @@ from fastapi import APIRouter
 from fastapi.responses import FileResponse, Response
 
 from api.errors import ProblemError
+from api.pages import rendering
+from api.pages.rendering import WEB, policy
 
-WEB = Path(__file__).parent.parent / "web"
 PAGE = "/docs"
 # Swagger UI 5 sets no inline scripts; its icons are `data:` pictures.
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    )
-)
-HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-    "Cache-Control": "no-cache",
-}
+HEADERS = {**rendering.HEADERS, "Content-Security-Policy": policy("'none'"), "Cache-Control": "no-cache"}
 
 
 def _carried() -> Path:

@@ -47,7 +47,7 @@ from api.pages.quality_view import (
 from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_body
 from api.pages.rendering import PAGE_HEADERS, html_response
 from api.pages.text_runs import query_terms_of
-from api.pages.written_view import WrittenView, written_view
+from api.pages.written_view import written_view
 from api.requests.find import LedgerQuery
 from api.routes.evaluations import ComparisonQuery
 from api.routes.feedback import judge
@@ -232,7 +232,7 @@ async def _answered(
     may_write = serving.engine.answers.writes_answers
 
     def shown(
-        document: FusionResult, written: WrittenView | None = None, near: Sequence[ExtractDocument] = ()
+        document: FusionResult, written: tuple[Any, ...] | None = None, near: Sequence[ExtractDocument] = ()
     ) -> Response:
         if wants_json(request):
             return json_response(document)

@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -81,51 +80,52 @@ def serve_on(
     gc.freeze()
     config = uvicorn.Config(app, log_config=None, lifespan="on", ws="none", server_header=False, proxy_headers=False)
     config.timeout_graceful_shutdown = DRAIN_WITHIN_S
-    server = LimitedServer(config, announce, Loading(partial(_is_loaded, app), loaded, after_loading))
+    is_loaded = partial(_is_loaded, app)
+    server = LimitedServer(config, announce, is_loaded=is_loaded, loaded=loaded, after_loading=after_loading)
     with signals_end(server):
         server.run(sockets=[listener])
     return _exit_code(app)
 
 
-@dataclass(frozen=True, slots=True)
-class Loading:
-    """What a process loads while it serves, or before.
+class LimitedServer(uvicorn.Server):
+    """uvicorn's server with the limits of ``connections.py``; other processes may accept from its sockets as well.
 
-    Attributes:
-        is_over: tells whether nothing is being loaded any more.
-        then: called at its end.
-        comes_first: no connection is accepted before it is over.
+    Args:
+        announce: called once connections are accepted.
+        is_loaded: tells whether nothing is being loaded any more.
+        loaded: called once that is so.
+        after_loading: accept no connection before.
     """
 
-    is_over: Callable[[], bool] = lambda: True
-    then: Callable[[], None] = lambda: None
-    comes_first: bool = False
-
-
-class LimitedServer(uvicorn.Server):
-    """uvicorn's server with the limits of ``connections.py``; other processes may accept from its sockets as well."""
-
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None], loading: Loading | None = None) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        announce: Callable[[], None],
+        *,
+        is_loaded: Callable[[], bool] = lambda: True,
+        loaded: Callable[[], None] = lambda: None,
+        after_loading: bool = False,
+    ) -> None:
         config.http, config.timeout_keep_alive = Connection, KEEP_ALIVE_S
         config.h11_max_incomplete_event_size = MAX_HEADER_BYTES
         super().__init__(config)
         self._announce = announce
-        self._loading = loading or Loading()
+        self._is_loaded, self._loaded, self._after_loading = is_loaded, loaded, after_loading
         self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to accept, at once or when everything is loaded."""
         await super().startup([])
-        if not self._loading.comes_first:
+        if not self._after_loading:
             self._accept(sockets or [])
         self._accepting.append(asyncio.create_task(self._load(sockets or [])))
 
     async def _load(self, sockets: Sequence[socket.socket]) -> None:
-        while not self._loading.is_over():
+        while not self._is_loaded():
             await asyncio.sleep(POLL_S)
-        if self._loading.comes_first:
+        if self._after_loading:
             self._accept(sockets)
-        self._loading.then()
+        self._loaded()
 
     def _accept(self, sockets: Sequence[socket.socket]) -> None:
         for listener in sockets:

@@ -20,9 +20,6 @@ from nornweave.ask.views.texts import (
     HeadingDocument,
     chunk_document,
     document_document,
-    former_document,
-    heading_document,
-    match_document,
 )
 from nornweave.ask.why import chunks_at
 from nornweave.config import Settings
@@ -75,7 +72,10 @@ class SeenTexts:
             chunks = chunks_at(generation, document["source_id"], document["source_path"])
         found = sorted(chunks.values(), key=lambda chunk: chunk.char_range)
         named = groupby(found, key=lambda chunk: chunk.title or document["source_path"].rpartition("/")[2])
-        return [heading_document(title, next(iter(group))) for title, group in named]
+        first = ((title, next(group)) for title, group in named)
+        return [
+            {"title": title, "line": chunk.line_range[0] or None, "chunk_id": chunk.chunk_id} for title, chunk in first
+        ]
 
     def file_of(self, chunk: ChunkDocument) -> Path | None:
         """Return the folder here that holds the PDF file a chunk was read from; ``None`` for other chunks."""
@@ -106,7 +106,17 @@ class SeenTexts:
                 errors.append(error)
                 document["not_searched"].append({"domain_id": agent.domain.value, "reason": str(error)})
                 continue
-            document["matches"] += [match_document(agent.domain, match) for match in found.matches]
+            document["matches"] += [
+                {
+                    "domain_id": agent.domain.value,
+                    "source_id": match.source_id,
+                    "source_path": match.path,
+                    "line": match.line,
+                    "text": match.text,
+                    "chunk_id": match.chunk_id,
+                }
+                for match in found.matches
+            ]
             document["truncated"] = document["truncated"] or not found.is_complete
         if errors and len(errors) == len(agents):
             raise errors[0]
@@ -135,7 +145,12 @@ class SeenTexts:
             with _readable(domain):
                 place = store_of(self._settings, domain).former_place(chunk_id)
                 if place and agent.generation.may_see(self._viewer, place.source_id, place.path, place.rule):
-                    return former_document(domain, place)
+                    return {
+                        "domain_id": domain.value,
+                        "source_id": place.source_id,
+                        "source_path": place.path,
+                        "generation": place.generation,
+                    }
         return None
 
 

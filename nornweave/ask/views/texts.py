@@ -13,11 +13,9 @@ from nornweave.ask.views.answer import ClaimDocument, claim_document
 from nornweave.ask.views.items import CitationDocument, citation_document, moment_text
 from nornweave.connect.inbox.deposits import InboxDocument
 from nornweave.core.types import Domain
-from nornweave.index.generations.former_chunks import FormerPlace
-from nornweave.index.inbox_life_cycle import DepositPage, DocumentState
+from nornweave.index.inbox_life_cycle import DepositPage
 from nornweave.index.records import StoredChunk, StoredText
 from nornweave.index.searching.completing import CompletionKind
-from nornweave.index.searching.finding import LineMatch
 
 
 class ChunkDocument(TypedDict):
@@ -152,32 +150,20 @@ class WithdrawnDocument(TypedDict):
 
 def documents_document(page: DepositPage) -> DocumentsDocument:
     """Return a page of documents."""
-    return {"documents": [_state_document(state) for state in page.documents], "next": page.next}
-
-
-def _state_document(state: DocumentState) -> DocumentStateDocument:
-    return {
-        "source_path": state.source_path,
-        "source_id": state.source_id,
-        "status": state.status.value,
-        "generation": state.generation,
-        "reason": state.reason,
-        "updated_at": state.updated_at,
-        "size": state.size,
-        "chunks": state.chunks,
-    }
-
-
-def match_document(domain: Domain, match: LineMatch) -> LineMatchDocument:
-    """Return a line that matches."""
-    return {
-        "domain_id": domain.value,
-        "source_id": match.source_id,
-        "source_path": match.path,
-        "line": match.line,
-        "text": match.text,
-        "chunk_id": match.chunk_id,
-    }
+    documents: list[DocumentStateDocument] = [
+        {
+            "source_path": state.source_path,
+            "source_id": state.source_id,
+            "status": state.status.value,
+            "generation": state.generation,
+            "reason": state.reason,
+            "updated_at": state.updated_at,
+            "size": state.size,
+            "chunks": state.chunks,
+        }
+        for state in page.documents
+    ]
+    return {"documents": documents, "next": page.next}
 
 
 def chunk_document(domain: Domain, chunk: StoredChunk, generation: str, verified_at: datetime | None) -> ChunkDocument:
@@ -212,19 +198,4 @@ def document_document(
         "text": stored.text,
         "chunks": list(stored.chunk_ids),
         "generation": generation,
-    }
-
-
-def heading_document(title: str, chunk: StoredChunk) -> HeadingDocument:
-    """Return a part of a document."""
-    return {"title": title, "line": chunk.line_range[0] or None, "chunk_id": chunk.chunk_id}
-
-
-def former_document(domain: Domain, place: FormerPlace) -> FormerDocument:
-    """Return the document that held a chunk."""
-    return {
-        "domain_id": domain.value,
-        "source_id": place.source_id,
-        "source_path": place.path,
-        "generation": place.generation,
     }
