@@ -145,6 +145,7 @@ def instance_config(home: Path, *, postgres: bool) -> dict[str, Any]:
                 ],
             }
         },
+        "run_queue": {"dequeue_interval_seconds": 1},
         # A run whose process died is tried once more; what a step retries is the step's own business.
         "run_retries": {"enabled": True, "max_retries": 1, "retry_on_asset_or_op_failure": False},
         # Dagster tells every event on stderr at level DEBUG; the UI has them all the same.

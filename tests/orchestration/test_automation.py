@@ -83,11 +83,26 @@ def test_the_cron_expression_can_be_set(settings: Settings) -> None:
     assert schedule.cron_schedule == "*/5 * * * *"
 
 
-@pytest.mark.parametrize(("name", "interval"), [("source_changes", 60), ("inbox_sensor", 30)])
-def test_sensors_are_on_and_do_not_hurry(settings: Settings, name: str, interval: int) -> None:
+@pytest.mark.parametrize("name", ["source_changes", "inbox_sensor"])
+def test_sensors_are_on_and_look_every_few_seconds(settings: Settings, name: str) -> None:
     sensor = build_definitions(settings).resolve_sensor_def(name)
     assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
-    assert sensor.minimum_interval_seconds == interval
+    assert sensor.minimum_interval_seconds == 5
+
+
+def test_a_look_that_took_long_is_followed_by_a_rest(
+    settings: Settings, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestration.automation.REST", 1e9)
+    definitions = build_definitions(settings)
+    context = dg.build_sensor_context(
+        instance=instance, repository_def=definitions.get_repository_def(), sensor_name="source_changes"
+    )
+    sensor = definitions.resolve_sensor_def("source_changes")
+    assert len(sensor.evaluate_tick(context).run_requests) == 2
+    again = sensor.evaluate_tick(context)
+    assert again.run_requests == []
+    assert "looks again in" in str(again.skip_message)
 
 
 def test_the_first_look_asks_for_every_domain_and_the_next_for_none(
