@@ -3,11 +3,13 @@
 The cost itself says how fast and how busy the machine is. The growth says what the code does.
 """
 
+from __future__ import annotations
+
 import ctypes
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import _lru_cache_wrapper
 from typing import TypeVar
@@ -17,8 +19,9 @@ T = TypeVar("T")
 TIMES = 16
 # Half way between linear and quadratic. Of 16 times the input, linear is 16, n·log n about 22, this 64, quadratic 256.
 HIGHEST_POWER = 1.5
-# A shorter measurement is repeated until all of them together take this long.
-SHORTEST_S = 0.001
+# A shorter measurement is repeated until all of them together take this long, or are so many: giving memory back before
+# each takes milliseconds.
+SHORTEST_S, MOST_CALLS = 0.001, 16
 # Other work on the core can slow one measurement down. A quadratic step fails every attempt.
 ATTEMPTS = 4
 # Caches of this size remember what was read. Smaller ones hold tables that are built once.
@@ -40,28 +43,29 @@ def assert_subquadratic(
     """
     small, large = sized(size // times), sized(size)
     work(small)  # whatever is imported or built at the first call
+    caches = list(_caches())
     growths: list[float] = []
     for _ in range(ATTEMPTS):
-        cost = min(_cpu_seconds(work, small) for _ in range(3))
-        growths.append(_cpu_seconds(work, large) / cost)
+        cost = min(_cpu_seconds(work, small, caches) for _ in range(3))
+        growths.append(_cpu_seconds(work, large, caches) / cost)
         if growths[-1] < times**HIGHEST_POWER:
             return
     measured = ", ".join(f"{growth:.0f}" for growth in growths)
     raise AssertionError(f"{times} times the input takes {measured} times as long, {large!r:.80}")
 
 
-def _cpu_seconds(work: Callable[[T], object], argument: T) -> float:
+def _caches() -> Iterator[_lru_cache_wrapper[object]]:
+    for name, module in list(sys.modules.items()):
+        for cache in vars(module).values() if name.startswith("nornweave.") else ():
+            if isinstance(cache, _lru_cache_wrapper) and (cache.cache_parameters()["maxsize"] or 0) >= CACHE_OF_INPUTS:
+                yield cache
+
+
+def _cpu_seconds(work: Callable[[T], object], argument: T, caches: Sequence[_lru_cache_wrapper[object]]) -> float:
     """Return the CPU time of one call in seconds, the mean over as many calls as can be measured."""
-    caches = [
-        cache
-        for name, module in list(sys.modules.items())
-        if name.startswith("nornweave.")
-        for cache in vars(module).values()
-        if isinstance(cache, _lru_cache_wrapper) and (cache.cache_parameters()["maxsize"] or 0) >= CACHE_OF_INPUTS
-    ]
     calls, elapsed = 0, 0.0
     with _without_garbage_collection():
-        while elapsed < SHORTEST_S:
+        while elapsed < SHORTEST_S and calls < MOST_CALLS:
             for cache in caches:
                 cache.cache_clear()
             release_memory(0)
