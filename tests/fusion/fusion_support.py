@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
+
+import ranked_items
 
 from nornweave.ask.fuse.records import FusedItem
 from nornweave.ask.search.records import Citation, RecallItem, RecallResponse
@@ -12,23 +15,9 @@ def day(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def citation(domain: str = "code", path: str = "a.py", written: str | None = None, **more: object) -> Citation:
-    stated: dict[str, object] = {
-        "domain_id": domain,
-        "source_id": "source",
-        "source_path": path,
-        "timestamp": day(written) if written else None,
-        "line_range": None,
-        "char_range": (0, 0),
-        "page": None,
-        "section": None,
-        "message_ids": None,
-        "url": None,
-        "title": None,
-        "revision": None,
-        "stale": False,
-    }
-    return Citation(**{**stated, **more})  # type: ignore[arg-type]
+def citation(domain: str = "code", path: str = "a.py", written: str | None = None, **more: Any) -> Citation:
+    moment = day(written) if written else None
+    return ranked_items.citation(domain, path, **{"source_id": "source", "timestamp": moment, **more})
 
 
 def item(

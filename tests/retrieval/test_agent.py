@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,11 +10,12 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
+from held_encoder import Held
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from questions import question_of
 from recall_workspace import agent_of, change_generation, configure, current_file, opened, publish, write_workspace
-from waiting import GENEROUS_MS, HANGS_S
+from waiting import GENEROUS_MS
 
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.question import Question
@@ -33,26 +33,6 @@ from nornweave.models.encoders.queries import QueryMemo
 from nornweave.models.rerankers import RerankerSlot
 
 ALL_OK = {"dense", "sparse", "fulltext", "structured"}
-
-
-class Held(HashEncoder):
-    """An encoder that answers when it is let go."""
-
-    def __init__(self) -> None:
-        super().__init__(64)
-        self.asked, self.go = threading.Event(), threading.Event()
-
-    def encode_query(self, text: str) -> Any:
-        self.asked.set()
-        assert self.go.wait(HANGS_S)
-        return super().encode_query(text)
-
-
-@pytest.fixture
-def held() -> Iterator[Held]:
-    encoder = Held()
-    yield encoder
-    encoder.go.set()
 
 
 class Another(HashEncoder):

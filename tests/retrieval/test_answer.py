@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from held_encoder import Held
 from hypothesis import given
 from hypothesis import strategies as st
 from questions import question_of
@@ -60,25 +61,6 @@ class Slow(HashEncoder):
 class Broken(HashEncoder):
     def encode_query(self, text: str) -> Any:
         raise EncoderError("the model is gone")
-
-
-class Held(HashEncoder):
-    """An encoder that answers when it is let go."""
-
-    def __init__(self) -> None:
-        super().__init__(64)
-        self.go = threading.Event()
-
-    def encode_query(self, text: str) -> Any:
-        assert self.go.wait(HANGS_S)
-        return super().encode_query(text)
-
-
-@pytest.fixture
-def held() -> Iterator[Held]:
-    encoder = Held()
-    yield encoder
-    encoder.go.set()
 
 
 @pytest.fixture
