@@ -15,12 +15,12 @@ from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.manifest import Manifest, SegmentFile, named
 from nornweave.index.searching.arrays import arrays_file
 from nornweave.index.searching.generation_file import DataFile, lengths_in, read_rows
-from nornweave.index.writing import merging
+from nornweave.index.writing import segment_plan
 
 
 @contextmanager
 def small_segments(
-    largest: int = merging.LARGEST, smallest: int = 0, worn: float = merging.WORN_SHARE
+    largest: int = segment_plan.LARGEST, smallest: int = 0, worn: float = segment_plan.WORN_SHARE
 ) -> Iterator[None]:
     """Divide and merge segments as if few chunks were many, until the block ends.
 
@@ -29,12 +29,12 @@ def small_segments(
         smallest: a domain of so few chunks is one segment.
         worn: share of a segment's chunks that may be gone before it is written anew.
     """
-    before = merging.LARGEST, merging.SMALLEST, merging.WORN_SHARE
-    merging.LARGEST, merging.SMALLEST, merging.WORN_SHARE = largest, smallest, worn
+    before = segment_plan.LARGEST, segment_plan.SMALLEST, segment_plan.WORN_SHARE
+    segment_plan.LARGEST, segment_plan.SMALLEST, segment_plan.WORN_SHARE = largest, smallest, worn
     try:
         yield
     finally:
-        merging.LARGEST, merging.SMALLEST, merging.WORN_SHARE = before
+        segment_plan.LARGEST, segment_plan.SMALLEST, segment_plan.WORN_SHARE = before
 
 
 def publish_copy(files: GenerationFiles, built: Path) -> GenerationId:

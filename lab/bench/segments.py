@@ -19,7 +19,7 @@ from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId,
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.indexed_chunk import IndexedChunk
 from nornweave.index.port import Batch, StoredDocument, Writer
-from nornweave.index.writing.merging import SegmentFill, joining
+from nornweave.index.writing.segment_plan import SegmentFill, joining
 from nornweave.index.writing.working_file import open_working_file
 
 DIMENSIONS = 384

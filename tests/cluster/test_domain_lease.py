@@ -32,7 +32,7 @@ from nornweave.index.leases.parts import Digests
 from nornweave.index.object_store import ObjectStore
 from nornweave.index.searching.generation_file import read_rows
 from nornweave.index.wiring import file_store_of
-from nornweave.index.writing import merging
+from nornweave.index.writing import segment_plan
 from nornweave.ingest.records import SyncOptions, no_progress
 from nornweave.ingest.wiring import domain_sync
 from orchestration.launcher import WorkerRunLauncher
@@ -330,7 +330,7 @@ def answers_on(tmp_path: Path, machine: str) -> dict[str, list[str]]:
 
 
 def test_a_fresh_machine_fetches_what_its_step_reads(synced, database, tmp_path, monkeypatch):
-    monkeypatch.setattr(merging, "SMALLEST", 2)  # so that a changed document does not write the others again
+    monkeypatch.setattr(segment_plan, "SMALLEST", 2)  # so that a changed document does not write the others again
     assert synced("one") == "gen-000001"
     (tmp_path / "documents/a.md").write_text("# Fees of a\n\nA fee of a is three per cent.\n")
     assert synced("one") == "gen-000002"
@@ -360,7 +360,7 @@ def test_a_fresh_machine_fetches_what_its_step_reads(synced, database, tmp_path,
 def test_generations_that_are_kept_no_more_leave_the_store_from_a_machine_that_never_had_them(
     synced, database, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(merging, "SMALLEST", 2)
+    monkeypatch.setattr(segment_plan, "SMALLEST", 2)
     for number in range(5):
         (tmp_path / "documents/a.md").write_text(f"# Fees of a\n\nA fee of a is {number} per cent.\n")
         assert synced(f"machine {number}") == f"gen-00000{number + 1}"

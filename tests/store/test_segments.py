@@ -33,7 +33,7 @@ from nornweave.index.index import Index
 from nornweave.index.passages import read_passages
 from nornweave.index.searching.arrays import arrays_file, open_arrays, writing_arrays
 from nornweave.index.searching.generation_file import statistics_of
-from nornweave.index.writing.merging import LARGEST, NEGLIGIBLE_SHARE, SMALLEST, SegmentFill, joining
+from nornweave.index.writing.segment_plan import LARGEST, NEGLIGIBLE_SHARE, SMALLEST, SegmentFill, joining
 from nornweave.ingest.records import DomainParts
 
 WORDS = """
