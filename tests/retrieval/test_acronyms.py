@@ -58,12 +58,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(4) as pool:
-        yield pool
-
-
-@pytest.fixture(scope="module")
 def docs(small: Settings, pool: ThreadPoolExecutor) -> Iterator[Agent]:
     with agent_of(small, Domain.DOCUMENTATION, pool) as agent:
         yield agent

@@ -44,12 +44,6 @@ class Another(HashEncoder):
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(8) as pool:
-        yield pool
-
-
-@pytest.fixture(scope="module")
 def code(workspace: Settings, pool: ThreadPoolExecutor) -> Iterator[Agent]:
     with agent_of(workspace, Domain.CODE, pool) as agent:
         agent.start()

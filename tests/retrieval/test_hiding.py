@@ -18,7 +18,7 @@ from evals.masked_chunks import Quoted
 from evals.masked_document import without
 from nornweave.ask.search.query import read_query
 from nornweave.ask.search.search import SearchContext, search
-from nornweave.config import Bm25Settings, FieldWeights, PlanSettings, Settings, StorageSettings
+from nornweave.config import Bm25Settings, FieldWeights, PlanSettings, StorageSettings
 from nornweave.core.errors import EncoderError
 from nornweave.core.text import analyzer
 from nornweave.core.text.index_fields import asked_keys
@@ -75,14 +75,6 @@ def published(folder: Path, texts: dict[str, str], storage: StorageSettings | No
 def animals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     with published(tmp_path_factory.mktemp("animals"), TEXTS) as generation:
         yield generation
-
-
-@pytest.fixture(scope="module")
-def corpus(workspace: Settings) -> Iterator[dict[Domain, Index]]:
-    generations = {domain: opened(workspace, domain) for domain in Domain}
-    yield generations
-    for generation in generations.values():
-        generation.close()
 
 
 def numbers(generation: Index) -> np.ndarray:
@@ -249,8 +241,8 @@ def test_a_quoted_phrase_is_looked_for_in_what_is_left(animals: Index) -> None:
     assert view.contents(numbers(view))[0] == "cat cat dog, under the "
 
 
-def test_a_hidden_heading_is_hidden_in_titles_and_heading_paths_too(corpus: dict[Domain, Index]) -> None:
-    generation, encoder = corpus[Domain.DOCUMENTATION], HashEncoder(dimensions=64)
+def test_a_hidden_heading_is_hidden_in_titles_and_heading_paths_too(domains: dict[Domain, Index]) -> None:
+    generation, encoder = domains[Domain.DOCUMENTATION], HashEncoder(dimensions=64)
     view = without(generation, "api.md", place(generation, "api.md", "## Error handling"), encoder)
     before, after = (one.chunks(numbers(one)) for one in (generation, view))
     changed = [number for number in before if before[number] != after[number]]
@@ -263,8 +255,8 @@ def test_a_hidden_heading_is_hidden_in_titles_and_heading_paths_too(corpus: dict
     assert view.vectors(own)[0] == pytest.approx(encoder.encode([f"Payments API\n{left}"])[0], abs=1e-5)
 
 
-def test_a_hidden_title_is_hidden_in_all_chunks_of_its_document(corpus: dict[Domain, Index]) -> None:
-    generation = corpus[Domain.RESEARCH]
+def test_a_hidden_title_is_hidden_in_all_chunks_of_its_document(domains: dict[Domain, Index]) -> None:
+    generation = domains[Domain.RESEARCH]
     title = "Retry storms in card networks"
     view = without(generation, "storms.md", place(generation, "storms.md", f"# {title}"), HashEncoder(dimensions=64))
     own = [number for number, chunk in generation.chunks(numbers(generation)).items() if chunk.path == "storms.md"]

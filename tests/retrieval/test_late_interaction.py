@@ -1,7 +1,7 @@
 """Late interaction: scores are those of a naive computation, and nothing else changes where there are no tokens."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -94,12 +94,6 @@ def current(parts: DomainParts) -> Index:
     assert generation is not None
     index: Index = parts.store.files.open(generation)
     return index
-
-
-@pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(2) as executor:
-        yield executor
 
 
 def search_for(text: str, generation: Index, pool: ThreadPoolExecutor, plan: PlanSettings = LATE_PLAN) -> SearchOutcome:

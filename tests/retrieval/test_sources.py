@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recall_workspace import opened, paths_of
+from recall_workspace import paths_of
 from support import MemorySource, memory_parts, sync
 
 from nornweave.ask.search.combine import EXACT
@@ -25,7 +25,7 @@ from nornweave.ask.search.retrievers import (
     term_weights,
 )
 from nornweave.ask.search.search import SearchContext, SearchOutcome, search
-from nornweave.config import PlanSettings, Settings, SourceWeights
+from nornweave.config import PlanSettings, SourceWeights
 from nornweave.core.errors import EncoderError
 from nornweave.core.types import Domain
 from nornweave.index.index import Index
@@ -62,14 +62,6 @@ def phrases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     texts["z"] = "limit => retry"
     with published(tmp_path_factory.mktemp("phrases"), texts) as generation:
         yield generation
-
-
-@pytest.fixture(scope="module")
-def domains(workspace: Settings) -> Iterator[dict[Domain, Index]]:
-    generations = {domain: opened(workspace, domain) for domain in Domain}
-    yield generations
-    for generation in generations.values():
-        generation.close()
 
 
 def scores_of(finding: RetrieverFinding) -> list[float]:
@@ -275,12 +267,6 @@ class Defective(HashEncoder):
 
     def encode_query(self, text: str) -> Any:
         return super().encode_query(text)[:-1]
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(8) as pool:
-        yield pool
 
 
 def search_all(
