@@ -2,7 +2,7 @@
 
 import pytest
 
-from nornweave.ask.search.passage_url import passage_url
+from nornweave.ask.search.items import passage_url
 
 COMMIT = "0123456789" * 4
 

@@ -7,7 +7,7 @@ from feed_source import served
 
 from lab.apis.jira import SITE, JiraServer, adf
 from lab.apis.server import Reply
-from nornweave.ask.search.passage_url import passage_url
+from nornweave.ask.search.items import passage_url
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Domain
 

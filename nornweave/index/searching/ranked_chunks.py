@@ -33,7 +33,7 @@ def best(scores: Scores, k: int, numbers: Numbers | None = None) -> Hits:
     k = min(k, len(scores))
     if k <= 0:
         return NO_HITS
-    lowest = np.partition(scores, len(scores) - k)[len(scores) - k]
+    lowest = np.partition(scores, len(scores) - k)[len(scores) - k] if k < len(scores) else -np.inf
     positions = np.flatnonzero(scores >= lowest)
     chosen = positions if numbers is None else numbers[positions]
     order = np.lexsort((chosen, -scores[positions]))[:k]
