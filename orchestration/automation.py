@@ -35,9 +35,10 @@ DEFAULT_CRON = "0 * * * *"
 # At night, and not when domains are synced: every day is often enough to see where quality goes.
 EVALUATION_CRON = "30 3 * * *"
 # Who saves a file waits for it: folders are looked at as often as Dagster's daemon allows, but listing a large one, 3 s
-# for 168,000 files, takes at most a tenth of a processor.
+# for 168,000 files, takes a tenth of a processor; one that hangs does not keep the others waiting longer than a minute.
 LOOK_INTERVAL_S = 5
 REST = 9
+MAX_REST_S = 60
 WEBHOOK_INTERVAL_S = 30
 # Dagster gives a tick 60 s; a source on a slow disk must not keep the others from being looked at.
 DEADLINE_S = 30.0
@@ -150,7 +151,8 @@ def change_sensor(
             return dg.SkipReason(f"looks again in {rests_until - started:.0f} s: the last look took long")
         seen: dict[str, str] = json.loads(context.cursor) if context.cursor else {}
         sight = look_at(openers, seen, deadline=started + DEADLINE_S)
-        rests_until = time.monotonic() + REST * (time.monotonic() - started)
+        ended = time.monotonic()
+        rests_until = ended + min(REST * (ended - started), MAX_REST_S)
         waiting = {domain for domain in sight.changed if has_unfinished_run(context.instance, domain)}
         cursor = {key: mark for key, mark in sight.marks.items() if Domain(key.partition("/")[0]) not in waiting}
         # What changed while a run is under way is not taken note of: the next tick after that run sees it again.
