@@ -34,6 +34,7 @@ DECIDED = {
         "value_counts", "unread_values", "served_documents", "sources_of",
         "find", "complete", "named_nearly",
         "chunk_places", "document_texts", "indexed_documents", "term_weights", "average_length",
+        "sample",
     },
     "of numbers that a masked operation returned": {"similarities", "token_matches", "vectors"},
     "for the parts that search several files, which mask": {
@@ -81,6 +82,7 @@ def test_hidden_chunks_are_in_no_answer(generation: Index) -> None:
     assert set(hidden.tolist()).isdisjoint(seen.holding(["alpha"]).tolist())
     assert set(hidden.tolist()).isdisjoint(seen.dense(generation.vectors(everything)[0], 10).numbers.tolist())
     assert not seen.within([])[hidden].any()
+    np.testing.assert_array_equal(seen.sample, generation.vectors(np.setdiff1d(everything, hidden)))
     for number in hidden.tolist():
         stored = generation.chunks(np.array([number], np.int32))[number]
         assert seen.chunk(stored.chunk_id) is None
