@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fact_support import located
 
+from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair, conflict_of
 from nornweave.disagree.drift.ranking import RIGHT, Affinity, ranked
 from nornweave.disagree.facts.comparison import FactComparison
@@ -25,18 +28,35 @@ def friends(page: str = "a.md") -> list[CandidatePair]:
     return [pair(page, "a.py", name, agrees=True) for name in OTHERS]
 
 
-def test_the_evidence_is_the_share_of_names_about_which_page_and_file_agree() -> None:
-    differing = [pair("a.md", "a.py", name, agrees=False) for name in ("lane width", "lane height", "lane depth")]
-    assert confidence(friends()) == round(RIGHT * 5 / 6, 4)
-    assert confidence([*friends(), *differing]) == round(RIGHT * 5 / 9, 4)
+def test_a_pair_is_shown_where_its_section_agrees_with_its_code_about_more_than_it_differs() -> None:
+    differing = [
+        pair("a.md", "a.py", f"lane {name}", agrees=False) for name in ("width", "height", "depth", "age", "tax")
+    ]
+    assert confidence(friends()) == confidence([*friends(), *differing[:4]]) == RIGHT
+    assert confidence([*friends(), *differing]) == 0
+
+
+def test_another_section_of_the_page_and_another_part_of_the_file_say_nothing() -> None:
+    friend = friends()
+    other_section = [
+        replace(one, other=replace(one.other, fact=replace(one.other.fact, owner="lanes"))) for one in friend
+    ]
+    other_class = [replace(one, code=replace(one.code, fact=replace(one.code.fact, owner="lane"))) for one in friend]
+    assert confidence(other_section) == confidence(other_class) == 0 < confidence(friend)
 
 
 def test_what_a_page_does_not_know_is_not_shown() -> None:
     assert confidence([]) == confidence(friends("b.md")) == confidence(friends()[:1]) == 0
 
 
-def test_a_name_with_several_values_in_code_is_not_shown() -> None:
-    assert confidence([*friends(), pair("c.md", "c.py", "pool limit", agrees=True, value="7")]) == 0
+def test_what_some_code_has_as_the_page_says_is_not_shown() -> None:
+    assert confidence([*friends(), pair("c.md", "c.py", "pool limit", agrees=True, value="7")]) == RIGHT
+    assert confidence([*friends(), pair("c.md", "c.py", "pool limit", agrees=True, value="2")]) == 0
+
+
+@pytest.mark.parametrize(("code", "shown"), [("2000", 0), ("2048", 0), ("1/512", 0), ("1999", RIGHT)])
+def test_one_number_in_two_units_is_not_shown(code: str, shown: float) -> None:
+    assert confidence(friends(), code=code) == shown
 
 
 @pytest.mark.parametrize(("value", "said"), [("3", FactComparison.DIFFER), ("1", FactComparison.AGREE)])
@@ -52,7 +72,7 @@ def test_a_default_that_is_decided_elsewhere_is_not_shown() -> None:
 def test_a_comment_is_about_its_own_file() -> None:
     sides = located("pool limit", "1", "a.py"), located("pool limit", "2", "a.py", side="documentation", form="field")
     subject = CandidatePair(*sides, FactComparison.DIFFER, 0.8)
-    for friend, expected in (("a.py", RIGHT * 0.75), ("b.py", 0)):
+    for friend, expected in (("a.py", RIGHT), ("b.py", 0)):
         known = CandidatePair(
             located("pool depth", "1", friend),
             located("pool depth", "1", friend, side="documentation", form="field"),
@@ -63,9 +83,35 @@ def test_a_comment_is_about_its_own_file() -> None:
         assert found.confidence == pytest.approx(expected)
 
 
-def test_a_name_of_one_word_is_not_shown() -> None:
-    assert confidence(friends(), name="limit") == 0
+def test_a_name_of_one_word_has_one_value_in_code() -> None:
+    assert confidence(friends(), name="limit") == RIGHT
+    assert confidence([*friends(), pair("c.md", "c.py", "limit", agrees=True, value="7")], name="limit") == 0
 
 
-def test_in_a_folder_of_two_files_the_pair_decides_alone() -> None:
-    assert confidence([], files=2) == pytest.approx(RIGHT * 0.8)
+@pytest.mark.parametrize(
+    ("page", "heading", "shown"),
+    [("README.md", "", RIGHT), ("docs/a.md", "Build > Go", RIGHT), ("docs/a.md", "Derby driver", 0)],
+)
+def test_a_requirement_is_the_projects_where_the_page_is_about_building_it(
+    page: str, heading: str, shown: float
+) -> None:
+    sides = (
+        located("go", "1.25", "go.mod", side="configuration", form="manifest", attribute="requires"),
+        located("go", "1.14", page, attribute="requires", form="sentence", owner=heading.lower().replace(" >", "")),
+    )
+    subject = CandidatePair(*sides, FactComparison.DIFFER, 0.8)
+    (found,) = ranked([conflict_of(subject, 0.8)], Affinity([subject]), 500)
+    assert found.confidence == shown
+
+
+@pytest.mark.parametrize(("file", "shown"), [("charts/web/values.yaml", RIGHT), ("deploy/values.yaml", 0)])
+def test_a_page_speaks_of_the_configuration_below_it(file: str, shown: float) -> None:
+    def both(name: str, code: str) -> tuple[LocatedFact, LocatedFact]:
+        return located(name, code, file, side="configuration", form="setting", attribute="default"), located(
+            name, "2", "charts/README.md"
+        )
+
+    subject = CandidatePair(*both("pool limit", "1"), FactComparison.DIFFER, 0.8)
+    known = [CandidatePair(*both(name, "2"), FactComparison.AGREE, 0.8) for name in OTHERS]
+    (found,) = ranked([conflict_of(subject, 0.8)], Affinity([subject, *known]), 500)
+    assert found.confidence == shown

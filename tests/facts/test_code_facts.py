@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from nornweave.core.types import Attribute, Fact
 from nornweave.disagree.facts.code import read_code
+from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
 from nornweave.read.chunking.languages import LANGUAGES
 
@@ -26,6 +27,20 @@ def one(facts: list[Fact], name: str, attribute: Attribute) -> Fact:
     return found[0]
 
 
+def test_what_is_assigned_under_a_condition_is_a_default_only_where_nothing_was_given() -> None:
+    code = "class Pump:\n    def __init__(self):\n        if fast:\n            self.rate = 9\n"
+    code += "        if self.flow is None:\n            self.flow = 7\n"
+    found = extract_facts(Passage(text=code, domain="code", language="python", path="pump.py"))
+    assert [(fact.name, fact.value) for fact in found] == [("flow", "7")]
+
+
+def test_or_not_in_the_line_before_denies_nothing() -> None:
+    comment = "  /**\n   * httpOnly or not\n   * Default is `true`\n   */\n"
+    code = f"const S = z.object({{\n{comment}  httpOnly: z.boolean().default(true),\n}});\n"
+    found = extract_facts(Passage(text=code, domain="code", language="typescript", path="a.ts"))
+    assert [(fact.side, fact.negated) for fact in found] == [("documentation", False), ("code", False)]
+
+
 DEFAULTS = [
     ("python", "class Pump:\n    def run(self, flow=7): ...", "flow", "7"),
     ("python", "class Pump:\n    flow: int = 7", "flow", "7"),
@@ -39,6 +54,7 @@ DEFAULTS = [
     ("java", "class Pump { private int flow = 7; }", "flow", "7"),
     ("cpp", "class Pump { int flow = 7; };", "flow", "7"),
     ("ruby", "class Pump\n  def run(flow: 7)\n  end\nend", "flow", "7"),
+    ("ruby", "class Pump\n  def run(mode: 0755)\n  end\nend", "mode", "493"),
     ("php", "<?php class Pump { private int $flow = 7; }", "flow", "7"),
     ("csharp", "class Pump { public int Flow { get; set; } = 7; }", "flow", "7"),
     ("csharp", "class DefaultPump { public virtual int Flow => 7; }", "flow", "7"),

@@ -26,6 +26,11 @@ def only(text: str, **known: str) -> Fact:
     return fact
 
 
+def test_a_value_with_a_footnote_is_not_read() -> None:
+    row = only("| Flag | Default |\n|---|---|\n| `-lane_a` | `true`* |\n| `-lane_b` | `true` |\n\n* unless\n")
+    assert (row.name, row.value) == ("lane b", "true")
+
+
 @pytest.mark.parametrize(("line", "value", "unit"), [
     ("Default: 25", "25", None), ("*Default: 90000 (90 seconds)*", "90000", None),
     ("- **Default:** `30`", "30", None), ("+ Default: `'gzip'`", "gzip", None),

@@ -58,7 +58,7 @@ def likely(facts: list[LocatedFact]) -> list[float]:
 
 def test_a_conflict_is_likely_where_its_files_agree_about_other_names() -> None:
     both = [located(name, "7", path) for name in OTHERS for path in ("hooks.py", "hooks.md")]
-    assert likely(corpus(*both)) == [round(RIGHT * 5 / 6, 4)]
+    assert likely(corpus(*both)) == [RIGHT]
     (alone,) = find_conflicts(corpus())
     assert likely(corpus()) == [UNSUPPORTED * alone.confidence]
 

@@ -30,12 +30,12 @@ _OWN_FOLDERS = _words("""
 """)
 _HISTORY_FOLDERS = _words("""
     changelog changelogs changes release-notes releasenotes release_notes releases news newsfragments blog posts rfc
-    rfcs adr adrs pep peps sep seps kep keps jep jeps tep teps proposals archive archived
+    rfcs adr adrs pep peps sep seps kep keps jep jeps tep teps proposals design designs archive archived
     legacy versioned_docs whatsnew upgrading upgrade migration issue_template pull_request_template
 """)
 _HISTORY_FILES = lazy_pattern(
     r"change-?_?logs?|changes|history|news|releases?|release[-_ ]?notes?|whats?[-_ ]?new|upgrad|migrat|deprecations|"
-    r"security|code[-_]of[-_]conduct|licen[sc]e|copying|notice|authors|contributors|maintainers|credits|roadmap|todo",
+    r"security|code[-_]of[-_]conduct|licen[sc]e|copying|notice|authors|contributors|maintainers|credits|(?:.*[-_])?roadmap|todo",
     re.IGNORECASE,
 )
 _TEST_FILE = lazy_pattern(

@@ -1,75 +1,103 @@
 """What a full scan shows: values that differ where nearly everything says that both are about one thing.
 
 In a repository whose documentation is kept well, most values that differ are two things of one name. What tells them
-apart is affinity: a page that speaks of a file agrees with it about other names.
+apart is the other names: a table or section that is about a class, a function or a file agrees with it about them.
 """
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeAlias
 
-from nornweave.core.types import Attribute
-from nornweave.disagree.conflicts import FactConflict, LocatedFact
+from nornweave.core.types import Attribute, Fact
+from nornweave.disagree.conflicts import MIN_CONFIDENCE, FactConflict, LocatedFact
 from nornweave.disagree.conflicts.comparable import NameMatch, match_names
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.facts.comparison import FactComparison
+from nornweave.disagree.facts.names import words_of
 from nornweave.read.chunking.languages import language_of
 
 CANDIDATES_FROM = 0.05
 """Conflicts below this confidence are not looked at."""
 AGREEING = 2
-"""Other names about which a page has to agree with a file."""
+"""Other names about which a section has to agree with what it is about."""
 SHOWN_FROM = 0.5
-RIGHT = 0.72
-"""What is left of the evidence as a probability: of 37 pairs of unseen repositories with .81 on average, 18 were right,
-and most of the others would not be shown any more (docs/figures.md, "The ledger")."""
+SETTLED_SHARE = 0.5
+"""Where code has what the page says, and matches it so well compared with what differs, the page means that."""
+RIGHT = 0.75
+"""The share of what is shown that is right, in repositories that nothing was chosen on (docs/figures.md)."""
 FEW_FILES = 10
 """So few files say little about each other; there the pair decides alone."""
 _STATED: frozenset[Attribute] = frozenset(("default", "value", "setting"))
-_COMPARED = frozenset(("number", "boolean", "list"))
-"""Strings have spellings, places to be filled in and translations: most that differ are no drift."""
+_COMPARED = frozenset(("number", "boolean"))
+"""Strings and lists have spellings, places to be filled in and translations: most that differ are no drift."""
+_FACTORS = frozenset((1_000, 1_024, 1_000_000, 1_024**2))
+_OF_PROJECT = frozenset(
+    """readme install installation installing build building requirement requirements prerequisite prerequisites
+    contributing development""".split()  # noqa: SIM905
+)
+"""Words of the pages and headings that say what a project requires; elsewhere a part of it does."""
+
+_Places: TypeAlias = tuple[str, str, str, str]
+"""Page and section, file and the class or function in it."""
 
 
 @dataclass
 class Affinity:
-    """What each page and each file of code agree and differ about."""
+    """What each section of a page and each part of a file of code agree and differ about."""
 
     pairs: Iterable[CandidatePair]
 
     def __post_init__(self) -> None:
         """Count names, each once, and the values that code and each page give to each."""
-        self._agreeing: dict[tuple[str, str], set[str]] = defaultdict(set)
-        self._differing: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._agreeing: dict[_Places, set[str]] = defaultdict(set)
+        self._differing: dict[_Places, set[str]] = defaultdict(set)
         self._values: dict[str, set[tuple[str, str]]] = defaultdict(set)
         self._stated: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+        self._right: dict[tuple[str, str, str], float] = defaultdict(float)
         for pair in self.pairs:
-            kind = self._agreeing if pair.outcome is FactComparison.AGREE else self._differing
-            kind[pair.other.path, pair.code.path].add(pair.other.fact.name)
-            self._values[pair.code.fact.name].add((pair.code.fact.kind, pair.code.fact.value))
-            self._stated[pair.other.path, pair.other.fact.name].add((pair.other.fact.kind, pair.other.fact.value))
+            code, page = pair.code.fact, pair.other.fact
+            kind = self._differing
+            if pair.outcome is FactComparison.AGREE:
+                kind = self._agreeing
+                key = (page.name, *_value(page))
+                self._right[key] = max(self._right[key], pair.strength)
+            kind[_places(pair.code, pair.other)].add(page.name)
+            self._values[code.name].add(_value(code))
+            self._stated[pair.other.path, page.name].add(_value(page))
 
     def has_one_value(self, code: LocatedFact) -> bool:
         """Tell whether code gives the name one value."""
         return len(self._values[code.fact.name]) == 1
 
-    def confidence(self, code: LocatedFact, page: LocatedFact) -> float:
-        """Return the share of the other names of a page and a file about which they agree, with one more of either.
+    def is_of_one_thing(self, one: FactConflict) -> bool:
+        """Tell whether a section is about a part of the code: they agree about ``AGREEING`` other names, and most.
 
-        0 if they agree about fewer than ``AGREEING``, or the name has several values in code or on the page: then
-        these are several things. A comment speaks of its own file, which counts as a name;
-        those of a file of declarations (``client.d.ts``) of others.
+        Not if the page gives the name several values, or some code has what the page says: then these are several
+        things. A comment speaks of its own file, which counts as a name; those of a file of declarations
+        (``client.d.ts``) of others.
         """
+        code, page, fact = one.first, one.second, one.second.fact
+        is_own = page.path == code.path
         is_comment = language_of(page.path) is not None and not page.path.endswith(".d.ts")
-        agreeing = self._agreeing[page.path, code.path] - {page.fact.name}
-        is_one = self.has_one_value(code) and len(self._stated[page.path, page.fact.name]) == 1
-        known = len(agreeing) + (page.path == code.path)
-        if known < AGREEING or not is_one or (is_comment and page.path != code.path):
-            return 0.0
-        differing = self._differing[page.path, code.path] - agreeing - {page.fact.name}
-        return (known + 1) / (known + len(differing) + 2)
+        is_right = self._right[fact.name, *_value(fact)] >= SETTLED_SHARE * one.confidence
+        if is_right or len(self._stated[page.path, fact.name]) > 1 or (is_comment and not is_own):
+            return False
+        agreeing = self._agreeing[_places(code, page)] - {fact.name}
+        differing = self._differing[_places(code, page)] - agreeing - {fact.name}
+        return len(agreeing) + is_own >= max(AGREEING, len(differing))
+
+
+def _value(fact: Fact) -> tuple[str, str]:
+    return fact.kind, fact.value
+
+
+def _places(code: LocatedFact, page: LocatedFact) -> _Places:
+    section = "" if page.path == code.path else page.fact.owner
+    return page.path, section, code.path, code.fact.owner
 
 
 def ranked(conflicts: Sequence[FactConflict], affinity: Affinity, files: int) -> list[FactConflict]:
@@ -84,28 +112,36 @@ def ranked(conflicts: Sequence[FactConflict], affinity: Affinity, files: int) ->
 
 def confidence_in(one: FactConflict, affinity: Affinity, files: int) -> float:
     """Return the probability that a conflict of so many files is one, in [0, ``RIGHT``]."""
-    return round(RIGHT * _evidence(one, affinity, files), 4)
+    if files < FEW_FILES:
+        return round(RIGHT * one.confidence, 4)
+    if one.second.fact.attribute == "requires":
+        words = {*words_of(one.second.path), *one.second.fact.owner.split()}
+        is_known = one.confidence >= MIN_CONFIDENCE and affinity.has_one_value(one.first)
+        is_right = is_known and not words.isdisjoint(_OF_PROJECT)
+    else:
+        is_right = _is_default(one, affinity) and affinity.is_of_one_thing(one)
+    return RIGHT if is_right else 0.0
 
 
-def _evidence(one: FactConflict, affinity: Affinity, files: int) -> float:
-    is_required = one.second.fact.attribute == "requires"  # by the project, not by a file of it
-    if files < FEW_FILES or (is_required and affinity.has_one_value(one.first)):
-        return one.confidence
-    return affinity.confidence(one.first, one.second) if _is_of_one_thing(one) else 0.0
-
-
-def _is_of_one_thing(one: FactConflict) -> bool:
+def _is_default(one: FactConflict, affinity: Affinity) -> bool:
     """Tell whether code declares a default, and a page states one of the same kind for the same full name."""
     code, page = one.first.fact, one.second.fact
     if page.attribute not in _STATED or code.attribute != "default" or page.qualifiers:
         return False
-    if code.kind != page.kind or code.kind not in _COMPARED or (code.kind == "list" and _is_nested(code.value)):
+    folder = one.second.path.rpartition("/")[0]
+    if code.side != "code" and not (folder and one.first.path.startswith(f"{folder}/")):
+        return False  # a configuration that another page is about
+    # -1 stands for a default that is decided elsewhere
+    if code.kind != page.kind or code.kind not in _COMPARED or code.value == "-1":
         return False
-    if code.value == "-1":  # it stands for a default that is decided elsewhere
+    if code.kind == "number" and _are_one_number(code.value, page.value):
         return False
     is_full = match_names(one.first, one.second) is not NameMatch.LONGER
-    return is_full and max(len(code.name.split()), len(page.name.split())) > 1
+    is_telling = min(len(code.name.split()), len(page.name.split())) > 1 or affinity.has_one_value(one.first)
+    return is_full and is_telling
 
 
-def _is_nested(items: str) -> bool:
-    return any(item.startswith(("[", "{")) for item in json.loads(items))
+def _are_one_number(one: str, other: str) -> bool:
+    """Tell whether two numbers are one in two units, of which neither is written: ``10`` seconds and ``10_000``."""
+    low, high = sorted((abs(Fraction(one)), abs(Fraction(other))))
+    return low > 0 and high / low in _FACTORS

@@ -101,6 +101,8 @@ def value_of_call(name: str, positional: list[Value], named: dict[str, Value]) -
     for key in ("default", "default_value", "defaultvalue", "value"):
         if key in named and named[key].is_literal:
             return named[key]
+    if "to" in words_of(name)[1:]:  # ``lufs_to_db(-23)`` is another number
+        return Value("symbol", name)
     if positional and positional[0].is_literal and not any(one.is_literal for one in positional[1:]):
         return positional[0] if positional[0].kind != "string" or _wraps_text(parts) else Value("symbol", name)
     if len(named) == 1 and not positional and len(parts) == 1 and name[:1].isupper() and "type" not in named:

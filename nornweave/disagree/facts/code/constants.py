@@ -16,7 +16,7 @@ MAX_FOLLOWED = 6
 _SHORT = 80
 _KNOWN = lazy_pattern(r"['\"`\d\[{(]|true|false|none|null|nil|undefined|infinity|empty|absent|unlimited|\binf\b", re.I)
 _SIMPLE = lazy_pattern(
-    r"^(?:(\d{1,9})|\"([^\"\\\n]*)\"|'([^'\\\n]*)')$", re.ASCII
+    r"^(?:(0|[1-9]\d{0,8})|\"([^\"\\\n]*)\"|'([^'\\\n]*)')$", re.ASCII
 )  # what most values are, read at once
 _LONG = 300
 """Characters from which an expression that is no literal is not worth reading."""

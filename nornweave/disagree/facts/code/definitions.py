@@ -16,6 +16,7 @@ _CONSTANT = lazy_pattern(
 )
 _UPPER = lazy_pattern(r"^[A-Z][A-Z0-9_]+$")
 _MEMBER = lazy_pattern(r"^(?:self|this|cls|\$this)(?:\.|->|\?\.)|^@")
+_UNSET = lazy_pattern(r"\b(?:None|null|nil|undefined)\b")
 _FALLS_BACK = lazy_pattern(r"\|\||\?|\bor\b|\belse\b|[gG]et|fetch|[eE]nv|default|pop\(")
 
 
@@ -85,7 +86,12 @@ def _may_state(site: ValueSite, function: ValueSite, text: str) -> bool:
 
 def _in_function(site: ValueSite, function: ValueSite, value: Value, text: str, reading: Reading) -> None:
     is_member = bool(_MEMBER.match(site.name))
-    if is_member and (is_maker(function.name) or function.name[:1].isupper()):
+    is_sometimes = (
+        site.parent is not None
+        and site.parent.role == "if"
+        and not _UNSET.search(reading.text[site.parent.start : site.start])
+    )
+    if is_member and not is_sometimes and (is_maker(function.name) or function.name[:1].isupper()):
         reading.add(site, value, "default", "fallback" if value.is_fallback else "definition")
     elif (says_default(function.name) and ("." in site.name or is_member)) or _falls_back(site, value, text):
         reading.add(site, value, "default", "fallback")

@@ -185,7 +185,8 @@ _SIMPLE = lazy_pattern(r"[\w./:@*+~-]{1,60}$")
 def whole_value(text: str) -> Value | None:
     """Read a cell of a table or the rest of a line behind ``Default:``; ``None`` if it tells no single value."""
     bare = text.strip().strip("*_").strip()
-    if bare.lower().strip("`. ") in _NOTHING or len(bare) > 300:
+    has_footnote = text.count("*") == 1 and text.rstrip().endswith("*")
+    if bare.lower().strip("`. ") in _NOTHING or len(bare) > 300 or has_footnote:
         return None
     found = value_at(bare, 0, len(bare))
     if found is not None and _closes(bare[found[2] :]):

@@ -98,7 +98,7 @@ _OF_NAME = lazy_pattern(
     r"(?:\s+values?)?(?:\s+(?:of|for))?(?:\s+the)?\s+(?:`{1,2}(?P<span>[\w.-]{3,60})`{1,2}"
     r"|(?P<bare>[a-z]\w{0,40}(?:_|[a-z][A-Z])\w{1,40}))(?:\s+(?:option|setting|parameter|flag))?(?=\s*[:=]|\s+(?:is|of)\b)"
 )
-_NEGATION = lazy_pattern(r"\b(?:not|n't|never|no longer|doesn't|isn't)\s+(?:\w+\s+)?$", _I)
+_NEGATION = lazy_pattern(r"(?<!or )\b(?:not|n't|never|no longer|doesn't|isn't)\s+(?:\w+\s+)?$", _I)
 
 
 def _default(text: str, start: int, end: int, match: re.Match[str]) -> Statement | None:
