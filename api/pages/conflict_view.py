@@ -11,9 +11,10 @@ from api.pages.markup import sentence_runs
 from api.pages.text_runs import TextRun, highlighted
 from nornweave.ask.answer.extract import as_read
 from nornweave.ask.views.answer import ConflictDocument, SideDocument
-from nornweave.ask.views.ledger import LedgerEntryDocument, LedgerSideDocument
+from nornweave.ask.views.ledger import LedgerDocument, LedgerEntryDocument, LedgerSideDocument
 from nornweave.disagree.conflicts import DEMOTE_FROM
 
+MAX_ENTRIES = 200
 _ROLES = {"holds": "probably holds", "agrees": "agrees with it"}
 
 
@@ -30,6 +31,16 @@ def conflict_of(
         "verdict": f"{_holder(conflict)} probably holds." if settled else "",
         "reason": conflict["reason"] if settled else sentence(conflict["reason"]),
         "certainty": _certainty(conflict["confidence"]),
+    }
+
+
+def ledger_view(ledger: LedgerDocument) -> dict[str, Any]:
+    """Return what the page shows of the ledger: of each list ``MAX_ENTRIES``, and how many more there are."""
+    lists = {"open": ledger["open"], "settled": ledger["settled"]}
+    return {
+        "ledger": ledger,
+        **{name: [entry_of(entry) for entry in each[:MAX_ENTRIES]] for name, each in lists.items()},
+        "hidden": sum(max(0, len(each) - MAX_ENTRIES) for each in lists.values()),
     }
 
 

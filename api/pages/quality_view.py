@@ -7,7 +7,7 @@ from typing import Any
 
 from api.pages.addresses import ask_address, why_address
 from api.pages.citations import day_of
-from api.pages.judged import QuestionWithPlaces
+from api.pages.judged import JudgedQuestions, QuestionWithPlaces
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationDocument, MetricDocument, set_title
 
 STAGES = ("fused", "merged", "reranked", "expanded", "combined")
@@ -20,6 +20,23 @@ _MEASURED = frozenset({"published", "outdated"})
 # Of a chart, in the coordinates of its picture.
 WIDTH, HEIGHT = 260, 92
 _LEFT, _RIGHT, _TOP, _BOTTOM = 28, 10, 8, 18
+
+
+def quality_view(documents: Mapping[str, Any], judged: JudgedQuestions | None) -> dict[str, Any]:
+    """Return what the page shows of the documents that are its JSON, with the questions of the judged sets."""
+    evaluations = documents["evaluations"]
+    first = headline_evaluation(evaluations)
+    questions = judged.sets.get(first["set"], {}) if judged and first else {}
+    return {
+        "headline": headline_of(evaluations, judged.floors if judged else {}),
+        "worst": worst_of(first, documents["first_right"], questions) if first else (),
+        "histories": histories_of(evaluations),
+        "generations": generations_of(evaluations),
+        "refused": documents["refused"],
+        "refusal": compared_of(documents["refusal"]) if documents["refusal"] else (),
+        "comparison": documents["comparison"],
+        "compared": compared_of(documents["comparison"]) if documents["comparison"] else (),
+    }
 
 
 def headline_of(

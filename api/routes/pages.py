@@ -28,21 +28,17 @@ from api.pages.catalogue import (
     filter_groups,
     filters_in_force,
 )
-from api.pages.conflict_view import entry_of
+from api.pages.conflict_view import entry_of, ledger_view
 from api.pages.judged import MAX_PASSAGES
 from api.pages.passage_view import CONTEXT_LINES, MORE_LINES, passage_view
 from api.pages.printed_page import printed_page
 from api.pages.quality_view import (
     FIRST_RIGHT,
-    compared_of,
-    generations_of,
     headline_evaluation,
-    headline_of,
-    histories_of,
     last_refusal,
     published_before,
+    quality_view,
     stage_of,
-    worst_of,
 )
 from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_body
 from api.pages.rendering import PAGE_HEADERS, html_response
@@ -68,13 +64,11 @@ from nornweave.ask.search.question import Question
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.answer import ExtractDocument, FusionResult, answer_document, extract_document
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
-from nornweave.ask.views.ledger import LedgerDocument
 from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FormerDocument
 from nornweave.core.errors import GenerationNotKeptError, QueryError
 from nornweave.core.types import Domain, present
 
 MAX_EVALUATIONS = 500
-MAX_ENTRIES = 200
 
 
 async def ask(request: Request) -> Response:
@@ -148,7 +142,7 @@ async def conflicts(request: Request) -> Response:
     ledger = asked.chosen(await serving.lookups.run(serving.engine.ledger.conflicts))
     if wants_json(request):
         return json_response(ledger)
-    context = {**_ledger_context(ledger, asked), "domains": serving.domains}
+    context = {**ledger_view(ledger), "asked": asked, "domains": serving.domains}
     json_href = data_address(request, CONFLICTS)
     return html_response(request, "conflicts.html", context, current=CONFLICTS, json_href=json_href)
 
@@ -174,7 +168,7 @@ async def quality(request: Request) -> Response:
     documents = await serving.lookups.run(lambda: _measured(serving, chosen))
     if wants_json(request):
         return json_response(documents)
-    context = {**_quality_context(documents, serving), "chosen": chosen}
+    context = {**quality_view(documents, serving.judged), "chosen": chosen}
     json_href = data_address(request, QUALITY)
     return html_response(request, "quality.html", context, current=QUALITY, json_href=json_href)
 
@@ -297,16 +291,6 @@ def _gone(former: FormerDocument | None, document: DocumentDocument | None) -> d
     }
 
 
-def _ledger_context(ledger: LedgerDocument, asked: LedgerQuery) -> dict[str, Any]:
-    lists = {"open": ledger["open"], "settled": ledger["settled"]}
-    return {
-        "ledger": ledger,
-        "asked": asked,
-        **{name: [entry_of(entry) for entry in each[:MAX_ENTRIES]] for name, each in lists.items()},
-        "hidden": sum(max(0, len(each) - MAX_ENTRIES) for each in lists.values()),
-    }
-
-
 def _measured(serving: Serving, chosen: Mapping[str, str]) -> dict[str, Any]:
     """Return the history, the refusal with its comparison, and the comparison that was asked for."""
     measured = serving.engine.quality
@@ -324,21 +308,6 @@ def _measured(serving: Serving, chosen: Mapping[str, str]) -> dict[str, Any]:
     first = headline_evaluation(history["evaluations"])
     ranks = measured.values(first["evaluation_id"], stage_of(first), FIRST_RIGHT) if first else {}
     return {**history, "refused": refused, "refusal": refusal, "comparison": comparison, "first_right": ranks}
-
-
-def _quality_context(documents: Mapping[str, Any], serving: Serving) -> dict[str, Any]:
-    judged, first = serving.judged, headline_evaluation(documents["evaluations"])
-    questions = judged.sets.get(first["set"], {}) if judged and first else {}
-    return {
-        "headline": headline_of(documents["evaluations"], judged.floors if judged else {}),
-        "worst": worst_of(first, documents["first_right"], questions) if first else (),
-        "histories": histories_of(documents["evaluations"]),
-        "generations": generations_of(documents["evaluations"]),
-        "refused": documents["refused"],
-        "refusal": compared_of(documents["refusal"]) if documents["refusal"] else (),
-        "comparison": documents["comparison"],
-        "compared": compared_of(documents["comparison"]) if documents["comparison"] else (),
-    }
 
 
 _ledger = shown(conflicts, None)

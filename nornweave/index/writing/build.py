@@ -106,10 +106,7 @@ def _build(
     connection: Connection, file: Path, publication: Publication, layout: Layout, facts: Mapping[str, str], picked: str
 ) -> Candidate:
     file.unlink(missing_ok=True)
-    connection.execute(f"create or replace temp table picked as {picked}")
-    chunks = _integer(connection, "select count(*) from chunks where document_id in (select document_id from picked)")
-    if chunks > _MANY:
-        limit_memory(connection, LARGE_MEMORY)
+    chunks = _pick(connection, picked)
     attach(connection, file, "generation", is_small=chunks <= _SMALL and layout.settings.vector_index != "hnsw")
     try:
         connection.execute(statement_file("generation"))
@@ -144,6 +141,15 @@ def _build(
         publication=publication,
         facts=facts,
     )
+
+
+def _pick(connection: Connection, picked: str) -> int:
+    """Make the table of the documents that are written, give what they need of memory, and count their chunks."""
+    connection.execute(f"create or replace temp table picked as {picked}")
+    chunks = _integer(connection, "select count(*) from chunks where document_id in (select document_id from picked)")
+    if chunks > _MANY:
+        limit_memory(connection, LARGE_MEMORY)
+    return chunks
 
 
 def insert_publication(connection: Connection, publication: Publication) -> None:
