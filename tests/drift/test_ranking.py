@@ -103,6 +103,11 @@ def test_a_requirement_is_the_projects_where_the_page_is_about_building_it(
     (found,) = ranked([conflict_of(subject, 0.8)], Affinity([subject]), 500)
     assert found.confidence == shown
 
+    newest = located("go", "1.25", page, attribute="requires", form="sentence")
+    of_versions = Affinity([subject, CandidatePair(sides[0], newest, FactComparison.AGREE, 0.8)])
+    (found,) = ranked([conflict_of(subject, 0.8)], of_versions, 500)
+    assert found.confidence == 0, "what each of several versions requires"
+
 
 @pytest.mark.parametrize(("file", "shown"), [("charts/web/values.yaml", RIGHT), ("deploy/values.yaml", 0)])
 def test_a_page_speaks_of_the_configuration_below_it(file: str, shown: float) -> None:

@@ -26,8 +26,9 @@ def only(text: str, **known: str) -> Fact:
     return fact
 
 
-def test_a_value_with_a_footnote_is_not_read() -> None:
-    row = only("| Flag | Default |\n|---|---|\n| `-lane_a` | `true`* |\n| `-lane_b` | `true` |\n\n* unless\n")
+@pytest.mark.parametrize("cell", ["`true`*", "2 * LaneWidth", "2×`lane_b`"])
+def test_a_value_with_a_footnote_or_a_factor_is_not_read(cell: str) -> None:
+    row = only(f"| Flag | Default |\n|---|---|\n| `-lane_a` | {cell} |\n| `-lane_b` | `true` |\n\n* unless\n")
     assert (row.name, row.value) == ("lane b", "true")
 
 

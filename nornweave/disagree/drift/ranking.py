@@ -73,6 +73,10 @@ class Affinity:
         """Tell whether code gives the name one value."""
         return len(self._values[code.fact.name]) == 1
 
+    def is_stated_once(self, page: LocatedFact) -> bool:
+        """Tell whether a page gives the name one value: several are of several things."""
+        return len(self._stated[page.path, page.fact.name]) == 1
+
     def is_of_one_thing(self, one: FactConflict) -> bool:
         """Tell whether a section is about a part of the code: they agree about ``AGREEING`` other names, and most.
 
@@ -84,7 +88,7 @@ class Affinity:
         is_own = page.path == code.path
         is_comment = language_of(page.path) is not None and not page.path.endswith(".d.ts")
         is_right = self._right[fact.name, *_value(fact)] >= SETTLED_SHARE * one.confidence
-        if is_right or len(self._stated[page.path, fact.name]) > 1 or (is_comment and not is_own):
+        if is_right or not self.is_stated_once(page) or (is_comment and not is_own):
             return False
         agreeing = self._agreeing[_places(code, page)] - {fact.name}
         differing = self._differing[_places(code, page)] - agreeing - {fact.name}
@@ -116,8 +120,8 @@ def confidence_in(one: FactConflict, affinity: Affinity, files: int) -> float:
         return round(RIGHT * one.confidence, 4)
     if one.second.fact.attribute == "requires":
         words = {*words_of(one.second.path), *one.second.fact.owner.split()}
-        is_known = one.confidence >= MIN_CONFIDENCE and affinity.has_one_value(one.first)
-        is_right = is_known and not words.isdisjoint(_OF_PROJECT)
+        is_one = affinity.has_one_value(one.first) and affinity.is_stated_once(one.second)
+        is_right = is_one and one.confidence >= MIN_CONFIDENCE and not words.isdisjoint(_OF_PROJECT)
     else:
         is_right = _is_default(one, affinity) and affinity.is_of_one_thing(one)
     return RIGHT if is_right else 0.0
