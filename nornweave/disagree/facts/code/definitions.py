@@ -16,7 +16,8 @@ _CONSTANT = lazy_pattern(
 )
 _UPPER = lazy_pattern(r"^[A-Z][A-Z0-9_]+$")
 _MEMBER = lazy_pattern(r"^(?:self|this|cls|\$this)(?:\.|->|\?\.)|^@")
-_UNSET = lazy_pattern(r"\b(?:None|null|nil|undefined)\b")
+_UNSET = lazy_pattern(r"\b(?:None|null|nil|undefined)\b|\belse\s*[{:]?\s*$")
+"""Before an assignment under a condition: it is made where nothing was given."""
 _FALLS_BACK = lazy_pattern(r"\|\||\?|\bor\b|\belse\b|[gG]et|fetch|[eE]nv|default|pop\(")
 
 
