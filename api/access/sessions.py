@@ -11,15 +11,13 @@ import binascii
 import hmac
 import json
 import logging
-import os
 import secrets
 import sqlite3
-import tempfile
 import threading
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
@@ -32,6 +30,9 @@ from starlette.types import Scope
 from api.access.token_file import FileState, state_of
 from nornweave.core.access.tokens import hash_of
 from nornweave.core.errors import ConfigError, StoreError
+from nornweave.core.files.atomic_write import write_new
+
+log = logging.getLogger(__name__)
 
 COOKIE = "nornweave_session"
 LASTS_S = 12 * 3600
@@ -130,7 +131,7 @@ def session_key(data_dir: Path) -> str:
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
         if not file.exists():
-            _make(file)
+            write_new(file, secrets.token_hex(32).encode())
         key = file.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: the key of sessions cannot be read or written: {error}") from error
@@ -138,21 +139,6 @@ def session_key(data_dir: Path) -> str:
         raise ConfigError(f"{file}: holds no key; remove it: another one is made, and people log in anew")
     return key
 
-
-def _make(file: Path) -> None:
-    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as stream:
-            stream.write(secrets.token_hex(32))
-            stream.flush()
-            os.fsync(stream.fileno())
-        with suppress(FileExistsError):
-            os.link(name, file)
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
-log = logging.getLogger(__name__)
 
 ENDED_FILE = "sessions.sqlite"
 SETTLED_NS = 1_000_000_000

@@ -13,10 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import os
-import tempfile
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from nornweave.core.errors import ConfigError, SignatureError
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.atomic_write import write_new, write_whole
 
 PREFIX = "ed25519:"
 FOLDER, SIGNING, NEXT, RETIRED = "keys", "signing.pem", "next.pem", "retired"
@@ -133,14 +130,5 @@ def rotate(data_dir: Path) -> Signer:
 
 def _make(file: Path) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)  # for this user alone: mode 600
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            key = Ed25519PrivateKey.generate()
-            stream.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-            stream.flush()
-            os.fsync(stream.fileno())
-        with suppress(FileExistsError):
-            os.link(name, file)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    key = Ed25519PrivateKey.generate()
+    write_new(file, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PRIVATE = 0o600
@@ -27,18 +28,37 @@ def write_whole(file: Path, text: str, mode: int = PRIVATE) -> None:
         OSError: it cannot be written; the old file stays.
     """
     _sweep(file)
+    with _aside(file, text.encode(), mode) as written:
+        written.replace(file)
+    sync_path(file.parent)
+
+
+def write_new(file: Path, content: bytes) -> None:
+    """Write a file that only this user can read, whole, where there is none: of several writers the first one's counts.
+
+    Args:
+        file: in a folder that exists.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with _aside(file, content, PRIVATE) as written, suppress(FileExistsError):
+        os.link(written, file)
+
+
+@contextmanager
+def _aside(file: Path, content: bytes, mode: int) -> Iterator[Path]:
+    """Write a temporary file beside ``file`` and make it durable; what is left of it at the end is removed."""
     descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
             stream.flush()
             os.fchmod(stream.fileno(), mode)
             os.fsync(stream.fileno())
-        Path(name).replace(file)
-    except BaseException:
+        yield Path(name)
+    finally:
         Path(name).unlink(missing_ok=True)
-        raise
-    sync_path(file.parent)
 
 
 def sync_path(path: Path) -> None:
