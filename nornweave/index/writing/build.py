@@ -89,24 +89,29 @@ def build_generation(
     """
     if layout.settings.vector_index == "hnsw":
         check_vss()
-    build = partial(_build, connection, file, publication, layout, facts, picked)
+    connection.execute(f"create or replace temp table picked as {picked}")
+    chunks = _integer(connection, "select count(*) from chunks where document_id in (select document_id from picked)")
+    build = partial(_build, connection, file, publication, layout, facts, chunks)
     try:
+        limit_memory(connection, LARGE_MEMORY if chunks > _MANY else WRITER_MEMORY)
         return build()
     except duckdb.OutOfMemoryException:
+        if chunks > _MANY:
+            raise
         log.warning(
             "%s: texts are too large for %s of memory, building with %s", file.name, WRITER_MEMORY, LARGE_MEMORY
         )
         limit_memory(connection, LARGE_MEMORY)
         return build()
     finally:
+        connection.execute("drop table if exists temp.picked")
         limit_memory(connection, WRITER_MEMORY)
 
 
 def _build(
-    connection: Connection, file: Path, publication: Publication, layout: Layout, facts: Mapping[str, str], picked: str
+    connection: Connection, file: Path, publication: Publication, layout: Layout, facts: Mapping[str, str], chunks: int
 ) -> Candidate:
     file.unlink(missing_ok=True)
-    chunks = _pick(connection, picked)
     attach(connection, file, "generation", is_small=chunks <= _SMALL and layout.settings.vector_index != "hnsw")
     try:
         connection.execute(statement_file("generation"))
@@ -141,15 +146,6 @@ def _build(
         publication=publication,
         facts=facts,
     )
-
-
-def _pick(connection: Connection, picked: str) -> int:
-    """Make the table of the documents that are written, give what they need of memory, and count their chunks."""
-    connection.execute(f"create or replace temp table picked as {picked}")
-    chunks = _integer(connection, "select count(*) from chunks where document_id in (select document_id from picked)")
-    if chunks > _MANY:
-        limit_memory(connection, LARGE_MEMORY)
-    return chunks
 
 
 def insert_publication(connection: Connection, publication: Publication) -> None:
@@ -214,7 +210,7 @@ def _count(connection: Connection) -> GenerationCounts:
 def _drop_temporary_tables(connection: Connection) -> None:
     for view in ("cards", "vectors", "pairs", "named", "terms", "postings", "lengths"):
         connection.execute(f"drop view if exists temp.{view}")
-    for table in ("picked", "numbered_documents", "numbered", "embedded", "occurrences", "declared_said",
+    for table in ("numbered_documents", "numbered", "embedded", "occurrences", "declared_said",
                   "declared_values"):  # fmt: skip
         connection.execute(f"drop table if exists temp.{table}")
 
