@@ -32,6 +32,8 @@ from nornweave.share.publishing import publish_after_sync
 from orchestration.announcements import Announcements
 from orchestration.instance import PROCESS_TAG, process_mark
 
+log = logging.getLogger(__name__)
+
 QUERY_INTERRUPTED = "Query interrupted"
 """What DuckDB (1.5) makes of Ctrl-C in a query: a ``RuntimeError``."""
 
@@ -47,8 +49,6 @@ def translated() -> Iterator[None]:
             raise
         raise dg.Failure(reason or str(error), allow_retries=False) from error
 
-
-log = logging.getLogger(__name__)
 
 Outcomes: TypeAlias = MutableMapping[Domain, SyncReport | str]
 """Per domain the report of its sync, or the error that ended it."""

@@ -22,6 +22,8 @@ from nornweave.config.access import OidcSettings, checked_address
 from nornweave.config.addresses import is_web_address
 from nornweave.core.access.rules import MAX_GROUPS, group_name
 
+log = logging.getLogger(__name__)
+
 MAX_TOKEN_CHARACTERS = 16_384
 MAX_NAME_CHARACTERS = 500
 
@@ -125,8 +127,6 @@ def _groups(claim: object) -> frozenset[str] | None:
     # As written: " board" is not the group "board".
     return frozenset(group_name(name) for name in names if name and name == name.strip())
 
-
-log = logging.getLogger(__name__)
 
 FETCH_WITHIN_S = 5.0
 MAX_BYTES = 1 << 20

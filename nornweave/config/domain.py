@@ -17,6 +17,8 @@ from nornweave.config.base import FrozenSettings
 from nornweave.config.filters import FilterSettings
 from nornweave.core.types import Domain
 
+log = logging.getLogger(__name__)
+
 
 class _Weights(FrozenSettings):
     """Weights, at least one of which must be positive."""
@@ -103,9 +105,6 @@ class PlanSettings(Bm25Settings):
 @lru_cache(maxsize=64)
 def _bm25(k1: float, b: float, fields: FieldWeights) -> Bm25Settings:
     return Bm25Settings(k1=k1, b=b, fields=fields)
-
-
-log = logging.getLogger(__name__)
 
 
 class ChunkingSettings(FrozenSettings):

@@ -21,6 +21,8 @@ from nornweave.core.errors import RerankerError
 from nornweave.models.batches import batches_of
 from nornweave.models.folders import CROSS_ENCODER, locate
 
+log = logging.getLogger(__name__)
+
 Scores: TypeAlias = NDArray[np.float32]
 
 
@@ -95,8 +97,6 @@ class Batches:
         squashed: Scores = np.float32(0.5) + np.float32(0.5) * np.tanh(np.float32(0.5) * logits)
         return squashed
 
-
-log = logging.getLogger(__name__)
 
 Status = Literal["off", "loading", "ready", "unavailable"]
 

@@ -284,11 +284,11 @@ def test_spaces_around_a_question_do_not_matter(queries: list[str]) -> None:
     assert split_clauses(f"  {queries[0]} \n") == split_clauses(queries[0])
 
 
-PIECES = ["a", "_", "Aa", "in the ", "#", "; ", ". ", "what is ", "how many ", "did Ab ", "@a", "and who ", "'a", "("]
-PIECES += ["{ ", " "]
+REPEATED = ["a", "_", "Aa", "in the ", "#", "; ", ". ", "what is ", "how many ", "did Ab ", "@a", "and who ", "'a", "("]
+REPEATED += ["{ ", " "]
 
 
-@pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.parametrize("piece", REPEATED)
 def test_the_longest_query_is_read_in_linear_time(piece: str) -> None:
     """It takes 5 ms; with a regular expression that runs away it takes seconds."""
 
@@ -299,7 +299,7 @@ def test_the_longest_query_is_read_in_linear_time(piece: str) -> None:
     assert_subquadratic(read, lambda size: ("a" + piece * size)[:size], 4_096)
 
 
-@pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.parametrize("piece", REPEATED)
 def test_splitting_as_long_a_query_as_is_split_takes_milliseconds(piece: str) -> None:
     """Of blank space the cost grows with the square, 6 ms at 600 characters; one that backtracks takes minutes."""
     started = time.thread_time()

@@ -117,8 +117,6 @@ def _cpu() -> str:
     return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part")))
 
 
-log = logging.getLogger(__name__)
-
 HASH = "hash:"
 LITELLM = ("litellm:", "litellm/")
 PROBE_BATCH = 2

@@ -180,7 +180,7 @@ def value_before(text: str, start: int, at: int) -> tuple[Value, int, int] | Non
 
 _NOTHING = frozenset({"", "-", "--", "—", "–", "n/a", "na", "...", "…", "?", "varies", "see below", "required"})
 _SIMPLE = lazy_pattern(r"[\w./:@*+~-]{1,60}$")
-_PRODUCT = lazy_pattern(r"\s*[*×]\s*`?[A-Za-z_]")
+_MULTIPLE = lazy_pattern(r"\s*[*×]\s*`?[A-Za-z_]")
 
 
 def whole_value(text: str) -> Value | None:
@@ -190,7 +190,7 @@ def whole_value(text: str) -> Value | None:
     if bare.lower().strip("`. ") in _NOTHING or len(bare) > 300 or has_footnote:
         return None
     found = value_at(bare, 0, len(bare))
-    if found is not None and _PRODUCT.match(bare, found[2]):  # ``2 * RelaxedTimeout``
+    if found is not None and _MULTIPLE.match(bare, found[2]):  # ``2 * RelaxedTimeout``
         return None
     if found is not None and _closes(bare[found[2] :]):
         return found[0]
