@@ -96,10 +96,6 @@ def test_the_environment_wins(tmp_path: Path) -> None:
         ("sources: [{id: a, domain: code, type: git, url: 'ext::sh -c x'}]", ["url: expected https://HOST/PATH"]),
         ("sources: [{id: a, domain: code, type: git, url: 'h:--upload-pack=x'}]", ["could be read as an option"]),
         (
-            "sources: [{id: a, domain: code, type: git, path: x, submodules: true}]",
-            ["key 'submodules': submodules are not read; name each of them as a source of its own"],
-        ),
-        (
             "sources: [{id: A, domain: code, type: git, path: x}, {id: b, domain: code, type: web, url: x}]",
             ["sources.0.id", "sources.1: type 'web' does not fit domain 'code'"],
         ),

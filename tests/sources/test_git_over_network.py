@@ -179,13 +179,11 @@ def test_a_force_push_is_followed(tmp_path: Path, upstream: Repository, server: 
     assert {"docs/d.md"} == texts(opened).keys() - {"docs/a.md", "docs/b.md", "src/x.md"}
 
 
-def test_a_branch_that_is_gone_is_named_with_those_there_are(
-    tmp_path: Path, upstream: Repository, server: GitServer
-) -> None:
+def test_a_branch_that_is_gone_is_named(tmp_path: Path, upstream: Repository, server: GitServer) -> None:
     opened = source(tmp_path, server.url("team/api.git"), ref="main")
     opened.list()
     upstream.git("branch", "-m", "main", "trunk")
-    assert "has no branch or tag 'main' (any more); correct 'ref', it has the branches trunk" in refused(opened)
+    assert "has no branch or tag 'main' (any more)" in refused(opened)
     assert len(texts(source(tmp_path, server.url("team/api.git")))) == 3  # HEAD follows
 
 
@@ -239,10 +237,10 @@ def test_a_file_that_the_server_has_lost_fails_alone(tmp_path: Path, upstream: R
 
 
 @pytest.mark.parametrize(("status", "reason"), [
-    (403, r"not allowed to read it \(403\): name the variable that holds a token in 'credentials_env'"),
-    (404, r"there is no repository \(404\).*correct 'url'"),
-    (429, r"asks for fewer requests \(429\)"),
-    (503, r"answers with an error \(5xx\); the next sync tries again"),
+    (403, r"not allowed to read it: name the variable that holds a token in 'credentials_env'.*error: 403"),
+    (404, r"there is no repository.*correct 'url'.*not found"),
+    (429, r"the next sync tries again.*error: 429"),
+    (503, r"the next sync tries again.*error: 503"),
 ])  # fmt: skip
 def test_refusals_say_what_to_do(tmp_path: Path, server: GitServer, status: int, reason: str) -> None:
     server.status = status
@@ -261,12 +259,12 @@ def test_a_transfer_that_breaks_off_leaves_a_clone_that_goes_on(
     opened = source(tmp_path, server.url("team/api.git"))
     for cut_after in (0, 60, 300):
         server.cut_after = cut_after
-        assert "the transfer broke off; the next sync tries again" in refused(opened)
+        assert "the next sync tries again (git: " in refused(opened)
     server.cut_after = None
     assert len(texts(opened)) == 3
     upstream.commit({"docs/c.md": "gamma\n"}, LATER)
     server.cut_after = 60
-    assert "the transfer broke off" in refused(opened)
+    assert "the next sync tries again (git: " in refused(opened)
     server.cut_after = None
     assert len(texts(opened)) == 4
     assert not list(repository_of(tmp_path).rglob("tmp_*"))
@@ -277,7 +275,7 @@ def test_a_server_that_drips_is_given_up(tmp_path: Path, server: GitServer, monk
     monkeypatch.setattr(network, "STALL_BYTES", 1_000)
     server.drip = threading.Event()
     opened = source(tmp_path, server.url("team/api.git"))
-    assert "too slow an answer" in refused(opened)
+    assert "too slow" in refused(opened)
     server.drip = None
     assert len(texts(opened)) == 3
 
@@ -290,17 +288,12 @@ def test_a_fetch_that_takes_too_long_is_ended(
     assert "no end within 0.5 s" in refused(source(tmp_path, server.url("team/api.git")))
 
 
-def test_what_is_too_large_is_ended_and_not_fetched_again(
-    tmp_path: Path, upstream: Repository, server: GitServer
-) -> None:
+def test_what_is_too_large_is_ended(tmp_path: Path, upstream: Repository, server: GitServer) -> None:
     (upstream.root / "docs/noise.md").write_bytes(os.urandom(1_500_000))
     upstream.commit({}, LATER)
     url = server.url("team/api.git")
     opened = source(tmp_path, url, max_megabytes=1)
     assert "more than 1 MB; raise 'max_megabytes', or narrow 'include'" in refused(opened)
-    server.take_requests()
-    assert "more than 1 MB when it was last fetched, and it has not changed" in refused(opened)
-    assert not [request for request in server.take_requests() if request.endswith(" fetch")]
     assert len(texts(source(tmp_path, url, max_megabytes=1, exclude=["**/noise.md"]))) == 3
     assert len(source(tmp_path, url, max_megabytes=3).list().entries) == 4
 
@@ -316,27 +309,13 @@ def test_former_files_do_not_fill_the_clone(tmp_path: Path, upstream: Repository
 # Where it leads -------------------------------------------------------------------------------------------------------
 
 
-def test_a_redirect_on_the_same_host_is_followed(tmp_path: Path, server: GitServer) -> None:
-    server.lead_to = {"old": server.url("team")}
-    assert len(texts(source(tmp_path, server.url("old/api.git")))) == 3
-
-
-def test_a_redirect_to_another_host_needs_its_name_in_hosts(
-    tmp_path: Path, server: GitServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GIT_TOKEN", SECRET)
+def test_a_redirect_is_not_followed(tmp_path: Path, server: GitServer) -> None:
     with serve_git(server.root) as other:
-        server.lead_to = {"team": other.url("team")}
-        opened = source(tmp_path, server.url("team/api.git"), credentials_env="GIT_TOKEN")
-        assert "it leads to the host '127.0.0.1', which is not allowed" in refused(opened)
+        for address in (server.url("team"), other.url("team")):
+            server.lead_to = {"old": address}
+            reason = refused(source(tmp_path, server.url("old/api.git")))
+            assert "it leads to another address, which is not followed; correct 'url'" in reason
         assert other.requests == []
-        hosts = [f"127.0.0.1:{other.port}"]
-        opened = source(tmp_path, server.url("team/api.git"), credentials_env="GIT_TOKEN", hosts=hosts)
-        assert len(texts(opened)) == 3
-        other.login = f":{SECRET}"
-        other.logins.clear()
-        assert "not allowed to read it (401)" in refused(opened)
-        assert not any(SECRET in login for login in other.logins)
 
 
 # Secrets --------------------------------------------------------------------------------------------------------------
@@ -380,7 +359,7 @@ def test_a_refused_token_is_named_by_its_variable(
     server.login = "x-access-token:another"
     url = server.url("team/api.git").replace("//", "//ghp_user@")
     reason = refused(source(tmp_path, url, credentials_env="GIT_TOKEN"))
-    assert "not allowed to read it (401): renew the token in GIT_TOKEN" in reason
+    assert "not allowed to read it: renew the token in GIT_TOKEN" in reason
     assert SECRET not in reason
     assert "ghp_user" not in reason
 
@@ -399,7 +378,7 @@ def test_a_variable_without_a_token_is_named(
 def test_without_a_token_nobody_is_asked(tmp_path: Path, server: GitServer) -> None:
     server.login = "user:password"
     reason = refused(source(tmp_path, server.url("team/api.git")))
-    assert "(401): name the variable that holds a token in 'credentials_env', or set up git's credential" in reason
+    assert "it: name the variable that holds a token in 'credentials_env', or set up git's credential" in reason
 
 
 def test_the_users_credential_helper_is_asked(tmp_path: Path, home: Path, server: GitServer) -> None:

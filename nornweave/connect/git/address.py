@@ -1,4 +1,4 @@
-"""Addresses of repositories: those that are read, where a server leads to, and where people read files in a browser.
+"""Addresses of repositories: those that are read, and where people read files in a browser.
 
 An address that could start a program is refused.
 """
@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
-from urllib.parse import quote, urljoin, urlsplit
-
-import httpx
+from urllib.parse import quote, urlsplit
 
 from nornweave.config.addresses import is_loopback
-from nornweave.core.errors import ConfigError, SourceUnavailableError
+from nornweave.core.errors import ConfigError
 from nornweave.core.types import digest
 
 Protocol: TypeAlias = Literal["https", "http", "ssh", "file"]
@@ -111,55 +109,6 @@ def _check(address: GitAddress) -> None:
         raise ConfigError(
             "url: http would be read unencrypted, and anybody on the way could change it; use https or ssh"
         )
-
-
-# Git is told not to follow redirects, since it would follow anywhere.
-TIMEOUT_S = 20.0
-_ASKED = "/info/refs?service=git-upload-pack"
-_REASON = "the server leads to another address that cannot be followed; correct 'url'"
-
-
-def redirected(address: GitAddress, login: tuple[str, str] | None, hosts: tuple[str, ...]) -> GitAddress:
-    """Return the address that a server names instead of the one that it was asked for.
-
-    Args:
-        address: that redirects.
-        login: user and password for its host.
-        hosts: others that it may lead to, ``HOST`` or ``HOST:PORT``.
-
-    Raises:
-        SourceUnavailableError: it leads nowhere, to a host that is not allowed, or away from https.
-    """
-    asked = address.url.rstrip("/") + _ASKED
-    try:
-        with httpx.stream("GET", asked, auth=login, timeout=TIMEOUT_S, follow_redirects=False) as answer:
-            target = urljoin(asked, answer.headers.get("location", ""))
-        named = parse_address(target.removesuffix(_ASKED)) if target.endswith(_ASKED) else None
-    except (httpx.HTTPError, httpx.InvalidURL, ConfigError, ValueError) as error:
-        raise SourceUnavailableError(f"{address.shown}: {_REASON} ({type(error).__name__})") from error
-    if named is None or named.protocol not in {"https", address.protocol}:
-        raise SourceUnavailableError(f"{address.shown}: {_REASON}")
-    if is_same_host(named, address):
-        return _with_user(named, address.user)
-    place = f"{named.host}:{named.port}" if named.port else named.host
-    if place not in {host.lower() for host in hosts}:
-        raise SourceUnavailableError(
-            f"{address.shown}: it leads to the host {named.host!r}, which is not allowed; correct 'url', or name that "
-            "host in 'hosts'"
-        )
-    return _with_user(named, "")
-
-
-def is_same_host(one: GitAddress, other: GitAddress) -> bool:
-    """Tell whether two addresses are of one server, so that a password for one may be sent to the other."""
-    return (one.host, one.port) == (other.host, other.port)
-
-
-def _with_user(address: GitAddress, user: str) -> GitAddress:
-    """Return an address with this user, whomever the server named."""
-    parts = urlsplit(address.url)
-    place = parts.netloc.rpartition("@")[2]
-    return parse_address(parts._replace(netloc=f"{user}@{place}" if user else place).geturl())
 
 
 # Where people read files in a browser. Known are the public hosts, and hosts that are named after what they run.

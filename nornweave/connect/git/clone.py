@@ -11,7 +11,6 @@ it, and nothing else.
 from __future__ import annotations
 
 import fcntl
-import json
 import logging
 import os
 import shutil
@@ -25,11 +24,10 @@ from tempfile import TemporaryFile
 from nornweave.connect.git.address import GitAddress, parse_address
 from nornweave.connect.git.network import FETCH_S, DamagedCloneError, Network
 from nornweave.connect.git.program import GitFailedError, git_command, git_environment, run_git
-from nornweave.connect.git.refs import COMMIT_ID, RemoteRef, find_ref
+from nornweave.connect.git.refs import COMMIT_ID, find_ref
 from nornweave.connect.git.tree import MAX_FILES
-from nornweave.connect.git.watched import Bounds, TooLargeError, run_watched
+from nornweave.connect.git.watched import Bounds, run_watched
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import digest
 
 log = logging.getLogger(__name__)
@@ -45,24 +43,20 @@ _LOCAL_S = 300.0
 _SIZES_BYTES = 128 * MAX_FILES
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Clone:
     """The clone of one address.
 
     Attributes:
         repository: a bare one.
         max_bytes: what the clone may take on disk.
-        selection: names what is read of it; another one may be small enough where this one is not.
         lock: the descriptor that holds it, while this process may write it.
-        looked_up: the commit that the wanted ref points at upstream; empty before that is known.
     """
 
     repository: Path
     network: Network
     max_bytes: int
-    selection: str
     lock: int = -1
-    looked_up: str = ""
 
     @contextmanager
     def writing(self) -> Iterator[Clone]:
@@ -94,10 +88,8 @@ class Clone:
         kept = self._kept(ref)
         if COMMIT_ID.fullmatch(ref) and kept:
             return kept
-        remote, self.network = find_ref(self.network, ref)
-        self.looked_up = remote.commit
-        if kept is None or remote.commit != kept:
-            self._refuse_known(remote)
+        remote = find_ref(self.network, ref)
+        if remote.commit != kept:
             self.network.fetch(self.repository, [f"+{remote.name}:{_local_name(ref)}"], self._bounds)
             kept = self._kept(ref)
         if kept is None:
@@ -123,12 +115,6 @@ class Clone:
     def start_anew(self) -> None:
         """Remove everything that was fetched."""
         shutil.rmtree(self.repository, ignore_errors=True)
-
-    def give_up(self) -> None:
-        """Remove everything that was fetched, and remember what was too large."""
-        self.start_anew()
-        with suppress(OSError):
-            write_whole(self._note, json.dumps({"commit": self.looked_up, "max_bytes": self.max_bytes}))
 
     @property
     def _bounds(self) -> Bounds:
@@ -160,23 +146,6 @@ class Clone:
         """Tell whether nothing was fetched yet."""
         objects = self.repository / "objects"
         return not any(objects.glob("pack/*.idx")) and not any(objects.glob("??/*"))
-
-    @property
-    def _note(self) -> Path:
-        return self.repository.parent / f"too-large-{self.selection}.json"
-
-    def _refuse_known(self, remote: RemoteRef) -> None:
-        """Do not fetch again every hour what was too large and has not changed."""
-        try:
-            known = json.loads(self._note.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return
-        if known == {"commit": remote.commit, "max_bytes": self.max_bytes}:
-            raise TooLargeError(
-                f"{self.network.address.shown}: more than {self.max_bytes / 1e6:,.0f} MB when it was last fetched, and "
-                "it has not changed; raise 'max_megabytes'"
-            )
-        self._note.unlink(missing_ok=True)
 
     def _sizes(self, blobs: Collection[str]) -> dict[str, int]:
         """Ask for the sizes of files that are here; the clone names no remote, so that nothing is fetched."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from nornweave.config.base import EnvironmentName, Name
+from nornweave.config.base import EnvironmentName
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.protocol import Connector, Source
 from nornweave.core.errors import ConfigError
@@ -28,17 +28,8 @@ class GitSettings(SourceSettings):
     """Where people read a file in a browser, with ``{commit}`` and ``{path}``; of well-known hosts it is known."""
     credentials_env: EnvironmentName | None = None
     """The environment variable with a password or token for ``url``."""
-    hosts: tuple[Name, ...] = ()
-    """Further hosts that ``url`` may lead to."""
     max_megabytes: int = Field(2_000, ge=1, le=1_000_000)
     """The largest clone."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _has_no_submodules(cls, values: Any) -> Any:
-        if isinstance(values, dict) and "submodules" in values:
-            raise ValueError("key 'submodules': submodules are not read; name each of them as a source of its own")
-        return values
 
     @model_validator(mode="after")
     def _has_an_address(self) -> Self:

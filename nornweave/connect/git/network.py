@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from nornweave.connect.git.address import GitAddress, is_same_host, redirected
-from nornweave.connect.git.failures import is_damaged, is_redirect, reason_of
+from nornweave.connect.git.address import GitAddress
+from nornweave.connect.git.failures import is_damaged, reason_of
 from nornweave.connect.git.program import git_environment, user_settings
 from nornweave.connect.git.watched import Bounds, GitEnded, run_watched
 from nornweave.core.errors import SourceUnavailableError
@@ -27,7 +27,6 @@ FETCH_S = 1_800.0
 STALL_S = 60
 """A transfer is given up when so long less than ``STALL_BYTES`` a second came."""
 STALL_BYTES = 10  # servers that think send a sign of life every few seconds
-_REDIRECTS = 5
 _BATCH = 10_000
 """Blobs of one request: their ids fit into a request that servers take in one piece."""
 _LOST_FILES = 20
@@ -57,7 +56,7 @@ _SETTINGS = (
     ("submodule.recurse", "false"),
     ("protocol.version", "2"),
     ("pack.threads", "2"),
-    # A redirect to another host would take what is read there for what "url" says; dumb servers' alternates as well.
+    # A redirect would take what is read elsewhere for what "url" says; dumb servers' alternates as well.
     ("http.followRedirects", "false"),
 )
 
@@ -71,36 +70,25 @@ class Network:
     """A way to one repository.
 
     Attributes:
-        hosts: further hosts that it may lead to; nobody's credentials are sent there but those that git itself knows.
         credentials_env: the variable that holds a password or token.
     """
 
     address: GitAddress
-    hosts: tuple[str, ...] = field(default=(), kw_only=True)
     credentials_env: str | None = field(default=None, kw_only=True)
 
-    def list_refs(self, *names: str) -> tuple[str, Network]:
-        """Ask which commits refs point at, in one request.
+    def list_refs(self, *names: str) -> str:
+        """Ask which commits refs point at, in one request; return what ``git ls-remote --symref`` prints.
 
         Args:
-            names: whole names, such as ``HEAD`` and ``refs/heads/main``; none: all branches.
-
-        Returns:
-            What ``git ls-remote --symref`` prints, and the way that led there: another one after a redirect.
+            names: whole names, such as ``HEAD`` and ``refs/heads/main``.
 
         Raises:
             SourceUnavailableError: why not, and what to do.
         """
-        which = ("--symref", REMOTE, *names) if names else ("--heads", REMOTE)
-        way = self
-        for _ in range(_REDIRECTS):
-            ended = way._run(None, ("ls-remote", *which), Bounds(seconds=LIST_S))
-            if not ended.code:
-                return ended.said.decode("utf-8", "replace"), way
-            if not is_redirect(ended.complaint):
-                break
-            way = way._led_on()
-        raise SourceUnavailableError(way._reason(ended))
+        ended = self._run(None, ("ls-remote", "--symref", REMOTE, *names), Bounds(seconds=LIST_S))
+        if ended.code:
+            raise SourceUnavailableError(self._reason(ended))
+        return ended.said.decode("utf-8", "replace")
 
     def fetch(self, repository: Path, refspecs: Sequence[str], bounds: Bounds) -> None:
         """Fetch commits and folders of refs, not the files where the server can leave them out.
@@ -232,19 +220,6 @@ class Network:
         for hidden, shown in ((secret, "…"), (self.address.user and f"{self.address.user}@", "")):
             reason = reason.replace(hidden, shown) if hidden else reason
         return f"{self.address.shown}: {reason}"
-
-    def _led_on(self) -> Network:
-        """Go where the server leads to; what belongs to one host is not sent to another.
-
-        Raises:
-            SourceUnavailableError: it may not be followed.
-        """
-        secret = self._secret()
-        login = (self.address.user or _usual_user(self.address.host), secret) if secret else None
-        address = redirected(self.address, login, self.hosts)
-        return replace(
-            self, address=address, credentials_env=self.credentials_env if is_same_host(address, self.address) else None
-        )
 
 
 def ssh_command(settings: Mapping[str, str]) -> str:

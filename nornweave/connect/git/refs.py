@@ -11,11 +11,9 @@ from nornweave.core.errors import SourceUnavailableError
 
 COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 HEAD = "HEAD"
-_SHOWN_BRANCHES = 10
 _PEELED = "^{}"
 # What git allows in names of refs, and nothing that a refspec or a shell would read otherwise.
 _NAME = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$|/$))[^\x00-\x20\x7f~^:?*\[\\]+")
-_ABBREVIATED = re.compile(r"[0-9a-f]{7,39}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +24,19 @@ class RemoteRef:
     commit: str
 
 
-def find_ref(network: Network, ref: str) -> tuple[RemoteRef, Network]:
-    """Ask a server what a ref points at; return also the way there, which is another one after a redirect.
+def find_ref(network: Network, ref: str) -> RemoteRef:
+    """Ask a server what a ref points at.
 
     Raises:
         SourceUnavailableError: why the repository cannot be read; it has no such ref.
     """
     is_commit = COMMIT_ID.fullmatch(ref) is not None
-    said, way = network.list_refs(*candidates(HEAD if is_commit else ref))
+    said = network.list_refs(*candidates(HEAD if is_commit else ref))
     remote = RemoteRef(ref, ref) if is_commit else choose(ref, said)
     if remote is None:
-        branches, _ = way.list_refs()
-        raise SourceUnavailableError(f"{way.address.shown}: {unknown_ref(ref, branches)}")
-    return remote, way
+        advice = "push something, or correct 'ref'; a commit needs all of its digits"
+        raise SourceUnavailableError(f"{network.address.shown}: it has no branch or tag {ref!r} (any more); {advice}")
+    return remote
 
 
 def is_name(ref: str) -> bool:
@@ -62,20 +60,6 @@ def choose(ref: str, listing: str) -> RemoteRef | None:
         if name in commits and not name.endswith(_PEELED):
             return RemoteRef(name, commits.get(f"{name}{_PEELED}", commits[name]))
     return None
-
-
-def unknown_ref(ref: str, listing: str) -> str:
-    """Say that a ref is not there, and which branches are."""
-    names = [name.removeprefix("refs/heads/") for name, _ in _commits(listing) if name.startswith("refs/heads/")]
-    branches = sorted(name for name in names if is_name(name) and name.isprintable())
-    if not branches:
-        return "the repository has no branches yet; push something"
-    shown = ", ".join(branches[:_SHOWN_BRANCHES])
-    more = f" and {len(branches) - _SHOWN_BRANCHES} more" if len(branches) > _SHOWN_BRANCHES else ""
-    if ref == HEAD:
-        return f"its default branch is not there; name one in 'ref': {shown}{more}"
-    advice = "; a commit needs all of its digits" if _ABBREVIATED.fullmatch(ref) else ""
-    return f"it has no branch or tag {ref!r} (any more){advice}; correct 'ref', it has the branches {shown}{more}"
 
 
 def _commits(listing: str) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ from nornweave.connect.git.refs import find_ref, is_name
 from nornweave.connect.git.source import GitSource, UnreadableRepositoryError
 from nornweave.connect.git.watched import MEGABYTE, TooLargeError
 from nornweave.core.errors import ConfigError, SourceUnavailableError, TransientDocumentError
-from nornweave.core.types import Document, Entry, Listing, SourceId, digest
+from nornweave.core.types import Document, Entry, Listing, SourceId
 
 _DAMAGED = "damaged"
 _LOST = "the server has no blob {}, though a commit names it; the next sync asks again, 'git fsck' there says more"
@@ -35,10 +35,9 @@ class RemoteGitSource:
                 f"sources[{self.id}].ref: {self._ref!r}; expected a branch, a tag or all digits of a commit"
             )
         address = parse_address(settings.url or "")
-        network = Network(address, hosts=settings.hosts, credentials_env=settings.credentials_env)
-        selection = digest(self.domain, self._ref, str(len(include)), *include, *exclude)
+        network = Network(address, credentials_env=settings.credentials_env)
         place, most = clone_place(data_dir, address), settings.max_megabytes * MEGABYTE
-        self._clone = Clone(place, network, most, selection)
+        self._clone = Clone(place, network, most)
         self._files = GitSource(
             self.id, self.domain, self._clone.repository, include=include, exclude=exclude, web_url=settings.web_url,
             origin=address.url, shown=address.shown,
@@ -62,22 +61,17 @@ class RemoteGitSource:
         check_version(timeout_s=_VERSION_S)
         self._files.close()
         with self._clone.writing() as clone:
-            if self._mark.exists():
-                clone.start_anew()
-                self._mark.unlink(missing_ok=True)
-            if not clone.is_empty:
-                try:
+            if not clone.is_empty and not self._mark.exists():
+                # Files of former commits may be most of what is too large.
+                with suppress(DamagedCloneError, TooLargeError):
                     return self._list(clone)
-                except (DamagedCloneError, TooLargeError):  # files of former commits may be most of it
-                    clone.start_anew()
+            clone.start_anew()
+            self._mark.unlink(missing_ok=True)
             try:
                 return self._list(clone)
-            except TooLargeError:
-                clone.give_up()
-                raise
-            except DamagedCloneError as error:
+            except (DamagedCloneError, TooLargeError) as error:
                 clone.start_anew()
-                raise SourceUnavailableError(f"{error}; it was cloned anew, and that did not help") from error
+                raise SourceUnavailableError(str(error)) from error
 
     def fetch(self, entry: Entry) -> bytes:
         """Read a file from the clone; the network is not asked.
