@@ -9,7 +9,7 @@ import pytest
 from nornweave.core.types import Origin
 from nornweave.disagree.drift.formats import FORMATS
 from nornweave.disagree.drift.formats.as_github import escaped
-from nornweave.disagree.drift.records import Finding, Place, Report, Suggestion, UnreadFile
+from nornweave.disagree.drift.records import Finding, Place, Report, UnreadFile
 
 HOSTILE = "a`b``c | [red]x[/red] <script> @everyone %0A ::error:: \x1b[31m\x07\u202e end"
 
@@ -23,7 +23,6 @@ def finding(text: str = "The limit is 30.", path: str = "docs/a b,c:d.md", name:
         rule="nornweave/default", name=name, attribute="default", fingerprint="0" * 32, confidence=0.934,
         message=f"{name} (maximum): {path}:12 says 30, src/a.py:4 says 20",
         first=first, second=second, also=(second,), newer="first", since=new.written_at,
-        suggestion=Suggestion(path=path, line=12, before=text, after=text.replace("30", "20")),
     )  # fmt: skip
 
 
@@ -41,7 +40,6 @@ def test_text_names_both_sides_their_lines_and_who_wrote_them() -> None:
         "    | LIMIT = 20\n"
         "    2025-03-01 by Ann (bbbbbbbbb)\n"
         "  the code is newer, since 2025-03-01\n"
-        "  suggested: The limit is 20.\n"
         "  also docs/a b,c:d.md:12  30\n"
         "\n"
         "1 disagreement in 7 files, 1.2 s (2 known from the baseline)\n"
@@ -60,7 +58,7 @@ def test_a_workflow_command_is_one_line_and_its_parts_cannot_be_forged() -> None
     shown = FORMATS["github"](report(finding(text="30\n::error::x", path="docs/a,line=9:b%.md")))
     first, notice = shown.splitlines()
     assert first.startswith("::warning file=docs/a%2Cline=9%3Ab%25.md,line=12,title=nornweave/default request limit::")
-    assert "%0Asuggested: 20 ::error::x%0A" in first
+    assert "%0Aalso: " in first
     assert notice.startswith("::notice title=nornweave drift::1 disagreement")
     assert escaped("%\r\n:,", in_property=True) == "%25%0D%0A%3A%2C"
 
@@ -69,6 +67,8 @@ def test_markdown_keeps_foreign_text_in_code_and_offers_the_edit() -> None:
     shown = FORMATS["markdown"](report(finding(text="Use ```30``` | @everyone")))
     assert "``````diff\n-Use ```30``` | @everyone\n+Use ```20``` | @everyone\n``````" in shown
     assert "documentation `docs/a b,c:d.md:12` says `30` — `2024-02-01 by Bo (aaaaaaaaa)`" in shown
+    assert "+Default: 20 s, 3.30 and 30-x" in FORMATS["markdown"](report(finding(text="Default: 30 s, 3.30 and 30-x")))
+    assert "Suggested" not in FORMATS["markdown"](report(finding(text="It is 30 here and 30 there.")))
     hostile = FORMATS["markdown"](report(finding(name="a`b <img> @x")))
     assert "#### ``a`b <img> @x`` (default, 93%)" in hostile
 
@@ -87,7 +87,6 @@ def test_json_says_everything() -> None:
         "origin": {"revision": "aaaaaaaaaaaa", "author": "Bo", "written_at": "2024-02-01T00:00:00+00:00"},
     }  # fmt: skip
     assert (one["newer"], one["since"], one["rule"]) == ("first", "2025-03-01T00:00:00+00:00", "nornweave/default")
-    assert one["suggestion"]["after"] == "The limit is 20."
     assert shown["failed"] == [{"path": "x.py", "reason": "broken"}]
     assert shown["counts"]["facts"] == {"code": 3}
 
@@ -112,29 +111,12 @@ RULE = _object(
     "id", id=TEXT, name=TEXT, shortDescription=MESSAGE, fullDescription=MESSAGE, help=MESSAGE,
     defaultConfiguration=_object(level=LEVEL),
 )  # fmt: skip
-FIX = _object(
-    "artifactChanges",
-    description=MESSAGE,
-    artifactChanges={
-        "type": "array",
-        "minItems": 1,
-        "items": _object(
-            "artifactLocation replacements",
-            artifactLocation=ARTIFACT,
-            replacements={
-                "type": "array",
-                "minItems": 1,
-                "items": _object("deletedRegion", deletedRegion=REGION, insertedContent=_object(text=TEXT)),
-            },
-        ),
-    },
-)
 RESULT = _object(
     "message", ruleId=TEXT, ruleIndex={"type": "integer", "minimum": -1}, level=LEVEL, message=MESSAGE,
     locations={"type": "array", "items": LOCATION},
     relatedLocations={"type": "array", "uniqueItems": True, "items": LOCATION},
     partialFingerprints={"type": "object", "additionalProperties": TEXT},
-    rank={"type": "number", "minimum": -1, "maximum": 100}, fixes={"type": "array", "items": FIX},
+    rank={"type": "number", "minimum": -1, "maximum": 100},
     baselineState={"enum": ["new", "unchanged", "updated", "absent"]},
 )  # fmt: skip
 RUN = _object(
@@ -165,9 +147,6 @@ def test_sarif_has_the_shape_of_its_schema(text: str) -> None:
     assert result["baselineState"] == "new"
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "docs/a%20b%2Cc%3Ad.md"
     assert [one["id"] for one in result["relatedLocations"]] == [1, 2]
-    (change,) = result["fixes"][0]["artifactChanges"]
-    width = len(text.encode("utf-16-le")) // 2
-    assert change["replacements"][0]["deletedRegion"]["endColumn"] == width + 1
 
 
 def test_no_findings_are_a_valid_report_in_every_format(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact, Origin, digest
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
 from nornweave.disagree.drift.agreements import BrokenAgreement
-from nornweave.disagree.drift.records import RULES, Finding, Place, Suggestion, Which
-from nornweave.disagree.drift.suggest import with_value
+from nornweave.disagree.drift.records import RULES, Finding, Place, Which
 from nornweave.disagree.facts.names import read_name
 from nornweave.disagree.facts.values import show
 
@@ -75,7 +74,6 @@ def finding_of(conflict: FactConflict, text_of: TextOf) -> Finding:
         f"{conflict.name} ({_WORDS.get(attribute, attribute)}): {second.path}:{second.line} says {second.value}, "
         f"{first.path}:{first.line} says {first.value}"
     )
-    after = with_value(second.text, conflict.second.fact, conflict.first.fact)
     return Finding(
         rule=RULES.get(attribute, RULES["value"]).id,
         name=conflict.name,
@@ -86,9 +84,6 @@ def finding_of(conflict: FactConflict, text_of: TextOf) -> Finding:
         first=first,
         second=second,
         also=tuple(_place(one, text_of) for one in conflict.also[:MAX_ALSO]),
-        suggestion=None
-        if after is None
-        else Suggestion(path=second.path, line=second.line, before=second.text, after=after),
     )
 
 

@@ -43,16 +43,6 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suggestion:
-    """A line of the documentation with the other side's value in it; nobody applies it."""
-
-    path: str
-    line: int
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """A disagreement.
 
@@ -79,7 +69,6 @@ class Finding:
     also: tuple[Place, ...] = ()
     newer: Which | None = None
     since: datetime | None = None
-    suggestion: Suggestion | None = None
     moved: Which | None = None
     was: str = ""
     verified: Verdict | None = None

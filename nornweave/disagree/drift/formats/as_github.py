@@ -18,8 +18,6 @@ def github(report: Report) -> str:
 
 def _warning(finding: Finding) -> str:
     message = finding.message
-    if finding.suggestion:
-        message += f"\nsuggested: {one_line(finding.suggestion.after)}"
     if finding.also:
         message += f"\nalso: {', '.join(where(place) for place in finding.also)}"
     message = "\n".join(one_line(line, 1_000) for line in message.split("\n"))

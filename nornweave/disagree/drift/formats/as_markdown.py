@@ -57,13 +57,22 @@ def _finding(finding: Finding) -> Iterator[str]:
     if opinion := second_opinion(finding):
         yield f"- {code(opinion)}"
     yield ""
-    if finding.suggestion:
-        before, after = (_fenced(text) for text in (finding.suggestion.before, finding.suggestion.after))
+    if edited := _edited(finding):
+        before, after = (_fenced(text) for text in (finding.second.text, edited))
         fence = "`" * (max((len(run) for run in re.findall("`+", before + after)), default=0) + 3)
-        yield f"Suggested edit of {code(f'{finding.suggestion.path}:{finding.suggestion.line}')}:"
+        yield f"Suggested edit of {code(f'{finding.second.path}:{finding.second.line}')}:"
         yield ""
         yield f"{fence}diff\n-{before}\n+{after}\n{fence}"
         yield ""
+
+
+def _edited(finding: Finding) -> str:
+    """Return the documentation's line with the code's value; empty if its own does not stand there once, as shown."""
+    stated, wanted = finding.second.value, finding.first.value
+    there = re.split(rf"(?i)(?<![\w.,-])({re.escape(stated)})(?![\w-]|[.,]\d)", finding.second.text)
+    if len(there) != 3 or not wanted or "not " in (stated[:4], wanted[:4]):
+        return ""
+    return there[0] + (wanted.capitalize() if there[1][:1].isupper() else wanted) + there[2]
 
 
 def _side(place: Place) -> str:

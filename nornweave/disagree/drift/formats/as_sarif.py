@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from nornweave import __version__
 from nornweave.disagree.drift.formats.as_text import age, one_line, second_opinion
-from nornweave.disagree.drift.records import RULES, DriftRule, Finding, Place, Report, Suggestion
+from nornweave.disagree.drift.records import RULES, DriftRule, Finding, Place, Report
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
@@ -53,7 +53,7 @@ def _state(report: Report) -> dict[str, str]:
 def _result(finding: Finding, state: dict[str, str]) -> dict[str, Any]:
     notes = [one_line(finding.message, 1_000), *filter(None, (age(finding), second_opinion(finding)))]
     related = [_location(place, number) for number, place in enumerate((_context(finding), *finding.also), 1)]
-    result: dict[str, Any] = {
+    return {
         "ruleId": finding.rule,
         "ruleIndex": _PLACES[finding.rule],
         "level": "warning",
@@ -64,9 +64,6 @@ def _result(finding: Finding, state: dict[str, str]) -> dict[str, Any]:
         "rank": round(100 * finding.confidence, 2),
         **state,
     }
-    if finding.suggestion:
-        result["fixes"] = [_fix(finding.suggestion)]
-    return result
 
 
 def _context(finding: Finding) -> Place:
@@ -87,20 +84,6 @@ def _location(place: Place, number: int | None = None) -> dict[str, Any]:
 
 def _artifact(path: str) -> dict[str, str]:
     return {"uri": quote(path, errors="replace"), "uriBaseId": ROOT}
-
-
-def _fix(suggestion: Suggestion) -> dict[str, Any]:
-    width = len(suggestion.before.encode("utf-16-le", "replace")) // 2
-    region = {"startLine": suggestion.line, "startColumn": 1, "endLine": suggestion.line, "endColumn": width + 1}
-    return {
-        "description": {"text": "Say what the other side says."},
-        "artifactChanges": [
-            {
-                "artifactLocation": _artifact(suggestion.path),
-                "replacements": [{"deletedRegion": region, "insertedContent": {"text": suggestion.after}}],
-            }
-        ],
-    }
 
 
 def _notifications(report: Report) -> list[dict[str, Any]]:

@@ -109,7 +109,5 @@ def _finding(finding: Finding) -> Iterator[str]:
             yield f"    {said}"
     for note in filter(None, (side_that_moved(finding), age(finding), second_opinion(finding))):
         yield f"  {note}"
-    if finding.suggestion:
-        yield f"  suggested: {one_line(finding.suggestion.after)}"
     for place in finding.also:
         yield f"  also {where(place)}  {one_line(place.value)}"
