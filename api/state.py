@@ -207,7 +207,7 @@ def serving_of(request: Request) -> Serving:
 Served = Annotated[Serving, Depends(serving_of)]
 
 
-# Loading takes some seconds, the first time with a new model longer (it is converted).
+# Loading takes some seconds, with torch longer.
 MAX_START_S = 30.0
 POLL_START_S = 0.05
 # What is left for those that have started when others have not.

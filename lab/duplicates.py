@@ -16,7 +16,7 @@ from nornweave.ask.fuse.records import DedupedItems, FusedItem
 from nornweave.ask.search.records import Citation, RecallItem
 from nornweave.core.types import ChunkId
 from nornweave.models.encoders import Vectors, load_encoder
-from nornweave.models.encoders.conversion import machine_cache
+from nornweave.models.encoders.loading import machine_cache
 from nornweave.models.encoders.port import Wanted
 
 LABELLED = Path(__file__).with_name("labelled") / "duplicates.jsonl"

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from lab.bench.corpora import Corpus, functions_corpus, judged_sets, packages_corpus
 from nornweave.models.encoders import load_encoder
-from nornweave.models.encoders.conversion import machine_cache
+from nornweave.models.encoders.loading import machine_cache
 from nornweave.models.folders import MINILM
 
 CHANGED_SHARE = 0.01
@@ -58,8 +58,8 @@ def bench_corpus(corpus: Corpus, folder: Path) -> tuple[TimedSync, TimedSync, Ti
     return cold, same, _sync(config, corpus)
 
 
-def _convert_model(work: Path) -> None:
-    """Convert the encoder: once per machine, in a process that needs more memory than a sync and would hide its own."""
+def _measure_speeds(work: Path) -> None:
+    """Measure once what this CPU encodes fastest in, which no sync that is timed should do."""
     load_encoder(MINILM, cache_dir=machine_cache(work / "models"))
 
 
@@ -104,7 +104,7 @@ def print_syncs(shared: Path, work: Path, documents: int) -> None:
     for name in ("corpus", "documents", "chunks", "cold s", "encoder share", "rest, chunks/s", "same again s",
                  "1 % changed / cold", "peak MB"):  # fmt: skip
         table.add_column(name, justify="left" if name == "corpus" else "right")
-    _convert_model(work)
+    _measure_speeds(work)
     corpora = [*judged_sets(shared, work), packages_corpus(work, documents)]
     for corpus in corpora:
         cold, same, changed = bench_corpus(corpus, work / f"{corpus.name}-index")
@@ -128,7 +128,7 @@ def _figures(cold: TimedSync, same: TimedSync, changed: TimedSync) -> tuple[str,
 
 def print_memory(work: Path) -> None:
     """Print the table of peak memory by number of documents."""
-    _convert_model(work)
+    _measure_speeds(work)
     table = Table(title="peak memory of a cold sync", title_justify="left")
     for name in ("documents", "chunks", "peak MB", "ratio"):
         table.add_column(name, justify="right")

@@ -16,7 +16,7 @@ from nornweave.index.leases.domain_lease import files_elsewhere, lease_lock
 from nornweave.index.leases.lease import DATABASE_VARIABLE
 from nornweave.index.writing.declared import DeclaredFilters
 from nornweave.models.encoders import Encoder, load_encoder
-from nornweave.models.encoders.conversion import machine_cache
+from nornweave.models.encoders.loading import machine_cache
 
 if TYPE_CHECKING:
     from nornweave.index.postgresql.server import Server
@@ -132,12 +132,7 @@ def encoder_of(settings: Settings, configured: DomainSettings, *, like: str | No
         like: version of the vectors that the encoder's are to join; queries, which search vectors of any precision,
             leave it out and take the fastest.
     """
-    return _load(configured.embedding, model_cache(settings), like)
-
-
-def model_cache(settings: Settings) -> Path:
-    """Return where converted models are kept: once per user and machine, if its cache folder can be written."""
-    return machine_cache(settings.data_dir / "models")
+    return _load(configured.embedding, machine_cache(settings.data_dir / "models"), like)
 
 
 @lru_cache(maxsize=8)

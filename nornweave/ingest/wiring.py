@@ -27,7 +27,7 @@ def domain_sync(
     settings: Settings, domain: Domain, options: SyncOptions, progress: Progress, *, gate: Gate
 ) -> DomainSync:
     """Return the sync of ``domain``, not open yet; what a person confirmed is read from disk, not from ``options``."""
-    # The first sync of an installation converts the model for this machine, which takes a while.
+    # Loading a model takes a second, or many where it runs with torch.
     progress(f"{domain.value} load", 0, 1)
     parts = domain_parts(settings, domain)
     progress(f"{domain.value} load", 1, 1)

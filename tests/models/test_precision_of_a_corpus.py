@@ -1,7 +1,6 @@
 """Vectors of one precision, or of one model, never meet others in a generation, on whatever CPU a corpus goes on."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -62,8 +61,7 @@ def test_what_cannot_be_read_again_gets_vectors_of_the_new_model_too(tmp_path: P
 
 
 @pytest.fixture
-def settings(tmp_path: Path, converted_once: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    shutil.copytree(converted_once, tmp_path / "cache" / "nornweave" / "models")
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     wiring._load.cache_clear()
     return _configured(tmp_path)

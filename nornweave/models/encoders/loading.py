@@ -1,14 +1,15 @@
 """Load an encoder by the name of its model, in the numeric precision that suits this CPU.
 
-The speed of each precision is measured once per CPU and model, and kept beside the converted model. A CPU's name and
-flags do not tell: with AVX512-BF16 but without AMX, bfloat16 took half as long again as float32 on one machine and half
-the time on another, and int8 without VNNI is slower and wrong (sums of products overflow).
+The speed of each precision is measured once per CPU and model, and kept. A CPU's name and flags do not tell: with
+AVX512-BF16 but without AMX, bfloat16 took half as long again as float32 on one machine and half the time on another,
+and int8 without VNNI is slower and wrong (sums of products overflow).
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -20,8 +21,7 @@ from typing import Literal, TypeAlias
 from nornweave.core.errors import EncoderError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import digest
-from nornweave.models.encoders.bert import import_openvino, read_bert, recipe_version
-from nornweave.models.encoders.conversion import FastPathRefusedError, converted
+from nornweave.models.encoders.bert import BertFolder, import_openvino, read_bert, recipe_version
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.port import INT8, Encoder, Precision, Vectors, Wanted
 from nornweave.models.folders import ModelFolder, locate
@@ -32,6 +32,8 @@ WORTH_IT = 1.5
 """So much faster must int8 be than floating point: with VNNI it takes half the time, without it costs accuracy."""
 FAITHFUL = 0.9975
 """Lowest mean cosine to float32 over the probe texts: .9991 with VNNI, .9955 without, where sums overflow."""
+AGREEMENT = 0.999
+"""The same of bfloat16, which reaches .99998."""
 ROUNDS = 3
 _WORDS = (
     "the refund endpoint answers 422 when a captured payment was voided before def void(self, amount: int) -> None:"
@@ -68,27 +70,43 @@ class Speeds:
         return self.int8_cosine >= FAITHFUL
 
 
-def speeds_of(open_encoder: Callable[[Precision], Encoder], bundle: Path, *, has_int8: bool) -> Speeds:
+def machine_cache(fallback: Path) -> Path:
+    """Return the folder of what was measured for this user on this machine; ``fallback`` where it cannot be written.
+
+    It is ``$XDG_CACHE_HOME/nornweave/models``, or below ``~/.cache``.
+    """
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = home / "nornweave" / "models"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # no home, or one that cannot be written
+        return fallback
+    return folder if os.access(folder, os.W_OK | os.X_OK) else fallback
+
+
+def speeds_of(
+    open_encoder: Callable[[Precision], Encoder], model: ModelFolder, bert: BertFolder, cache: Path
+) -> Speeds:
     """Return the speeds of this CPU, measuring once: half a second on two idle cores.
 
     Args:
-        open_encoder: opens the model of ``bundle``.
-        bundle: folder of the converted model; the speeds are kept beside it.
-        has_int8: whether the model has an int8 form.
+        open_encoder: opens the model.
+        cache: where the speeds are kept.
     """
     capabilities = import_openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-    key = digest(bundle.name, version("openvino"), *sorted(capabilities), _cpu())
-    file = bundle.parent / f"speeds-{key[:16]}.json"
+    key = digest(model.digest, recipe_version(), version("openvino"), *sorted(capabilities), _cpu())
+    file = cache / f"speeds-{key[:16]}.json"
     try:
         return Speeds(**json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         pass  # not measured yet, or torn
     candidates: list[Precision] = ["float32"]
     candidates += ["bfloat16"] if "BF16" in capabilities else []
-    candidates += ["int8"] if has_int8 else []
+    candidates += ["int8"] if bert.recipe else []
     speeds = _measured({precision: open_encoder(precision) for precision in candidates})
-    log.info("%s on this CPU, texts per second: %s; taking %s", bundle.name, speeds.per_second, speeds.fastest)
+    log.info("%s on this CPU, texts per second: %s; taking %s", model.name, speeds.per_second, speeds.fastest)
     try:
+        cache.mkdir(parents=True, exist_ok=True)
         write_whole(file, json.dumps(asdict(speeds)) + "\n")
     except OSError as error:
         log.warning("%s: measured again at the next start, because it cannot be written: %s", file, error)
@@ -97,15 +115,21 @@ def speeds_of(open_encoder: Callable[[Precision], Encoder], bundle: Path, *, has
 
 def _measured(encoders: dict[Precision, Encoder]) -> Speeds:
     vectors: dict[Precision, Vectors] = {name: encoder.encode(TEXTS) for name, encoder in encoders.items()}
+    if "bfloat16" in vectors and _cosine(vectors["bfloat16"], vectors["float32"]) < AGREEMENT:
+        del encoders["bfloat16"]
     seconds: dict[Precision, list[float]] = {name: [] for name in encoders}
     for _ in range(ROUNDS):  # in turns, since the speed of a shared machine drifts
         for name, encoder in encoders.items():
             start = time.perf_counter()
             encoder.encode(TEXTS)
             seconds[name].append(time.perf_counter() - start)
-    cosine = float((vectors["int8"] * vectors["float32"]).sum(axis=1).mean()) if "int8" in vectors else 0.0
+    cosine = _cosine(vectors["int8"], vectors["float32"]) if "int8" in vectors else 0.0
     # The best round: what else runs on the machine only ever slows one down.
     return Speeds({name: round(len(TEXTS) / min(rounds), 1) for name, rounds in seconds.items()}, round(cosine, 5))
+
+
+def _cosine(vectors: Vectors, exact: Vectors) -> float:
+    return float((vectors * exact).sum(axis=1).mean())
 
 
 def _cpu() -> str:
@@ -140,7 +164,7 @@ def load_encoder(
         model: ``sentence-transformers/all-MiniLM-L6-v2`` (bundled), any sentence-transformers model by name or folder,
             ``litellm:<model>`` for one behind an API, ``hash:<dimensions>`` for none at all.
         dimensions: what the domain declares; ``None`` takes what the model has.
-        cache_dir: where converted models are kept; read by every process, written once per model.
+        cache_dir: where the speeds of this CPU are kept; read by every process, written once per model.
         precision: numbers that the vectors are computed with; ``auto`` takes what ``like`` was made with, else the
             fastest of this CPU.
         like: version of the vectors that those of this encoder join; ``None`` when they join none.
@@ -174,32 +198,26 @@ def _check(encoder: Encoder, model: str, dimensions: int | None, precision: Want
 
 
 def _local_encoder(folder: ModelFolder, device: str, batch_size: int, cache_dir: Path, choose: Choose) -> Encoder:
-    """Load BERT with mean pooling converted, if it runs so on this CPU; everything else with sentence-transformers."""
-    if device == "cpu" and read_bert(folder.path) is not None:
+    """Load BERT with mean pooling on OpenVINO, if that can run it; everything else with sentence-transformers."""
+    if device == "cpu" and (bert := read_bert(folder.path)) is not None:
         try:
-            return _converted(folder, batch_size, cache_dir, choose)
-        except FastPathRefusedError as error:
+            return _on_openvino(folder, bert, batch_size, cache_dir, choose)
+        except EncoderError as error:
             log.warning("embedding model %s runs on sentence-transformers, slower: %s", folder.name, error)
     from nornweave.models.torch_models import SentenceTransformerEncoder
 
     return SentenceTransformerEncoder(folder, device=device, batch_size=batch_size)
 
 
-def _converted(folder: ModelFolder, batch_size: int, cache_dir: Path, choose: Choose) -> Encoder:
+def _on_openvino(folder: ModelFolder, bert: BertFolder, batch_size: int, cache_dir: Path, choose: Choose) -> Encoder:
     from nornweave.models.encoders.openvino import OpenVinoEncoder
-
-    bundle, manifest = converted(folder, cache_dir)
 
     def opened(precision: Precision, batch_size: int = PROBE_BATCH) -> Encoder:
         version = _version(folder, precision)
-        return OpenVinoEncoder(bundle, manifest, version=version, batch_size=batch_size, precision=precision)
+        return OpenVinoEncoder(bert, version=version, batch_size=batch_size, precision=precision)
 
-    try:
-        encoder = opened(choose(folder, speeds_of(opened, bundle, has_int8=manifest.has_int8)), batch_size)
-        encoder.encode_query("probe")
-    except EncoderError as error:
-        # It may be damaged, or converted on another CPU: sentence-transformers can still run the original.
-        raise FastPathRefusedError(str(error)) from error
+    encoder = opened(choose(folder, speeds_of(opened, folder, bert, cache_dir)), batch_size)
+    encoder.encode_query("probe")
     return encoder
 
 

@@ -1,4 +1,4 @@
-"""An encoder that runs a converted model on OpenVINO, without torch in the process.
+"""An encoder that runs BERT with mean pooling on OpenVINO, without torch in the process.
 
 Ingestion and queries use different streams. Measured on two cores with AVX512-BF16 and 238-token chunks: two streams of
 one thread encode 10 % more chunks a second, and one stream of two threads encodes a query in two thirds of the time.
@@ -10,7 +10,6 @@ import ctypes
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any, Literal, TypeAlias
@@ -20,10 +19,9 @@ import numpy as np
 
 from nornweave.core.errors import EncoderError
 from nornweave.models.batches import CHARACTERS_PER_TOKEN, Ids, batches_of, padded
-from nornweave.models.encoders.bert import import_openvino
-from nornweave.models.encoders.conversion import INT8_MODEL, MODEL, TOKENIZER, ConversionManifest
+from nornweave.models.encoders.bert import TOKENIZER_FILE, BertFolder, bert_graph, import_openvino
 from nornweave.models.encoders.port import Precision, Progress, Vectors, encodable, unit_rows
-from nornweave.models.encoders.tokenizer import ModelTokenizer, rust_tokenizer
+from nornweave.models.encoders.tokenizer import ModelTokenizer, rewritten, rust_tokenizer
 from nornweave.models.encoders.tokens import TokenVectors, project_tokens, projection_of, token_rows
 
 Hint: TypeAlias = Literal["LATENCY", "THROUGHPUT"]
@@ -45,43 +43,39 @@ WINDOW = 4_096
 TOKENISED_AT_ONCE = 256
 
 
+# What numpy and OpenVINO raise for weights and settings that do not make the graph.
+_BROKEN = (OSError, RuntimeError, ValueError, TypeError, KeyError, AttributeError, NotImplementedError, IndexError)
+
+
 class OpenVinoEncoder:
     """A sentence-transformers model as OpenVINO runs it."""
 
     def __init__(
-        self,
-        folder: Path,
-        manifest: ConversionManifest,
-        *,
-        version: str,
-        batch_size: int = 32,
-        precision: Precision = "bfloat16",
+        self, bert: BertFolder, *, version: str, batch_size: int = 32, precision: Precision = "bfloat16"
     ) -> None:
-        """Load a converted model; it is compiled when it is first used.
+        """Build the model's graph; it is compiled when it is first used.
 
         Args:
             precision: ``bfloat16`` is float32 on a CPU that lacks it; ``int8`` is for models that have that form.
 
         Raises:
-            EncoderError: the folder's files cannot be read.
+            EncoderError: the folder's files do not make such a model.
         """
         self.version = version
-        self.dimensions = manifest.dimensions
-        self.max_tokens = manifest.max_length - manifest.special_tokens
-        self._manifest = manifest
+        self._bert = bert
         self.has_tokens = (projection := projection_of(version)) is not None
         self._batch_size = batch_size
         try:
-            serialized = (folder / TOKENIZER).read_text(encoding="utf-8")
+            self.dimensions = int(bert.config["hidden_size"])
+            self._padding = int(bert.config.get("pad_token_id") or 0)
+            serialized = rewritten((bert.path / TOKENIZER_FILE).read_text(encoding="utf-8"))
             self.tokenizer = ModelTokenizer(serialized)
-            self._tokenizer = rust_tokenizer(serialized, max_length=manifest.max_length)
-            file = folder / (INT8_MODEL if precision == "int8" else MODEL)
-            self._model = file, _PRECISIONS[precision], projection
+            self._tokenizer = rust_tokenizer(serialized, max_length=bert.max_length)
+            self.max_tokens = bert.max_length - self._tokenizer.num_special_tokens_to_add(False)
+            self._model = bert, precision, projection
             self._session: _Session | None = _Session(*self._model)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise EncoderError(
-                f"the converted model in {str(folder)!r} is broken ({error}); remove that folder"
-            ) from error
+        except _BROKEN as error:
+            raise EncoderError(f"{version} cannot be built for OpenVINO ({type(error).__name__}: {error})") from error
         self._opening = Lock()
         _ENCODERS.add(self)
 
@@ -164,10 +158,10 @@ class OpenVinoEncoder:
 
     def _inputs(self, ids: Sequence[Ids]) -> tuple[Ids, Ids]:
         """Return token ids and mask of a batch."""
-        return padded(ids, self._manifest.pad_id), padded([np.ones_like(row) for row in ids], 0)
+        return padded(ids, self._padding), padded([np.ones_like(row) for row in ids], 0)
 
     def _ids(self, texts: Sequence[str]) -> list[Ids]:
-        limit = self._manifest.max_length
+        limit = self._bert.max_length
         heads = [encodable(text[: limit * CHARACTERS_PER_TOKEN]) for text in texts]
         encodings = self._tokenizer.encode_batch_fast(heads)
         for position, text in enumerate(texts):
@@ -180,11 +174,11 @@ class OpenVinoEncoder:
 class _Session:
     """OpenVINO in one process: the compiled models and the idle requests."""
 
-    def __init__(self, model: Path, config: Mapping[str, str | int], projection: Vectors | None) -> None:
-        self._config = config
+    def __init__(self, bert: BertFolder, precision: Precision, projection: Vectors | None) -> None:
+        self._config = _PRECISIONS[precision]
         self._openvino = import_openvino()
         self._core = self._openvino.Core()
-        self._model = self._core.read_model(model)
+        self._model = bert_graph(bert, bert.recipe if precision == "int8" else None)
         if projection is not None:
             project_tokens(self._model, projection)
         self._lock = Lock()

@@ -65,23 +65,36 @@ class ModelTokenizer:
         return starts
 
 
+def rewritten(serialized: str) -> str:
+    """Return a ``tokenizer.json`` as the library writes it, which does not depend on who saved the model.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return _loaded(serialized).to_str()
+
+
 def rust_tokenizer(serialized: str, *, max_length: int | None = None) -> RustTokenizer:
     """Load a ``tokenizer.json``, whose own padding and truncation are dropped.
 
     Raises:
         ValueError: it is none.
     """
-    from tokenizers import Tokenizer
-
-    try:
-        tokenizer = Tokenizer.from_str(serialized)
-    except Exception as error:  # tokenizers 0.23 raises plain Exception for every broken file
-        raise ValueError(f"not a tokenizer.json: {error}") from error
+    tokenizer = _loaded(serialized)
     tokenizer.no_padding()
     tokenizer.no_truncation()
     if max_length is not None:
         tokenizer.enable_truncation(max_length)
     return tokenizer
+
+
+def _loaded(serialized: str) -> RustTokenizer:
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_str(serialized)
+    except Exception as error:  # tokenizers 0.23 raises plain Exception for every broken file
+        raise ValueError(f"not a tokenizer.json: {error}") from error
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:
