@@ -149,17 +149,12 @@ def test_wrong_settings_are_refused(url: str, token: str | None) -> None:
         ApiClient(url, token=token)
 
 
-def test_further_hosts_are_asked_where_they_are_named_and_only_without_a_token(server: Server) -> None:
+def test_a_redirect_to_another_host_is_not_followed(server: Server) -> None:
     with serving(Server()) as other:
         server.faults.append(Reply(status=302, headers={"location": f"{other.url}/b"}))
         with pytest.raises(OtherHostError, match="another host"):
             ApiClient(server.url, limits=QUICK).get("a")
         assert other.requests == []
-        named = frozenset({other.url.removeprefix("http://")})
-        server.faults.append(Reply(status=302, headers={"location": f"{other.url}/b"}))
-        assert ApiClient(server.url, hosts=named, limits=QUICK).get("a").url == f"{other.url}/b"
-        with pytest.raises(ConfigError, match="no token where several hosts"):
-            ApiClient(server.url, hosts=named, token=TOKEN, limits=QUICK)
 
 
 def test_redirects_can_be_answers_and_content_can_be_left(server: Server) -> None:

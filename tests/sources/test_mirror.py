@@ -128,11 +128,11 @@ def test_a_page_that_cannot_be_stored_is_not_stored_by_half(tmp_path: Path) -> N
     mirror = MirrorFile(tmp_path / "m.sqlite", "a")
     with pytest.raises(SourceUnavailableError), mirror.reading() as opened:
         number = opened.begin(full=True, anew=False, now=1.0).number
-        opened.connection.execute("drop table documents")
+        opened.connection.execute("drop table reading")
         with pytest.raises(sqlite3.Error):
             opened.store(page(1, "a"), number, 1.0)
         assert opened.body("a") is None
-        opened.totals()
+        opened.state()
 
 
 def test_what_a_full_pass_has_not_named_yet_does_not_survive_it(tmp_path: Path) -> None:

@@ -23,11 +23,10 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class ApiOrigin:
-    """The hosts of an API.
+    """The host of an API.
 
     Args:
         base_url: relative addresses are joined to it.
-        hosts: further hosts that may be asked, ``host`` or ``host:port``, by the API's scheme or by https.
         secrets: sent to the API's host only.
         parameters: of the query of every request; their values are secrets too.
         token_name: where the secrets come from.
@@ -39,14 +38,13 @@ class ApiOrigin:
     def __init__(
         self,
         base_url: str,
-        hosts: frozenset[str],
         secrets: Iterable[str | None],
         parameters: Mapping[str, str],
         token_name: str,
     ) -> None:
         self.parameters = parameters
         self._secrets = [each for each in (*secrets, *parameters.values()) if each]
-        self._base, self._hosts = base_url.rstrip("/") + "/", hosts
+        self._base = base_url.rstrip("/") + "/"
         self._host = _place(base_url)[:2]
         scheme, host, hostname = _place(base_url)
         if scheme not in ("http", "https") or not host or "@" in host:
@@ -55,8 +53,6 @@ class ApiOrigin:
             raise ConfigError(f"{token_name}: expected printable characters without blanks (it is not shown here)")
         if self._secrets and scheme == "http" and hostname not in _LOOPBACK:
             raise ConfigError(f"{base_url!r} would send {token_name} unencrypted; expected https")
-        if self._secrets and hosts:
-            raise ConfigError(f"{token_name}: expected no token where several hosts are asked")
 
     def address(self, target: str, page: str | None = None) -> str:
         """Return a whole address: of what is relative to the API's, or stands in a page.
@@ -66,7 +62,7 @@ class ApiOrigin:
         """
         url = urljoin(page or self._base, target)
         scheme, host, _ = _place(url)
-        if (scheme, host) != self._host and not (host in self._hosts and scheme in (self._host[0], "https")):
+        if host != self._host[1] or scheme not in (self._host[0], "https"):
             raise OtherHostError(f"{self._base}: leads to {self.hide(url)!r} on another host; check the address")
         return url
 
@@ -112,7 +108,6 @@ class ApiClient:
         token_name: where the secret comes from, for messages, such as the environment variable's name.
         secrets: parameters of the query that every request has and no message shows.
         advice: status → what to do.
-        hosts: see ``ApiOrigin``.
 
     Attributes:
         ends_at: of ``time.monotonic()``; nothing is asked or waited for after that.
@@ -128,12 +123,11 @@ class ApiClient:
         token_name: str = "token",  # noqa: S107 - a name, not a token
         secrets: Mapping[str, str] | None = None,
         advice: Mapping[int, str] | None = None,
-        hosts: frozenset[str] = frozenset(),
         limits: Limits | None = None,
     ) -> None:
         """Store the parameters of the class; no request is made yet. Raises as ``ApiOrigin`` does."""
         self.limits = limits or Limits()
-        self.origin = ApiOrigin(base_url, hosts, (token, auth and auth[1]), dict(secrets or {}), token_name)
+        self.origin = ApiOrigin(base_url, (token, auth and auth[1]), dict(secrets or {}), token_name)
         self._token_name = token_name
         self._advice = dict(advice or {})
         bearer = {"Authorization": f"Bearer {token}"} if token else {}
@@ -239,7 +233,7 @@ class ApiClient:
         follow: bool = True,
         wanted: Callable[[ApiAnswer], bool] | None = None,
     ) -> ApiAnswer:
-        """Send one request and follow its redirects on the hosts that may be asked."""
+        """Send one request and follow its redirects on the host that may be asked."""
         method = "GET" if body is None else "POST"
         for _ in range(_MAX_REDIRECTS + 1):
             query = {**(parameters or {}), **self.origin.parameters} or None

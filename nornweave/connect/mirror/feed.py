@@ -9,11 +9,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.types import Document, Domain, Entry, JsonValue
+from nornweave.core.types import Document, Domain, Entry, JsonValue, digest
 
 Body = Mapping[str, Any]
 """What an API says about one thing, as JSON."""
@@ -36,14 +38,14 @@ where key in (
 )
 order by verified_at, key
 """  # noqa: S608 - constants
-# A document was confirmed when the last of its records was.
-_DOCUMENTS = """
-select path, mark, documents.size, min(verified_at)
-from documents
-join records on document = path
-group by path
-order by path
+# What is said of the records of each document; the index has all of it.
+_RECORDS_BY_DOCUMENT = """
+select document, key, digest, size, verified_at
+from records
+where document != ''
+order by document, key
 """
+_TOTALS = "select count(distinct document), coalesce(sum(size), 0) from records where document != ''"
 _UNDER = f"select key, body from records where {IN_RANGE} order by key"  # noqa: S608 - constants
 _SURVIVING = f"select key, body from records where {IN_RANGE} and pass >= :number order by key"  # noqa: S608 - constants
 
@@ -124,8 +126,13 @@ class Known:
 
     def documents(self) -> Iterator[Entry]:
         """Yield the documents, by path; each was verified when the API last confirmed all of its records."""
-        for path, mark, size, verified_at in self.connection.execute(_DOCUMENTS):
-            yield Entry(path=path, gate=mark, size=size, verified_at=datetime.fromtimestamp(verified_at, UTC))
+        rows = self.connection.execute(_RECORDS_BY_DOCUMENT)
+        for path, group in groupby(rows, key=itemgetter(0)):
+            records = list(group)
+            gate = digest(*(part for _, key, mark, *_ in records for part in (key, mark)))
+            size = sum(record[3] for record in records)
+            verified_at = datetime.fromtimestamp(min(record[4] for record in records), UTC)
+            yield Entry(path=path, gate=gate, size=size, verified_at=verified_at)
 
     def records_of(self, path: str) -> Iterator[tuple[str, Body]]:
         """Yield the records of a document, by key."""
@@ -133,7 +140,7 @@ class Known:
 
     def totals(self) -> tuple[int, int]:
         """Return how many documents there are, and their bytes."""
-        row = self.connection.execute("select count(*), coalesce(sum(size), 0) from documents").fetchone()
+        row = self.connection.execute(_TOTALS).fetchone()
         return int(row[0]), int(row[1])
 
     def _records(self, statement: str, values: Any) -> Iterator[tuple[str, Body]]:

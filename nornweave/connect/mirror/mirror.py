@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
@@ -25,7 +26,7 @@ from nornweave.core.types import digest
 
 log = logging.getLogger(__name__)
 
-_VERSION = 3
+_VERSION = 4
 _TABLES = (
     """
     create table if not exists records (
@@ -38,14 +39,7 @@ _TABLES = (
       body blob not null
     ) without rowid
     """,
-    "create index if not exists records_of_document on records (document, key)",
-    """
-    create table if not exists documents (
-      path text primary key,
-      mark text not null,
-      size integer not null
-    ) without rowid
-    """,
+    "create index if not exists records_of_document on records (document, key, digest, size, verified_at)",
     "create table if not exists reading (id integer primary key check (id = 1), scope text, state text)",
 )
 _PATIENCE_S = 10.0
@@ -56,10 +50,10 @@ on conflict (key) do update
 set document = excluded.document, body = excluded.body, size = excluded.size, digest = excluded.digest,
   pass = excluded.pass, verified_at = excluded.verified_at
 """
-_MARK = "insert into documents values (:path, :mark, :size) on conflict (path) do update set mark = :mark, size = :size"
 _CONFIRM = f"update records set pass = :pass, verified_at = :at where {IN_RANGE}"  # noqa: S608 - constants
+_REMOVE = f"delete from records where {IN_RANGE} and pass < :pass"  # noqa: S608 - constants
 _KEEP = f"update records set pass = :pass where {IN_RANGE}"  # noqa: S608 - constants
-_COUNT = "select (select count(*) from records where document = ?) + count(*) from documents where path = ?"
+_COUNT = "select count(*) from records where document = ?"
 
 
 class MirrorFile:
@@ -107,14 +101,13 @@ class MirrorFile:
         if not self._file.is_file():
             return 0
         with self.open() as mirror:
-            return int(mirror.connection.execute(_COUNT, (path, path)).fetchone()[0])
+            return int(mirror.connection.execute(_COUNT, (path,)).fetchone()[0])
 
     def forget(self, path: str) -> None:
         """Delete the records of a document and write the file anew, without what was ever deleted from it."""
         if self._file.is_file():
             with self.open() as mirror:
                 mirror.connection.execute("delete from records where document = ?", (path,))
-                mirror.connection.execute("delete from documents where path = ?", (path,))
                 mirror.connection.execute("vacuum")
                 mirror.connection.execute("pragma wal_checkpoint(truncate)").fetchall()
 
@@ -174,13 +167,12 @@ class Mirror(Known):
             at: the API was asked for the page after this moment, in seconds since 1970.
         """
         with self._transaction():
-            touched = self._remove(page.gone)
+            self._remove(page.gone)
             for statement, prefixes in ((_CONFIRM, page.confirmed), (_KEEP, page.kept)):
                 for prefix in prefixes:
                     self.connection.execute(statement, {**in_range(prefix), "pass": number, "at": at})
             for record in page.records:
-                touched |= self._store(record, number, at)
-            self._mark(touched)
+                self._store(record, number, at)
             listed = {"listed": page.listed} if page.listed else {}
             since = {} if page.since is None else {"next_since": page.since}
             self._change(position=page.position, **listed, **since)
@@ -190,7 +182,7 @@ class Mirror(Known):
         with self._transaction():
             state = self.state()
             prefixes = [""] if state.is_full else state.listed
-            self._mark(self._remove(prefixes, before=state.number))
+            self._remove(prefixes, before=state.number)
             full = {"full_at": now} if state.is_full else {}
             listed = {"listed_at": state.began_at} if prefixes else {}
             self._change(is_complete=True, since=state.next_since, position=None, **full, **listed)
@@ -210,17 +202,15 @@ class Mirror(Known):
         self.connection.execute("update reading set state = ?", (json.dumps(asdict(state)),))
         return state
 
-    def _store(self, record: FeedRecord, number: int, at: float) -> set[str]:
-        """Store a record; return the documents that it changes."""
+    def _store(self, record: FeedRecord, number: int, at: float) -> None:
         text = json.dumps(record.body, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
         mark = digest(record.document, text)
-        before = "select document, digest, verified_at from records where key = ?"
-        row = self.connection.execute(before, (record.key,)).fetchone()
-        at = row[2] if row and not record.is_verified else at
-        if row and row[1] == mark:
+        row = self.connection.execute("select digest, verified_at from records where key = ?", (record.key,)).fetchone()
+        at = row[1] if row and not record.is_verified else at
+        if row and row[0] == mark:
             confirmed = (number, at, record.key)
             self.connection.execute("update records set pass = ?, verified_at = ? where key = ?", confirmed)
-            return set()
+            return
         values = {
             "key": record.key,
             "document": record.document,
@@ -231,30 +221,12 @@ class Mirror(Known):
             "at": at,
         }
         self.connection.execute(_STORE, values)
-        return {record.document, row[0]} if row else {record.document}
 
-    def _remove(self, prefixes: Iterable[str], before: int | None = None) -> set[str]:
-        """Delete records by the beginnings of their keys, all or those of earlier passes; return their documents."""
-        touched: set[str] = set()
+    def _remove(self, prefixes: Iterable[str], before: int | None = None) -> None:
+        """Delete records by the beginnings of their keys, all or those of passes before this number."""
         for prefix in prefixes:
-            chosen, values = f"from records where {IN_RANGE}", in_range(prefix)
-            if before is not None:
-                chosen, values = f"{chosen} and pass < :pass", {**values, "pass": before}
-            touched |= {path for (path,) in self.connection.execute(f"select distinct document {chosen}", values)}
-            self.connection.execute(f"delete {chosen}", values)
-        return touched
-
-    def _mark(self, paths: Iterable[str]) -> None:
-        """Compute the marks of documents from their records; a document without any is gone."""
-        for path in filter(None, paths):
-            rows = self.connection.execute(
-                "select key, digest, size from records where document = ? order by key", (path,)
-            ).fetchall()
-            if rows:
-                mark = digest(*(part for key, record, _ in rows for part in (key, record)))
-                self.connection.execute(_MARK, {"path": path, "mark": mark, "size": sum(row[2] for row in rows)})
-            else:
-                self.connection.execute("delete from documents where path = ?", (path,))
+            values = {**in_range(prefix), "pass": math.inf if before is None else before}
+            self.connection.execute(_REMOVE, values)
 
 
 def _is_current(connection: sqlite3.Connection, scope: str) -> bool:

@@ -58,8 +58,7 @@ class SlackFeed(Feed):
         began_at = position["at"]
         turn = before["turn"] + state.is_full
         since = {"at": began_at, "turn": turn}
-        record = _workspace_record(workspace)
-        yield RecordPage(gone=_of_another(record, known), records=(record,), position=position, since=since)
+        yield RecordPage(records=(_workspace_record(workspace),), position=position, since=since)
         if position["stage"] == "people":
             yield from self._people(position)
             position = {"at": began_at, "stage": "channels"}
@@ -181,13 +180,6 @@ def _workspace_record(workspace: Mapping[str, Any]) -> FeedRecord:
     if not body["team_id"]:
         raise SourceUnavailableError("auth.test: no team_id in the answer; check api_url")
     return FeedRecord(key="workspace/", body=body)
-
-
-def _of_another(workspace: FeedRecord, known: Known) -> tuple[str, ...]:
-    """Return what is known of the workspace that the token belonged to before, if it is of another one now."""
-    before = known.body(workspace.key)
-    is_same = before is None or before.get("team_id") == workspace.body["team_id"]
-    return () if is_same else ("message/", "channel/", PREFIX)
 
 
 def _not_chosen(

@@ -81,13 +81,11 @@ class AddressScope:
 
     Attributes:
         prefix: addresses have to begin so, whatever their scheme.
-        hosts: further hosts; there the path has to begin like the prefix's.
         keeps_queries: links that differ in their query lead to different pages.
     """
 
     start: str
     prefix: str
-    hosts: frozenset[str] = frozenset()
     keeps_queries: bool = False
 
     def holds(self, address: str) -> bool:
@@ -99,11 +97,10 @@ class AddressScope:
         return f"{url.raw_path}/".startswith(wanted) and (url.raw_path.startswith(wanted) or wanted.endswith("/"))
 
     def is_ours(self, address: str) -> bool:
-        """Say whether a normalized address is on one of the source's hosts."""
+        """Say whether a normalized address is on the source's host, by its own scheme or by https."""
         url, prefix = URL(address, encoded=True), URL(self.prefix, encoded=True)
-        if url.raw_host == prefix.raw_host and _port(url) == _port(prefix):
-            return url.scheme in (prefix.scheme, "https")
-        return _authority(url) in self.hosts and url.scheme in (prefix.scheme, "https")
+        is_same = (url.raw_host, _port(url)) == (prefix.raw_host, _port(prefix))
+        return is_same and url.scheme in (prefix.scheme, "https")
 
     def link(self, target: str, page: str) -> str | None:
         """Return the normalized address of a link on a page; ``None`` if it leads out of the source."""
@@ -117,18 +114,10 @@ class AddressScope:
             address = f"https:{address.removeprefix('http:')}"
         return address if address is not None and self.holds(address) else None
 
-    @property
-    def authorities(self) -> frozenset[str]:
-        """Return every host of the source, with its port where it has one of its own."""
-        return self.hosts | {_authority(URL(self.prefix))}
-
     def path(self, address: str) -> str:
         """Return the path of a page's document: readable, and another one for every page."""
         url = URL(address, encoded=True)
-        parts = list(_parts(_INDEX.sub("/", url.raw_path)))
-        if (url.raw_host, _port(url)) != (URL(self.prefix).raw_host, _port(URL(self.prefix))):
-            parts.insert(0, _authority(url))
-        path = "/".join(parts)
+        path = "/".join(_parts(_INDEX.sub("/", url.raw_path)))
         if url.raw_query_string:
             path += f"~{digest(url.raw_query_string)[:10]}"
         if len(path) > MAX_PATH_CHARACTERS:
@@ -136,11 +125,11 @@ class AddressScope:
         return path
 
 
-def scope_of(url: str, prefix: str | None, hosts: tuple[str, ...]) -> AddressScope:
+def scope_of(url: str, prefix: str | None) -> AddressScope:
     """Return what a source reads.
 
     Raises:
-        ConfigError: an address or a host has the wrong form, or the prefix is on a host that is not the source's.
+        ConfigError: an address has the wrong form, or the prefix is on another host.
     """
     start = normalized(url)
     if start is None:
@@ -148,26 +137,11 @@ def scope_of(url: str, prefix: str | None, hosts: tuple[str, ...]) -> AddressSco
     beginning = normalized(prefix) if prefix else str(URL(start, encoded=True).join(URL(".")).with_query(None))
     if beginning is None:
         raise ConfigError(f"prefix: {prefix!r}; expected an address such as 'https://docs.example.org/guide/'")
-    further = frozenset(map(_further_host, hosts))
     keeps_queries = "?" in start or "?" in beginning
-    scope = AddressScope(start, without_query(beginning), further, keeps_queries)
+    scope = AddressScope(start, without_query(beginning), keeps_queries)
     if not scope.is_ours(start):
-        raise ConfigError(f"prefix: {beginning!r} is on another host than url; name the url's host in hosts")
+        raise ConfigError(f"prefix: {beginning!r} is on another host than url")
     return scope
-
-
-def _further_host(host: str) -> str:
-    address = normalized(f"https://{host}/")
-    if address is None or "/" in host:
-        raise ConfigError(f"hosts: {host!r}; expected a host such as 'docs.example.org' or 'docs.example.org:8443'")
-    return _authority(URL(address))
-
-
-def _authority(url: URL) -> str:
-    port = _port(url)
-    host = url.raw_host or ""
-    host = f"[{host}]" if ":" in host else host
-    return host if port in (None, _PORTS.get(url.scheme)) else f"{host}:{port}"
 
 
 def _port(url: URL) -> int | None:

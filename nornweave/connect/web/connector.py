@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from nornweave.config.base import Name
 from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Source
 from nornweave.core.types import Domain
@@ -24,8 +23,6 @@ class WebSettings(MirroredSettings):
     """The first page."""
     prefix: str | None = None
     """Only pages whose address starts so; the folder of ``url`` unless given."""
-    hosts: tuple[Name, ...] = ()
-    """Further hosts that ``url`` may lead to."""
     max_pages: int = Field(5_000, ge=1, le=200_000)
     max_minutes: float = Field(15.0, gt=0, le=1_440)
     """One sync asks the site for so long; the next one goes on from there."""

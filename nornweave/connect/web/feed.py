@@ -9,7 +9,6 @@ site:
 - ``seen/DIGEST`` says that an address is in the queue of this pass.
 - ``page/DIGEST`` is a document.
 - ``left out/DIGEST`` is an address that was asked for and is no document, or could not be read.
-- ``listed/SITEMAP/DIGEST`` is an address that a sitemap names.
 
 A full pass asks for every page, if it changed. A pass for changes asks for those whose ``lastmod`` in the sitemap
 changed, for new ones, and for those that failed; pages that the sitemaps do not name any more go at its end. Of pages
@@ -34,7 +33,7 @@ from nornweave.connect.web.addresses import AddressScope, Robots, identity
 from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.page import PageOutcome, PageReader, changed_at
 from nornweave.connect.web.queue import CrawlQueue, Reach, record
-from nornweave.connect.web.sitemaps import LISTED, CrawlProgress, ListedPage, SitemapReader, listed_by
+from nornweave.connect.web.sitemaps import CrawlProgress, ListedPage, SitemapReader
 from nornweave.core.errors import DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import JsonValue
 from nornweave.read.web_page import document_version, web_document, write_page
@@ -58,9 +57,7 @@ class Crawl:
         self._before: dict[str, Any] = state.since or {}
         self._progress = CrawlProgress(**state.position) if state.position else CrawlProgress()
         self._queue = CrawlQueue(reach, self._progress, known, is_full=state.is_full)
-        self._sitemaps = SitemapReader(
-            reach.scope, client, robots, self._progress, self._before, known, is_full=state.is_full
-        )
+        self._sitemaps = SitemapReader(reach.scope, client, robots, self._progress, self._before, is_full=state.is_full)
         self._client = client
         client.ends_at = time.monotonic() + reach.settings.max_minutes * 60
         self._asked_before, self._brought = client.requests, 0
@@ -78,7 +75,7 @@ class Crawl:
         yield from self._read_queue()
         if self._state.is_full and not progress.stored:
             raise PositionLostError(_nothing_found(self._scope, self._known))
-        listed = ("page/", LISTED) if progress.is_listed else ()
+        listed = ("page/",) if progress.is_listed else ()
         yield self._page(self._queue.too_many(), gone=("queue/", "seen/"), listed=listed)
 
     def _page(self, records: Iterable[FeedRecord] = (), **fields: Any) -> RecordPage:
@@ -94,12 +91,12 @@ class Crawl:
         progress = self._progress
         if progress.pending is None:
             progress.roots = self._sitemaps.roots()
-            progress.pending = [[address, ""] for address in progress.roots]
+            progress.pending = list(progress.roots)
         while progress.pending:
-            address, changed_at = progress.pending[0]
             self._check_budget()
-            for pages in self._sitemaps.read(address, changed_at):
-                yield self._named(address, pages)
+            for pages in self._sitemaps.read(progress.pending[0]):
+                self._brought += bool(pages)
+                yield self._named(pages)
             progress.pending.pop(0)
             yield self._page()
         progress.by_links = not progress.queued if self._state.is_full else bool(self._before.get("by_links"))
@@ -111,10 +108,10 @@ class Crawl:
             again = [*self._queue.failed_before(), *self._queue.unconfirmed(self._state.began_at, delay_s)]
         start = [ListedPage(self._scope.start)] if progress.by_links else []
         since = {"by_links": progress.by_links, "roots": progress.roots, "sitemaps": progress.read}
-        progress.roots, progress.read = [], {}  # they need not be written with every page
+        progress.roots, progress.read = [], []  # they need not be written with every page
         yield self._page(self._queue.records([*start, *again], always=True), since=since)
 
-    def _named(self, sitemap: str, pages: Sequence[ListedPage]) -> RecordPage:
+    def _named(self, pages: Sequence[ListedPage]) -> RecordPage:
         """Queue the pages of a sitemap that are due; the others are there, and as they were if it dates them."""
         records = self._queue.records(pages)
         queued = {each.key.rpartition("/")[2] for each in records if each.key.startswith("seen/")}
@@ -125,8 +122,6 @@ class Crawl:
             if address is None or not self._reach.asks_for(address):
                 continue
             key = identity(address)
-            body = {"url": each.address, "lastmod": each.changed_at}
-            records.append(record(f"{listed_by(sitemap)}{key}", body))
             if key not in queued and not self._state.is_full:
                 (confirmed if each.changed_at else kept).append(f"page/{key}")
                 kept += self._queue.leads_to(key)
@@ -164,7 +159,7 @@ class Crawl:
             records = [] if body == before else [record(f"page/{key}", body, self._scope.path(address))]
             records += self._queue.links(_links(before))
             return self._page(records, confirmed=(f"page/{key}",), gone=(f"{LEFT_OUT}{key}",))
-        if outcome.kind == "stored" and outcome.body is not None and not self._queue.is_alias(outcome, queued):
+        if outcome.kind == "stored" and outcome.body is not None and not self._queue.is_alias(outcome):
             if not self._scope.holds(address) or not self._reach.is_included(address):
                 return self._left(queued, key, PageOutcome(kind="left", links=outcome.links))
             return self._store(queued, key, before, outcome)
@@ -215,14 +210,8 @@ class Crawl:
         leads_to = outcome.canonical or outcome.target
         records = [self._left_record(queued, key, outcome.reason, outcome.links or (), leads_to=leads_to)]
         records += self._queue.links(outcome.links or ())
-        if outcome.canonical is not None:
-            records += self._queue.canonical(outcome.canonical, queued)
-        elif outcome.target is not None:
-            records += self._queue.records([ListedPage(outcome.target, changed_at=str(queued["lastmod"]))])
-        # Pages that called this one their own address count themselves now.
-        records += self._queue.records(
-            [ListedPage(str(each)) for each in queued.get("instead", ())], always=True, as_it_is=True
-        )
+        if leads_to is not None:
+            records += self._queue.records([ListedPage(leads_to, changed_at=str(queued["lastmod"]))])
         return self._page(records, gone=(f"page/{key}",))
 
     def _left_record(
@@ -271,7 +260,7 @@ class WebFeed(Feed):
             sleep: waits for so many seconds where robots.txt asks for it.
 
         Raises:
-            ConfigError: an address, a host or a glob has the wrong form.
+            ConfigError: an address or a glob has the wrong form.
         """
         self.domain = settings.domain
         self.options = {"domain": settings.domain}
@@ -279,13 +268,12 @@ class WebFeed(Feed):
         scope = self._reach.scope
         self._client = ApiClient(
             scope.prefix,
-            hosts=scope.authorities,
             token_name="nothing else",  # noqa: S106 - what raises a rate limit; there is no token
             limits=limits,
         )
         self._sleep = sleep
         self.version = document_version()
-        of_site = ["1", scope.start, scope.prefix, *sorted(scope.hosts)]
+        of_site = ["2", scope.start, scope.prefix]
         self.scope = json.dumps([of_site, settings.max_pages, settings.include, settings.exclude])
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:

@@ -110,7 +110,7 @@ class PageReader:
         try:
             answer = self._ask(address, _conditions(before, needs_links=needs_links))
         except OtherHostError:
-            return PageOutcome(kind="left", reason="it leads to a host that is not in hosts")
+            return PageOutcome(kind="left", reason="it leads to another host")
         except AnswerError as error:
             if error.status == 429:
                 raise
@@ -144,9 +144,7 @@ class PageReader:
     def _moved(self, location: str, address: str) -> PageOutcome:
         target = self._scope.address(location, address)
         if target is None:
-            return PageOutcome(
-                kind="left", reason=f"redirected to {location[:200]!r}, which is outside prefix and hosts"
-            )
+            return PageOutcome(kind="left", reason=f"redirected to {location[:200]!r}, which is outside prefix")
         if identity(target) == identity(_spelled(address)):
             return PageOutcome(kind="left", reason="redirected to itself")
         return PageOutcome(kind="moved", target=target)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known
 from nornweave.connect.web.addresses import identity, scope_of
@@ -14,7 +13,6 @@ from nornweave.core.files.paths import PathFilter
 
 # Lists that generators make of a whole site: every word in them stands on another page as well.
 _INDEXES = ("genindex*.html", "py-modindex.html", "search.html", "index-all.html", "allclasses*.html", "_sources/")
-_MAX_ALIASES = 100
 _TOO_MANY = f"{LEFT_OUT}!"
 # A pass for changes asks for so many pages again; where robots.txt wants pauses, for those that fit into so long.
 AGAIN, _AGAIN_S = 200, 300.0
@@ -29,10 +27,10 @@ class Reach:
         """Read the keys of a source.
 
         Raises:
-            ConfigError: an address, a host or a glob has the wrong form.
+            ConfigError: an address or a glob has the wrong form.
         """
         self.settings = settings
-        self.scope = scope_of(settings.url or "", settings.prefix, settings.hosts)
+        self.scope = scope_of(settings.url or "", settings.prefix)
         self._included = PathFilter(settings.include)
         self._excluded = PathFilter((), (*settings.exclude, *(() if settings.include else _INDEXES)))
 
@@ -55,12 +53,11 @@ class CrawlQueue:
         self._known = known
         self._is_full = is_full
 
-    def records(self, listed: Sequence[ListedPage], *, always: bool = False, **marks: Any) -> list[FeedRecord]:
+    def records(self, listed: Sequence[ListedPage], *, always: bool = False) -> list[FeedRecord]:
         """Return the records that queue addresses: those of the source, each once in a pass, and only if they are due.
 
         Args:
             always: ask for them even if nothing says that they changed.
-            marks: joins what is stored of each address.
         """
         records: list[FeedRecord] = []
         here: set[str] = set()
@@ -70,14 +67,14 @@ class CrawlQueue:
                 continue
             key = identity(address)
             is_seen = key in here or self._known.body(f"seen/{key}") is not None
-            if (is_seen and not marks.get("as_it_is")) or not (always or self._is_due(key, each)):
+            if is_seen or not (always or self._is_due(key, each)):
                 continue
             if self._progress.queued >= 2 * self._reach.settings.max_pages + BATCH:
                 self._progress.missed += 1
                 continue
             here.add(key)
             number = self._progress.queued
-            body = {"url": address, "lastmod": each.changed_at, **marks}
+            body = {"url": address, "lastmod": each.changed_at}
             records += [record(f"queue/{number:08d}", body), record(f"seen/{key}", {"number": number})]
             self._progress.queued += 1
         return records
@@ -97,23 +94,13 @@ class CrawlQueue:
         """Tell whether a queued page would be a document more."""
         return self._is_full or self._known.body(f"page/{identity(str(queued['url']))}") is None
 
-    def canonical(self, canonical: str, queued: Body) -> list[FeedRecord]:
-        """Queue the page that another one calls its own address, and remember that one in case it is none."""
-        seen = self._known.body(f"seen/{identity(canonical)}")
-        if seen is None:
-            return self.records([ListedPage(canonical, changed_at=str(queued["lastmod"]))], instead=[queued["url"]])
-        number = int(seen["number"])
-        waiting = self._known.body(f"queue/{number:08d}")
-        if waiting is None or number < self._progress.next:
-            return []
-        instead = [*waiting.get("instead", ()), queued["url"]][:_MAX_ALIASES]
-        return [record(f"queue/{number:08d}", {**waiting, "instead": instead})]
-
-    def is_alias(self, outcome: PageOutcome, queued: Body) -> bool:
+    def is_alias(self, outcome: PageOutcome) -> bool:
         """Say whether a page is another spelling of one that is a document itself, or will be asked for."""
-        if outcome.canonical is None or queued.get("as_it_is"):
-            return False
-        if not self._reach.asks_for(outcome.canonical) or not self._reach.is_included(outcome.canonical):
+        if (
+            outcome.canonical is None
+            or not self._reach.asks_for(outcome.canonical)
+            or not self._reach.is_included(outcome.canonical)
+        ):
             return False
         key = identity(outcome.canonical)
         if key == identity(self._scope.start) or self._known.body(f"page/{key}") is not None:

@@ -20,10 +20,8 @@ from defusedxml.ElementTree import iterparse
 
 from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, OtherHostError
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import Known
 from nornweave.connect.web.addresses import AddressScope, Robots, normalized
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.types import digest
 
 MAX_BYTES = 64 * 1024 * 1024
 """Of one sitemap, unpacked; the protocol allows 50 MiB."""
@@ -124,15 +122,6 @@ def _check_root(path: list[str]) -> None:
 BATCH = 1_000
 MAX_SITEMAPS = 1_000
 _GUESSES = ("sitemap.xml", "/sitemap.xml")
-# Sites date a sitemap by its newest page, which says nothing of pages that are gone: of so many sitemaps each is asked
-# for, if it changed; of more, those whose dates did.
-_ASKED = 50
-LISTED = "listed/"
-
-
-def listed_by(sitemap: str) -> str:
-    """Return what the keys of the pages that a sitemap names start with."""
-    return f"{LISTED}{digest(sitemap)[:16]}/"
 
 
 @dataclass(slots=True)
@@ -142,9 +131,9 @@ class CrawlProgress:
     Attributes:
         stage: ``sitemaps``, then ``pages``.
         by_links: pages are found by following links.
-        pending: sitemaps that are not read yet, and their ``lastmod``.
+        pending: sitemaps that are not read yet.
         roots: the sitemaps that the reading began with.
-        read: what is known of the sitemaps that were read: ETag, date, ``lastmod`` and the sitemaps that they name.
+        read: the sitemaps that were read.
         next: number of the next address in the queue.
         queued: addresses in the queue, those included that were asked for.
         stored: pages that are documents.
@@ -154,9 +143,9 @@ class CrawlProgress:
 
     stage: str = "sitemaps"
     by_links: bool = False
-    pending: list[list[str]] | None = None
+    pending: list[str] | None = None
     roots: list[str] = field(default_factory=list)
-    read: dict[str, dict[str, Any]] = field(default_factory=dict)
+    read: list[str] = field(default_factory=list)
     next: int = 0
     queued: int = 0
     stored: int = 0
@@ -178,7 +167,6 @@ class SitemapReader:
     robots: Robots
     progress: CrawlProgress
     before: dict[str, Any]
-    known: Known
     is_full: bool
 
     def roots(self) -> list[str]:
@@ -187,52 +175,37 @@ class SitemapReader:
         named += _GUESSES if self.is_full else self.before.get("roots", ())
         whole = (normalized(address, self.scope.prefix) for address in named)
         ours = dict.fromkeys(address for address in whole if address and self.scope.is_ours(address))
-        read = self.before.get("sitemaps", {})
+        read = self.before.get("sitemaps", ())
         return [address for address in ours if self.is_full or address in read][:MAX_SITEMAPS]
 
-    def read(self, address: str, changed_at: str) -> Iterator[list[ListedPage]]:
+    def read(self, address: str) -> Iterator[list[ListedPage]]:
         """Yield the pages that a sitemap names, some at a time, and remember the sitemaps that it names."""
-        known = {} if self.is_full else self.before.get("sitemaps", {})
-        before = known.get(address, {})
-        if changed_at and changed_at == before.get("lastmod") and len(known) > _ASKED:
-            yield from self._as_before(address, before)
-            return
-        answer = self._ask(address, before)
+        answer = self._ask(address)
         if answer is None:
             return
-        if answer.status == 304:
-            yield from self._as_before(address, {**before, "lastmod": changed_at})
-            return
-        sitemaps: list[list[str]] = []
+        sitemaps: list[str] = []
         pages: list[ListedPage] = []
         try:
             for listed in read_sitemap(answer.content):
                 if listed.is_sitemap:
-                    sitemaps.append([listed.address, listed.changed_at])
+                    sitemaps.append(listed.address)
                 else:
                     pages.append(listed)
                 if len(pages) >= BATCH:
                     yield pages
                     pages = []
         except NoSitemapError as error:
-            if address in self.before.get("sitemaps", {}):
+            if address in self.before.get("sitemaps", ()):
                 raise SourceUnavailableError(f"{address}: no sitemap any more: {error}; try again later") from error
             return
         yield pages
-        read = {"validators": answer.validators, "lastmod": changed_at, "sitemaps": sitemaps[:MAX_SITEMAPS]}
-        self._remember(address, read)
+        self._remember(address, sitemaps)
 
-    def _as_before(self, address: str, read: dict[str, Any]) -> Iterator[list[ListedPage]]:
-        self._remember(address, read)
-        bodies = [body for _, body in self.known.under(listed_by(address))]
-        pages = [ListedPage(str(body["url"]), changed_at=str(body["lastmod"])) for body in bodies]
-        yield from (pages[at : at + BATCH] for at in range(0, len(pages), BATCH))
-
-    def _ask(self, address: str, before: dict[str, Any]) -> ApiAnswer | None:
+    def _ask(self, address: str) -> ApiAnswer | None:
         """Return the answer; ``None`` where there is no sitemap."""
-        headers = {"Accept": "application/xml,text/xml,text/plain,*/*;q=0.5", **before.get("validators", {})}
+        headers = {"Accept": "application/xml,text/xml,text/plain,*/*;q=0.5"}
         try:
-            answer = self.client.get(address, headers=headers, allowed=frozenset({304, 404, 410}))
+            answer = self.client.get(address, headers=headers, allowed=frozenset({404, 410}))
         except OtherHostError:
             return None
         except AnswerError as error:
@@ -241,14 +214,14 @@ class SitemapReader:
             raise
         return None if answer.status in (404, 410) else answer
 
-    def _remember(self, address: str, read: dict[str, Any]) -> None:
+    def _remember(self, address: str, sitemaps: list[str]) -> None:
         """Note that a sitemap was read; those that it names come next."""
         progress = self.progress
-        progress.read[address] = read
+        progress.read.append(address)
         pending = progress.pending or []
-        waiting = {each[0] for each in pending} | progress.read.keys()
-        for target, changed_at in read.get("sitemaps", ()):
+        waiting = {*pending, *progress.read}
+        for target in sitemaps:
             whole = normalized(target, address)
             if whole and self.scope.is_ours(whole) and whole not in waiting and len(waiting) < MAX_SITEMAPS:
-                pending.append([whole, changed_at])
+                pending.append(whole)
                 waiting.add(whole)
