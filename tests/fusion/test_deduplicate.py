@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from itertools import combinations
 from textwrap import indent
 
 import numpy as np
@@ -12,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from nornweave.ask.fuse.deduplication.merge import ALL_PAIRS, LONGEST_READ, deduplicate
+from nornweave.ask.fuse.deduplication.candidates import candidate_pairs, words_of
+from nornweave.ask.fuse.deduplication.merge import LONGEST_READ, deduplicate
 from nornweave.ask.fuse.records import DedupedItems, FusedItem
 from nornweave.ask.search.records import Citation, RecallItem
 from nornweave.core.types import ChunkId, Fact
@@ -340,7 +342,7 @@ def many_items(count: int, copies: int) -> tuple[FusedItem, ...]:
 
 
 def test_many_items_merge_as_a_few_would() -> None:
-    """Above 200 items pairs come from MinHash: nothing that says the same may be missed for it."""
+    """Pairs are chosen by their runs of words: nothing that says the same may be missed for it."""
     items = many_items(1000, 200)
     outcome = merged(*items)
     assert len(outcome.merges) >= 0.98 * 200
@@ -348,18 +350,29 @@ def test_many_items_merge_as_a_few_would() -> None:
     assert merged(*outcome.items) == DedupedItems(outcome.items)
 
 
-def test_the_change_from_all_pairs_to_minhash_leaves_nothing_to_merge() -> None:
-    outcome = merged(*many_items(ALL_PAIRS + 20, 40))
-    assert len(outcome.items) < ALL_PAIRS
-    assert not merged(*outcome.items).merges
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=24).map(" ".join), max_size=8))
+def test_every_pair_of_a_few_that_shares_enough_runs_of_words_is_proposed(texts: list[str]) -> None:
+    found = candidate_pairs(texts)
+    assert found == sorted(set(found))
+    runs = [{*zip(words, words[1:], words[2:], strict=False)} for words in map(words_of, texts)]
+    for one, other in combinations(range(len(texts)), 2):
+        shared = len(runs[one] & runs[other])
+        if shared and shared >= 0.5 * min(len(runs[one]), len(runs[other])):
+            assert (one, other) in found
 
 
-def test_above_all_pairs_the_cost_grows_with_the_items() -> None:
+def test_words_are_the_same_in_any_dress_and_script() -> None:
+    assert words_of("Never delete user_id 42") == words_of("**never**\n> delete... `USER_ID`, 42!")
+    assert words_of("never — delete") == ["never", "delete"]
+    assert [len(words_of(text)) for text in ("备份每天运行", "프린터", "ひらがな")] == [6, 3, 4]
+
+
+def test_the_cost_grows_with_the_items() -> None:
     def items(count: int) -> tuple[FusedItem, ...]:
         return many_items(count, count // 20)
 
     with threadpool_limits(1, user_api="blas"):  # as the engine has it
-        assert_subquadratic(deduplicate, items, 16 * (ALL_PAIRS + 20))
+        assert_subquadratic(deduplicate, items, 800)
 
 
 def test_templates_in_great_number_end_in_time() -> None:

@@ -68,8 +68,6 @@ _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _SPACED = rf"(?:(?![{_UNSPACED}])[^\W\d])(?:(?![{_UNSPACED}])\w)*"
 _ASCII_WORD = re.compile(rf"(?!v\d)[A-Za-z_]\w*(?:'[a-zA-Z]{{1,2}}\b)?|{_FIGURE}")
 _WORD = re.compile(rf"[{_UNSPACED}]|(?!v\d){_SPACED}(?:['’][a-zA-Z]{{1,2}}\b)?|{_FIGURE}")
-_SIGNED = re.compile(r"(?<![\w.])-\d+|[<>≤≥]=?\s*\d+")
-_LONG_FIGURE = re.compile(r"\d+(?:[.,:]\d+)+|\d{2,}")
 _CONTRACTED = re.compile(r"(\w)n['’]t\b")
 _DIGIT = re.compile(r"\d")
 _THOUSANDS = re.compile(r",(?=\d{3}(?!\d))")
@@ -82,16 +80,6 @@ def find_words(text: str) -> list[str]:
     if "n't" in text or "n’t" in text:
         text = _CONTRACTED.sub(r"\1 not", text)
     return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
-
-
-def signs(text: str) -> list[str]:
-    """Return the signed and the compared figures of a text (``-5``, ``>= 10``)."""
-    return _SIGNED.findall(text)
-
-
-def figures(text: str) -> frozenset[str]:
-    """Return the figures of a text that have more than one digit or a sign inside: others are often written out."""
-    return frozenset(_THOUSANDS.sub("", found) for found in _LONG_FIGURE.findall(text))
 
 
 @lru_cache(maxsize=CACHED_WORDS)

@@ -18,7 +18,7 @@ from itertools import chain
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq, Levenshtein
 
-from nornweave.ask.fuse.deduplication.normalized_text import TextReading, TokenKind
+from nornweave.ask.fuse.deduplication.normalized_text import TextReading
 from nornweave.ask.fuse.deduplication.unmatched_words import Leftovers, cover, leave, saying
 from nornweave.ask.fuse.records import MergeReason
 from nornweave.core.text.words import CONTENT, NAME, TURN, VALUE
@@ -46,8 +46,6 @@ EDITED_SHARE = 0.03
 MISSPELT_LETTERS = 5
 # Texts with more pairs of words that differ have not been misspelt.
 MISSPELT_PAIRS = 2_500
-# Characters of two texts together from which words are compared as wholes.
-LONG_TEXTS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ def compare(
     if not ratio and cosine is None and share < CONTAINED_WORDS:
         return None
     one, other = leave(first, covered), leave(second, covered_there)
-    if _other_code(one, other) or _other_labels(one, other):
+    if _other_code(one, other):
         return None
     mine, theirs = _without_common(one.slots, other.slots)
     if Counter(one.turns) != Counter(other.turns) or _in_each_others_places(first, second):
@@ -98,13 +96,7 @@ def compare(
 
 def _token_sort_ratio(first: TextReading, second: TextReading, threshold: float) -> float:
     """Return ``token_sort_ratio`` in [0, 1]; 0 below the threshold."""
-    lengths = len(first.ordered) + len(second.ordered)
-    if lengths <= LONG_TEXTS:
-        return fuzz.ratio(first.ordered, second.ordered, score_cutoff=threshold * 100) / 100
-    # Megabytes would take minutes: whole words instead of letters, which gives the same where words are equal.
-    shared = (Counter(first.forms) & Counter(second.forms)).items()
-    ratio = 2 * sum((len(form) + 1) * count for form, count in shared) / (lengths + 2)
-    return ratio if ratio >= threshold else 0.0
+    return fuzz.ratio(first.ordered, second.ordered, score_cutoff=threshold * 100) / 100
 
 
 def _other_code(one: Leftovers, other: Leftovers) -> bool:
@@ -118,15 +110,6 @@ def _other_code(one: Leftovers, other: Leftovers) -> bool:
     if any(other.lines.get(line, operators) != operators for line, operators in one.lines.items()):
         return True
     return "async" in one.slots or "async" in other.slots
-
-
-def _other_labels(one: Leftovers, other: Leftovers) -> bool:
-    """Tell whether the headings name two things of a kind: another version or symbol, or partly the same words."""
-    said, said_there = {*one.headings, *one.leads}, {*other.headings, *other.leads}
-    more, more_there = said - said_there, said_there - said
-    if not more or not more_there:
-        return False
-    return (_weighty(more, one.sorts) and _weighty(more_there, other.sorts)) or bool(said & said_there)
 
 
 def _weighty(forms: Iterable[str], sorts: Mapping[str, int]) -> bool:
@@ -229,7 +212,7 @@ def _same_text(
 ) -> Likeness | None:
     if not all(one.code_matches) or not all(other.code_matches):
         return None
-    mine, theirs = _without_common(_everything(one), _everything(other))
+    mine, theirs = _without_common([*one.slots, *one.alone], [*other.slots, *other.alone])
     if any(one.sorts[form] == TURN for form in mine) or any(other.sorts[form] == TURN for form in theirs):
         return None
     if _exchanged(mine, theirs, one, other, min(len(first), len(second))):
@@ -241,10 +224,6 @@ def _same_text(
     if not first_may_go and not second_may_go:
         return None
     return Likeness("same_text", ratio, first_may_go, second_may_go)
-
-
-def _everything(rest: Leftovers) -> list[str]:
-    return [*rest.slots, *rest.alone, *rest.headings, *rest.leads]
 
 
 def _matters(forms: Collection[str], text: TextReading) -> bool:
@@ -269,9 +248,7 @@ def _inside(text: TextReading, rest: Leftovers, longer: TextReading, longer_rest
     enough = words >= CONTAINED_WORDS_ALONE or (words >= CONTAINED_WORDS and sentences >= CONTAINED_SENTENCES)
     if not enough or _split(longer_rest.code_matches):
         return False
-    # A lead may say where it is from and for what; everything else may name nothing that the longer text does not.
-    said = {*rest.slots, *rest.alone, *rest.headings}
-    return not _weighty(said - longer.sorts.keys(), text.sorts)
+    return not _weighty({*rest.slots, *rest.alone} - longer.sorts.keys(), text.sorts)
 
 
 def _split(matched: Sequence[bool]) -> bool:
@@ -283,7 +260,7 @@ def _split(matched: Sequence[bool]) -> bool:
 
 
 def _same_meaning(first: TextReading, second: TextReading, cosine: float) -> Likeness | None:
-    if any(unit.kind is TokenKind.CODE for unit in (*first.units, *second.units)):
+    if any(unit.is_code for unit in (*first.units, *second.units)):
         return None
     mine, theirs = {*first.said}, {*second.said}
     if not mine or not theirs or len(mine & theirs) < LEXICAL_SUPPORT * min(len(mine), len(theirs)):

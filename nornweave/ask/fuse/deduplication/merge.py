@@ -9,40 +9,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.ask.fuse.deduplication import minhash
+from nornweave.ask.fuse.deduplication.candidates import CROWD, candidate_pairs, words_of
 from nornweave.ask.fuse.deduplication.equivalence import SAME_MEANING_COSINE, Likeness, compare
-from nornweave.ask.fuse.deduplication.minhash import Places, Shingled
 from nornweave.ask.fuse.deduplication.normalized_text import TextReading, read
 from nornweave.ask.fuse.records import DedupedItems, FusedItem, Merge, MergeReason
 from nornweave.ask.search.records import Citation
-from nornweave.core.text.words import figures, signs
 from nornweave.core.types import Fact
 
-# Up to this many items every pair is compared; above it, only the pairs that MinHash proposes.
-ALL_PAIRS = 200
 # Vectors of more items than this are not compared: 2,000 take 20 ms, 10,000 half a second and 400 MB.
 ALL_VECTORS = 2000
 VECTORS_AT_ONCE = 256
-# A pair of which the smaller text shares fewer of its words, or of its shingles, is not compared further.
-WORDS_SHARED = 0.5
-SHINGLES_SHARED = 0.5
 # What means the same in other words, and shares fewer of its words as they stand, is not read: ``equivalence`` asks for
 # .75 of the stems that say something, and of pairs that had those none shared fewer than .7.
 MEANING_WORDS_SHARED = 0.6
 # Longer texts, which are nobody's chunks, are merged only if they are equal: reading two hundred texts of 100,000
 # characters against each other would take minutes.
 LONGEST_READ = 20_000
-# In a text of fewer words a few words in other places leave fewer shingles as they were ...
-SHORT_WORDS, SHORT_SHINGLES_SHARED = 40, 0.25
-# ... or none.
-FEW_WORDS = 12
-# Texts are of about one length when the shorter has this share of the longer's.
-ONE_LENGTH = 0.8
 # Relevance by which code stays beside longer code that says all of it.
 CLEARLY_BETTER = 0.2
 
 _CODE, _CONVERSATIONS = "code", "conversations"
-_SAME = Likeness("same_text", 1.0, first_may_go=True, second_may_go=True)
 
 
 def deduplicate(items: Sequence[FusedItem], threshold: float = 0.85) -> DedupedItems:
@@ -61,9 +47,9 @@ def deduplicate(items: Sequence[FusedItem], threshold: float = 0.85) -> DedupedI
     alive = [place for place in _without_equal(items, merged) if len(items[place].item.content) <= LONGEST_READ]
     pairs = _Pairs(items, alive, threshold)
     count = len(items) + 1
-    # Which pairs are proposed among many depends on how many there are of a kind: again, until nothing merges.
+    # Which pairs are proposed in a crowd depends on how many there are of a kind: again, until nothing merges.
     while len(alive) < count:
-        count = len(alive)
+        count = len(alive) if len(alive) > CROWD else 0
         alive = _without_alike(items, alive, pairs, merged)
     return _result(items, merged)
 
@@ -83,30 +69,22 @@ class _Pairs:
     def __init__(self, items: Sequence[FusedItem], alive: Sequence[int], threshold: float) -> None:
         self._items = items
         self._threshold = threshold
-        self._shingled = minhash.shingle([items[place].item.content for place in alive])
-        self._row = {place: row for row, place in enumerate(alive)}
         self._cosines = dict(_cosines(items, alive))
         self._readings: dict[int, TextReading] = {}
-        self._figures: dict[int, frozenset[str]] = {}
         self._outcomes: dict[tuple[int, int], Likeness | None] = {}
         self._alike = [pair for pair in self._cosines if self._share_words(*pair)]
 
     def partners(self, alive: Sequence[int]) -> dict[int, list[int]]:
         """Return the possible duplicates of each item, in the order of ``alive``."""
-        rows = [self._row[place] for place in alive]
-        shingled = self._shingled if len(rows) == len(self._shingled) else self._shingled.take(rows)
-        still = set(alive)
-        close = {pair for pair in self._alike if still.issuperset(pair)}
-        if len(alive) <= ALL_PAIRS:
-            found = minhash.pairs_among_few(shingled, WORDS_SHARED)
-        else:
-            found = minhash.pairs_among_many(shingled)
-        close |= {_ordered(alive[one], alive[other]) for one, other in _sharing(shingled, found)}
+        still = {place: order for order, place in enumerate(alive)}
+        close = {pair for pair in self._alike if still.keys() >= {*pair}}
+        found = candidate_pairs([self._items[place].item.content for place in alive])
+        close |= {_ordered(alive[one], alive[other]) for one, other in found}
         partners: dict[int, list[int]] = defaultdict(list)
         for one, other in close:
             partners[one].append(other)
             partners[other].append(one)
-        return {place: sorted(others, key=self._row.__getitem__) for place, others in partners.items()}
+        return {place: sorted(others, key=still.__getitem__) for place, others in partners.items()}
 
     def compare(self, one: int, other: int) -> Likeness | None:
         """Tell whether two items say the same; ``first`` is ``one``."""
@@ -120,33 +98,14 @@ class _Pairs:
 
     def _share_words(self, one: int, other: int) -> bool:
         """Tell whether two items that mean the same may say the same."""
-        mine, theirs = (self._shingled.distinct_words(self._row[place]) for place in (one, other))
+        mine, theirs = ({*words_of(self._items[place].item.content)} for place in (one, other))
         return len(mine & theirs) >= MEANING_WORDS_SHARED * min(len(mine), len(theirs))
 
     def _compared(self, first: int, second: int) -> Likeness | None:
-        mine, theirs = self._items[first], self._items[second]
-        if _facts_differ(mine.facts, theirs.facts):
-            return None
-        if self._shingled.same_words(self._row[first], self._row[second]) and _same_signs(mine, theirs):
-            return _SAME
-        if self._other_figures(first, second):
+        if _facts_differ(self._items[first].facts, self._items[second].facts):
             return None
         cosine = self._cosines.get((first, second))
         return compare(self._reading(first), self._reading(second), threshold=self._threshold, cosine=cosine)
-
-    def _other_figures(self, first: int, second: int) -> bool:
-        """Tell whether texts of about one length have each a figure of its own, long before they are read.
-
-        Neither could go. Of a text and a much longer one ``compare`` looks at where the figure stands.
-        """
-        sizes = sorted(len(self._items[place].item.content) for place in (first, second))
-        if sizes[0] < ONE_LENGTH * sizes[1]:
-            return False
-        for place in (first, second):
-            if place not in self._figures:
-                self._figures[place] = figures(self._items[place].item.content)
-        mine, theirs = self._figures[first], self._figures[second]
-        return not mine <= theirs and not theirs <= mine
 
     def _reading(self, place: int) -> TextReading:
         if place not in self._readings:
@@ -160,22 +119,6 @@ class _Pairs:
 
 def _ordered(one: int, other: int) -> tuple[int, int]:
     return (one, other) if one < other else (other, one)
-
-
-def _sharing(shingled: Shingled, pairs: Places) -> list[tuple[int, int]]:
-    """Return the pairs that have more in common than words."""
-    counts = shingled.word_counts()[pairs]
-    least = np.where(counts.min(axis=1) >= SHORT_WORDS, SHINGLES_SHARED, SHORT_SHINGLES_SHARED)
-    kept = (counts.max(axis=1) < FEW_WORDS) | (shingled.shared(pairs) >= least)
-    return [(one, other) for one, other in pairs[kept].tolist()]
-
-
-def _same_signs(one: FusedItem, other: FusedItem) -> bool:
-    """Tell whether texts of the same words are the same: of code all but blank space counts, of prose hardly a sign."""
-    text, text_there = one.item.content, other.item.content
-    if _CODE in {one.domain, other.domain}:
-        return text.split() == text_there.split()
-    return "```" not in text and "```" not in text_there and signs(text) == signs(text_there)
 
 
 def _without_equal(items: Sequence[FusedItem], merged: dict[int, _Into]) -> list[int]:

@@ -8,29 +8,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 
 from nornweave.core.text.inline_markup import unescaped
 from nornweave.core.text.words import CONTENT, FUNCTION, NAME, find_words, name, word
 
-# Where more of the words have a capital, capitals make no names.
-TITLE_SHARE = 0.6
 # A bracket that is never closed ends after so many lines.
 MAX_JOINED_LINES = 20
 # Of some 20 kB each.
 REMEMBERED = 1024
-
-
-class TokenKind(Enum):
-    """The kind of a unit; a lead is a line that introduces what follows (``from the runbook:``)."""
-
-    PROSE = "prose"
-    CODE = "code"
-    HEADING = "heading"
-    LEAD = "lead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +31,7 @@ class Unit:
 
     start: int
     end: int
-    kind: TokenKind
+    is_code: bool
     said: tuple[str, ...]
     operators: str = ""
 
@@ -89,15 +77,15 @@ def read(text: str, *, code: bool = False, conversation: bool = False) -> TextRe
     forms: list[str] = []
     sorts: dict[str, int] = {}
     units: list[Unit] = []
-    for part, kind in _code_units(text) if code else _mixed_units(_undressed(text, conversation=conversation)):
-        words = _code_words(part) if kind is TokenKind.CODE else _prose_words(part) if part else []
+    for part, is_code in _code_units(text) if code else _mixed_units(_undressed(text, conversation=conversation)):
+        words = list(map(name, find_words(part))) if is_code else _prose_words(part)
         if words:
             start = len(forms)
             forms += [form for form, _ in words]
             sorts.update(words)
-            operators = " ".join(_OPERATOR.findall(part)) if kind is TokenKind.CODE else ""
+            operators = " ".join(_OPERATOR.findall(part)) if is_code else ""
             said = tuple([form for form, sort in words if sort > FUNCTION])
-            units.append(Unit(start, len(forms), kind, said, operators))
+            units.append(Unit(start, len(forms), is_code, said, operators))
     # Strings remember their hashes, tuples would not, and the garbage collector does not look at them.
     shingles = tuple(map(" ".join, zip(forms, forms[1:], forms[2:], strict=False))) or (
         (" ".join(forms),) if forms else ()
@@ -113,7 +101,6 @@ _TAG = re.compile(
     r"td|th|thead|tr|u|ul)(?:\s[^<>]{0,500})?/?>",
     re.IGNORECASE,
 )
-_BLOCK_TAG = re.compile(r"</?(?:p|li|h[1-6]|tr|div|br|pre|table|ul|ol|blockquote|dd|dt|section)\b", re.IGNORECASE)
 _LINK = re.compile(r"\[([^\[\]]{1,200})\]\([^()\s]{1,500}\)|<https?://[^<>|\s]{1,500}\|([^<>|]{1,200})>")
 _SPEAKER = re.compile(
     r"^[ \t]*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?[ \t]+)?@?\w[\w.-]{0,24}(?: \w[\w.-]{0,24}){0,2}:[ \t]+", re.MULTILINE
@@ -133,9 +120,6 @@ _INDENTED = re.compile(
     r"((?:(?: {3}|\t)[^\n]*(?:\n|$)|[ \t]*\n)+)",
     re.MULTILINE,
 )
-_UNDERLINE = re.compile(r"[ \t]*([=\-~^*+#])\1{2,}[ \t]*(?:\n|$)")
-_HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*\n]{1,200}\*\*\s*$)")
-_TICKED = re.compile(r"`([^`\n]{1,100})`")
 _CAPITAL_INSIDE = re.compile(r"\s\W?[A-Z]|[^\x00-\x7f]")
 _COMMENT = re.compile(r"\s*(?:#|//|/\*|\*|--\s|;;|%%|\"\"\"|''')")
 _REMARK = re.compile(r"\s(?:#|//)\s")
@@ -145,7 +129,7 @@ _DOCSTRING = re.compile(r'"""|\'\'\'')
 def _undressed(text: str, *, conversation: bool) -> str:
     if "<" in text:
         text = _LINK.sub(r"\1\2", text)
-        text = _TAG.sub("", _BLOCK_TAG.sub(r"\n\n\g<0>", text))
+        text = _TAG.sub("", text)
     elif "](" in text:
         text = _LINK.sub(r"\1\2", text)
     text = unescaped(text)
@@ -159,8 +143,8 @@ def _without_speaker(found: re.Match[str]) -> str:
     return f"\n\n{found[0]}" if found[0].strip(": \t").isupper() else "\n\n"
 
 
-def _mixed_units(text: str) -> Iterator[tuple[str, TokenKind]]:
-    """Cut prose with fenced and indented code into units; such code is read as a program is."""
+def _mixed_units(text: str) -> Iterator[tuple[str, bool]]:
+    """Cut prose with fenced and indented code into units, and tell which are code; that is read as a program is."""
     for number, part in enumerate(_FENCE.split(text)):
         if number % 2:
             yield from _code_units(_FENCE_LABEL.sub("", part, count=1) if "\n" in part else part)
@@ -169,17 +153,12 @@ def _mixed_units(text: str) -> Iterator[tuple[str, TokenKind]]:
             yield from _code_units(piece) if place % 2 else _prose_units(piece)
 
 
-def _prose_units(text: str) -> Iterator[tuple[str, TokenKind]]:
-    parts = _BOUNDARY.split(text)
-    for part, following in zip(parts, [*parts[1:], ""], strict=True):
-        heading, rest = "", part
-        if _HEADING.match(part) or _UNDERLINE.match(following):
-            heading, _, rest = part.partition("\n")
-        yield heading, TokenKind.HEADING
-        yield rest, TokenKind.LEAD if rest.endswith(":") else TokenKind.PROSE
+def _prose_units(text: str) -> Iterator[tuple[str, bool]]:
+    """Cut prose into units; a line that introduces what follows (``from the runbook:``) says nothing by itself."""
+    return ((part, False) for part in _BOUNDARY.split(text) if not part.endswith(":"))
 
 
-def _code_units(text: str) -> Iterator[tuple[str, TokenKind]]:
+def _code_units(text: str) -> Iterator[tuple[str, bool]]:
     """Cut a program into lines, joined while a bracket is open, its comments and docstrings into sentences."""
     prose: list[str] = []
     lines: list[str] = []
@@ -194,13 +173,13 @@ def _code_units(text: str) -> Iterator[tuple[str, TokenKind]]:
         yield from _prose_units("\n".join(prose))
         prose = []
         code, remark = _remark_apart(line)
-        yield remark, TokenKind.PROSE
+        yield remark, False
         lines.append(code)
         depth += sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))
         if depth <= 0 or len(lines) >= MAX_JOINED_LINES:
-            yield " ".join(lines), TokenKind.CODE
+            yield " ".join(lines), True
             lines, depth = [], 0
-    yield " ".join(lines), TokenKind.CODE
+    yield " ".join(lines), True
     yield from _prose_units("\n".join(prose))
 
 
@@ -212,27 +191,12 @@ def _remark_apart(line: str) -> tuple[str, str]:
     return line[: found.start()], line[found.end() :]
 
 
-def _code_words(text: str) -> list[tuple[str, int]]:
-    return [name(found) for found in find_words(text)]
-
-
 def _prose_words(text: str) -> list[tuple[str, int]]:
+    """Return words; a capital inside a sentence makes a name, the first word has its capital from its place."""
     found = find_words(text)
     words = list(map(word, found))
     if _CAPITAL_INSIDE.search(text):
-        for place in _names(found):
-            words[place] = _named(words[place])
-    if "`" in text:
-        ticked = {word(one)[0] for part in _TICKED.findall(text) for one in find_words(part)}
-        words = [_named(one) if one[0] in ticked else one for one in words]
+        for place, (form, sort) in enumerate(words):
+            if place and sort == CONTENT and found[place][0].isupper():
+                words[place] = form, NAME
     return words
-
-
-def _names(found: Sequence[str]) -> list[int]:
-    """Return the places of words with a capital inside a sentence; the first word has its capital from its place."""
-    capitals = [place for place, one in enumerate(found) if one[0].isupper()]
-    return capitals[capitals[:1] == [0] :] if len(capitals) <= TITLE_SHARE * len(found) else []
-
-
-def _named(one: tuple[str, int]) -> tuple[str, int]:
-    return (one[0], NAME) if one[1] == CONTENT else one

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from nornweave.ask.fuse.deduplication.normalized_text import TextReading, TokenKind, Unit
+from nornweave.ask.fuse.deduplication.normalized_text import TextReading, Unit
 from nornweave.core.text.words import FUNCTION, TURN
 
 # "In substance": so much of what a sentence says may be missing.
@@ -28,13 +28,12 @@ class Leftovers:
     """The content words of one text that the other does not have.
 
     Attributes:
-        sentences, words: how many there are; headings are no sentences, and leads count only where they match.
+        sentences, words: how many there are.
         sentences_there, words_there: how many of them stand in the other text in substance.
         slots: words of the short gaps of matching units of prose, and of the first lines of functions.
         turns: words of any gap of a matching unit that turn its sense around.
         inner: words of gaps of short units, those at either end of what they say aside.
         alone: the other words of prose that do not match.
-        headings, leads: words of headings and leads that do not match.
         code_differs: whether a line of code matches, but not every word of it.
         code_matches: of each line of code, in order, whether it matches.
         lines: the matching lines of code → their operators.
@@ -49,8 +48,6 @@ class Leftovers:
     turns: list[str] = field(default_factory=list)
     inner: set[str] = field(default_factory=set)
     alone: list[str] = field(default_factory=list)
-    headings: list[str] = field(default_factory=list)
-    leads: list[str] = field(default_factory=list)
     code_differs: bool = False
     code_matches: list[bool] = field(default_factory=list)
     lines: dict[tuple[str, ...], str] = field(default_factory=dict)
@@ -58,25 +55,21 @@ class Leftovers:
 
 def leave(text: TextReading, covered: bytes) -> Leftovers:
     """Remove from a text what the other one contains."""
-    rest = Leftovers(text.sorts)
+    rest = Leftovers(text.sorts, sentences=len(text.units), words=len(text))
     for unit in text.units:
         there = covered.count(1, unit.start, unit.end)
         matched = there >= MATCHED_SHARE * len(unit)
-        if unit.kind is TokenKind.CODE:
+        if unit.is_code:
             rest.code_matches.append(matched)
             if matched:
                 rest.lines[text.forms[unit.start : unit.end]] = unit.operators
-        if matched or unit.kind is not TokenKind.LEAD:
-            rest.words += len(unit)
-            rest.sentences += unit.kind is not TokenKind.HEADING
         if there == len(unit):
-            rest.sentences_there += unit.kind is not TokenKind.HEADING
+            rest.sentences_there += 1
             rest.words_there += len(unit)
         elif matched:
             _add_gaps(rest, text, unit, covered)
-        elif unit.kind is not TokenKind.CODE:
-            unmatched = {TokenKind.HEADING: rest.headings, TokenKind.LEAD: rest.leads}.get(unit.kind, rest.alone)
-            unmatched += saying(text, (place for place in range(unit.start, unit.end) if not covered[place]))
+        elif not unit.is_code:
+            rest.alone += saying(text, (place for place in range(unit.start, unit.end) if not covered[place]))
     return rest
 
 
@@ -97,7 +90,7 @@ def saying(text: TextReading, places: Iterable[int]) -> list[str]:
 
 
 def _add_gaps(rest: Leftovers, text: TextReading, unit: Unit, covered: bytes) -> None:
-    code = unit.kind is TokenKind.CODE
+    code = unit.is_code
     missing: list[str] = []
     for is_covered, places in groupby(range(unit.start, unit.end), covered.__getitem__):
         if is_covered:
@@ -115,5 +108,5 @@ def _add_gaps(rest: Leftovers, text: TextReading, unit: Unit, covered: bytes) ->
     if not code and len(unit) < SHORT_UNIT:
         rest.inner |= {*missing} & {*unit.said[1:-1]}
     if len(missing) <= MISSING_IN_SENTENCE * len(unit.said):
-        rest.sentences_there += unit.kind is not TokenKind.HEADING
+        rest.sentences_there += 1
         rest.words_there += len(unit)
