@@ -221,7 +221,10 @@ class Writer(Protocol):
         """Return the documents that were read and then skipped on purpose, by source and path."""
 
     def counts(self) -> Counts:
-        """Count everything that reconciliation compares."""
+        """Count everything that reconciliation compares; that reads every key."""
+
+    def size(self) -> tuple[int, int]:
+        """Count the stored documents and their chunks."""
 
     def unpublished(self, facts: Mapping[str, str]) -> bool:
         """Tell whether a generation built now, with these facts, would differ from the newest publication."""

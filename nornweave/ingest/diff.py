@@ -112,6 +112,33 @@ def _is_due(entry: Entry, stored: Stored | None, pipeline: str) -> bool:
     return stored is None or stored.gate != entry.gate or stored.pipeline != pipeline or stored.outcome == "transient"
 
 
+_MADE_WITH = {
+    "encoder": "encoder", "token_vectors": "late_interaction", "chunker": "chunker", "analyzer": "analysis of words",
+    "facts": "reading of facts",
+}  # fmt: skip
+
+
+def made_again(
+    changes: Changes, pipelines: Mapping[str, str], before: Mapping[str, str], now: Mapping[str, str], chunks: int
+) -> str:
+    """Say what a sync reads and encodes again though its source did not change it, and why; empty for nothing.
+
+    Args:
+        before: how the published generation was made; empty without one.
+        now: how one would be made now.
+        chunks: that are stored.
+    """
+    others = [name for key, name in _MADE_WITH.items() if before and before.get(key, "") != now[key]]
+    read = sum(
+        due.stored is not None and due.stored.gate == due.entry.gate and due.stored.pipeline != pipelines[due.source_id]
+        for due in changes.due
+    )
+    is_encoded = "encoder" in others or ("late_interaction" in others and now["token_vectors"] != "")
+    said = [f"{read:,} documents are read again"] if read else []
+    said += [f"{chunks:,} chunks are encoded again"] if is_encoded else []
+    return f"{' and '.join(said)}: another {' and '.join(others) or 'parser'} than before" if said else ""
+
+
 def _split_removals(
     listings: Mapping[str, Listing | Unavailable],
     listed: Collection[tuple[str, str]],

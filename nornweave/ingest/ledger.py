@@ -55,7 +55,8 @@ def refresh_ledger(settings: Settings) -> Ledger:
         except StoreError:  # one that cannot be read costs the other domains nothing
             readable = {domain: held for domain, held in files.items() if _is_readable(domain, held)}
             facts, pairs = read_fact_pairs(readable)
-        contradictions = find_contradictions(read_passages(readable))
+        # Sentences contradict those of other domains: with one domain no text needs to be read.
+        contradictions = find_contradictions(read_passages(readable)) if len(readable) > 1 else []
         found = entries_of([*likely_conflicts(facts, pairs), *contradictions], now)
         sides = [side for entry in found for side in entry.sides]
         lines = find_lines(settings, readable, sides, old.lines if old else ())

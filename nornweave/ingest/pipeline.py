@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ from nornweave.core.types import Listing, digest, present
 from nornweave.index.port import Batch, Candidate, Publication, Writer
 from nornweave.index.verified import Verified
 from nornweave.ingest.confirmations import ConfirmationSubject
-from nornweave.ingest.diff import Changes, Unavailable, diff, held_state
+from nornweave.ingest.diff import Changes, Unavailable, diff, held_state, made_again
 from nornweave.ingest.invariants import reconcile
 from nornweave.ingest.listing import list_sources, skipped_by, verified_by
 from nornweave.ingest.process_documents import DocumentOutcome, Intake
@@ -37,6 +37,7 @@ from nornweave.ingest.records import (
     no_progress,
     quality_refusal,
 )
+from nornweave.models.encoders.tokens import VERSION as TOKEN_VERSION
 
 logger = logging.getLogger(__name__)
 
@@ -138,8 +139,16 @@ class DomainSync:
                 pipelines, manifest = self._parts.pipelines(), self._writer.manifest()
                 compare = partial(diff, self._listings, manifest, pipelines, full=self._options.full)
                 self._changes = _confirmed(compare, self._confirm)
+            if again := self._made_again(pipelines, self._changes):
+                logger.warning("%s: %s", self._parts.domain.value, again)
             self._outcomes["unchanged"] += self._changes.unchanged
         return self._changes
+
+    def _made_again(self, pipelines: Mapping[str, str], changes: Changes) -> str:
+        """Say what is read and encoded again though its source did not change it; empty for nothing."""
+        before, now = self._parts.store.published_facts(), self._parts.provenance()
+        tokens = TOKEN_VERSION if self._parts.token_encoder else ""
+        return made_again(changes, pipelines, before, {**now, "token_vectors": tokens}, self._writer.size()[1])
 
     def store_changes(self) -> None:
         """Read, chunk and store what changed; remove what is gone."""
@@ -234,18 +243,18 @@ class DomainSync:
 
     def report(self) -> SyncReport:
         """Say what this run did."""
-        counts, changes, outcomes = self._writer.counts(), self.list_changes(), self._outcomes
+        (documents, chunks), changes, outcomes = self._writer.size(), self.list_changes(), self._outcomes
         return SyncReport(
             generation=self._writer.current(),
-            documents=counts.documents,
+            documents=documents,
             added=outcomes["added"],
             changed=outcomes["changed"],
             removed=outcomes["removed"],
             unchanged=outcomes["unchanged"],
             failed=self._writer.failures(),
-            chunks=counts.chunks,
+            chunks=chunks,
             embedded=self._embedded,
-            reused=max(0, counts.chunks - self._embedded),
+            reused=max(0, chunks - self._embedded),
             seconds=round(time.perf_counter() - self._started, 3),
             published=self._publication is not None,
             skipped=skipped_by(self._listings.values(), self._writer.skips()),
@@ -281,7 +290,7 @@ def _timed(seconds: defaultdict[str, float], step: str) -> Iterator[None]:
 
 def _is_due(writer: Writer, parts: DomainParts, *, full: bool) -> bool:
     """Return whether a generation built now would differ from the published one."""
-    if writer.current() is None and not writer.counts().documents:
+    if writer.current() is None and not writer.size()[0]:
         return False  # nothing was ever ingested: there is nothing to answer from
     return full or writer.unpublished(parts.provenance())
 

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from nornweave.core.types import Entry, Listing, document_id
 from nornweave.index.port import Stored
-from nornweave.ingest.diff import Changes, Unavailable, diff
+from nornweave.ingest.diff import Changes, Unavailable, diff, made_again
 
 PATHS = st.sets(st.text("abcdef/", min_size=1, max_size=4), max_size=60)
 
@@ -56,6 +56,22 @@ def test_every_document_is_looked_at_kept_removed_or_held(before: set[str], afte
 ])  # fmt: skip
 def test_what_is_due(known: tuple[tuple[str, str], Stored], due: bool) -> None:
     assert bool(compare([entry("a")], dict([known])).due) is due
+
+
+@pytest.mark.parametrize(("gate", "pipeline", "changed", "said"), [
+    ("1", "p", {}, ""),
+    ("0", "older", {"chunker": "2"}, ""),  # its source changed it
+    ("1", "older", {}, "1 documents are read again: another parser"),
+    ("1", "older", {"chunker": "2"}, "1 documents are read again: another chunker"),
+    ("1", "older", {"encoder": "2"}, "1 documents are read again and 5,000 chunks are encoded again: another encoder"),
+    ("1", "p", {"token_vectors": "2"}, "5,000 chunks are encoded again: another late_interaction"),
+    ("1", "p", {"token_vectors": ""}, ""),  # tokens that nobody wants are forgotten
+])  # fmt: skip
+def test_a_sync_says_what_it_makes_again_and_why(gate: str, pipeline: str, changed: dict[str, str], said: str) -> None:
+    before = dict.fromkeys(("encoder", "token_vectors", "chunker", "analyzer", "facts"), "1")
+    changes = compare([entry("a")], dict([stored("a", gate=gate, pipeline=pipeline)]))
+    assert made_again(changes, {"s": "p"}, before, {**before, **changed}, 5_000) == (said and f"{said} than before")
+    assert "encoded" not in made_again(changes, {"s": "p"}, {}, {**before, **changed}, 5_000)  # nothing is published
 
 
 def test_full_looks_at_everything() -> None:

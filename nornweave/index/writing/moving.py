@@ -136,6 +136,13 @@ class MovingTables(DuckDBTables):
         counted = self._counted()
         return Counts(**{each.name: counted[each.name] for each in fields(Counts)})
 
+    def size(self) -> tuple[int, int]:
+        """Count the stored documents and their chunks; see ``port.Writer``."""
+        if self._documents is None:
+            return super().size()
+        counts = self.counts()
+        return counts.documents, counts.chunks
+
     def pending_count(self) -> int:
         """Count the distinct texts without a vector; see ``port.Writer``."""
         return super().pending_count() if self._documents is None else self.counts().missing_vectors

@@ -151,6 +151,10 @@ class WorkingTables(ABC):
         )
         return Counts(**{name: int(number) for name, number in rows})
 
+    def size(self) -> tuple[int, int]:
+        ((documents, chunks),) = self._rows("select (select count(*) from documents), (select count(*) from chunks)")
+        return int(documents), int(chunks)
+
     def manifest(self) -> Mapping[tuple[str, str], Stored]:
         rows = self._rows(
             """
