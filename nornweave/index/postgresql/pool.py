@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
@@ -127,3 +128,6 @@ def close_idle() -> None:
         pools = [pool for (process, _), pool in _pools.items() if process == os.getpid()]
     for pool in pools:
         pool.close_idle()
+
+
+atexit.register(close_idle)
