@@ -17,7 +17,6 @@ from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId,
 from nornweave.read.chunking import parsing
 from nornweave.read.chunking.code import chunk_code
 from nornweave.read.chunking.languages import GRAMMARS, LANGUAGES, language_of
-from nornweave.read.chunking.symbols import imported_names
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
 SOURCES = sorted(path for path in GOLDEN.iterdir() if path.suffix != ".json")
@@ -289,39 +288,6 @@ def test_the_tables_name_node_types_that_exist(name: str) -> None:
     known = {language.node_kind_for_id(number) for number in range(language.node_kind_count)}
     named = {kind for field in fields(grammar) if field.name != "name" for kind in getattr(grammar, field.name)}
     assert named - known <= {"field_definition", "public_field_definition", "ambient_declaration"}
-
-
-@pytest.mark.parametrize(("language", "statement", "names"), [
-    ("python", "import os.path, numpy as np", {"os", "np"}),
-    ("python", "from a.b import (\n  c as d,  # why\n  e,\n)", {"d", "e"}),
-    ("python", "from a import *", set()),
-    ("python", "try:\n    import ujson as json\nexcept ImportError:\n    import json", {"json"}),
-    ("typescript", 'import X, { type A, b as c } from "./x";', {"X", "A", "c"}),
-    ("typescript", "import * as ns from 'ns'", {"ns"}),
-    ("typescript", 'import "./side-effect";', set()),
-    ("javascript", "const { a, b: c } = require('d');", {"a", "c"}),
-    ("javascript", "const fs = require('fs').promises;", {"fs"}),
-    (
-        "go",
-        'import (\n  "fmt"\n  x "a/b"\n  "gopkg.in/yaml.v3"\n  "c/go-redis/v9"\n  _ "d"\n)',
-        {"fmt", "x", "yaml", "redis"},
-    ),
-    ("rust", "pub use a::{b, c as d, e::{self, F}};", {"b", "d", "e", "F"}),
-    ("rust", "use super::*;", set()),
-    ("java", "import static a.b.C.of;", {"of"}),
-    ("java", "import java.util.*;", set()),
-    ("php", "use A\\B\\{C, D as E};", {"C", "E"}),
-    ("csharp", "using M = A.B;", {"M"}),
-    ("csharp", "using System.Text;", set()),
-    ("kotlin", "import a.b.C\nimport a.d as e", {"C", "e"}),
-    ("swift", "@testable import Core", {"Core"}),
-    ("ruby", "require 'active_support/core_ext'", {"ActiveSupport", "CoreExt", "CORE_EXT", "ACTIVE_SUPPORT"}),
-    ("cpp", "using std::string;", {"string"}),
-    ("c", "#include <string.h>", set()),
-    ("cpp", '#include "pay.hpp"', set()),
-])  # fmt: skip
-def test_imported_names(language: str, statement: str, names: set[str]) -> None:
-    assert imported_names(statement, language) == names
 
 
 # --- for any text ---------------------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from nornweave.read.chunking import parsing, regions
 from nornweave.read.chunking.division import TEXT_CUTS, Division
 from nornweave.read.chunking.languages import Grammar, grammar_of
 from nornweave.read.chunking.regions import Kind, Region
-from nornweave.read.chunking.symbols import Definitions, Symbol, imported_names
+from nornweave.read.chunking.symbols import Definitions, Symbol
 
-VERSION = "code-4"
+VERSION = "code-5"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
@@ -26,6 +26,25 @@ GROUP_TOKENS = {Kind.IMPORT: 128, Kind.PREAMBLE: 256}
 """Of a group of imports, and of module-level statements."""
 
 _WORDS = re.compile(r"[\w$]+")
+_IMPORTED = re.compile(r"[\w$]++(?!\s*(?:\.|::|[\\/])\s*[\w$*{(])")
+_IMPORT_WORDS = frozenset(
+    [
+        "import",
+        "from",
+        "as",
+        "use",
+        "using",
+        "include",
+        "require",
+        "export",
+        "const",
+        "let",
+        "var",
+        "static",
+        "type",
+        "default",
+    ]
+)
 _IDENTIFIERS = frozenset({"name", "constant"})
 
 
@@ -52,14 +71,15 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
     found = regions.Regions(text, grammar, index.count).walk(tree.root_node)
     layout = _Layout(text, grammar, index, limit)
     defined = Definitions(tree.root_node, grammar, text)
-    writer = _Writer(document, index, Lines(text), _imported(found, document), tree.root_node, defined)
+    writer = _Writer(document, index, Lines(text), _imported(found, text), tree.root_node, defined)
     yield from writer.write(_join_scraps(layout.pieces(found), index, text))
 
 
-def _imported(found: Iterable[Region], document: Document) -> frozenset[str]:
-    nodes = [node for region in found if region.kind is Kind.IMPORT for node in region.nodes]
-    statements = (document.text[node.start_byte : node.end_byte] for node in nodes)
-    return frozenset(name for text in statements for name in imported_names(text, document.format))
+def _imported(found: Iterable[Region], text: str) -> frozenset[str]:
+    """Return the words of the import statements, without the packages on the way to a name."""
+    nodes = (node for region in found if region.kind is Kind.IMPORT for node in region.nodes)
+    words = {word for node in nodes for word in _IMPORTED.findall(text, node.start_byte, node.end_byte)}
+    return frozenset(words - _IMPORT_WORDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +266,7 @@ class _Writer:
         return "\n".join(line[:CONTEXT_SIGNATURE] for line in wanted if line not in content)
 
     def _imports_used(self, span: Span, content: str) -> tuple[str, ...] | None:
-        """Name what the chunk uses of what the file imports; mentions in comments and strings do not count."""
+        """Name what the chunk uses of what import statements name; mentions in comments and strings do not count."""
         if self.root is None or self.imported.isdisjoint(_WORDS.findall(content)):
             return None
         used: set[str] = set()

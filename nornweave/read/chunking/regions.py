@@ -20,8 +20,8 @@ SMALL_NESTED_CLASS = 24
 """Tokens up to which a class inside another one (``class Meta``) is part of the outer header."""
 SHORT_COMMENT = 24
 """Tokens up to which a comment with blank lines around it introduces what follows; a longer one stands alone."""
-LOOKED_AT = 2000
-"""Members of a branch from which it is taken for one that has definitions."""
+LOOKED_AT = 300
+"""Members of a branch or a class from which it is taken for one that has definitions."""
 
 _STRICT = re.compile(r"""['"]use strict['"]""")
 _INDENT = 200
@@ -70,26 +70,6 @@ class _Frame:
 
 
 @dataclass(slots=True)
-class _Held:
-    """What lies in a branch: definitions, imports, other statements; ``members`` counts all of it."""
-
-    definitions: bool = False
-    imports: bool = False
-    others: bool = False
-    members: int = 0
-
-    @property
-    def defines(self) -> bool:
-        return self.definitions or self.members > LOOKED_AT
-
-    def add(self, inner: _Held) -> None:
-        self.definitions |= inner.definitions
-        self.imports |= inner.imports
-        self.others |= inner.others
-        self.members += inner.members
-
-
-@dataclass(slots=True)
 class Regions:
     """One walk over the upper levels of a syntax tree; what functions hold is not looked at."""
 
@@ -100,7 +80,6 @@ class Regions:
     _frames: list[_Frame] = field(default_factory=list)
     _pending: _Pending | None = None
     _end: int = 0
-    _held: dict[int, _Held] = field(default_factory=dict)
 
     def walk(self, root: Node) -> list[Region]:
         """Return the regions below ``root``, in order; the first stands for everything before it as well."""
@@ -148,7 +127,7 @@ class Regions:
             self._add(Kind.WHOLE, node, scope, symbol)
             return
         tokens = self.count(Span(node.start_byte, node.end_byte))
-        defines = self._holds(found.node).defines
+        defines = "definition" in self._holds(found.node)
         if tokens <= SMALL_NESTED_CLASS and not defines and self._is_class(scope):
             self._add(Kind.HEADER, node, scope)
         elif tokens <= SMALL_CLASS or not defines:
@@ -175,47 +154,32 @@ class Regions:
 
     def _branch(self, node: Node, scope: SymbolScope) -> None:
         held = self._holds(node)
-        if not held.defines and held.imports and not (node.type.startswith("preproc") and held.others):
+        if held == {"import"} or (held == {"import", "other"} and not node.type.startswith("preproc")):
             self._add(Kind.IMPORT, node, scope)
-        elif held.defines or held.imports or node.type == "ERROR":
+        elif not held.isdisjoint(("import", "definition")) or node.type == "ERROR":
             self._add(Kind.GLUE, node, scope, opens=node)
             self._enter(node, scope)
         else:
             self._add(self._rest(scope), node, scope)
 
-    def _holds(self, node: Node) -> _Held:
-        """Tell what lies directly in ``node`` or in branches of it; each branch is looked through once."""
-        if node.id not in self._held:
-            self._look_through(node)
-        return self._held[node.id]
-
-    def _look_through(self, node: Node) -> None:
+    def _holds(self, node: Node) -> set[str]:
+        """Tell what lies in ``node`` or in branches of it; with more than ``LOOKED_AT`` members definitions as well."""
         grammar = self.grammar
-        open_nodes = [(_Held(), syntax.members(node, grammar))]
-        self._held[node.id] = open_nodes[0][0]
-        while open_nodes:
-            held, members = open_nodes[-1]
-            member = next(members, None)
+        held: set[str] = set()
+        waiting = [syntax.members(node, grammar)]
+        for _ in range(LOOKED_AT):
+            member = next(waiting[-1], None)
             if member is None:
-                open_nodes.pop()
-                if open_nodes:
-                    open_nodes[-1][0].add(held)
-                continue
-            held.members += 1
-            kind = member.type
-            if syntax.definition(member, grammar) is not None:
-                for around, _ in open_nodes:
-                    around.definitions = True
-                return
-            if member.id in self._held:
-                held.add(self._held[member.id])
-            elif kind in grammar.branches or kind in grammar.bodies or kind in grammar.namespaces or kind == "ERROR":
-                self._held[member.id] = _Held()
-                open_nodes.append((self._held[member.id], syntax.members(member, grammar)))
-            elif syntax.is_import(member, grammar, self.text):
-                held.imports = True
-            elif kind not in grammar.comments:
-                held.others = True
+                waiting.pop()
+                if not waiting:
+                    return held
+            elif syntax.definition(member, grammar) is not None:
+                return held | {"definition"}
+            elif member.type in grammar.branches | grammar.bodies | grammar.namespaces or member.type == "ERROR":
+                waiting.append(syntax.members(member, grammar))
+            elif member.type not in grammar.comments:
+                held.add("import" if syntax.is_import(member, grammar, self.text) else "other")
+        return held | {"definition"}
 
     def _rest(self, scope: SymbolScope) -> Kind:
         return Kind.PREAMBLE if scope.symbol is None else Kind.HEADER

@@ -14,7 +14,7 @@ MAX_WRAPPERS = 12
 """How many wrappers (``export default @decorated …``) are looked through before a node counts as a statement."""
 MAX_SIGNATURE = 120
 
-_REQUIRE = re.compile(r"=\s*(?:await\s+)?(?:require|import)\s*\(")
+_REQUIRE = re.compile(r"\w+\s+[^=;]{1,400}=\s*(?:await\s+)?(?:require|import)\s*\(")
 _RUBY_REQUIRE = re.compile(r"(?:require|require_relative|load|autoload)\b")
 _PHP_INCLUDE = re.compile(r"(?:require|include)(?:_once)?\b")
 _PLAIN_NAME = re.compile(r"[\w$]+")
@@ -85,39 +85,13 @@ def is_import(node: Node, grammar: Grammar, text: str) -> bool:
     if grammar.name in {"javascript", "typescript", "tsx"}:
         if kind == "export_statement":
             return node.child_by_field_name("source") is not None
-        return (
-            kind in {"lexical_declaration", "variable_declaration"}
-            and bool(_REQUIRE.search(text, node.start_byte, min(node.end_byte, node.start_byte + 400)))
-            and _requires(node)
-        )
+        return kind in {"lexical_declaration", "variable_declaration"} and bool(_REQUIRE.match(text, node.start_byte))
     if grammar.name == "rust":
         return kind == "mod_item" and node.child_by_field_name("body") is None
     pattern = {"ruby": _RUBY_REQUIRE, "php": _PHP_INCLUDE}.get(grammar.name)
     return (
         pattern is not None and kind in {"call", "expression_statement"} and bool(pattern.match(text, node.start_byte))
     )
-
-
-def _requires(node: Node) -> bool:
-    """Tell whether every declarator's value is a call like ``require("x")``, perhaps with a member taken from it."""
-    declarators = [child for child in node.named_children if child.type == "variable_declarator"]
-    values = [child.child_by_field_name("value") for child in declarators]
-    return bool(values) and all(value is not None and _is_require(value) for value in values)
-
-
-def _is_require(value: Node) -> bool:
-    inner: Node | None = value
-    for _ in range(MAX_WRAPPERS):
-        if inner is None:
-            return False
-        if inner.type == "call_expression":
-            function = inner.child_by_field_name("function")
-            if function is not None and (function.type == "import" or function.text == b"require"):
-                return True
-            inner = function
-        else:
-            inner = inner.child_by_field_name("object") or (inner.named_child(0) if inner.named_child_count else None)
-    return False
 
 
 def members(node: Node, grammar: Grammar) -> Iterator[Node]:
