@@ -37,9 +37,9 @@ def refusal(listed: FilesSource) -> str:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        (BOMB, r"line 2: \*a is an alias; write what it stands for"),
-        ("x: &x {title: T}\na.md: {<<: *x}\n", r"line 2: \*x is an alias"),
-        ("a.md: " + "[" * 900, "line 1: lists and mappings are nested deeper than 50"),
+        (BOMB, r"\*a is an alias; write what it stands for.*line 2"),
+        ("x: &x {title: T}\na.md: {<<: *x}\n", r"\*x is an alias.*line 2"),
+        ("a.md: " + "[" * 900, "lists and mappings are nested deeper than 50"),
         ("- " * 30_000, "nested deeper than 50"),
         ("a.md: {revision: 1" + ":1" * 500_000 + "}", r"a number has 1000001 characters; expected 1000"),
         ("a.md: {title: {x: " + "y" * 1_000_000 + "}}", "expected text"),
@@ -95,7 +95,7 @@ def test_a_side_files_globs_match_in_linear_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "found"), [
     ("".join(f"*.{i}\n" for i in range(10_001)), "more than 10,000, or longer than 262,144 characters together"),
     ("".join(f"*.{i:060}\n" for i in range(5_000)), "more than 10,000, or longer than 262,144 characters together"),
-    ("*.o\n" + "a" * 1_001 + "\n", "the rule in line 2 is longer than 1,000 characters; shorten it"),
+    ("*.o\n" + "a" * 1_001 + "\n", "a rule is longer than 1,000 characters; shorten it"),
     ("#" * (1024 * 1024 + 1), "it is larger than 1,048,576 bytes"),
 ], ids=["rules", "characters", "rule", "file"])  # fmt: skip
 def test_an_ignore_file_that_is_too_long_is_refused_and_can_be_excluded(tmp_path: Path, text: str, found: str) -> None:

@@ -22,24 +22,14 @@ MAX_CHARACTERS = 256 * 1024
 _ONE = "[^/]"
 _MANY = "[^/]*"
 _END = "(?![^/])"  # the end of a path component: a slash or nothing follows
-_POSIX_CLASSES = {
-    "alnum": "0-9A-Za-z",
-    "alpha": "A-Za-z",
-    "blank": r" \t",
-    "cntrl": r"\x00-\x1f\x7f",
-    "digit": "0-9",
-    "graph": r"\x21-\x7e",
-    "lower": "a-z",
-    "print": r"\x20-\x7e",
-    "punct": r"!-/:-@\[-`{-~",
-    "space": r"\s",
-    "upper": "A-Z",
-    "xdigit": "0-9A-Fa-f",
-}
-
-
-class _NeverMatches(Exception):  # noqa: N818 - a signal inside this module
-    """Git gives up on a broken pattern: it ignores nothing."""
+# What a pattern consists of. Of a backslash at the end and a bracket that does not close git makes nothing.
+_TOKEN = re.compile(
+    r"\\(?P<escaped>.)|(?P<stars>\*+)|(?P<one>\?)|(?P<plain>[^\\\[])"
+    r"|\[(?P<negated>[!^]?)(?P<members>\]?(?:\\.|[^\]\\])*+)\]",
+    re.DOTALL,
+)
+_MEMBER = re.compile(r"(?P<low>\\.|.)-(?P<high>\\.|.)|(?P<single>\\.|.)", re.DOTALL)
+_SLASHES = frozenset({"/", "\\/"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +59,9 @@ class IgnoreFiles:
                 than ``MAX_RULES`` or ``MAX_CHARACTERS``; the message says what to do.
         """
         lines = text.removeprefix("\ufeff").split("\n")
-        long = next(
-            (number for number, line in enumerate(lines, 1) if len(line) > MAX_RULE_CHARACTERS and _is_rule(line)), None
-        )
-        if long is not None:
-            raise ValueError(f"the rule in line {long} is longer than {MAX_RULE_CHARACTERS:,} characters; shorten it")
         rules = [line for line in lines if _is_rule(line)]
+        if any(len(line) > MAX_RULE_CHARACTERS for line in rules):
+            raise ValueError(f"a rule is longer than {MAX_RULE_CHARACTERS:,} characters; shorten it")
         key = "\n".join(rules)
         if key not in self._known:
             self._rules, self._characters = self._rules + len(rules), self._characters + len(key)
@@ -141,9 +128,8 @@ def _rule(line: str) -> _Rule | None:
     pattern = pattern.removesuffix("/")
     by_name = "/" not in pattern
     try:
-        body = _component(pattern) + r"\Z" if by_name else _path(_split(pattern.removeprefix("/")))
-        regex = re.compile(body, re.DOTALL)
-    except (_NeverMatches, re.error):
+        regex = re.compile(_path(_split(pattern.removeprefix("/"))), re.DOTALL)
+    except (ValueError, re.error):
         return None
     return _Rule(regex, ignores=not line.startswith("!"), directories_only=directories_only, by_name=by_name)
 
@@ -155,26 +141,28 @@ def _without_trailing_spaces(line: str) -> str:
     return stripped + " " if escaped else stripped
 
 
-def _split(pattern: str) -> list[str]:
-    """Split at the slashes; one inside brackets belongs to them, though no bracket ever matches it."""
-    parts = [""]
-    position = 0
-    while position < len(pattern):
-        end = position + 1
-        if pattern[position] == "[":
-            _, end = _bracket(pattern, end)
-        elif pattern[position] == "\\":
-            end += 1
-        piece = pattern[position:end]
-        if piece in {"/", "\\/"}:
-            parts.append("")
+def _split(pattern: str) -> list[list[re.Match[str]]]:
+    """Split into components; a slash inside brackets belongs to them, though no bracket ever matches it.
+
+    Raises:
+        ValueError: git gives up on the pattern, which ignores nothing then.
+    """
+    components: list[list[re.Match[str]]] = [[]]
+    end = 0
+    for token in _TOKEN.finditer(pattern):
+        if token.start() != end:
+            break
+        end = token.end()
+        if token[0] in _SLASHES:
+            components.append([])
         else:
-            parts[-1] += piece
-        position = end
-    return parts
+            components[-1].append(token)
+    if end != len(pattern):
+        raise ValueError(pattern)
+    return components
 
 
-def _path(components: list[str]) -> str:
+def _path(components: list[list[re.Match[str]]]) -> str:
     """Translate an anchored pattern; ``**`` stands for any number of whole components.
 
     What stands between two ``**`` matches a fixed number of components, so its leftmost match is as good as any other
@@ -182,7 +170,7 @@ def _path(components: list[str]) -> str:
     """
     groups: list[list[str]] = [[]]
     for component in components:
-        if len(component) >= 2 and not component.strip("*"):
+        if len(component) == 1 and len(component[0]["stars"] or "") >= 2:
             groups.append([])
         else:
             groups[-1].append(_component(component))
@@ -195,9 +183,17 @@ def _path(components: list[str]) -> str:
     return "".join(parts)
 
 
-def _component(glob: str) -> str:
-    """Translate one component of a pattern so that it matches one whole component of a path."""
-    runs = _runs(glob)
+def _component(tokens: Iterable[re.Match[str]]) -> str:
+    """Translate one component so that it matches one whole component of a path.
+
+    What stands between two stars matches a fixed number of characters.
+    """
+    runs = [""]
+    for token in tokens:
+        if token["stars"]:
+            runs.append("")
+        else:
+            runs[-1] += _one(token)
     first, *rest = runs
     if not rest:
         return first + _END
@@ -205,60 +201,16 @@ def _component(glob: str) -> str:
     return f"{first}{middle}{_MANY}{rest[-1]}{_END}"
 
 
-def _runs(glob: str) -> list[str]:
-    """Split at the stars; each run matches a fixed number of characters."""
-    runs = [""]
-    position = 0
-    while position < len(glob):
-        character = glob[position]
-        position += 1
-        if character == "*":
-            runs.append("")
-        elif character == "?":
-            runs[-1] += _ONE
-        elif character == "[":
-            bracket, position = _bracket(glob, position)
-            runs[-1] += bracket
-        else:
-            if character == "\\":
-                if position == len(glob):
-                    raise _NeverMatches
-                character = glob[position]
-                position += 1
-            runs[-1] += re.escape(character)
-    return runs
-
-
-def _bracket(glob: str, position: int) -> tuple[str, int]:
-    """Translate ``[...]``; ``position`` is behind the bracket."""
-    negated = glob[position : position + 1] in {"!", "^"} and glob[position : position + 1] != ""
-    position += negated
-    members: list[str] = []
-    first = True
-    while first or glob[position : position + 1] != "]":
-        first = False
-        if glob.startswith("[:", position):
-            end = glob.find(":]", position)
-            if end < 0 or glob[position + 2 : end] not in _POSIX_CLASSES:
-                raise _NeverMatches
-            members.append(_POSIX_CLASSES[glob[position + 2 : end]])
-            position = end + 2
-            continue
-        low, position = _member(glob, position)
-        if glob[position : position + 1] == "-" and glob[position + 1 : position + 2] not in {"", "]"}:
-            high, position = _member(glob, position + 1)
-            members.append(f"{re.escape(low)}-{re.escape(high)}" if low <= high else "")
-        else:
-            members.append(re.escape(low))
-    body = "".join(members)
-    if negated:
-        return (f"(?!/)[^{body}]" if body else _ONE), position + 1
-    return (f"(?!/)[{body}]" if body else "(?!)"), position + 1
-
-
-def _member(glob: str, position: int) -> tuple[str, int]:
-    if glob[position : position + 1] == "\\":
-        position += 1
-    if position >= len(glob):
-        raise _NeverMatches
-    return glob[position], position + 1
+def _one(token: re.Match[str]) -> str:
+    """Translate what stands for one character. Classes such as ``[:alpha:]`` are not read: the rule ignores nothing."""
+    if token["members"] is None:
+        return _ONE if token["one"] else re.escape(token["escaped"] or token["plain"])
+    if "[:" in token["members"]:
+        raise ValueError(token[0])
+    members = "".join(
+        re.escape(each["single"][-1])
+        if each["single"]
+        else f"{re.escape(each['low'][-1])}-{re.escape(each['high'][-1])}"
+        for each in _MEMBER.finditer(token["members"])
+    )
+    return f"(?!/)[{'^' if token['negated'] else ''}{members}]"

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 
 import yaml
 
 from nornweave.connect.files.gitignore import IgnoreFile
-from nornweave.core.errors import ConfigError, SourceUnavailableError
+from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.files.paths import PathFilter, is_text, unsafe_path
 from nornweave.core.text.dates import utc
-from nornweave.core.text.decode import MAX_BYTES
+from nornweave.core.text.decode import MAX_BYTES, check_size
 from nornweave.core.types import NO_METADATA, Entry, JsonValue, Metadata, digest, freeze
 from nornweave.read.plain_yaml import load_plain_yaml
 
@@ -72,35 +72,76 @@ def load_sidecar(file: Path) -> Sidecar:
     """Read a sidecar.
 
     Raises:
-        SourceUnavailableError: it is missing, unreadable or broken: the file, the line and what is expected.
+        SourceUnavailableError: it is missing, unreadable or broken: the file, what was found and what is expected.
     """
     try:
         with file.open("rb") as opened:
             raw = opened.read(MAX_BYTES + 1)
-        if len(raw) > MAX_BYTES:
-            raise _broken(file, None, f"it is larger than {MAX_BYTES} bytes")
+        check_size(len(raw))
         text = raw.decode("utf-8-sig")
-    except OSError as error:
-        raise _broken(file, None, f"it cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise _broken(file, raw.count(b"\n", 0, error.start) + 1, "it is not UTF-8 text") from error
-    return Sidecar(dict(_records(file, text, _load(file, text))))
-
-
-def _load(file: Path, text: str) -> Mapping[object, object]:
-    try:
         loaded = json.loads(text) if file.suffix.lower() == ".json" else load_plain_yaml(text)
-    except json.JSONDecodeError as error:
-        raise _broken(file, error.lineno, error.msg) from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or "not YAML"
-        raise _broken(file, mark.line + 1 if mark else None, str(problem)) from error
-    except (RecursionError, ValueError) as error:  # YAML dates such as 2024-13-01
-        raise _broken(file, None, f"{error}") from error
-    if loaded is not None and not isinstance(loaded, dict):
-        raise _broken(file, 1, f"it holds a {type(loaded).__name__}")
-    return loaded or {}
+        return Sidecar(_checked({} if loaded is None else loaded))
+    except OSError as error:
+        raise _broken(file, f"it cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, ConfigError, DocumentError, RecursionError, ValueError) as error:
+        raise _broken(file, " ".join(str(error).split())[:_SHOWN]) from error
+
+
+def _checked(loaded: object) -> dict[str, Metadata]:
+    if not isinstance(loaded, dict):
+        raise ValueError(f"it holds a {type(loaded).__name__}")  # noqa: TRY004 - translated with the file above
+    if sum(_is_glob(str(key)) for key in loaded) > MAX_GLOBS:
+        raise ValueError(f"it has more than {MAX_GLOBS:,} globs; name files by their paths")
+    records = {}
+    for key, fields in loaded.items():
+        path = str(key).removeprefix("./")
+        if _is_glob(path):
+            if len(path) > MAX_GLOB_CHARACTERS or "\n" in path:
+                expected = f"a glob on one line, of at most {MAX_GLOB_CHARACTERS:,} characters"
+                raise ValueError(f"{path[:40]!r}…: expected {expected}")
+            PathFilter([path])
+        elif reason := unsafe_path(path):
+            raise ValueError(reason)
+        if not isinstance(fields, dict):
+            found = f"{path!r}: found {type(fields).__name__}"
+            raise ValueError(f"{found}, expected a mapping such as {{title: …}}")  # noqa: TRY004 - as above
+        records[path] = freeze(
+            {str(name): _value(f"{path!r}: {name}", str(name), each) for name, each in fields.items()}
+        )
+    return records
+
+
+def _value(place: str, name: str, value: object) -> JsonValue:
+    if name == "updated_at":
+        return _moment(place, value)
+    if name in _TEXTS:
+        if isinstance(value, list | dict):
+            raise ValueError(f"{place} is a {type(value).__name__}, expected text")
+        return None if value is None else str(_scalar(place, value))  # revision: 12
+    if isinstance(value, list):
+        return tuple(_scalar(place, member) for member in value)
+    return _scalar(place, value)
+
+
+def _scalar(place: str, value: object) -> JsonValue:
+    if isinstance(value, date):  # YAML reads dates as such, datetimes included
+        return value.isoformat()
+    is_odd = (isinstance(value, float) and not math.isfinite(value)) or (isinstance(value, str) and not is_text(value))
+    if is_odd or not isinstance(value, str | int | float | None):
+        expected = "text, a finite number, true, false or a list of these"
+        raise ValueError(f"{place} holds a {type(value).__name__} {str(value)[:40]!r}, expected {expected}")
+    return value
+
+
+def _moment(place: str, value: object) -> str:
+    try:
+        return utc(datetime.fromisoformat(str(value))).isoformat()
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{place} is {str(value)[:40]!r}, expected a date such as 2024-05-01T10:00:00Z") from error
+
+
+def _is_glob(key: str) -> bool:
+    return not _GLOB_CHARACTERS.isdisjoint(key)
 
 
 def _matches(glob: IgnoreFile, path: str) -> bool:
@@ -112,87 +153,8 @@ def _matches(glob: IgnoreFile, path: str) -> bool:
     return glob.verdict(path, name, is_directory=False) is True
 
 
-def _records(file: Path, text: str, loaded: Mapping[object, object]) -> Iterator[tuple[str, Metadata]]:
-    if sum(_is_glob(str(key)) for key in loaded) > MAX_GLOBS:
-        raise _broken(file, None, f"it has more than {MAX_GLOBS:,} globs; name files by their paths")
-    for key, fields in loaded.items():
-        try:
-            path = _checked_key(key)
-            yield path, _checked_record(fields)
-        except (ConfigError, ValueError) as error:
-            raise _broken(file, _line_of(text, str(key)), f"{_shown(key)}: {error}") from error
-
-
-def _checked_key(key: object) -> str:
-    if not isinstance(key, str):
-        raise ValueError(f"a {type(key).__name__} is not a path")  # noqa: TRY004 - translated with the place above
-    path = key.removeprefix("./")
-    if _is_glob(path):
-        if len(path) > MAX_GLOB_CHARACTERS or "\n" in path:
-            raise ValueError(f"expected a glob on one line, of at most {MAX_GLOB_CHARACTERS:,} characters")
-        PathFilter([path])
-    elif reason := unsafe_path(path):
-        raise ValueError(reason)
-    return path
-
-
-def _checked_record(fields: object) -> Metadata:
-    if not isinstance(fields, dict):
-        raise ValueError(f"found {type(fields).__name__}, expected a mapping such as {{title: …}}")  # noqa: TRY004
-    return freeze({str(name): _checked_value(str(name), value) for name, value in fields.items()})
-
-
-def _checked_value(name: str, value: object) -> JsonValue:
-    if name == "updated_at":
-        return _moment(value)
-    if name in _TEXTS and isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)  # revision: 12
-    if name in _TEXTS and not isinstance(value, str | None):
-        raise ValueError(f"{name} is {_shown(value)}, expected text")
-    if isinstance(value, list):
-        return tuple(_scalar(name, member) for member in value)
-    return _scalar(name, value)
-
-
-def _scalar(name: str, value: object) -> JsonValue:
-    if isinstance(value, date):  # YAML reads dates as such, datetimes included
-        return value.isoformat()
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{name} is {_shown(value)}, expected a finite number")
-    if isinstance(value, str) and not is_text(value):
-        raise ValueError(f"{name} is {_shown(value)}, expected valid Unicode text")
-    if value is None or isinstance(value, str | int | float):
-        return value
-    raise ValueError(f"{name} holds a {type(value).__name__}, expected text, a number, true, false or a list of these")
-
-
-def _moment(value: object) -> str:
-    if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
-    try:
-        moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-        return utc(moment).isoformat()
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"updated_at is {_shown(value)}, expected a date such as 2024-05-01T10:00:00Z") from error
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def _is_glob(key: str) -> bool:
-    return not _GLOB_CHARACTERS.isdisjoint(key)
-
-
-def _line_of(text: str, key: str) -> int | None:
-    position = text.find(key)
-    return text.count("\n", 0, position) + 1 if position >= 0 else None
-
-
-def _broken(file: Path, line: int | None, found: str) -> SourceUnavailableError:
-    place = f"{file}, line {line}" if line else str(file)
+def _broken(file: Path, found: str) -> SourceUnavailableError:
     return SourceUnavailableError(
-        f"metadata file {place}: {found}; expected a YAML or JSON mapping of path to "
+        f"metadata file {file}: {found}; expected a YAML or JSON mapping of path to "
         "{title, updated_at, revision, url, authors, tags, …}. Correct it, or take 'metadata' out of the source."
     )
