@@ -34,10 +34,9 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """Who says that a documented value is wrong: a diff, a full scan, the nearest number, a search for the name."""
+    """Who says that a documented value is wrong: a diff, the nearest number, a search for the name."""
 
     by_diff: bool
-    by_scan: bool
     by_number: bool
     by_existence: bool
 
@@ -56,7 +55,7 @@ class Corrected:
     others: int
 
 
-NOTICED = ("by_diff", "by_scan", "by_number", "by_existence")
+NOTICED = ("by_diff", "by_number", "by_existence")
 
 
 def corrections(listed: Path = LIST) -> Iterator[Correction]:
@@ -89,7 +88,6 @@ def _asked(root: Path, one: Correction, base: str, head: str) -> tuple[Noticed, 
     near = [number for line in code for number in _NUMBER.findall(line.rpartition(name)[2])[:1]]
     noticed = Noticed(
         by_diff=bool(there),
-        by_scan=any(_is_there(finding, one) for finding in report.existing),
         by_number=bool(near) and not {number.lower() for number in near} & {number.lower() for number in written},
         by_existence=bool(name) and not code,
     )

@@ -127,11 +127,9 @@ def _report(path: Path, options: DriftOptions, context: typer.Context, *, verify
 def _write_known(report: Report, file: Path) -> None:
     from nornweave.disagree.drift.baseline import write_baseline
     from nornweave.disagree.drift.formats.as_text import one_line
-    from nornweave.disagree.drift.scan import all_findings
 
-    known = all_findings(report)
-    write_baseline(file, known)
-    _say(f"{len(known)} known disagreements written to {one_line(str(file))}")
+    write_baseline(file, report.findings)
+    _say(f"{len(report.findings)} known disagreements written to {one_line(str(file))}")
 
 
 def _print(report: Report, name: str) -> None:

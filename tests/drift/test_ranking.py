@@ -18,9 +18,11 @@ def pair(page: str, file: str, name: str, *, agrees: bool, value: str = "1") -> 
     return CandidatePair(*sides, FactComparison.AGREE if agrees else FactComparison.DIFFER, 0.8)
 
 
-def confidence(pairs: list[CandidatePair], files: int = 500, name: str = "pool limit", code: str = "1") -> float:
-    subject = pair("a.md", "a.py", name, agrees=False, value=code)
-    (found,) = ranked([conflict_of(subject, 0.8)], Affinity([subject, *pairs]), files)
+def confidence(
+    pairs: list[CandidatePair], page: str = "a.md", name: str = "pool limit", code: str = "1", alone: float = 0.8
+) -> float:
+    subject = pair(page, "a.py", name, agrees=False, value=code)
+    (found,) = ranked([conflict_of(subject, alone)], Affinity([subject, *pairs]), 500)
     return found.confidence
 
 
@@ -34,6 +36,16 @@ def test_a_pair_is_shown_where_its_section_agrees_with_its_code_about_more_than_
     ]
     assert confidence(friends()) == confidence([*friends(), *differing[:4]]) == RIGHT
     assert confidence([*friends(), *differing]) == 0
+
+
+def test_a_pair_that_does_not_convince_alone_is_not_shown() -> None:
+    assert confidence(friends(), alone=0.7) == RIGHT
+    assert confidence(friends(), alone=0.69) == 0
+
+
+@pytest.mark.parametrize(("page", "shown"), [("docs/java/a.md", 0), ("docs/java_and_python.md", RIGHT)])
+def test_a_page_about_another_language_is_not_about_the_code(page: str, shown: float) -> None:
+    assert confidence(friends(page), page) == shown
 
 
 def test_another_section_of_the_page_and_another_part_of_the_file_say_nothing() -> None:
@@ -89,21 +101,26 @@ def test_a_name_of_one_word_has_one_value_in_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "heading", "shown"),
-    [("README.md", "", RIGHT), ("docs/a.md", "Build > Go", RIGHT), ("docs/a.md", "Derby driver", 0)],
+    ("page", "heading", "name", "shown"),
+    [
+        ("README.md", "", "go", RIGHT),
+        ("docs/a.md", "Build > Go", "go", RIGHT),
+        ("docs/a.md", "Derby driver", "go", 0),
+        ("README.md", "", "java", 0),
+    ],
 )
 def test_a_requirement_is_the_projects_where_the_page_is_about_building_it(
-    page: str, heading: str, shown: float
+    page: str, heading: str, name: str, shown: float
 ) -> None:
     sides = (
-        located("go", "1.25", "go.mod", side="configuration", form="manifest", attribute="requires"),
-        located("go", "1.14", page, attribute="requires", form="sentence", owner=heading.lower().replace(" >", "")),
+        located(name, "1.25", "go.mod", side="configuration", form="manifest", attribute="requires"),
+        located(name, "1.14", page, attribute="requires", form="sentence", owner=heading.lower().replace(" >", "")),
     )
     subject = CandidatePair(*sides, FactComparison.DIFFER, 0.8)
     (found,) = ranked([conflict_of(subject, 0.8)], Affinity([subject]), 500)
     assert found.confidence == shown
 
-    newest = located("go", "1.25", page, attribute="requires", form="sentence")
+    newest = located(name, "1.25", page, attribute="requires", form="sentence")
     of_versions = Affinity([subject, CandidatePair(sides[0], newest, FactComparison.AGREE, 0.8)])
     (found,) = ranked([conflict_of(subject, 0.8)], of_versions, 500)
     assert found.confidence == 0, "what each of several versions requires"

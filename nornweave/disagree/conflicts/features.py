@@ -116,13 +116,9 @@ def _of_names(code: LocatedFact, other: LocatedFact, corpus: FactCorpus) -> dict
         "name_completed_by_owner": float(is_owned),
         "longer_name": float(match is NameMatch.LONGER),
         "shared_name_words": min(3, words) - 1.0,
-        "generic_name": float(generic),
         "same_owner": near,
         "far_and_generic": float(generic) * (1 - near),
         "siblings": float(are_siblings(code, other)),
-        "same_file_name": float(
-            code.path != other.path and bool(code.file_words) and code.file_words == other.file_words
-        ),
         # What one belongs to exists on the other side as well, and is something else there.
         "another_owner_in_words": is_apart * corpus.rarity((code.near - other.context) & corpus.in_words),
     }
@@ -132,7 +128,6 @@ def _of_statements(a: Fact, b: Fact) -> dict[str, float]:
     """Describe what two facts state, and how."""
     kinds = compared_kinds(value_of(a), value_of(b))
     return {
-        "status_or_support": float(b.attribute == "status"),
         "requirement": float(b.attribute == "requires"),
         "structured": float(b.form in STRUCTURED),
         "topic": float(b.form == "topic"),
@@ -140,7 +135,6 @@ def _of_statements(a: Fact, b: Fact) -> dict[str, float]:
         "setting": float(bool({a.side, b.side} & {"configuration"}) or "setting" in {a.attribute, b.attribute}),
         "qualified": float(bool(b.qualifiers) and b.attribute != "status"),  # every status has its occasion
         "code_has_none": float(a.kind == "none"),
-        "other_says_none": float(b.kind == "none"),
         "other_kind": float(len(kinds) > 1 and "none" not in kinds),
         "string": float(kinds == {"string"}),
         "people": float(b.side in {"conversation", "research"}),

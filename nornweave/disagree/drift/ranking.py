@@ -18,7 +18,7 @@ from nornweave.disagree.conflicts.comparable import NameMatch, match_names
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.names import words_of
-from nornweave.read.chunking.languages import language_of
+from nornweave.read.chunking.languages import EXTENSIONS, language_of
 
 CANDIDATES_FROM = 0.05
 """Conflicts below this confidence are not looked at."""
@@ -40,6 +40,8 @@ _OF_PROJECT = frozenset(
     contributing development""".split()  # noqa: SIM905
 )
 """Words of the pages and headings that say what a project requires; elsewhere a part of it does."""
+_COMPILED_FOR = "java"
+"""Its manifests name the version that a project is compiled for, which is not the one that builds it."""
 
 _Places: TypeAlias = tuple[str, str, str, str]
 """Page and section, file and the class or function in it."""
@@ -118,13 +120,23 @@ def confidence_in(one: FactConflict, affinity: Affinity, files: int) -> float:
     """Return the probability that a conflict of so many files is one, in [0, ``RIGHT``]."""
     if files < FEW_FILES:
         return round(RIGHT * one.confidence, 4)
+    is_own = one.first.path == one.second.path
+    if one.confidence < MIN_CONFIDENCE and not is_own:
+        return 0.0
     if one.second.fact.attribute == "requires":
         words = {*words_of(one.second.path), *one.second.fact.owner.split()}
         is_one = affinity.has_one_value(one.first) and affinity.is_stated_once(one.second)
-        is_right = is_one and one.confidence >= MIN_CONFIDENCE and not words.isdisjoint(_OF_PROJECT)
+        is_right = is_one and one.name != _COMPILED_FOR and not words.isdisjoint(_OF_PROJECT)
     else:
-        is_right = _is_default(one, affinity) and affinity.is_of_one_thing(one)
+        is_one = is_own or not _is_of_another_language(one)
+        is_right = is_one and _is_default(one, affinity) and affinity.is_of_one_thing(one)
     return RIGHT if is_right else 0.0
+
+
+def _is_of_another_language(one: FactConflict) -> bool:
+    """Tell whether the page's path names programming languages, and the code is in none of these."""
+    named = set(words_of(one.second.path)) & EXTENSIONS.keys()
+    return bool(named) and language_of(one.first.path) not in {None, *named}
 
 
 def _is_default(one: FactConflict, affinity: Affinity) -> bool:

@@ -103,7 +103,6 @@ class Report:
     Attributes:
         findings: new ones, the most confident first.
         known: how many were left out because the baseline has them.
-        existing: with ``--diff``: disagreements in changed files that the base had already.
         ignored: how many a ``drift-ignore`` comment leaves out.
         files: how many were read; ``failed`` those that could not be.
         facts: how many they state, by side.
@@ -115,7 +114,6 @@ class Report:
     root: str
     findings: tuple[Finding, ...]
     known: int = 0
-    existing: tuple[Finding, ...] = ()
     ignored: int = 0
     files: int = 0
     facts: Mapping[str, int] = field(default_factory=dict)

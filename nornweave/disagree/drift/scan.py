@@ -48,13 +48,11 @@ from nornweave.disagree.drift.induced.learning import HOLDS_FROM, CodeNames, Com
 from nornweave.disagree.drift.lock import LockedAgreement, followed, moved_since, read_lock
 from nornweave.disagree.drift.ranking import CANDIDATES_FROM, SHOWN_FROM, Affinity, ranked
 from nornweave.disagree.drift.reading import FILE_S, FileFacts, read_facts
-from nornweave.disagree.drift.records import Coverage, Finding, Report, UnreadFile
+from nornweave.disagree.drift.records import Coverage, Report, UnreadFile
 from nornweave.disagree.facts.code import Comment
 
 MAX_GONE = 20
 """Agreements of a lock that are named when they are gone."""
-UPDATE_FROM = 10
-"""If one in so many is gone, the report says to write the lock anew."""
 MAX_FINDINGS = 500
 """Findings that are looked into; of more the most confident."""
 SHALLOW = "a shallow clone: who wrote older lines is not known; fetch the whole history (fetch-depth: 0)"
@@ -136,10 +134,11 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
     seen = followed(moved, {file.path for file in read.files})
     lost = broken(Before(seen), pairs)
     conflicts = [] if options.only_lock else _conflicts(read, options)
-    made = _Comparison(lost, _without(conflicts, lost), notices=_gone(seen, pairs, of=len(entries or ())))
-    report = _report(root, options, made, texts, revision, read)
+    report = _report(root, options, lost, _without(conflicts, lost), texts, revision, read)
     coverage = coverage_of(read.facts, held)
-    return Scanned(replace(report, coverage=coverage, is_against_lock=entries is not None), texts, held)
+    notices = (*_gone(seen, pairs), *report.notices)
+    report = replace(report, coverage=coverage, is_against_lock=entries is not None, notices=notices)
+    return Scanned(report, texts, held)
 
 
 def _kept(
@@ -158,7 +157,7 @@ def _kept(
     there = {key_of(pair) for pair in pairs}
     count = len(entries) - sum(one.agreement.key not in there for one in moved)
     coverage = Coverage(read=len(entries), compared=count, agree=count)
-    notices = _gone(base.agreements, pairs, of=len(entries))
+    notices = _gone(base.agreements, pairs)
     return Report(root=str(root), findings=(), coverage=coverage, is_against_lock=True, notices=notices)
 
 
@@ -174,14 +173,12 @@ def _conflicts(read: _Read, options: DriftOptions) -> list[FactConflict]:
     return [one for one in scored if one.confidence >= options.min_confidence]
 
 
-def _gone(entries: Iterable[Agreement], pairs: Sequence[CandidatePair], *, of: int) -> tuple[str, ...]:
-    """Name the agreements of a lock of which one side is not found any more; of a tenth of all say what to do."""
+def _gone(entries: Iterable[Agreement], pairs: Sequence[CandidatePair]) -> tuple[str, ...]:
+    """Name the agreements of a lock of which one side is not found any more."""
     there = {key_of(pair) for pair in pairs}
     gone = [one for one in entries if one.key not in there]
     shown = [f"no longer found: {one.key[1]} ({one.key[0]} and {one.key[2]} said {one.documented})" for one in gone]
     more = [f"{len(gone) - MAX_GONE} more are no longer found"] if len(gone) > MAX_GONE else []
-    if gone and len(gone) * UPDATE_FROM >= of:
-        more.append(f"{len(gone)} of {of} agreements are no longer found; --update writes the lock anew")
     return (*shown[:MAX_GONE], *more)
 
 
@@ -189,7 +186,6 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
     base, head = commits_of(root, options.diff)
     with closing(Commit(root, base)) as before_, closing(Commit(root, head)) as after:
         old, new = options.listed(before_), options.listed(after)
-        changed = {file.path for file in set(old) ^ set(new)}
         both = tuple(dict.fromkeys((*new, *old)))
         found, failed = read_facts(both, partial(read_or_reason, after), file_s=options.file_s)  # blobs of either
         versions = {file.path: file for file in new}
@@ -198,9 +194,7 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
         earlier, later = (_Read.of(files, found, failed) for files in (old, new))
         was, now = _pairs_of_both(earlier, later, lambda file: _text(after, file))
         lost = broken(before(was, renames(root, base, head)), now)
-        conflicts = [one for one in _conflicts(later, options) if {one.first.path, one.second.path} & changed]
-        made = _Comparison(lost, older=_without(conflicts, lost))
-        report = _report(root, options, made, texts, head, later)
+        report = _report(root, options, lost, (), texts, head, later)
     coverage = coverage_of(later.facts, _held(now))
     return Scanned(replace(report, coverage=coverage, compared=(base[:12], head[:12])), texts, now)
 
@@ -234,16 +228,6 @@ def _without(conflicts: Sequence[FactConflict], lost: Sequence[BrokenAgreement])
 def _read(files: Sequence[SourceFile], read: Callable[[SourceFile], bytes | str], options: DriftOptions) -> _Read:
     found, failed = read_facts(files, read, file_s=options.file_s)
     return _Read.of(files, found, failed)
-
-
-@dataclass(frozen=True, slots=True)
-class _Comparison:
-    """What is to be reported: agreements that broke, conflicts, and conflicts that a range of commits did not bring."""
-
-    broken: Sequence[BrokenAgreement]
-    conflicts: Sequence[FactConflict] = ()
-    older: Sequence[FactConflict] = ()
-    notices: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -306,17 +290,17 @@ def _located(found: Sequence[FileFacts]) -> list[LocatedFact]:
     ]
 
 
-def _report(root: Path, options: DriftOptions, made: _Comparison, texts: Texts, revision: str, read: _Read) -> Report:
-    def heard(conflicts: Sequence[FactConflict]) -> list[FactConflict]:
-        return [one for one in conflicts if not is_suppressed(one, texts)]
-
-    broke = [one for one in made.broken if heard([one.conflict])]
-    conflicts, older = heard(made.conflicts), heard(made.older)
-    ignored = len(made.broken) + len(made.conflicts) + len(made.older) - len(broke) - len(conflicts) - len(older)
-    found = [*(broken_finding(one, texts) for one in broke), *(finding_of(one, texts) for one in conflicts)]
+def _report(
+    root: Path, options: DriftOptions, lost: Sequence[BrokenAgreement], conflicts: Sequence[FactConflict],
+    texts: Texts, revision: str, read: _Read,
+) -> Report:  # fmt: skip
+    broke = [one for one in lost if not is_suppressed(one.conflict, texts)]
+    heard = [one for one in conflicts if not is_suppressed(one, texts)]
+    ignored = len(lost) + len(conflicts) - len(broke) - len(heard)
+    found = [*(broken_finding(one, texts) for one in broke), *(finding_of(one, texts) for one in heard)]
     baseline = options.baseline or frozenset()
     fresh = [one for one in found if one.fingerprint not in baseline]
-    notices = [*made.notices]
+    notices = []
     if len(fresh) > MAX_FINDINGS:
         notices.append(f"{len(fresh):,} findings; only the {MAX_FINDINGS} most confident are shown")
     shown = fresh[:MAX_FINDINGS]
@@ -329,7 +313,6 @@ def _report(root: Path, options: DriftOptions, made: _Comparison, texts: Texts, 
         root=str(root),
         findings=tuple(shown),
         known=len(found) - len(fresh),
-        existing=tuple(finding_of(one, texts) for one in older[:MAX_FINDINGS]),
         ignored=ignored,
         files=len(read.files),
         facts=dict(sorted(Counter(one.fact.side for one in read.facts).items())),
@@ -337,8 +320,3 @@ def _report(root: Path, options: DriftOptions, made: _Comparison, texts: Texts, 
         notices=tuple(notices),
         is_against_baseline=options.baseline is not None,
     )
-
-
-def all_findings(report: Report) -> tuple[Finding, ...]:
-    """Return all findings of a report, new or not."""
-    return (*report.findings, *report.existing)

@@ -85,8 +85,6 @@ def summary(report: Report) -> str:
 def _aside(report: Report) -> Iterator[str]:
     if report.known:
         yield f"{report.known} known from the baseline"
-    if report.existing:
-        yield f"{len(report.existing)} older in changed files"
     if report.ignored:
         yield f"{report.ignored} ignored by drift-ignore"
     if report.failed:
