@@ -11,6 +11,8 @@ from nornweave.disagree.facts.documentation.literals import value_of_code, whole
 from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier
 from nornweave.disagree.facts.values import Value
 
+_I = re.IGNORECASE | re.DOTALL
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentedEntry:
@@ -18,7 +20,7 @@ class DocumentedEntry:
 
     Attributes:
         names: as they are written, the longest first; empty: it is about what the docstring is of.
-        defaults: what the head itself says (``(int, default 5)``, ``=2m``).
+        defaults: what the head itself says (``(int: 5)``, ``=2m``).
         members: values of the parts of a mapping that is the default: ``{ attempts = 12 }``.
         body: where the prose begins.
         owner: the function of which this is the only parameter.
@@ -36,46 +38,71 @@ _BARE = lazy_pattern(r"(?P<name>[-@$]{0,2}[A-Za-z_][\w.-]*\w)(?:\([^()\n]{0,80}\
 _MARKS = lazy_pattern(r"[*_]{0,3}")
 _ONLY_PARAMETER = lazy_pattern(r"(?P<owner>[\w.]+)\(\{?\s*(?P<name>[A-Za-z_]\w*)\??\s*(?:[:=][^,]{1,40})?\}?\)")
 _MORE = lazy_pattern(r"[*_]{0,2}\s*(?:,|/|\||\bor\b|\baka\b)\s*[*_]{0,2}(?=[`-])")
-_ANNOTATION = lazy_pattern(
-    r"\s*(?:`{0,2}\(([^()\n]{0,160}(?:\([^()\n]{0,60}\)[^()\n]{0,60})?)\)`{0,2}|(?::\s?)?`{1,2}([^`\n]{1,120})`{1,2}"
-    r"|<([\w\[\]|. ]{2,40})>|\{([\w\[\]|.<> ]{2,60})\}|\[([\w|. ]{3,40})\])(?=[\s*_:,.–—-]|$)"
+_ANNOTATIONS = lazy_pattern(
+    r"(?:\s*(?:`{0,2}\([^()\n]{0,160}(?:\([^()\n]{0,60}\)[^()\n]{0,60})?\)`{0,2}|(?::\s?)?`{1,2}[^`\n]{1,120}`{1,2}"
+    r"|<[\w\[\]|. ]{2,40}>|\{[\w\[\]|.<> ]{2,60}\}|\[[\w|. ]{3,40}\])(?=[\s*_:,.–—-]|$)){0,3}"
 )
 _SEPARATOR = lazy_pattern(
     r"[*_]{0,3}\s*(?::(?!:)|::|-{1,2}(?=\s)|–|—|,(?=\s)|=(?=\s)|\.(?=\s)|$|(?=\n)|(?=\())[*_]{0,3}\s*"
 )
 _DIVIDERS = frozenset((":", "-", "--", "–", "—", "::"))
+_JOINED = lazy_pattern(r"\s*(?:and|or|&|\+|/|->|→|=>)\s")
+_TYPED = lazy_pattern(
+    r"\(\s*`?(?!optional|required)[a-z][\w<>\[\]|., ]{1,40}`?\s*:\s*(?!.*\b(?:required|optional)\b)(?P<value>.+)\)", _I
+)
+_MEMBER = lazy_pattern(r"([A-Za-z_]\w{1,40})\s*[=:]\s*(\"[^\"\n]{0,60}\"|[\w.]{1,20})")
 
 
 def read_entry(text: str, start: int, end: int) -> DocumentedEntry | None:
     """Read the head of an entry; ``None`` if it begins with no name."""
-    marks = _MARKS.match(text, start, end)
-    begin = marks.end() if marks else start
-    span = CODE.match(text, begin, end)
-    if span is not None:
-        return _spanned(text, span, end)
-    bare = _BARE.match(text, begin, end)
-    if bare is None or not is_like_identifier(bare["name"]):
+    begin = _end(_MARKS, text, start, end)
+    names, assigned, at = _spanned(text, begin, end)
+    is_span = bool(names)
+    bare = None if is_span else _BARE.match(text, begin, end)
+    if bare is not None and is_like_identifier(bare["name"]):
+        names, at = [bare["name"]], bare.end()
+    if not names:
         return None
-    is_marked = begin > start and text[bare.end() : bare.end() + 2] in {"**", "__"}
-    is_identifier = bool(re.search(r"[_-]|[a-z][A-Z]|\w\.\w", bare["name"]))
-    after = bare.end() + (2 if is_marked else 0)
-    rest = _annotated(text, after, end)
-    separator = _SEPARATOR.match(text, rest.body, end)
-    if separator is None:
+    is_marked = begin > start and text[at : at + 2] in {"**", "__"}
+    after = _end(_MARKS, text, at, end)
+    noted = _end(_ANNOTATIONS, text, after, end)
+    separator = _SEPARATOR.match(text, noted, end)
+    mark = separator[0].strip() if separator else ""
+    body = separator.end() if separator else noted
+    if is_span:
+        if not names[0].startswith("-") and not mark and text[body:end].strip():
+            assigned = []  # ``x=None`` selects …: no default
+        is_entry = separator is not None or not _JOINED.match(text, noted, end)
+    else:
+        is_sure = is_marked or re.search(r"[_-]|[a-z][A-Z]|\w\.\w", names[0])
+        is_entry = mark.strip("*_") in _DIVIDERS or bool(is_sure and (mark or noted > after))
+    if not is_entry:
         return None
-    mark = separator[0].strip()
-    if mark.strip("*_") in _DIVIDERS or ((is_marked or is_identifier) and (mark or rest.body > after)):
-        return DocumentedEntry(
-            names=(bare["name"],), body=separator.end(), defaults=rest.defaults, members=rest.members
-        )
-    return None
+    typed = _TYPED.search(text[after:noted])
+    members = tuple(_mapping(typed["value"])) if typed else ()
+    value = whole_value(typed["value"]) if typed and not members else None
+    defaults = (*assigned, *((value,) if value else ()))
+    if "default" in text[after:noted].lower():  # ``(int, default 5)`` is read as prose
+        body = after
+    only = _ONLY_PARAMETER.match(text[begin:at].strip("`"))
+    if is_span and only is not None and re.search(r"\bdefaults?\b", text[body:end], _I):
+        return DocumentedEntry(names=(only["name"],), body=body, defaults=defaults, owner=only["owner"])
+    return DocumentedEntry(
+        names=tuple(sorted(names, key=len, reverse=True)), body=body, defaults=defaults, members=members
+    )
 
 
-def _spanned(text: str, span: re.Match[str], end: int) -> DocumentedEntry | None:
+def _end(pattern: re.Pattern[str], text: str, at: int, end: int) -> int:
+    match = pattern.match(text, at, end)
+    return match.end() if match else at
+
+
+def _spanned(text: str, at: int, end: int) -> tuple[list[str], list[Value], int]:
+    """Return the names in code spans that begin here, at most four, what they are set to, and where they end."""
     names: list[str] = []
     assigned: list[Value] = []
-    at, following = span.end(), span
-    for _ in range(4):
+    following = CODE.match(text, at, end)
+    while following is not None and len(names) < 4:
         inner = _SPAN_NAME.match(following[2].strip())
         name = identifier_of(inner["name"].rstrip(":")) if inner else ""
         if inner is None or not name:
@@ -84,27 +111,8 @@ def _spanned(text: str, span: re.Match[str], end: int) -> DocumentedEntry | None
         assigned += _assigned(inner["rest"])
         at = following.end()
         more = _MORE.match(text, at, end)
-        another = CODE.match(text, more.end(), end) if more else None
-        if another is None:
-            break
-        following = another
-    if not names:
-        return None
-    marks = _MARKS.match(text, at, end)
-    rest = _annotated(text, marks.end() if marks else at, end)
-    separator = _SEPARATOR.match(text, rest.body, end)
-    body = separator.end() if separator else rest.body
-    if not names[0].startswith("-") and not (separator and separator[0].strip()) and text[body:end].strip():
-        assigned = []  # ``x=None`` selects …: no default
-    if separator is None and re.match(r"\s*(?:and|or|&|\+|/|->|→|=>)\s", text[rest.body : rest.body + 5]):
-        return None
-    defaults = (*assigned, *rest.defaults)
-    only = _ONLY_PARAMETER.fullmatch(span[2].strip())
-    if only is not None and re.search(r"\bdefaults?\b", text[body:end], re.IGNORECASE):
-        return DocumentedEntry(names=(only["name"],), body=body, defaults=defaults, owner=only["owner"])
-    return DocumentedEntry(
-        names=tuple(sorted(names, key=len, reverse=True)), body=body, defaults=defaults, members=rest.members
-    )
+        following = CODE.match(text, more.end(), end) if more else None
+    return names, assigned, at
 
 
 def _assigned(rest: str) -> Iterator[Value]:
@@ -117,44 +125,12 @@ def _assigned(rest: str) -> Iterator[Value]:
         yield value
 
 
-def _annotated(text: str, at: int, end: int) -> DocumentedEntry:
-    """Read what stands between a name and its prose: types, ``optional``, defaults; at most three of them."""
-    defaults: list[Value] = []
-    members: list[tuple[str, Value]] = []
-    for _ in range(3):
-        match = _ANNOTATION.match(text, at, end)
-        if match is None:
-            break
-        content = next((group for group in match.groups() if group is not None), "")
-        defaults += _annotation(content)
-        members += _mapping(content)
-        at = match.end()
-    return DocumentedEntry(body=at, defaults=tuple(defaults), members=tuple(members))
-
-
-_DEFAULT_PART = lazy_pattern(
-    r"(?:^|[,;]\s*|\s)defaults?(?:\s+(?:to|is|value))?\s*[:=]?\s*(?P<told>.+)$"
-    r"|^\s*`?(?!optional|required)[a-z][\w<>\[\]|.]{1,40}`?\s*:\s*(?!\{|.*\b(?:required|optional)\b)(?P<typed>.+)$",
-    re.IGNORECASE | re.DOTALL,
-)
-_MEMBER = lazy_pattern(r"([A-Za-z_]\w{1,40})\s*[=:]\s*(\"[^\"\n]{0,60}\"|[\w.]{1,20})")
-
-
-def _annotation(content: str) -> Iterator[Value]:
-    """Read the default of ``bool: false`` or ``string, default `x```."""
-    found = _DEFAULT_PART.search(content)
-    value = whole_value(found["told"] or found["typed"]) if found else None
-    if value is not None:
-        yield value
-
-
 def _mapping(content: str) -> Iterator[tuple[str, Value]]:
     """Yield the members of a mapping that a head gives as its default."""
-    if re.match(r"\s*[\w<>, ]{1,30}:\s*\{", content):
-        for match in _MEMBER.finditer(content, content.index("{")):
-            value = value_of_code(match[2], strings=False)
-            if value is not None:
-                yield match[1], value
+    for match in _MEMBER.finditer(content) if content.startswith("{") else ():
+        value = value_of_code(match[2], strings=False)
+        if value is not None:
+            yield match[1], value
 
 
 _COLON_FIELD = lazy_pattern(r":(?P<tag>\w+)(?:\s+(?P<argument>[^:\n]{1,80}))?:[ \t]*")

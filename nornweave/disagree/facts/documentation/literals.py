@@ -7,46 +7,40 @@ from functools import lru_cache
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.expressions import read_value
-from nornweave.disagree.facts.values import FALSE, NONE, TRUE, UNITS, UNLIMITED, Value, measured_in
+from nornweave.disagree.facts.values import FALSE, TRUE, UNITS, Value, measured_in
 
 _UNIT_WORDS = "|".join(sorted((re.escape(word) for word in UNITS if len(word) > 1), key=len, reverse=True))
 _UNIT_AFTER = lazy_pattern(rf"[\s-]?({_UNIT_WORDS}|s)\b|\s?%", re.IGNORECASE)
-_NUMBER = lazy_pattern(
+_COUNTED = "zero|one|two|three|four|five|six|seven|eight|nine|ten|fifteen|twenty|thirty|sixty|ninety"
+# A number with what is attached to it; not a part of a date, a version, a range, an ordinal or a multiple.
+_NUMBER = (
     r"[-+]?(?:0[xX][0-9a-fA-F_]{1,20}|[1-9]\d{0,2}(?:[ \u00a0\u202f]000){1,4}(?!\d)"
     r"|\d[\d_]{0,20}(?:,\d{3}){0,6}(?:\.\d{1,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,3})?"
-    r"(?:\s?(?:\\?\*\*?|<<|\^|×)\s?\d{1,10}){0,4}"
+    r"(?:(?:[a-zA-Zµ]{1,4}|%)(?:\d{1,4}[a-zµ]{1,3}){0,3}(?!\w)|(?:\s?(?:\\?\*\*?|<<|\^|×)\s?\d{1,10}){0,4}(?![\w`]))"
+    r"(?!\.\d|[/:]\d|\s?(?:[-–—]|to)\s?\d|\.x\b|\^|-per-)"
 )
-_GROUPED = lazy_pattern(r"(?<=\d)[ \u00a0\u202f](?=000)")
-_ATTACHED = lazy_pattern(r"(?:[a-zA-Zµ]{1,4}|%)(?:\d{1,4}[a-zµ]{1,3}){0,3}(?![\w])")
-# What makes a figure something else: a date, a version with three parts, a range, an ordinal, a factor.
-_NO_NUMBER_AFTER = lazy_pattern(
-    r"\.\d|/\d|[-–—]\d|(?:st|nd|rd|th|x|×)\b|\s?(?:-|–|—|to)\s?\d|\s?times\b|\.x\b|[:]\d|\^|-per-"
+_VALUE = lazy_pattern(
+    r"(?P<tick>`{1,2})(?!`)(?P<code>[^`\n]{1,200})(?P=tick)(?!`)"
+    r"|(?P<quoted>\"[^\"\n]{0,80}\"|'[^'\n]{0,80}'(?!\w)|“[^”\n]{0,80}”|‘[^’\n]{0,80}’)"
+    r"|(?P<list>\[[^\[\]\n]{0,300}\]|\{\s*\})"
+    rf"|(?P<number>(?<![\w.,-]){_NUMBER})"
+    r"|\b(?P<word>(?:no (?:limit|maximum|timeout)|unlimited|infinite(?:ly)?|infinity|unbounded|forever|true|yes|false"
+    r"|(?:not )?enabled|disabled|(?:(?:turned|switched) )?(?:on|off)|none|null|nil|undefined|unset|not set"
+    rf"|empty (?:string|list|array|set|tuple)|(?:{_COUNTED})(?:[\s-](?:{_UNIT_WORDS})|(?=[\s.,;)]|$)))(?![\w-])"
+    r"(?!\s+(?:the|an?|your|which|each|its|every|of|or|more|can|that|who)\b))",
+    re.IGNORECASE,
 )
-_NO_PART_AFTER = lazy_pattern(r"\.\d|/\d|(?:st|nd|rd|th|x|×)\b|[:]\d|\^")
 _SKIP = lazy_pattern(
     r"[\s*_]*(?:(?:set to|set as|the value|values? of|equal to|currently|always|now|just|simply|either|the number|"
     r"about|around|approximately|roughly|only|an?|the|is|be|to|at|[:=(])(?![\w-])[\s*_]*){0,4}",
     re.IGNORECASE,
 )
+_WORDS = {
+    "turned on": TRUE, "switched on": TRUE, "turned off": FALSE, "switched off": FALSE, "not enabled": FALSE,
+    "empty string": Value("string", ""),
+    **dict.fromkeys(("empty list", "empty array", "empty set", "empty tuple"), Value("list", "[]")),
+}  # fmt: skip
 _THOUSANDS = lazy_pattern(r"[-+]?\d{1,3}(?:,\d{3})+$")
-_CODE_SPAN = lazy_pattern(r"(`{1,2})(?!`)([^`\n]{1,200})\1(?!`)")
-_QUOTED = lazy_pattern(r"\"([^\"\n]{0,80})\"|'([^'\n]{0,80})'(?!\w)|“([^”\n]{0,80})”|‘([^’\n]{0,80})’")
-_BRACKETED = lazy_pattern(r"\[[^\[\]\n]{0,300}\]|\{\s*\}")
-_WORDS = (
-    (lazy_pattern(r"(?:no limit|no maximum|no timeout|unlimited|infinite(?:ly)?|infinity|unbounded"
-                r"|forever)(?![\w-])", re.I), UNLIMITED),
-    (lazy_pattern(r"(?:true|enabled|turned on|switched on|yes|on)(?![\w-]|\s+(?:the|a|an|your|which|each|its"
-                r"|every)\b)", re.I), TRUE),
-    (lazy_pattern(r"(?:false|disabled|not enabled|turned off|switched off|off)(?![\w-])", re.I), FALSE),
-    (lazy_pattern(r"(?:none|null|nil|undefined|unset|not set)(?![\w-]|\s+of\b)", re.I), NONE),
-    (lazy_pattern(r"empty string(?![\w-])", re.I), Value("string", "")),
-    (lazy_pattern(r"empty (?:list|array|set|tuple)(?![\w-])|\[\]", re.I), Value("list", "[]")),
-)  # fmt: skip
-_NUMBER_WORD = lazy_pattern(
-    r"(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|fifteen|twenty|thirty|sixty|ninety)"
-    rf"(?:[\s-](?:{_UNIT_WORDS})\b|(?=[\s.,;)]))(?!\s+(?:of|or|more|can|that|which|who)\b)",
-    re.IGNORECASE,
-)
 _PLAIN_STRING = lazy_pattern(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*$|[A-Z]{2,12}$|:[a-z]+:?$|[./~][\w./~-]{1,80}$|\w+://\S+$|"
                            r"[a-z][\w.-]*:\d{2,5}$|[a-z]+/[a-z0-9.+-]+$|\d+(?:\.\d+){2,3}(?::\d+)?$|\*$"
                            r"|[A-Z][a-z]+$")  # fmt: skip
@@ -76,111 +70,55 @@ def value_at(text: str, at: int, end: int, *, words: bool = True) -> tuple[Value
         The value, where it begins and where it ends; ``None`` if something else stands here.
     """
     skipped = _SKIP.match(text, at, end)
-    at = skipped.end() if skipped else at
-    if at >= end:
+    match = _VALUE.match(text, skipped.end() if skipped else at, end)
+    if match is None or (match["word"] and not words):
         return None
-    character = text[at]
-    found: tuple[Value, int] | None = None
-    if character == "`":
-        found = _code(text, at, end)
-    elif character in "\"'“‘":
-        found = _quoted(text, at, end)
-    elif character.isdigit() or character in "-+.":
-        found = number_at(text, at, end)
-    elif character in "[{":
-        match = _BRACKETED.match(text, at, end)
-        value = read_value(match[0]) if match else None
-        found = (value, match.end()) if match and value and value.is_literal else None
-    if found is None and words:
-        found = _word(text, at, end)
-    if found is None:
-        return None
-    value, stop = found
-    return value, at, stop
-
-
-def number_at(text: str, at: int, end: int, *, in_range: bool = False) -> tuple[Value, int] | None:
-    """Read a number with its unit; ``None`` for a part of a date, a version, a range or a multiple."""
-    match = _NUMBER.match(text, at, end)
-    if match is None or not any(character.isdigit() for character in match[0]):
-        return None
-    stop = match.end()
-    attached = _ATTACHED.match(text, stop, end)
-    if attached:
-        value = read_value(match[0] + attached[0])
-        return (value, attached.end()) if value is not None and value.kind == "number" else None
-    if stop < end and (text[stop].isalpha() or text[stop] in "_`"):
-        return None
-    if (_NO_NUMBER_AFTER if not in_range else _NO_PART_AFTER).match(text, stop, end):
-        return None
-    unit = _UNIT_AFTER.match(text, stop, end)
-    written = _GROUPED.sub("", match[0]).replace("^", "**").replace("×", "*").replace("\\", "")
-    value = read_value(written)
-    if value is None or value.kind != "number":
-        return None
-    if unit:
-        return measured_in(value, (unit[1] or "%").lower()), unit.end()
-    return value, stop
-
-
-def _code(text: str, at: int, end: int) -> tuple[Value, int] | None:
-    match = _CODE_SPAN.match(text, at, end)
-    if match is None:
-        return None
-    value = value_of_code(match[2])
-    if value is None:
-        return None
-    stop = match.end()
-    unit = _UNIT_AFTER.match(text, stop, end)
-    if unit and value.kind == "number" and value.unit is None:
-        return measured_in(value, (unit[1] or "%").lower()), unit.end()
-    return value, stop
-
-
-def _quoted(text: str, at: int, end: int) -> tuple[Value, int] | None:
-    match = _QUOTED.match(text, at, end)
-    if match is None:
-        return None
-    return Value("string", next((one for one in match.groups() if one is not None), "")), match.end()
-
-
-def _word(text: str, at: int, end: int) -> tuple[Value, int] | None:
-    for pattern, value in _WORDS:
-        match = pattern.match(text, at, end)
-        if match:
-            return value, match.end()
-    match = _NUMBER_WORD.match(text, at, end)
-    if match:
-        read = read_value(match[0].replace("-", " "))
-        if read is not None and read.kind == "number":
-            return read, match.end()
-    return None
-
-
-_END_VALUE = lazy_pattern(
-    rf"(?:(?P<code>`{{1,2}}[^`\n]{{1,80}}`{{1,2}})|(?P<number>(?<![\w.,-])[-+]?\d[\d_,.]{{0,14}}(?:[eE][+-]?\d+)?"
-    rf"(?:[\s-]?(?:{_UNIT_WORDS}|[smhdkKMG%])\b|%)?)"
-    r"|\b(?P<word>(?:not )?enabled|disabled|(?:(?:turned|switched) )?(?:on|off)|true|false|none|null|unlimited|infinite"
-    r"|unset|not set|zero|one|two|three|four|five|six|seven|eight|nine|ten))\s*$",
-    re.IGNORECASE,
-)
+    return _read(text, match, end)
 
 
 def value_before(text: str, start: int, at: int) -> tuple[Value, int, int] | None:
     """Read the value that ends here: ``is set to 1 MB`` before ``by default``."""
-    begin = max(start, at - 90)
-    match = _END_VALUE.search(text[begin:at])
-    if match is None:
+    found = None
+    for match in _VALUE.finditer(text, max(start, at - 90), at):
+        if not match["quoted"] and not match["list"] and (read := _read(text, match, at)):
+            found = read
+    return found if found is not None and not text[found[2] : at].strip(" ,(") else None
+
+
+def number_at(text: str, at: int, end: int) -> tuple[Value, int] | None:
+    """Read a number with its unit; ``None`` for a part of a date, a version, a range or a multiple."""
+    match = _VALUE.match(text, at, end)
+    found = _read(text, match, end) if match and match["number"] else None
+    return (found[0], found[2]) if found else None
+
+
+def _read(text: str, match: re.Match[str], end: int) -> tuple[Value, int, int] | None:
+    """Read what was matched, with a unit behind it."""
+    stop = match.end()
+    if match["quoted"]:
+        value: Value | None = Value("string", match["quoted"][1:-1])
+    elif match["code"]:
+        value = value_of_code(match["code"])
+    elif match["number"]:
+        written = re.sub(r"(?<=\d)[ \u00a0\u202f](?=000)", "", match["number"])
+        value = read_value(written.replace("^", "**").replace("×", "*").replace("\\", ""))
+        value = value if value is not None and value.kind == "number" else None
+    else:
+        written = (match["word"] or match["list"]).lower() if match["word"] else match["list"]
+        value = _WORDS.get(written) or read_value(written.replace("-", " ") if match["word"] else written)
+    if value is None or not value.is_literal:
         return None
-    found = value_at(text, begin + match.start(), at)
-    if found is None or text[found[2] : at].strip(" ,("):
-        return None
-    return found
+    unit = _UNIT_AFTER.match(text, stop, end) if value.kind == "number" and value.unit is None else None
+    if unit is not None and not match["word"]:
+        return measured_in(value, (unit[1] or "%").lower()), match.start(), unit.end()
+    return value, match.start(), stop
 
 
 _NOTHING = frozenset({"", "-", "--", "—", "–", "n/a", "na", "...", "…", "?", "varies", "see below", "required"})
 _SIMPLE = lazy_pattern(r"[\w./:@*+~-]{1,60}$")
 _MULTIPLE = lazy_pattern(r"\s*[*×]\s*`?[A-Za-z_]")
+_CLOSES = lazy_pattern(r"\s*(?:$|[.,;(–—*_-])|\s+(?:for|if|when|on|in|since)\b")
+"""What follows a value in a cell and only explains it."""
 
 
 def whole_value(text: str) -> Value | None:
@@ -192,7 +130,7 @@ def whole_value(text: str) -> Value | None:
     found = value_at(bare, 0, len(bare))
     if found is not None and _MULTIPLE.match(bare, found[2]):  # ``2 * RelaxedTimeout``
         return None
-    if found is not None and _closes(bare[found[2] :]):
+    if found is not None and _CLOSES.match(bare, found[2]):
         return found[0]
     bare = re.sub(r"\s*\([^()]*\)\s*$", "", bare) or bare
     value = read_value(bare.strip("`").rstrip("."))
@@ -201,10 +139,3 @@ def whole_value(text: str) -> Value | None:
     if "`" not in bare and _SIMPLE.match(bare) and "_" not in bare and not re.search(r"[a-z][A-Z]", bare):
         return Value("string", bare.rstrip("."))
     return None
-
-
-def _closes(rest: str) -> bool:
-    """Tell whether what follows a value in a cell only explains it."""
-    return (
-        not rest.strip() or rest.lstrip()[0] in ".,;(–—-*_" or bool(re.match(r"\s+(?:for|if|when|on|in|since)\b", rest))
-    )

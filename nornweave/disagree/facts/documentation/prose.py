@@ -190,7 +190,7 @@ def _of_verbs(text: str, sentence: tuple[int, int]) -> Iterator[tuple[str, str, 
     """Yield noun, owner, value and place of what a verb says: ``tokens expire after 5 days``."""
     for noun, pattern in _VERBS:
         match = pattern.search(text, *sentence)
-        found = number_at(text, match.end(), sentence[1], in_range=noun == "retries") if match else None
+        found = number_at(text, match.end(), sentence[1]) if match else None
         if match is None or found is None or found[0].unit != (None if noun == "retries" else "s"):
             continue
         if noun == "retries" and not re.match(r"\s*(?:times|attempts|retries)\b", text[found[1] : sentence[1]], _I):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute
 from nornweave.disagree.facts.documentation.literals import value_at, value_before, whole_value
-from nornweave.disagree.facts.documentation.naming import CODE, identifier_of
+from nornweave.disagree.facts.documentation.naming import identifier_of
 from nornweave.disagree.facts.values import TRUE, Value
 from nornweave.disagree.facts.versions import PRODUCTS, read_requirement
 
@@ -90,8 +90,8 @@ def is_empty_noun(phrase: str) -> bool:
 
 
 _LINK = lazy_pattern(
-    r"(?:\s+(?:values?|settings?))?[*_\"`”]{0,4}\s*(?P<link>:|=|\bis set to\b|\bis just\b|\bis\b|\bare\b|\bto\b"
-    r"|\bof\b|\bbeing\b|-|–|—)?"
+    r"(?:\s+(?:values?|settings?))?[*_\"`”]{0,4}\s*"
+    r"(?P<link>:|=|\bis (?:set to|just)\b|\b(?:is|are|to|of|being)\b|-|–|—)?"
     r"(?:(?<=[:=])|(?!\w))[*_]{0,3}\s*", _I,
 )  # fmt: skip
 _OF_NAME = lazy_pattern(
@@ -99,89 +99,72 @@ _OF_NAME = lazy_pattern(
     r"|(?P<bare>[a-z]\w{0,40}(?:_|[a-z][A-Z])\w{1,40}))(?:\s+(?:option|setting|parameter|flag))?(?=\s*[:=]|\s+(?:is|of)\b)"
 )
 _NEGATION = lazy_pattern(r"(?<!or )\b(?:not|n't|never|no longer|doesn't|isn't)\s+(?:\w+\s+)?$", _I)
+_ENDS = lazy_pattern(r"[*_ ]*(?:$|[).,;\]\n]|(?:of|for|in|and|but|while)\b)")
+"""What follows ``default`` where its value stands before it."""
+_GIVEN_BEFORE = lazy_pattern(
+    r"(?:\s*(?:\(|,|—|–|-))?\s*(?:\(?(?:is|as|being|which is|the|its|a|by|current|overall"
+    r"|\w+'s)\s+){0,3}(?:[\w-]+\s+)?$", _I,
+)  # fmt: skip
+_AFTER_BY = lazy_pattern(
+    r"\s*[,:]?\s*(?:\(|(?:it|this|they|the value|the setting|that)\s+(?:is|are|was)\s+(?:set to\s+)?)?", _I
+)
+_BY = lazy_pattern(r"\bby\s$", _I)
 
 
 def _default(text: str, start: int, end: int, match: re.Match[str]) -> Statement | None:
     """Read the value behind ``default``, or the one before it: ``defaults to 5``, ``5 by default``, ``5 (default)``."""
     (at, stop), word = match.span(), match[0]
-    is_by = text[max(start, at - 3) : at].lower() in {"by ", "by\n"}
-    if is_by:
-        base = Statement(attribute="default", value=TRUE, start=at - 3, end=stop, is_bound=True)
-        return _value_first(text, start, base) or _after_by_default(text, end, replace(base, is_bound=False))
+    base = Statement(attribute="default", value=TRUE, start=at, end=stop)
+    if _BY.search(text[max(start, at - 4) : at]):
+        base = replace(base, start=at - 3)
+        return _value_first(text, start, replace(base, is_bound=True)) or _linked(text, end, base, _AFTER_BY)
     is_line = word == "default" and _LINE_START.match(text[max(text.rfind("\n", 0, at) + 1, at - 60) : at])
     negated = bool(_NEGATION.search(text[max(start, at - 20) : at]))
-    base = Statement(attribute="default", value=TRUE, start=at, end=stop, negated=negated, is_line=bool(is_line))
-    following = text[stop : stop + 16].lstrip("*_ ")
-    may_end = word == "default" and (following[:1] in {"", *").,;]\n"} or _GOES_ON.match(following))
-    return _linked(text, end, base, word) or (_value_first(text, start, base) if may_end else None)
-
-
-def _linked(text: str, end: int, base: Statement, word: str) -> Statement | None:
-    """Read on from the word: its value stands behind it."""
-    named_by = _OF_NAME.match(text, base.end, end)
+    base = replace(base, negated=negated, is_line=bool(is_line), is_bound=word != "default")
+    named_by = _OF_NAME.match(text, stop, end)
     name = identifier_of(named_by["span"] or named_by["bare"]) if named_by else ""
-    link = _LINK.match(text, named_by.end() if named_by and name else base.end, end)
-    sign = (link["link"] or "").lower() if link else ""
-    is_aside = text[max(0, base.start - 1) : base.start] == "("  # ``(Defaults 10)``
-    if link is None or (word == "defaults" and sign not in {"to", ":", "=", "of", "is"} and not is_aside):
+    if named_by and name:
+        base = replace(base, name=name, end=named_by.end())
+    said = _linked(text, end, base, _LINK)
+    is_last = word == "default" and _ENDS.match(text, stop, end)
+    return said or (_value_first(text, start, replace(base, name="")) if is_last else None)
+
+
+def _linked(text: str, end: int, base: Statement, pattern: re.Pattern[str]) -> Statement | None:
+    """Read on from the word: its value stands behind it."""
+    link = pattern.match(text, base.end, end)
+    if link is None:
         return None
-    found = value_at(text, link.end(), end, words=bool(sign))
-    if found is not None and not _runs_on(text, found, end, linked=bool(sign)):
-        return replace(base, value=found[0], end=found[2], is_bound=word != "default", name=name)
-    line_end = text.find("\n", link.end(), end)
-    rest = text[link.end() : line_end if line_end >= 0 else end]
-    value = whole_value(rest.partition(". ")[0]) if base.is_line and sign in {":", "="} else None
-    return replace(base, value=value, end=link.end() + len(rest.partition(". ")[0])) if value else None
+    sign = (link.groupdict().get("link") or "").lower()
+    is_aside = text[max(0, base.start - 1) : base.start] == "("  # ``(Defaults 10)``
+    is_verb = text[base.start : base.end].lower() == "defaults"
+    if is_verb and sign not in {"to", ":", "=", "of", "is"} and not is_aside:
+        return None
+    found = value_at(text, link.end(), end, words=bool(sign) or pattern is _AFTER_BY)
+    if found is not None and (sign or not _runs_on(text, found, end)):
+        return replace(base, value=found[0], end=found[2])
+    rest = text[link.end() : end].partition("\n")[0].partition(". ")[0]
+    value = whole_value(rest) if base.is_line and sign in {":", "="} else None
+    return replace(base, value=value, end=link.end() + len(rest)) if value else None
 
 
-def _runs_on(text: str, found: tuple[Value, int, int], end: int, *, linked: bool) -> bool:
+def _runs_on(text: str, found: tuple[Value, int, int], end: int) -> bool:
     """Tell whether what looks like a value is the beginning of something else: ``default on the server``."""
     value, start, stop = found
-    if re.match(r"\s*[+*/](?:\s|\d)|\(\w|\.\w", text[stop : min(end, stop + 12)]):
-        return True
-    if linked:
-        return False
     rest = text[stop : min(end, stop + 400)].lstrip()
-    if value.kind == "number" and value.unit is None and rest[:1].isalpha():
-        return True  # ``the default 404 handler``
-    if value.kind == "string" and not re.match(r"[.;)\](]|,(?!\s*`)|$", rest):
-        return True
-    return value.kind in {"boolean", "none"} and text[start] != "`"
-
-
-_GOES_ON = lazy_pattern(r"(?:of|for|in|and|but|while)\b")
-_GIVEN_BEFORE = lazy_pattern(
-    r"(?:\s*(?:\(|,|—|–|-))?\s*(?:\(?(?:is|as|being|which is|the|its|a|by|current|overall"
-    r"|\w+'s)\s+){0,3}(?:[\w-]+\s+)?$", _I,
-)  # fmt: skip
+    if value.kind == "number":  # ``the default 404 handler``
+        return value.unit is None and rest[:1].isalpha()
+    return text[start] not in "`\"'[" or (value.kind == "string" and not re.match(r"[.;)\](]|,(?!\s*`)|$", rest))
 
 
 def _value_first(text: str, start: int, base: Statement) -> Statement | None:
     """Read ``None as its default``, ``the 5 second default``, ``30 seconds (the server default)``, ``5 by default``."""
-    at = base.start
-    window = max(start, at - 40)
-    lead = None if base.is_bound else _GIVEN_BEFORE.search(text[window:at])
-    found = value_before(text, start, at) or (value_before(text, start, window + lead.start()) if lead else None)
-    is_read = found is not None and (base.is_bound or found[0].kind != "list")
-    return replace(base, value=found[0], start=found[1], is_line=False) if found and is_read else None
-
-
-_VERB = lazy_pattern(r"\b(?:is set to|is|are|will be|uses?|set to|has|have|was|gets?|=)(?=\s)", _I)
-_AFTER_BY = lazy_pattern(
-    r"\s*[,:]?\s*(?:\(|(?:it|this|they|the value|the setting|that)\s+(?:is|are|was)\s+(?:set to\s+)?)?", _I
-)
-
-
-def _after_by_default(text: str, end: int, base: Statement) -> Statement | None:
-    """Read what follows: ``by default 5``, ``by default it is `x```."""
-    skipped = _AFTER_BY.match(text, base.end, end)
-    found = value_at(text, skipped.end() if skipped else base.end, end)
-    if found is None or (CODE.match(text, found[1]) and _VERB.match(text[found[2] : found[2] + 20].lstrip())):
-        return None
-    is_loose = found[0].kind in {"boolean", "none"} and text[found[1]] != "`"
-    if is_loose and not re.match(r"\s*(?:[.,;)]|$)", text[found[2] : min(end, found[2] + 8)]):
-        return None
-    return replace(base, value=found[0], end=found[2])
+    window = max(start, base.start - 40)
+    lead = _GIVEN_BEFORE.search(text[window : base.start])
+    found = value_before(text, start, base.start) or (
+        value_before(text, start, window + lead.start()) if lead else None
+    )
+    return replace(base, value=found[0], start=found[1], is_line=False) if found else None
 
 
 _PRODUCT = lazy_pattern(
@@ -189,71 +172,52 @@ _PRODUCT = lazy_pattern(
     r"`{0,2}(?P<thing>[A-Za-z][\w.+#]{0,30}(?:[ -](?:JS|SDK|Server|JDK|JRE))?)`{0,2}[\s(]{1,3}(?:versions?\s+|v)?"
     r"(?P<version>(?:at least |>=|=>|>|~=|~>|\^|==|≥|=)?\s?v?\d{1,4}(?:\.(?:\d{1,4}|x)){0,3}(?![\w%])\+?"
     r"(?:,? (?:or|and) (?:newer|later|above|higher|up|greater|more recent))?)"
+    r"(?!\s*(?i:%|(?:ms|s|seconds?|minutes?|hours?|days?|bytes?|[KMGT]i?B|times|arguments?|parameters?)\b))"
 )
 _SPECIFIER = lazy_pattern(r"\s+`{0,2}[\"']?((?:>=|<=|>|<|\^|~>?|==)\s?v?\d{1,4}(?:\.\d{1,4}){0,3})")
-_NO_VERSION_AFTER = lazy_pattern(
-    r"\s*(?:%|(?:ms|s|seconds?|minutes?|hours?|days?|bytes?|[KMGT]i?B|times|arguments?|parameters?"
-    r"|or more (?!recent))\b)", _I,
-)  # fmt: skip
 _STRICT = ("require", "need", "must", "minimum", "at least", "prereq")
 
 
 def _requires(text: str, _start: int, end: int, match: re.Match[str]) -> Statement | None:
     """Read ``requires Python 3.8 or newer``, ``must have Node.js 22``, ``engines.node accepts >=16``."""
     found = _PRODUCT.match(text, match.end(), end)
-    bare = _SPECIFIER.match(text, match.end(), end) if found is None else None
-    if bare is not None and (requirement := read_requirement(bare[1])):
-        value = Value("version", str(requirement))
-        return Statement(attribute="requires", value=value, start=match.start(), end=bare.end(1), is_bound=True)
-    if found is None or _NO_VERSION_AFTER.match(text, found.end(), end):
+    written = found or _SPECIFIER.match(text, match.end(), end)
+    requirement = read_requirement(written["version"] if found else written[1]) if written else None
+    if written is None or requirement is None:
         return None
+    value = Value("version", str(requirement))
+    base = Statement(attribute="requires", value=value, start=match.start(), end=written.end(), is_bound=not found)
+    if found is None:
+        return base
     is_strict = match[0].startswith(_STRICT)
     is_open = bool(re.search(r"[+>≥^~]|or |and ", found["version"]))
-    requirement = read_requirement(found["version"])
     thing = PRODUCTS.get(found["thing"].lower(), "")
     if not thing and is_strict and found["thing"][0].isupper() and (is_open or "." in found["version"]):
         thing = found["thing"]
-    if requirement is None or not thing or not (is_strict or is_open):
-        return None
-    value = Value("version", str(requirement))
-    return Statement(attribute="requires", value=value, start=match.start(), end=found.end(), name=thing)
+    return replace(base, name=thing) if thing and (is_strict or is_open) else None
 
 
-_CODE_NUMBER = lazy_pattern(
-    r"[\s:=(*_]{0,4}(?:(?:an?|the|of|is|with|status|code|error|HTTP)\s+|\(){0,5}`{0,2}([1-5]\d\d)\b"
+_STATUS = lazy_pattern(
+    r"\b(?:returns?|responds?|repl(?:y|ies)|answers?|served?|serves|sends?|fails?|rejects?|gets?|receives?|results? in"
+    r"|status code)\b[^.;\n]{0,50}?(?<![\d.])([1-5]\d\d)\b"
     r"(?![.\d%:]|\s?(?:ms|seconds?|bytes|milliseconds|items|requests|MB|KB|characters))", _I,
 )  # fmt: skip
-_NUMBER_BEFORE = lazy_pattern(
-    r"(?<![\d.])`{0,2}([1-5]\d\d)(?: [A-Z][A-Za-z ]{1,25})?`{0,2}\s+(?:HTTP\s+)?(?:error\s+|response\s+)?$"
-)
 _REASON = lazy_pattern(
     r" (?:status|error|response|OK|Not |Bad |Found|Moved |Created|Accepted|No |Unau|Unpr|Forb|Inte|Conf|Too "
     r"|Gone|Serv|Pay|Gate|Temp|Perm)"
 )
-_STATUS_VERB = lazy_pattern(
-    r"\b(?:returns?|responds?|repl(?:y|ies)|answers?|served|serves?|sends?|fails?|rejects?|gets?|receives?"
-    r"|results? in|status code)\b", _I,
-)  # fmt: skip
 _POSSIBLE = lazy_pattern(r"\b(?:can|could|may|might|to)\s+(?:also\s+)?$", _I)
 
 
 def _status(text: str, start: int, end: int, match: re.Match[str]) -> Statement | None:
-    """Read ``responds with a 404``, ``HTTP 400``, ``served with a `301 Found` status code``."""
-    at, stop = match.span()
-    number = match[0] if match[0].isdigit() and _REASON.match(text, stop, end) else ""
-    if not match[0].isdigit():
-        after = _CODE_NUMBER.match(text, stop, end)
-        window = max(start, at - 50)
-        before = None if after else _NUMBER_BEFORE.search(text[window:at])
-        if after is not None:
-            number, stop = after[1], after.end(1)
-        elif before is not None:
-            number, at = before[1], window + before.start()
-    verbs = list(_STATUS_VERB.finditer(text, max(start, at - 80), stop)) if number else []
-    if not verbs or _POSSIBLE.search(text[max(start, verbs[-1].start() - 12) : verbs[-1].start()]):
+    """Read ``responds with a 404``, ``answers HTTP 400``, ``served with a `301 Found` status code``."""
+    if match[0].isdigit() and not _REASON.match(text, match.end(), end):
         return None
-    at = min(at, verbs[-1].start())
-    return Statement(attribute="status", value=Value("status", number), start=at, end=stop, is_bound=True)
+    found = _STATUS.search(text, max(start, match.start() - 80), min(end, match.end() + 40))
+    if found is None or _POSSIBLE.search(text[max(start, found.start() - 12) : found.start()]):
+        return None
+    value = Value("status", found[1])
+    return Statement(attribute="status", value=value, start=found.start(), end=found.end(1), is_bound=True)
 
 
 _READERS: dict[str, Callable[[str, int, int, re.Match[str]], Statement | None]] = {
