@@ -55,7 +55,6 @@ def test_a_fact_stands_where_its_key_and_value_stand() -> None:
     ("spool.flush.interval.ms=250\n", "app.properties", ("spool flush", "interval", "setting", "1/4")),
     ("export MAX_BODY_KB=64\n", ".env", ("", "max body", "setting", "64000")),
     ('{"server": {"keepAlive": true}}', "app.json", ("server", "keep alive", "setting", "true")),
-    ("// x\n{server: {keepAlive: false,},}", "app.json5", ("server", "keep alive", "setting", "false")),
     ("ENV QUEUE_DEPTH=12\n", "Dockerfile", ("", "queue depth", "setting", "12")),
     ("env:\n  - name: QUEUE_DEPTH\n    value: 12\n", "deploy.yaml", ("env", "queue depth", "setting", "12")),
 ])  # fmt: skip

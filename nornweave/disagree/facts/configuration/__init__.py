@@ -9,9 +9,8 @@ from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.configuration.entries import SECTIONS, YAML, Entry, bracket_entries, line_entries
+from nornweave.disagree.facts.configuration.entries import Entry, bracket_entries, line_entries
 from nornweave.disagree.facts.configuration.manifests import (
-    entry_requirements,
     line_requirements,
     patterns_of,
     says_only_versions,
@@ -23,17 +22,10 @@ from nornweave.read.chunking.languages import language_of
 MAX_FACTS = 2_000
 """Of one passage: more is data."""
 
-_READERS: dict[str, Callable[[str], Iterator[Entry]]] = {
-    "yaml": lambda text: line_entries(text, YAML),
-    "json": bracket_entries,
-    "sections": lambda text: line_entries(text, SECTIONS),
-}
-_ENDINGS = {
-    "yaml": "yaml yml",
-    "json": "json json5 jsonc webmanifest jsonl",
-    "sections": "toml ini cfg conf properties env dotenv editorconfig service dockerfile containerfile docker",
-}
-_SYNTAX = {ending: syntax for syntax, endings in _ENDINGS.items() for ending in endings.split()}
+_LINES = (
+    "yaml yml toml ini cfg conf properties env dotenv editorconfig service dockerfile containerfile docker".split()  # noqa: SIM905
+)
+_SYNTAX = {**dict.fromkeys(_LINES, line_entries), **dict.fromkeys(("json", "jsonc", "webmanifest"), bracket_entries)}
 # Lists of other people's versions, and data that nobody sets.
 _NO_CONFIGURATION = lazy_pattern(
     r"(?:^|/)(?:package-lock|npm-shrinkwrap|composer\.lock|poetry\.lock|cargo\.lock|pnpm-lock|yarn\.lock|uv\.lock)|"
@@ -47,16 +39,16 @@ def is_configuration(format: str, path: str) -> bool:  # noqa: A002 - the word o
 
     Manifests that are programs (``setup.py``, ``Gemfile``) are both: what they require is read here, the rest is code.
     """
-    return _is_read(path) and (_syntax(format, path) is not None or bool(patterns_of(path)))
+    return _is_read(path) and (_reader(format, path) is not None or bool(patterns_of(path)))
 
 
 @lru_cache(maxsize=1024)
-def _syntax(format_: str, path: str) -> str | None:
+def _reader(format_: str, path: str) -> Callable[[str], Iterator[Entry]] | None:
     name = PurePosixPath(path).name.lower()
     if language_of(path) is not None:
         return None
     if name.startswith(("dockerfile", "containerfile", ".env.")) or name == ".env":
-        return "sections"
+        return line_entries
     bare = re.sub(r"\.(?:example|sample|template|dist|default|defaults|tmpl|tpl)$", "", name)
     return _SYNTAX.get(PurePosixPath(bare).suffix.lstrip(".")) or _SYNTAX.get(format_.lower())
 
@@ -83,11 +75,7 @@ def _facts(passage: Passage) -> Iterator[Fact]:
     if not _is_read(path):
         return
     yield from line_requirements(passage)
-    syntax = _syntax(passage.format, path)
-    if syntax is None:
-        return
-    only_versions = says_only_versions(path)
-    for entry in _READERS[syntax](passage.text):
-        yield from entry_requirements(passage, entry)
-        if not only_versions:
+    read = _reader(passage.format, path)
+    if read is not None and not says_only_versions(path):
+        for entry in read(passage.text):
             yield from setting_facts(passage, entry)

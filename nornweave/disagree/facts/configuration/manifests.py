@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.configuration.entries import Entry
 from nornweave.disagree.facts.passage import Passage, fact_of
 from nornweave.disagree.facts.values import Value
 from nornweave.disagree.facts.versions import Requirement, read_requirement
@@ -21,11 +20,17 @@ MAX_FOUND = 20
 # A version alone; a requirement in quotes, of one or two clauses.
 _V = r"(?P<version>v?\d[\w.]{0,30})"
 _REQ = r"[\"'](?P<version>[<>=~^ ]{0,4}\d[\w.]{0,30}(?:[\"'],[ ]?[\"'][<>=~ ]{1,4}\d[\w.]{0,30})?)[\"']"
-# Names of files, lower case (``*.x`` is any name that ends so), what a line of them looks like, and what it requires.
+_QUOTED = r"[\"'](?P<version>[^\"'\n]{1,80})[\"']"
+# Names of files, lower case (``*.x`` is any name that ends so), how they say a version, and of what.
 _LINES = tuple(
     (files.split(), lazy_pattern(pattern, re.MULTILINE), name)
     for files, pattern, name in (
-        ("setup.py setup.cfg", r"python_requires[ ]?=[ ]?[\"'](?P<version>[^\"'\n]{1,80})[\"']", "python"),
+        ("setup.py pyproject.toml", rf"(?:python_requires|^requires-python)[ ]?=[ ]?{_QUOTED}", "python"),
+        ("setup.cfg", r"^python_requires[ ]?=[ ]?(?P<version>[^\n]{1,80})", "python"),
+        ("pyproject.toml", rf"^python[ ]?=[ ]?{_QUOTED}", "python"),
+        ("package.json", rf"\"engines\"\s*:\s*\{{[^{{}}]{{0,200}}?\"node\"\s*:\s*{_QUOTED}", "node"),
+        ("composer.json", rf"\"require\"\s*:\s*\{{[^{{}}]{{0,400}}?\"php\"\s*:\s*{_QUOTED}", "php"),
+        ("cargo.toml", rf"^rust-version[ ]?=[ ]?{_QUOTED}", "rust"),
         ("go.mod", rf"^go[ ]{_V}", "go"),
         ("gemfile", rf"^[ ]{{0,8}}ruby[ (][ ]{{0,4}}{_REQ}", "ruby"),
         ("*.gemspec", rf"required_ruby_version[ ]{{0,4}}=[^\n\"']{{0,40}}{_REQ}", "ruby"),
@@ -35,19 +40,6 @@ _LINES = tuple(
          "java"),
     )
 )  # fmt: skip
-# Names of files, the keys above (``a/b``), the key that says a version; the key is what is required, or its own name.
-_KEYS = tuple(
-    (files.split(), above, lazy_pattern(key))
-    for files, above, key in (
-        ("package.json", "engines", r"node|npm|yarn|pnpm|vscode|bun"),
-        ("pyproject.toml", "project", r"requires-(?P<name>python)"),
-        ("pyproject.toml", "tool/poetry/dependencies", r"python"),
-        ("setup.cfg", "options", r"(?P<name>python)[_-]requires"),
-        ("cargo.toml", "package", r"(?P<name>rust)-version"),
-        ("cargo.toml", "workspace/package", r"(?P<name>rust)-version"),
-        ("composer.json", "require", r"php"),
-    )
-)
 _ASIDE = lazy_pattern(
     r"/(?:docs?|tests?|examples?|demos?|samples?|benchmarks?|integration|scripts|tools)/", re.IGNORECASE
 )
@@ -95,23 +87,6 @@ def line_requirements(passage: Passage) -> Iterator[Fact]:
         for match in islice(pattern.finditer(passage.text), MAX_FOUND):
             version = re.sub(r"(?<=\d)_(?=\d)", ".", match["version"])  # ``VERSION_1_8`` of Gradle
             yield from _requires(passage, thing, version, match.start(), match.end("version"))
-
-
-def entry_requirements(passage: Passage, entry: Entry) -> Iterator[Fact]:
-    """Yield what an entry of a manifest requires; of other entries nothing."""
-    parents = "/".join(entry.parents)
-    for above, key in _keys_of(passage.path):
-        if above == parents and (match := key.fullmatch(entry.key)):
-            thing = match.groupdict().get("name", entry.key)
-            yield from _requires(passage, thing, entry.value, entry.start, entry.end)
-            return
-
-
-@lru_cache(maxsize=1024)
-def _keys_of(path: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    file = PurePosixPath(path).name.lower()
-    wanted = () if _is_for_developers(path) else _KEYS
-    return tuple((above, key) for files, above, key in wanted if _fits(file, files))
 
 
 def _requires(passage: Passage, name: str, version: str, start: int, end: int) -> Iterator[Fact]:
