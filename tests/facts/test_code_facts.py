@@ -105,9 +105,8 @@ def test_keyword_arguments_of_nested_calls_are_owned_by_their_keywords() -> None
     assert one(facts, "codec", "value").owner == "spaces job"
 
 
-def test_keyword_arguments_inside_functions_are_settings_of_that_place() -> None:
-    fact = one(read("def go():\n    start(depth=3)", "python"), "depth", "value")
-    assert fact.qualifiers == ("local",)
+def test_keyword_arguments_inside_functions_are_no_facts() -> None:
+    assert not read("def go():\n    start(depth=3)", "python")
 
 
 OPTIONS = [
@@ -124,7 +123,6 @@ OPTIONS = [
     ("javascript", "function f (options) { const depth = options.depth ?? 3 }"),
     ("javascript", "function f (depth) { depth = depth == null ? 3 : depth }"),
     ("java", 'class A { void f(@RequestParam(defaultValue = "3") int depth) {} }'),
-    ("ruby", "class A\n  def go\n    @depth ||= 3\n  end\nend"),
     ("php", "<?php function f($o) { $depth = $o['depth'] ?? 3; }"),
 ]
 

@@ -1,4 +1,4 @@
-"""Extract facts from calls that declare options, and from fallback expressions."""
+"""Extract facts from calls that declare options."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ from tree_sitter import Node
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code.options import OptionCall, call_of
-from nornweave.disagree.facts.code.reading import Reading, last_part
+from nornweave.disagree.facts.code.reading import Reading
 from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.values import Value
 
 _MAX_ARGUMENTS = 12
 _NAMED = lazy_pattern(r"^(?:\w+\s?[=:](?![=:])|\*\*|\.\.\.)")
-_PLAIN = frozenset({"true", "false", "null", "none", "nil", "undefined"})
-_PATH = lazy_pattern(r"[A-Za-z_$@][\w$]*(?:(?:\.|\?\.|->|::)[A-Za-z_]\w*|\[['\"][\w.\-]{1,60}['\"]\])*")
-_WORDS_OF_LANGUAGES = frozenset(
-    "null none nil undefined if else and or not is in true false typeof new number string int integer float".split()  # noqa: SIM905
-)
 
 
 def read_call(site: ValueSite, reading: Reading) -> None:
@@ -59,19 +54,3 @@ def _name(called: OptionCall, positional: list[str], reading: Reading) -> str:
     text = positional[called.name]
     value = reading.constants.read(text) if text[:1] not in ":" else Value("string", text[1:])
     return value.text if value is not None and value.kind == "string" else ""
-
-
-def read_fallback(site: ValueSite, reading: Reading) -> None:
-    """Read ``options.timeout || 30``, wherever it stands."""
-    text = reading.value_text(site)
-    if not text or (text[:1].isalpha() and text.lower() not in _PLAIN):
-        return
-    paths = [path for path in _PATH.findall(site.name) if path.lower() not in _WORDS_OF_LANGUAGES]
-    value = reading.constants.read(text)
-    if paths and value is not None and not site.name.endswith(")"):
-        reading.add(site, value, "default", "fallback", name=_looked_up(paths[-1]))
-
-
-def _looked_up(path: str) -> str:
-    """Return the name of what a path reads: ``PORT`` of ``process.env.PORT``, ``a`` of ``config['a']``."""
-    return last_part(path) if not path.endswith("]") else path[path.rfind("[") :].strip("[]'\"")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.types import Attribute, Qualifier
 from nornweave.disagree.facts.code.options import KEYS, NAMING_KEYS
 from nornweave.disagree.facts.code.reading import Reading, says_default
 from nornweave.disagree.facts.code.sites import ValueSite
@@ -48,26 +47,15 @@ def _read_line(start: int, line: str, opened: list[str], reading: Reading) -> No
     text = _COMMENT.sub("", found["value"]).rstrip().rstrip(",;").rstrip()
     text = text.removesuffix("}").rstrip() if text.count("}") > text.count("{") else text
     value = reading.constants.read(text)
-    if value is None:
-        return
     name = found["name"].strip("'\":")
-    if name.lower() in NAMING_KEYS and value.kind == "string":
+    is_key = name.lower() in KEYS and opened
+    if value is None or is_key or (name.lower() in NAMING_KEYS and value.kind == "string"):
         return
     at = start + found.start("name")
+    owner = " ".join((reading.base.owner, *opened))
+    is_default = reading.base.is_default or says_default(owner) or reading.base.is_class or name[:1] == "#"
+    if not (is_default or opened or "," in line or line.rstrip().endswith(";")):
+        return  # a variable of its own
     site = ValueSite("pair", at, start + found.end("name") + 1, name, at)
     site.value = (start + found.start("value"), start + found.start("value") + len(text))
-    owner = " ".join((reading.base.owner, *_around(site, reading), *opened))
-    is_default = reading.base.is_default or says_default(owner) or reading.base.is_class or name[:1] == "#"
-    attribute: Attribute = "default" if is_default or value.is_fallback else "value"
-    qualifiers: tuple[Qualifier, ...] = () if is_default or line.rstrip().endswith((",", ";")) or opened else ("local",)
-    if name.lower() not in KEYS or not opened:
-        reading.add(site, value, attribute, owner=owner, qualifiers=() if "," in line else qualifiers)
-
-
-def _around(site: ValueSite, reading: Reading) -> list[str]:
-    """Return the names of the classes and functions around a place, outermost first."""
-    return [
-        place.name
-        for place in reading.sites
-        if place.role in {"class", "function"} and place.start < site.start < place.end
-    ][-4:]
+    reading.add(site, value, "default" if is_default or value.is_fallback else "value", owner=owner)

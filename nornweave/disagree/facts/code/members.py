@@ -2,65 +2,46 @@
 
 from __future__ import annotations
 
-import re
-
-from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.types import Attribute, Form, Qualifier
+from nornweave.core.types import Attribute
 from nornweave.disagree.facts.code.options import KEYS, NAMING_KEYS
-from nornweave.disagree.facts.code.reading import Reading, function_of, is_maker, last_part, owner_of, says_default
+from nornweave.disagree.facts.code.reading import Reading, function_of, is_maker, owner_of, says_default
 from nornweave.disagree.facts.code.sites import NAMED_ROLES, ValueSite
 from nornweave.disagree.facts.values import Value
 
 SPREAD = ("...", "**")
 """How the last member of a group begins that takes in what a user gave: those before it are defaults."""
-_MERGERS = lazy_pattern(r"(?:assign|merge|defaults|extend|deepmerge|defaultsDeep)$", re.I)
 
 
 def read_pair(site: ValueSite, reading: Reading) -> None:
-    """Read a pair of a mapping, a field of a literal, or a keyword argument."""
+    """Read a pair of a mapping, a field of a literal, or a keyword argument; what a call is given is no default."""
     text = reading.value_text(site)
     value = reading.constants.read(text) if text else None
     if read_key(site, value, reading) or value is None:
         return
-    if any(place.role == "mark" for place in site.ancestors()) and site.name == "value":
+    attribute = "default" if value.is_fallback else default_by_place(site, reading)
+    function = function_of(site)
+    if attribute is None and ((function is not None and not is_maker(function.name)) or _is_loose(site)):
         return
-    attribute = default_by_place(site, reading)
-    qualifiers: tuple[Qualifier, ...] = ()
-    if attribute is None and not value.is_fallback:
-        function = function_of(site)
-        inner = function is not None and (_is_passed_on(site) or not is_maker(function.name))
-        qualifiers = ("local",) if inner or (site.role == "kwarg" and not _is_bound(site)) else ()
-    form: Form = "fallback" if value.is_fallback else "definition"
-    reading.add(site, value, "default" if value.is_fallback else attribute or "value", form, qualifiers=qualifiers)
+    reading.add(site, value, attribute or "value", "fallback" if value.is_fallback else "definition")
+
+
+def _is_loose(site: ValueSite) -> bool:
+    """Tell whether a keyword argument belongs to nothing with a name of its own."""
+    named = {"assign", "field", "const", "pair", "kwarg", "param"}
+    return site.role == "kwarg" and not any(place.role in named for place in site.ancestors())
 
 
 def default_by_place(site: ValueSite, reading: Reading) -> Attribute | None:
     """Return ``default`` if something around a place says that defaults stand in it."""
     for place in site.ancestors():
-        if place.role in NAMED_ROLES and (
-            says_default(place.name) or (place.role == "function" and is_maker(place.name))
-        ):
+        is_made = place.role == "function" and is_maker(place.name)
+        if (place.role in NAMED_ROLES and says_default(place.name)) or is_made:
             return "default"
         if place.role == "group" and place.tag.startswith(SPREAD):
             return "default"
-        if place.role == "call" and _is_passed_on(site):
-            return None
         if place.role == "class":
             break
     return "default" if reading.base.is_default else None
-
-
-def _is_passed_on(site: ValueSite) -> bool:
-    """Tell whether a pair stands in a literal that is handed to a call: ``super(url, {...options, retry: true})``."""
-    if site.role != "pair":
-        return False
-    around = next((place for place in site.ancestors() if place.role != "group"), None)
-    return around is not None and around.role == "call" and not _MERGERS.search(last_part(around.name))
-
-
-def _is_bound(site: ValueSite) -> bool:
-    """Tell whether what a keyword argument belongs to has a name of its own."""
-    return any(place.role in {"assign", "field", "const", "pair", "kwarg", "param"} for place in site.ancestors())
 
 
 def name_groups(reading: Reading) -> None:

@@ -28,7 +28,6 @@ _BARE = {
     "function": "arrow_function init_declaration",
     "group": "dictionary object hash initializer_expression",
     "if": "if_statement if_expression if if_modifier",
-    "mark": "decorator annotation marker_annotation",
     "comment": "comment line_comment block_comment multiline_comment",
 }
 # Nodes with a name and a value.
@@ -54,12 +53,10 @@ _ECMA = """
 (variable_declarator name: (_) @name value: (_) @value) @assign
 (function_expression name: (_)? @name) @function
 (object_assignment_pattern left: (_) @name right: (_) @value) @param
-(augmented_assignment_expression left: (_) @name operator: ["||=" "??="] right: (_) @value) @assign
 (pair_pattern key: (_) @name value: (assignment_pattern right: (_) @value)) @param
 (call_expression function: (_) @name arguments: (arguments) @value) @call
 (new_expression constructor: (_) @name arguments: (arguments) @value) @call
 (object (spread_element) @tag .) @group
-(binary_expression left: (_) @name operator: ["||" "??"] right: (_) @value) @fallback
 (labeled_statement label: (_) @name body: (expression_statement (_) @value)) @pair
 """
 _TYPESCRIPT = f"""{_ECMA}
@@ -89,7 +86,6 @@ _OWN = {
 (assignment left: (identifier) @name type: (_) !right) @field
 (call function: (_) @name arguments: (argument_list) @value) @call
 (dictionary (dictionary_splat) @tag .) @group
-(boolean_operator left: (_) @name operator: "or" right: (_) @value) @fallback
 (module (expression_statement (string) @doc))
 (block (expression_statement (string) @doc))
 """,
@@ -144,9 +140,7 @@ _OWN = {
     "ruby": """
 (module name: (_) @name) @class
 (optional_parameter name: (_) @name value: (_) @value) @param
-(operator_assignment left: (_) @name operator: "||=" right: (_) @value) @assign
 (call method: (_) @name arguments: (argument_list) @value) @call
-(binary left: (_) @name operator: ["||" "or"] right: (_) @value) @fallback
 """,
     "php": """
 (function_definition name: (_) @name) @function
@@ -154,14 +148,11 @@ _OWN = {
 (property_promotion_parameter name: (_) @name default_value: (_)? @value) @param
 (const_element (name) @name (_) @value) @const
 (property_declaration (property_element name: (_) @name default_value: (_)? @value)) @field
-(augmented_assignment_expression left: (_) @name operator: "??=" right: (_) @value) @assign
 (array_element_initializer . (_) @name . (_) @value .) @pair
 (argument name: (_) @name (_) @value .) @kwarg
 (function_call_expression function: (_) @name arguments: (arguments) @value) @call
 (member_call_expression name: (_) @name arguments: (arguments) @value) @call
 (array_creation_expression) @group
-(binary_expression left: (_) @name operator: ["??" "||"] right: (_) @value) @fallback
-(attribute) @mark
 """,
     "csharp": """
 (parameter type: (_) name: (_) @name . (_)? @value) @param
@@ -170,8 +161,6 @@ _OWN = {
 (property_declaration type: (_) name: (_) @name value: (_)? @value) @field
 (argument name: (_) @name (_) @value .) @kwarg
 (invocation_expression function: (_) @name arguments: (argument_list) @value) @call
-(binary_expression left: (_) @name operator: "??" right: (_) @value) @fallback
-(attribute) @mark
 """,
     "swift": """
 (function_declaration (parameter name: (simple_identifier) @name name: (_)) @param . "=" . (_) @value)
@@ -183,8 +172,6 @@ _OWN = {
 (dictionary_literal key: (_) @name @pair . value: (_) @value)
 (value_argument name: (_) @name value: (_) @value) @kwarg
 (call_expression (_) @name (call_suffix (value_arguments) @value)) @call
-(nil_coalescing_expression value: (_) @name if_nil: (_) @value) @fallback
-(attribute) @mark
 """,
     "kotlin": """
 (class_parameter (identifier) @name . (_)) @param
@@ -194,7 +181,6 @@ _OWN = {
 (infix_expression (string_literal) @name (identifier) @key (_) @value (#eq? @key "to")) @pair
 (value_argument (identifier) @name "=" . (_) @value) @kwarg
 (call_expression (_) @name (value_arguments) @value) @call
-(binary_expression left: (_) @name operator: "?:" right: (_) @value) @fallback
 """,
 }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.types import Attribute, Fact, Form, Qualifier
+from nornweave.core.types import Attribute, Fact, Form
 from nornweave.disagree.facts.code.constants import Constants
 from nornweave.disagree.facts.code.sites import NAMED_ROLES, ValueSite
 from nornweave.disagree.facts.names import words_of
@@ -90,11 +90,6 @@ def function_of(site: ValueSite) -> ValueSite | None:
     return next((place for place in site.ancestors() if place.role == "function"), None)
 
 
-def last_part(name: str) -> str:
-    """Return the last component of a dotted name."""
-    return re.split(r"[.:>]+", name.strip("@#$&*! ()"))[-1].strip("[]'\"@#$")
-
-
 MAX_FACTS = 4_000
 MAX_SPAN = 2_000
 MAX_STRING = 120
@@ -142,7 +137,6 @@ class Reading:
         *,
         name: str = "",
         owner: str | None = None,
-        qualifiers: tuple[Qualifier, ...] = (),
     ) -> None:
         """Keep a fact that a place states, unless its value is not known."""
         if value is None or len(self.facts) >= MAX_FACTS:
@@ -161,7 +155,6 @@ class Reading:
             start=start,
             end=max(start, min(end, start + MAX_SPAN)),
             owner=owner_of(site, self.base) if owner is None else owner,
-            qualifiers=qualifiers,
         )
         if fact is not None:
             line = 0 if attribute == "status" else fact.line  # a function answers a status once
