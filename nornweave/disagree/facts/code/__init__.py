@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.code.calls import read_call
+from nornweave.disagree.facts.code.calls import read_call, read_fallback
 from nornweave.disagree.facts.code.comments import Comment, read_comments
 from nornweave.disagree.facts.code.constants import Constants
 from nornweave.disagree.facts.code.definitions import read_assignment, read_declared
@@ -28,6 +28,7 @@ _READERS = {
     **dict.fromkeys(("param", "field", "const"), read_declared),
     **dict.fromkeys(("pair", "kwarg"), read_pair),
     "assign": read_assignment,
+    "fallback": read_fallback,
 }
 
 

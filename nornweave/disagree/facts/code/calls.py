@@ -1,4 +1,4 @@
-"""Extract facts from calls that declare options."""
+"""Extract facts from calls that declare options, and from fallback expressions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from nornweave.disagree.facts.values import Value
 
 _MAX_ARGUMENTS = 12
 _NAMED = lazy_pattern(r"^(?:\w+\s?[=:](?![=:])|\*\*|\.\.\.)")
+_PATH = lazy_pattern(r"[A-Za-z_$@][\w$]*(?:(?:\.|\?\.|->|::)[A-Za-z_]\w*|\[['\"][\w.\-]{1,60}['\"]\])*")
+_NO_NAMES = frozenset("true false null none nil undefined if else and or not is in typeof new".split())  # noqa: SIM905
 
 
 def read_call(site: ValueSite, reading: Reading) -> None:
@@ -54,3 +56,14 @@ def _name(called: OptionCall, positional: list[str], reading: Reading) -> str:
     text = positional[called.name]
     value = reading.constants.read(text) if text[:1] not in ":" else Value("string", text[1:])
     return value.text if value is not None and value.kind == "string" else ""
+
+
+def read_fallback(site: ValueSite, reading: Reading) -> None:
+    """Read ``options.timeout || 30``, wherever it stands."""
+    text = reading.value_text(site)
+    paths = [path for path in _PATH.findall(site.name) if path.lower() not in _NO_NAMES]
+    if not paths or site.name.endswith(")") or (text[:1].isalpha() and text.lower() not in _NO_NAMES):
+        return
+    path = paths[-1]  # ``PORT`` of ``process.env.PORT``, ``a`` of ``config['a']``
+    name = path[path.rfind("[") :] if path.endswith("]") else re.split(r"[.:>]+", path)[-1]
+    reading.add(site, reading.constants.read(text), "default", "fallback", name=name.strip("[]'\"@#$"))

@@ -39,7 +39,7 @@ def default_by_place(site: ValueSite, reading: Reading) -> Attribute | None:
             return "default"
         if place.role == "group" and place.tag.startswith(SPREAD):
             return "default"
-        if place.role == "class":
+        if place.role == "class" or (place.role == "call" and site.role == "pair"):  # ``post(url, {retry: true})``
             break
     return "default" if reading.base.is_default else None
 

@@ -57,6 +57,7 @@ _ECMA = """
 (call_expression function: (_) @name arguments: (arguments) @value) @call
 (new_expression constructor: (_) @name arguments: (arguments) @value) @call
 (object (spread_element) @tag .) @group
+(binary_expression left: (_) @name operator: ["||" "??"] right: (_) @value) @fallback
 (labeled_statement label: (_) @name body: (expression_statement (_) @value)) @pair
 """
 _TYPESCRIPT = f"""{_ECMA}
@@ -86,6 +87,7 @@ _OWN = {
 (assignment left: (identifier) @name type: (_) !right) @field
 (call function: (_) @name arguments: (argument_list) @value) @call
 (dictionary (dictionary_splat) @tag .) @group
+(boolean_operator left: (_) @name operator: "or" right: (_) @value) @fallback
 (module (expression_statement (string) @doc))
 (block (expression_statement (string) @doc))
 """,
@@ -141,6 +143,7 @@ _OWN = {
 (module name: (_) @name) @class
 (optional_parameter name: (_) @name value: (_) @value) @param
 (call method: (_) @name arguments: (argument_list) @value) @call
+(binary left: (_) @name operator: ["||" "or"] right: (_) @value) @fallback
 """,
     "php": """
 (function_definition name: (_) @name) @function
@@ -153,6 +156,7 @@ _OWN = {
 (function_call_expression function: (_) @name arguments: (arguments) @value) @call
 (member_call_expression name: (_) @name arguments: (arguments) @value) @call
 (array_creation_expression) @group
+(binary_expression left: (_) @name operator: ["??" "||"] right: (_) @value) @fallback
 """,
     "csharp": """
 (parameter type: (_) name: (_) @name . (_)? @value) @param
@@ -161,6 +165,7 @@ _OWN = {
 (property_declaration type: (_) name: (_) @name value: (_)? @value) @field
 (argument name: (_) @name (_) @value .) @kwarg
 (invocation_expression function: (_) @name arguments: (argument_list) @value) @call
+(binary_expression left: (_) @name operator: "??" right: (_) @value) @fallback
 """,
     "swift": """
 (function_declaration (parameter name: (simple_identifier) @name name: (_)) @param . "=" . (_) @value)
@@ -172,6 +177,7 @@ _OWN = {
 (dictionary_literal key: (_) @name @pair . value: (_) @value)
 (value_argument name: (_) @name value: (_) @value) @kwarg
 (call_expression (_) @name (call_suffix (value_arguments) @value)) @call
+(nil_coalescing_expression value: (_) @name if_nil: (_) @value) @fallback
 """,
     "kotlin": """
 (class_parameter (identifier) @name . (_)) @param
@@ -181,6 +187,7 @@ _OWN = {
 (infix_expression (string_literal) @name (identifier) @key (_) @value (#eq? @key "to")) @pair
 (value_argument (identifier) @name "=" . (_) @value) @kwarg
 (call_expression (_) @name (value_arguments) @value) @call
+(binary_expression left: (_) @name operator: "?:" right: (_) @value) @fallback
 """,
 }
 

@@ -23,10 +23,10 @@ MAX_MATCHES = 256
 """Of unfinished matches inside tree-sitter; more make long lists quadratic, and no real file needs them."""
 
 Role: TypeAlias = Literal[
-    "class", "function", "param", "field", "const", "assign", "pair", "kwarg", "call", "group", "if", "comment", "doc",
-    "error",
+    "class", "function", "param", "field", "const", "assign", "pair", "kwarg", "call", "group", "if", "fallback",
+    "comment", "doc", "error",
 ]  # fmt: skip
-"""What a place is: ``group`` is a literal with members."""
+"""What a place is: ``group`` is a literal with members, ``fallback`` an ``a or b``."""
 
 _ROLES = frozenset(get_args(Role))
 NAMED_ROLES = frozenset({"class", "function", "param", "field", "const", "assign", "pair", "kwarg"})
@@ -188,7 +188,7 @@ class _Reader:
         if site.role == "call":
             start = site.start  # of some grammars the name leaves out what the method is called on
         if end - start > MAX_NAME:
-            if site.role not in {"call"}:
+            if site.role not in {"call", "fallback"}:
                 return False
             start = end - MAX_NAME if site.role == "call" else start
             end = min(end, start + MAX_NAME)

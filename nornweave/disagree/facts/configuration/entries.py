@@ -60,7 +60,8 @@ def bracket_entries(text: str) -> Iterator[Entry]:
 
 _SETTING = lazy_pattern(
     r"(?P<lead>[ \t]*(?:-[ \t]+){0,4})(?:(?:export|readonly|ENV|ARG|set)[ \t]+)?"
-    r"(?P<quote>[\"']?)(?P<key>[A-Za-z_@][\w.\-/@ ]{0,79}?)(?P=quote)[ \t]{0,40}(?::(?=[ \t]|$)|[:?+]?=(?!=))[ \t]*"
+    r"(?P<quote>[\"']?)(?P<key>[A-Za-z_@](?:[\w.\-/@]|[ ](?=[^\n=]{0,79}:|[^\n\"]{0,79}\"[ \t]*=)){0,79}?)"
+    r"(?P=quote)[ \t]{0,40}(?::(?=[ \t]|$)|[:?+]?=(?!=))[ \t]*"
 )
 _SECTION = lazy_pattern(r"[ \t]*\[{1,2}(?P<name>[\w.\-\"' :/\t]{1,120})\]{1,2}[ \t]*(?:[#;][^\n]*)?$")
 _BLOCK_SCALAR = lazy_pattern(r"[|>][+-]?\d?")
