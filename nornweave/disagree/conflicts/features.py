@@ -119,6 +119,9 @@ def _of_names(code: LocatedFact, other: LocatedFact, corpus: FactCorpus) -> dict
         "same_owner": near,
         "far_and_generic": float(generic) * (1 - near),
         "siblings": float(are_siblings(code, other)),
+        "same_file_name": float(
+            code.path != other.path and bool(code.file_words) and code.file_words == other.file_words
+        ),
         # What one belongs to exists on the other side as well, and is something else there.
         "another_owner_in_words": is_apart * corpus.rarity((code.near - other.context) & corpus.in_words),
     }
@@ -128,6 +131,7 @@ def _of_statements(a: Fact, b: Fact) -> dict[str, float]:
     """Describe what two facts state, and how."""
     kinds = compared_kinds(value_of(a), value_of(b))
     return {
+        "status_or_support": float(b.attribute == "status"),
         "requirement": float(b.attribute == "requires"),
         "structured": float(b.form in STRUCTURED),
         "topic": float(b.form == "topic"),

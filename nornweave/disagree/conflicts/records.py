@@ -73,6 +73,11 @@ class LocatedFact:
         """The words of its name, singular."""
         return tuple(map(singular, self.fact.name.split()))
 
+    @cached_property
+    def file_words(self) -> frozenset[str]:
+        """Words of the file's name that tell it from others: ``webhooks.md`` and ``webhooks.py`` share them."""
+        return frozenset(singular(word) for word in words_of(self._file)) - PLACE_WORDS
+
     @property
     def _file(self) -> str:
         return self.path.rpartition("/")[2].partition(".")[0]
