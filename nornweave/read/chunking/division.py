@@ -23,8 +23,8 @@ LISTS = node_types(
     "body_statement statements statement_list declaration_list class_body field_declaration_list switch_body array "
     "object initializer_list list dictionary arguments argument_list sequence_expression export_clause"
 )
-_CLIMBED = 100
-"""Nodes above a part that are looked at for its name."""
+_LEVELS = 100
+"""Of nodes that are looked through for the name of a part; code nests as deep as it likes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +146,18 @@ class Division:
     def _around(self, span: Span, region: Region) -> list[syntax.Definition]:
         """Return the definitions inside a region that hold more than half of a part, the outermost first."""
         own = syntax.definition(region.nodes[-1], self.grammar) if region.symbol is not None else None
+        seen = {own.node.id} if own is not None else set()
         middle = (span.start + span.end) // 2
         around: list[syntax.Definition] = []
-        node = region.nodes[-1].descendant_for_byte_range(middle, middle)
-        for _ in range(_CLIMBED):
-            if node is None or (own is not None and node.id == own.node.id):
-                return around[::-1]
-            shared = min(span.end, node.end_byte) - max(span.start, node.start_byte)
-            if 2 * shared > len(span) and node.type not in self.grammar.wrappers:
-                found = syntax.definition(node, self.grammar)
-                around += [found] if found is not None else []
-            node = node.parent
-        return []
+        cursor = region.nodes[-1].walk()
+        for _ in range(_LEVELS):
+            node = cursor.node
+            if node is None or 2 * (min(span.end, node.end_byte) - max(span.start, node.start_byte)) <= len(span):
+                break
+            found = syntax.definition(node, self.grammar)
+            if found is not None and found.node.id not in seen:
+                seen.add(found.node.id)
+                around.append(found)
+            if cursor.goto_first_child_for_byte(middle) is None:
+                break
+        return around

@@ -22,6 +22,8 @@ SHORT_COMMENT = 24
 """Tokens up to which a comment with blank lines around it introduces what follows; a longer one stands alone."""
 LOOKED_AT = 300
 """Members of a branch or a class from which it is taken for one that has definitions."""
+NESTED = 8
+"""Branches in branches from which on they are; each is looked through so many times."""
 
 _STRICT = re.compile(r"""['"]use strict['"]""")
 _INDENT = 200
@@ -163,7 +165,7 @@ class Regions:
             self._add(self._rest(scope), node, scope)
 
     def _holds(self, node: Node) -> set[str]:
-        """Tell what lies in ``node`` or in branches of it; with more than ``LOOKED_AT`` members definitions as well."""
+        """Tell what lies in ``node`` or in branches of it; beyond ``LOOKED_AT`` and ``NESTED`` definitions as well."""
         grammar = self.grammar
         held: set[str] = set()
         waiting = [syntax.members(node, grammar)]
@@ -176,6 +178,8 @@ class Regions:
             elif syntax.definition(member, grammar) is not None:
                 return held | {"definition"}
             elif member.type in grammar.branches | grammar.bodies | grammar.namespaces or member.type == "ERROR":
+                if len(waiting) > NESTED:
+                    break
                 waiting.append(syntax.members(member, grammar))
             elif member.type not in grammar.comments:
                 held.add("import" if syntax.is_import(member, grammar, self.text) else "other")
