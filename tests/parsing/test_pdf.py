@@ -360,7 +360,6 @@ def test_glyphs_become_plain_text() -> None:
 
 @pytest.mark.parametrize(("before", "after", "joined"), [
     ("an experi-", "ment", "an experiment"),
-    ("human-", "human talk", "human-human talk"),
     ("state-of-the-", "art", "state-of-the-art"),
     ("Seq-", "Seq", "Seq-Seq"),
     ("short-", "and long-term", "short- and long-term"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -27,7 +28,6 @@ MAX_CELL = 2_000
 """Characters of one cell."""
 
 _STRICT = "http://purl.oclc.org/ooxml/"
-_TABLES_APART = 2  # empty columns between tables beside each other; one is often there for the looks
 _HEADER_ROWS = 4
 _YEARS = range(1900, 2101)
 _NOTE_TOKENS = 300
@@ -73,40 +73,29 @@ class Area:
 def read_xlsx(raw: bytes) -> Parsed:
     """Turn a workbook into Markdown: a heading for each sheet, below it one for each range of cells.
 
-    Values are those that were last computed; a formula without one stands as it is. ``metadata["left_out"]`` names
-    what is beyond ``MAX_CELLS``, ``MAX_COLUMNS`` and ``MAX_SHEETS``.
+    Values are those that were last computed. ``metadata["left_out"]`` names what is beyond ``MAX_CELLS``,
+    ``MAX_COLUMNS`` and ``MAX_SHEETS``.
     """
     with open_office_archive(raw) as archive:
         title, modified, told = properties(archive)
-        with_formulas = any(
-            b"<f" in archive.read(member) for member in archive.namelist() if member.startswith("xl/worksheets/sheet")
-        )
         workbook = read_xml(archive, "xl/workbook.xml")
     if workbook is not None and _STRICT in workbook.tag:  # openpyxl 3.1 finds nothing in them
         raise DocumentError("saved as 'Strict Open XML', which is not read; save it as an ordinary .xlsx")
     left_out: list[str] = []
-    values = load_workbook(io.BytesIO(raw), read_only=True, data_only=True, keep_links=False)
-    formulas = load_workbook(io.BytesIO(raw), read_only=True, keep_links=False) if with_formulas else None
-    try:
-        text = joined(_sheets(values, formulas, left_out))
-    finally:
-        values.close()
-        if formulas is not None:
-            formulas.close()
+    with closing(load_workbook(io.BytesIO(raw), read_only=True, data_only=True, keep_links=False)) as values:
+        text = joined(_sheets(values.worksheets, left_out))
     return Parsed(
         text=text, title=title, updated_at=modified, metadata=freeze({**told, "left_out": tuple(left_out) or None})
     )
 
 
-def _sheets(values: Any, formulas: Any | None, left_out: list[str]) -> Iterator[str]:
+def _sheets(sheets: Sequence[Any], left_out: list[str]) -> Iterator[str]:
     budget = MAX_CELLS
-    sheets = values.worksheets
     if len(sheets) > MAX_SHEETS:
         left_out.append(f"{len(sheets) - MAX_SHEETS:,} sheets after the first {MAX_SHEETS:,}")
-    for number, sheet in enumerate(sheets[:MAX_SHEETS]):
-        other = formulas.worksheets[number] if formulas is not None else None
+    for sheet in sheets[:MAX_SHEETS]:
         known = len(left_out)
-        rows = list(_rows(sheet, other, budget, left_out))
+        rows = list(_rows(sheet, budget, left_out))
         budget -= sum(len(sheet_row.cells) for sheet_row in rows)
         areas = [area for block in _blocks(rows) for area in _areas(block)]
         said = [f"({note.partition(': ')[2]})" for note in left_out[known:]]
@@ -114,15 +103,12 @@ def _sheets(values: Any, formulas: Any | None, left_out: list[str]) -> Iterator[
         yield joined((heading(1, sheet.title), *parts, *said))
 
 
-def _rows(sheet: Any, formulas: Any | None, budget: int, left_out: list[str]) -> Iterator[SheetRow]:
+def _rows(sheet: Any, budget: int, left_out: list[str]) -> Iterator[SheetRow]:
     """Yield the rows that have something in them, until the budget of cells is spent."""
-    for worksheet in (sheet, formulas):
-        if worksheet is not None:
-            worksheet.reset_dimensions()  # what a file states of its size is often wrong
-    others = formulas.iter_rows() if formulas is not None else iter(())
+    sheet.reset_dimensions()  # what a file states of its size is often wrong
     is_wide = False
     for number, line in enumerate(sheet.iter_rows(), 1):
-        cells = dict(_filled(line[:MAX_COLUMNS], next(others, ())))
+        cells = dict(_filled(line[:MAX_COLUMNS]))
         is_wide = is_wide or any(cell.value is not None for cell in line[MAX_COLUMNS:])
         budget -= len(cells)
         if budget < 0 or number > MAX_ROWS:
@@ -135,16 +121,12 @@ def _rows(sheet: Any, formulas: Any | None, budget: int, left_out: list[str]) ->
         left_out.append(f"{sheet.title}: columns after {get_column_letter(MAX_COLUMNS)}")
 
 
-def _filled(line: Sequence[Any], formulas: Sequence[Any]) -> Iterator[tuple[int, CellValue]]:
+def _filled(line: Sequence[Any]) -> Iterator[tuple[int, CellValue]]:
     for column, cell in enumerate(line, 1):
-        value = cell.value
-        if value is None and column <= len(formulas):
-            value = formulas[column - 1].value
-        if value is None:
-            continue
-        text = _shown(value, cell)
-        if text and not text.isspace():
-            yield column, CellValue(text[:MAX_CELL], _is_label(value))
+        if cell.value is not None:
+            text = _shown(cell.value, cell)
+            if text and not text.isspace():
+                yield column, CellValue(text[:MAX_CELL], _is_label(cell.value))
 
 
 def _is_label(value: object) -> bool:
@@ -167,52 +149,19 @@ def _shown(value: object, cell: Any) -> str:
         if "%" in str(getattr(cell, "number_format", "") or ""):
             return f"{value * 100:.10g}%"
         return str(value) if isinstance(value, int) else f"{value:.12g}"
-    return str(getattr(value, "text", value))  # an array formula has its text inside
+    return str(value)
 
 
 def _blocks(rows: Sequence[SheetRow]) -> Iterator[list[SheetRow]]:
-    """Cut a sheet at its empty rows, and where two empty columns part tables whose headers are in different rows.
-
-    An empty row right below a header does not cut.
-    """
+    """Cut a sheet at its empty rows."""
     block: list[SheetRow] = []
     for sheet_row in rows:
-        if block and sheet_row.number > block[-1].number + 1 and not _heads(block, sheet_row):
-            yield from _beside(block)
+        if block and sheet_row.number > block[-1].number + 1:
+            yield block
             block = []
         block.append(sheet_row)
     if block:
-        yield from _beside(block)
-
-
-def _heads(block: Sequence[SheetRow], following: SheetRow) -> bool:
-    """Say whether a block is nothing but a header, with the first row of its table below an empty row."""
-    if len(block) > _HEADER_ROWS or following.number > block[-1].number + 2 or len(block[-1].cells) < 2:
-        return False
-    labels = all(value.is_label for sheet_row in block for value in sheet_row.cells.values())
-    numbers = any(not value.is_label for value in following.cells.values())
-    return labels and numbers and len(following.cells) > 1
-
-
-def _beside(block: Sequence[SheetRow]) -> Iterator[list[SheetRow]]:
-    columns = sorted({column for sheet_row in block for column in sheet_row.cells})
-    gaps = [right for left, right in zip(columns, columns[1:], strict=False) if right - left > _TABLES_APART]
-    start = columns[0]
-    for gap in gaps:
-        left, right = _between(block, start, gap), _between(block, gap, columns[-1] + 1)
-        header = next((sheet_row.number for sheet_row in left if len(sheet_row.cells) > 1), left[0].number)
-        if right[0].number != header:
-            yield left
-            start = gap
-    yield _between(block, start, columns[-1] + 1)
-
-
-def _between(block: Sequence[SheetRow], left: int, right: int) -> list[SheetRow]:
-    cut = (
-        SheetRow(sheet_row.number, {c: v for c, v in sheet_row.cells.items() if left <= c < right})
-        for sheet_row in block
-    )
-    return [sheet_row for sheet_row in cut if sheet_row.cells]
+        yield block
 
 
 def _areas(block: Sequence[SheetRow]) -> Iterator[Area]:

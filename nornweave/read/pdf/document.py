@@ -14,12 +14,12 @@ from nornweave.read.pdf import ocr
 from nornweave.read.pdf.glyphs import PdfPage, read_page
 from nornweave.read.pdf.metadata import date_of, declared_title, metadata_of, page_text, url_of
 from nornweave.read.pdf.outline import Outline, letters_of, outline_of
-from nornweave.read.pdf.paragraphs import Hyphens, Paragraph, body_size, continues, lines_of, paragraphs_of
+from nornweave.read.pdf.paragraphs import Hyphens, Paragraph, body_size, continues, paragraphs_of
 from nornweave.read.pdf.port import PdfFile, load_library
 from nornweave.read.pdf.running_headers import without_running_lines
 from nornweave.read.time_limits import PDF_SECONDS_AT_MOST
 
-VERSION = "pdf-2"
+VERSION = "pdf-3"
 
 MAX_PAGES = 2000
 MAX_LETTERS = 20_000_000
@@ -144,7 +144,7 @@ def _parsed(
     body = body_size(pages)
     paragraphs: list[Paragraph] = []
     for page, blocks in zip(pages, without_running_lines(pages), strict=True):
-        paragraphs += paragraphs_of(page, blocks, body)
+        paragraphs += paragraphs_of(page, blocks)
         _check_deadline(until, f"page {page.number}")
     title = declared_title(declared.get("title", ""), contents)
     bookmarks = {letters_of(name): level for level, name in contents if name != title}
@@ -199,7 +199,7 @@ def _assemble(
 
 def _paragraph_text(paragraph: Paragraph, hyphens: Hyphens) -> str:
     if paragraph.keeps_lines:
-        return "\n".join(lines_of(paragraph))
+        return "\n".join(row.text for row in paragraph.rows)
     return hyphens.joined(row.text for row in paragraph.rows)
 
 

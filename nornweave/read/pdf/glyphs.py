@@ -26,23 +26,12 @@ _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 _CLEAN: Mapping[int, str | None] = {**_INVISIBLE, **_SPACES, **_LIGATURES, **_SURROGATES}
 
 # Old TeX fonts print an accent and a letter: "Ros´e".
-_COMBINING = {
-    "´": "\u0301",
-    "¨": "\u0308",
-    "ˆ": "\u0302",
-    "˜": "\u0303",
-    "ˇ": "\u030c",
-    "˚": "\u030a",
-    "˘": "\u0306",
-    "˝": "\u030b",
-}
-_ACCENTED = re.compile(r"(?P<accent>[´¨ˆ˜ˇ˚˘˝]) ?(?P<letter>[A-Za-zıȷ])|(?P<cedilla>[cCsStT])¸")
+_COMBINING = dict(zip("´¨ˆ˜ˇ˚˘˝", "\u0301\u0308\u0302\u0303\u030c\u030a\u0306\u030b", strict=True))
+_ACCENTED = re.compile(r"([´¨ˆ˜ˇ˚˘˝]) ?([A-Za-z])")
 
 _FAR = 100_000.0  # points; further out nobody has seen a page
 _UNKNOWN = "\ufffd"
-_BULLET_GLYPH = re.compile(
-    r"^\s*[\ufffd\ue000-\uf8ff]{1,2}(?=\s|\w|$)"
-)  # bullets of symbol fonts have no Unicode value
+_BULLET_GLYPH = re.compile(r"^\s*[\ufffd\ue000-\uf8ff]{1,2}(?=\s|\w|$)")  # symbol fonts give bullets no Unicode value
 _LEADERS = re.compile(r"(?:\s?[.·]){5,}")  # dots between a table of contents' entry and its page
 
 _WIDE_GAP = 1.5  # em between fragments of one row, from which they are cells rather than words
@@ -52,8 +41,7 @@ _WIDE_GAP = 1.5  # em between fragments of one row, from which they are cells ra
 class GlyphFragment:
     """A run of glyphs on one baseline, without a wide gap inside.
 
-    ``name`` is the text without the marks of superscripts, in which authors are found; ``size`` and the styles are
-    those of most of its letters; ``turned`` tells text that was not horizontal on the page.
+    ``size`` and the styles are those of most of its letters; ``turned`` tells text that was not horizontal on the page.
     """
 
     x0: float
@@ -63,11 +51,8 @@ class GlyphFragment:
     baseline: float
     size: float
     bold: bool
-    begins_bold: bool
-    italic: bool
     mono: bool
     text: str
-    name: str
     turned: bool = False
 
 
@@ -148,32 +133,18 @@ def is_wide_gap(left: GlyphFragment, right: GlyphFragment) -> bool:
 def _fragment(line: GlyphLine) -> GlyphFragment | None:
     runs = line.runs
     parts = [_clean(run.text) for run in runs]
-    raised = any(run.raised for run in runs)
-    text = _readable("".join(map(_raise, runs, parts, range(len(runs))) if raised else parts))
+    text = _readable("".join(map(_raise, runs, parts, range(len(runs)))))
     if not text:
         return None
-    weights: dict[tuple[float, bool, bool, bool], int] = {}
+    weights: dict[tuple[float, bool, bool], int] = {}
     for run, part in zip(runs, parts, strict=True):
-        style = (round(_bounded(run.size, 1.0, 2000.0) * 2) / 2, _is_bold(run), run.italic, _is_mono(run))
+        style = (round(_bounded(run.size, 1.0, 2000.0) * 2) / 2, _is_bold(run), _is_mono(run))
         weights[style] = weights.get(style, 0) + len(part.strip())
-    size, _, italic, mono = max(weights, key=weights.__getitem__)
+    size, _, mono = max(weights, key=weights.__getitem__)
     longest = max(range(len(parts)), key=lambda position: len(parts[position]))
     x0, y0, x1, y1, baseline, turned = _upright(line.box, line.direction, runs[longest].origin)
-    return GlyphFragment(
-        x0=x0,
-        y0=y0,
-        x1=x1,
-        y1=y1,
-        baseline=baseline,
-        size=size,
-        bold=sum(n for (_, bold, _, _), n in weights.items() if bold) > 0.8 * sum(weights.values()),
-        begins_bold=_is_bold(next(run for run, part in zip(runs, parts, strict=True) if part.strip())),
-        italic=italic,
-        mono=mono,
-        text=text,
-        name=" ".join("".join(parts).split()) if raised else text,
-        turned=turned,
-    )
+    bold = sum(n for (_, bold, _), n in weights.items() if bold) > 0.8 * sum(weights.values())
+    return GlyphFragment(x0, y0, x1, y1, baseline, size, bold, mono, text, turned)
 
 
 def _is_bold(run: GlyphRun) -> bool:
@@ -200,21 +171,13 @@ def _clean(text: str) -> str:
     return text if text.isascii() and text.isprintable() else text.translate(_CLEAN)
 
 
-def _composed(match: re.Match[str]) -> str:
-    if match["cedilla"]:
-        return unicodedata.normalize("NFC", f"{match['cedilla']}\u0327")
-    letter = {"ı": "i", "ȷ": "j"}.get(match["letter"], match["letter"])
-    return unicodedata.normalize("NFC", letter + _COMBINING[match["accent"]])
-
-
 def _readable(text: str) -> str:
     if not text.isascii():
-        text = _ACCENTED.sub(_composed, _BULLET_GLYPH.sub("• ", text))
+        text = _ACCENTED.sub(lambda match: match[2] + _COMBINING[match[1]], _BULLET_GLYPH.sub("• ", text))
+        text = unicodedata.normalize("NFC", text)
         if text.count(_UNKNOWN) * 2 > len(text.replace(" ", "")):
             return ""
-    if ". ." in text or "...." in text or "· ·" in text:
-        text = _LEADERS.sub(" ... ", text)
-    return " ".join(text.split())
+    return " ".join(_LEADERS.sub(" ... ", text).split())
 
 
 def _bounded(value: float, least: float, most: float) -> float:
@@ -227,9 +190,8 @@ def _upright(
 ) -> tuple[float, float, float, float, float, bool]:
     """Turn a line's box by quarter turns until its text runs from left to right."""
     x0, y0, x1, y1, left, base = (_bounded(value, -_FAR, _FAR) for value in (*box, *origin))
-    quarter = (
-        round(math.atan2(*(_bounded(part, -1.0, 1.0) for part in (direction[1], direction[0]))) / (math.pi / 2)) % 4
-    )
+    across, down = (_bounded(part, -1.0, 1.0) for part in direction[:2])
+    quarter = round(math.atan2(down, across) / (math.pi / 2)) % 4
     if quarter == 0:
         return x0, y0, x1, y1, base, abs(direction[1]) > 0.1
     if quarter == 1:
@@ -245,17 +207,14 @@ def _join_neighbours(fragments: list[GlyphFragment]) -> list[GlyphFragment]:
     for fragment in fragments:
         if joined and _continues(joined[-1], fragment):
             last = joined[-1]
-            main = max(last, fragment, key=lambda f: len(f.text))
             joined[-1] = replace(
-                main,
+                max(last, fragment, key=lambda f: len(f.text)),
                 x0=last.x0,
                 x1=fragment.x1,
                 y0=min(last.y0, fragment.y0),
                 y1=max(last.y1, fragment.y1),
                 bold=last.bold and fragment.bold,
-                begins_bold=last.begins_bold,
                 text=f"{last.text} {fragment.text}",
-                name=f"{last.name}; {fragment.name}",  # two authors side by side rather than one name
             )
         else:
             joined.append(fragment)

@@ -37,8 +37,6 @@ class LayoutRow:
     baseline: float
     size: float
     bold: bool
-    begins_bold: bool
-    italic: bool
     mono: bool
     tabular: bool
     cells: int
@@ -59,8 +57,6 @@ class LayoutRow:
             baseline=longest.baseline,
             size=longest.size,
             bold=all(f.bold for f in fragments),
-            begins_bold=fragments[0].begins_bold,
-            italic=all(f.italic for f in fragments),
             mono=all(f.mono for f in fragments),
             tabular=cells >= _TABLE_CELLS or _is_mostly_figures(text),
             cells=cells,

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta, timezone
+from contextlib import suppress
+from datetime import UTC, datetime
 
 from nornweave.core.types import JsonValue
 from nornweave.read.pdf.glyphs import PdfPage
 from nornweave.read.pdf.outline import Outline
 
 _ARXIV = re.compile(r"arXiv:(?P<id>\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d{1,2})?")
-_ARXIV_DATE = re.compile(
-    r"\b(?P<day>[12]?\d|3[01]) (?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (?P<year>(?:19|20)\d\d)\b"
-)
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_ARXIV_DATE = re.compile(r"\b[0-3]?\d (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (?:19|20)\d\d\b")
 _DOI = re.compile(r"(?<![\w.])10\.\d{4,9}/[\w.;()/:<>+-]{1,200}")
 _VENUE = re.compile(
     r"(?P<full>Proceedings of (?:the )?[^,.;]{5,150})|conference paper at (?P<at>[A-Z][\w ]{2,40}\d{4})"
     r"|\((?P<short>(?:NIPS|NeurIPS|ICML|ICLR|ACL|EMNLP|NAACL|CVPR|ICCV|ECCV|AAAI|IJCAI|KDD|SIGIR) ?\d{4})\)"
 )
-_PDF_DATE = re.compile(
-    r"D:(?P<y>\d{4})(?P<mo>\d\d)?(?P<d>\d\d)?(?P<h>\d\d)?(?P<mi>\d\d)?(?P<s>\d\d)?"
-    r"(?:(?P<sign>[+-])(?P<oh>\d\d)'?(?P<om>\d\d)?)?"
-)
+_PDF_DATE = re.compile(r"D:(\d{8})(\d{6})?(?:([+-]\d\d)'?(\d\d)?)?")
 _NO_TITLE = re.compile(
     r"untitled|microsoft (?:word|powerpoint)|\.(?:docx?|pptx?|tex|dvi|pdf|indd|rtf|odt|ps|eps)$|^[\W\d_]*$|^/",
     re.IGNORECASE,
@@ -53,7 +48,8 @@ def metadata_of(outline: Outline, declared: Mapping[str, str], first_page: str) 
 def _publication_date(arxiv: re.Match[str] | None, declared: Mapping[str, str]) -> str | None:
     if arxiv:
         stamp = _ARXIV_DATE.search(arxiv.string[arxiv.end() : arxiv.end() + 60])
-        return f"{stamp['year']}-{_MONTHS.index(stamp['month']) + 1:02d}-{int(stamp['day']):02d}" if stamp else None
+        with suppress(ValueError):
+            return datetime.strptime(stamp[0], "%d %b %Y").date().isoformat() if stamp else None  # noqa: DTZ007
     made = date_of(declared.get("creationDate", ""))
     return made.date().isoformat() if made else None
 
@@ -103,18 +99,8 @@ def date_of(value: str) -> datetime | None:
     match = _PDF_DATE.match(value)
     if match is None:
         return None
-    part = {key: int(text) for key, text in match.groupdict().items() if text and key != "sign"}
-    offset = timedelta(hours=part.get("oh", 0), minutes=part.get("om", 0)) * (-1 if match["sign"] == "-" else 1)
+    zone = f"{match[3]}{match[4] or '00'}" if match[3] else "+0000"
     try:
-        moment = datetime(
-            part["y"],
-            part.get("mo", 1),
-            part.get("d", 1),
-            part.get("h", 0),
-            part.get("mi", 0),
-            part.get("s", 0),
-            tzinfo=timezone(offset),
-        )
-        return moment.astimezone(UTC)
+        return datetime.strptime(f"{match[1]}{match[2] or '000000'}{zone}", "%Y%m%d%H%M%S%z").astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -15,7 +15,7 @@ from statistics import median
 
 from nornweave.core.sandbox.limits import allow_more_cpu
 from nornweave.read.pdf.glyphs import PdfPage, read_page
-from nornweave.read.pdf.port import GlyphLine, OcrSettings, PageGlyphs, PdfFile
+from nornweave.read.pdf.port import OcrSettings, PageGlyphs, PdfFile
 from nornweave.read.time_limits import OCR_SECONDS
 
 MAX_PAGES = 50
@@ -27,8 +27,6 @@ _MAX_PIXELS = 20_000_000
 _FOLDERS = ("/usr/share/tesseract-ocr/*/tessdata", "/usr/share/tessdata", "/usr/local/share/tessdata",
             "/opt/homebrew/share/tessdata")  # fmt: skip
 _NO_LANGUAGES = frozenset({"osd", "equ", "snum"})
-# Recognised sizes jitter from word to word; what differs by less than this share has the size of its page.
-_SAME_SIZE = 0.25
 
 NEEDS_PYMUPDF = "OCR needs PyMuPDF; install the extra 'pymupdf' and sync again, or run OCR first (ocrmypdf)"
 INSTALL = "install the language data of Tesseract (Debian: tesseract-ocr) and sync again, or run OCR first (ocrmypdf)"
@@ -44,7 +42,7 @@ class Tesseract:
     @property
     def version(self) -> str:
         """Changes when a page may be read differently."""
-        return f"ocr-1-{'+'.join(self.languages)}"
+        return f"ocr-2-{'+'.join(self.languages)}"
 
 
 @cache
@@ -123,15 +121,11 @@ def _dpi(page: PdfPage) -> int:
 
 
 def _levelled(glyphs: PageGlyphs) -> PageGlyphs:
-    """Give words of about the page's own size that size."""
+    """Give all words one size: recognised sizes jitter from word to word."""
     sizes = [run.size for lines in glyphs.blocks for line in lines for run in line.runs]
-    if not sizes:
-        return glyphs
-    usual = median(sizes)
-    return replace(glyphs, blocks=[[_with_size(line, usual) for line in lines] for lines in glyphs.blocks])
-
-
-def _with_size(line: GlyphLine, usual: float) -> GlyphLine:
-    size = median(run.size for run in line.runs)
-    size = usual if abs(size - usual) <= _SAME_SIZE * usual else size
-    return replace(line, runs=[replace(run, size=size) for run in line.runs])
+    usual = median(sizes) if sizes else 0.0
+    blocks = [
+        [replace(line, runs=[replace(run, size=usual) for run in line.runs]) for line in lines]
+        for lines in glyphs.blocks
+    ]
+    return replace(glyphs, blocks=blocks)

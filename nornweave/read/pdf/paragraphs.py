@@ -1,4 +1,4 @@
-"""Join rows into paragraphs by gaps, indents, lists, tables and listings, and words that a line end parts."""
+"""Join rows into paragraphs by gaps, indents, styles and lists, and words that a line end parts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ from operator import attrgetter
 from nornweave.read.pdf.glyphs import GlyphBlock, PdfPage
 from nornweave.read.pdf.layout import LayoutRow, reading_order
 
-_SYMBOL = re.compile(r"[•◦▪‣∙●○■]\s*\S")
-_BULLET = re.compile(r"(?:[•◦▪‣·∙●○■–—*]\s+|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]\s+)\S")
-_REFERENCE = re.compile(r"\[\w{1,12}\]\s+\S|\d{1,3}\.\s+[A-Z]")
-_ITALIC_HEADING = re.compile(r"(?:[A-Z]\.|\d{1,2}(?:\.\d{1,2})+\.?|\d{1,2}\))\s+[A-Z]")
-_NOTE = re.compile(r"(?:\d{1,2}(?![\d.,)\]])|[∗*†‡§¶])\s*\S")
+_ITEM = re.compile(r"[•◦▪‣∙●○■]\s*\S|(?:[·–—*]\s+|\(?(?:\d{1,3}|[a-z]|[ivx]{1,4})[.)]\s+|\[\w{1,12}\]\s+)\S")
 _SENTENCE_END = re.compile(r"[.!?:;][\"')\]”’]*(?:\^\w+)?$")
 
 _LEADING = 1.35  # times the usual distance of rows, from which on there is a gap
@@ -24,7 +20,7 @@ _LEADING = 1.35  # times the usual distance of rows, from which on there is a ga
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Rows that belong together. All of them share one style when ``is_styled`` (bold, or larger than the body).
+    """Rows of one style that belong together.
 
     ``gap`` says that white space of more than a line separates it from what stands above.
     """
@@ -48,14 +44,9 @@ class Paragraph:
         return all(row.bold for row in self.rows)
 
     @property
-    def is_table(self) -> bool:
-        """Whether a row has several cells or consists of figures."""
-        return any(row.tabular for row in self.rows)
-
-    @property
     def keeps_lines(self) -> bool:
         """Whether its line breaks mean something (tables, listings)."""
-        return self.is_table or all(row.mono for row in self.rows)
+        return any(row.tabular for row in self.rows) or all(row.mono for row in self.rows)
 
     @property
     def line(self) -> str:
@@ -73,41 +64,25 @@ def body_size(pages: Iterable[PdfPage]) -> float:
     return max(weights, key=lambda size: (weights[size], size), default=0.0)
 
 
-def paragraphs_of(page: PdfPage, blocks: Sequence[GlyphBlock], body: float) -> list[Paragraph]:
-    """Cut a page's rows into paragraphs, in reading order; footnotes move from the columns to the page's end."""
-    found: list[Paragraph] = []
-    notes: list[Paragraph] = []
-    regions = [list(rows) for _, rows in groupby(reading_order(page, blocks), attrgetter("region"))]
-    for rows in regions:
-        paragraphs = list(_cut(rows, body))
-        kept = len(paragraphs)
-        while kept > 1 and _is_note(paragraphs[kept - 1], page, body):
-            kept -= 1
-        if rows is not regions[-1]:
-            notes += paragraphs[kept:]
-            paragraphs = paragraphs[:kept]
-        found += paragraphs
-    return found + notes
+def paragraphs_of(page: PdfPage, blocks: Sequence[GlyphBlock]) -> list[Paragraph]:
+    """Cut a page's rows into paragraphs, in reading order."""
+    regions = groupby(reading_order(page, blocks), attrgetter("region"))
+    return [paragraph for _, rows in regions for paragraph in _cut(list(rows))]
 
 
-def _is_note(paragraph: Paragraph, page: PdfPage, body: float) -> bool:
-    small = paragraph.size <= body - 1 and not paragraph.is_table
-    return small and paragraph.rows[0].baseline > 0.6 * page.height and bool(_NOTE.match(paragraph.line))
-
-
-def _cut(rows: list[LayoutRow], body: float) -> Iterator[Paragraph]:
-    """Cut one region at gaps, changes of style, list items; then each piece at its indents."""
+def _cut(rows: Sequence[LayoutRow]) -> Iterator[Paragraph]:
+    """Cut one region at gaps, changes of style, items of lists and indents."""
     usual = _usual_leading(rows)
+    left, right = min(row.x0 for row in rows), max(row.x1 for row in rows)
     piece: list[LayoutRow] = []
     gap = True
     for row in rows:
         wide = bool(piece) and _is_gap(piece[-1], row, usual)
-        if piece and (wide or _changes(piece[-1], row, body)):
-            yield from _cut_at_indents(piece, gap)
+        if piece and (wide or _style(piece[-1]) != _style(row) or _begins(piece[-1], row, left, right)):
+            yield Paragraph(tuple(piece), gap)
             piece, gap = [], wide
         piece.append(row)
-    if piece:
-        yield from _cut_at_indents(piece, gap)
+    yield Paragraph(tuple(piece), gap)
 
 
 def _usual_leading(rows: Sequence[LayoutRow]) -> float:
@@ -121,93 +96,34 @@ def _is_gap(above: LayoutRow, row: LayoutRow, usual: float) -> bool:
     return distance > _LEADING * usual * max(row.size, above.size) or distance < 0
 
 
-def _changes(above: LayoutRow, row: LayoutRow, body: float) -> bool:
-    if above.mono != row.mono or above.tabular != row.tabular:
-        return True
-    if _is_italic_heading(row) or (_is_italic_heading(above) and not row.italic):
-        return True
-    return _style(above, body) != _style(row, body)
+def _style(row: LayoutRow) -> tuple[float, bool, bool, bool]:
+    """Tell apart what is a paragraph of its own; half a point of size is none."""
+    return round(row.size), row.bold, row.mono, row.tabular
 
 
-def _is_italic_heading(row: LayoutRow) -> bool:
-    """IEEE sets "A. Data" and "1) Cleaning:" in italics of the body's size."""
-    return row.italic and row.cells <= 2 and bool(_ITALIC_HEADING.match(row.text))
-
-
-def _style(row: LayoutRow, body: float) -> tuple[float, bool]:
-    """Tell styles apart that make a paragraph of their own: size, and bold rows as a whole."""
-    return (row.size if abs(row.size - body) > 0.6 else body, row.bold)
-
-
-def _cut_at_indents(rows: list[LayoutRow], gap: bool) -> Iterator[Paragraph]:
-    left = min(row.x0 for row in rows)
-    right = max(row.x1 for row in rows)
-    indented = [0.4 * row.size < row.x0 - left < 6 * row.size for row in rows]
-    hanging = len(rows) > 1 and not indented[0] and 2.5 * sum(indented) > len(rows)
-    piece: list[LayoutRow] = []
-    keeps_lines = rows[0].mono or rows[0].tabular
-    for row, shifted in zip(rows, indented, strict=True):
-        listed = (
-            bool(piece) and _BULLET.match(row.text) and abs(row.x0 - piece[0].x0) < 1 and _BULLET.match(piece[0].text)
-        )
-        if piece and not keeps_lines and (listed or _starts_paragraph(piece[-1], row, shifted != hanging, left, right)):
-            yield Paragraph(tuple(piece), gap)
-            piece, gap = [], False
-        piece.append(row)
-    yield Paragraph(tuple(piece), gap)
-
-
-def _starts_paragraph(above: LayoutRow, row: LayoutRow, moved: bool, left: float, right: float) -> bool:
-    if _SYMBOL.match(row.text):
-        return True
-    if _BULLET.match(row.text) or _REFERENCE.match(row.text):
-        return bool(_SENTENCE_END.search(above.text)) or above.x1 < right - 0.1 * (right - left)
-    ended = bool(_SENTENCE_END.search(above.text))
-    if row.begins_bold and ended and not above.bold:  # "Scale: Our dataset is …"
-        return True
-    if moved and (ended or above.x1 < right - row.size):
-        return True
-    return ended and above.x1 < right - 0.25 * (right - left) and row.text[:1].isupper()
-
-
-def is_run_in(above: Paragraph, following: Paragraph) -> bool:
-    """Tell whether a bold line goes on in the middle of a word or sentence: a paragraph's start, no heading."""
-    if not above.bold or following.bold or following.gap or above.size != following.size:
+def _begins(above: LayoutRow, row: LayoutRow, left: float, right: float) -> bool:
+    """Tell whether an item of a list or an indented line begins below a line that ends a sentence or is short."""
+    if row.mono or row.tabular:
         return False
-    return bool(ends_broken(above.rows[-1].text)) or following.rows[0].text[:1].islower()
+    is_last = bool(_SENTENCE_END.search(above.text)) or above.x1 < right - 0.1 * (right - left)
+    is_indented = 0.4 * row.size < row.x0 - left < 6 * row.size and row.x0 > above.x0 + 0.4 * row.size
+    return is_last and (is_indented or bool(_ITEM.match(row.text)))
 
 
 def continues(above: Paragraph, following: Paragraph) -> bool:
-    """Tell whether a paragraph goes on, at the top of the next column or page or after a bold beginning."""
+    """Tell whether a paragraph goes on at the top of the next column or page."""
     last, first = above.rows[-1], following.rows[0]
-    if above.keeps_lines or following.keeps_lines:
+    if (last.page, last.region) == (first.page, first.region) or last.size != first.size or last.bold or first.bold:
         return False
-    if (last.page, last.region) == (first.page, first.region):
-        return is_run_in(above, following)
-    if last.size != first.size or last.bold or first.bold or _BULLET.match(first.text) or len(last.text) < 20:
+    if above.keeps_lines or following.keeps_lines or _ITEM.match(first.text):
         return False
-    if ends_broken(last.text):
-        return True
-    return not _SENTENCE_END.search(last.text) and first.text[:1].islower()
-
-
-def lines_of(paragraph: Paragraph) -> list[str]:
-    """Return a table's or listing's lines, listings with their indentation."""
-    if paragraph.is_table:
-        return [row.text for row in paragraph.rows]
-    left = min(row.x0 for row in paragraph.rows)
-    widths = [(row.x1 - row.x0) / len(row.text) for row in paragraph.rows if len(row.text) > 3]
-    letter = min(widths, default=0.6 * paragraph.size) or 1.0
-    return [" " * min(round((row.x0 - left) / letter), 40) + row.text for row in paragraph.rows]
+    return ends_broken(last.text) or (not _SENTENCE_END.search(last.text) and first.text[:1].islower())
 
 
 _BROKEN_WORD = re.compile(r"([^\W\d_][\w'’-]*)[-\u2010\u00ad]$")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_PREFIXES = "all cross end ex half high long low non quasi real self short state well"
-_ENDINGS = "aware based driven free level like oriented scale sized specific term wise"
-_KEPT_PREFIXES, _SECOND_PARTS = frozenset(_PREFIXES.split()), frozenset(_ENDINGS.split())
+_SUSPENDED = frozenset({"and", "or", "to"})  # "short- and long-term"
 _BROKEN_RANGE = re.compile(r"\d[-–]$")
-_SUSPENDED = frozenset({"and", "or", "to", "und", "oder"})  # "short- and long-term"
 
 
 def ends_broken(text: str) -> bool:
@@ -243,24 +159,14 @@ class Hyphens:
         rest = _WORD.match(following)
         if not broken or not rest:
             return line, "" if _BROKEN_RANGE.search(line[-9:]) and following[:1].isdigit() else " "
-        if line.endswith("\u00ad"):
-            return line[:-1], ""
-        first, second = broken.group(1), rest.group()
-        if second.casefold() in _SUSPENDED and not self._words[f"{first}-{second}".casefold()]:
+        if rest[0].casefold() in _SUSPENDED:
             return line, " "
-        return (line if self._is_compound(first, second) else line[:-1]), ""
+        return (line if self._is_compound(broken[1].casefold(), rest[0]) else line[:-1]), ""
 
     def _is_compound(self, first: str, second: str) -> bool:
-        if second[0].isupper() or "-" in first or first.casefold() == second.casefold():
+        if second[0].isupper() or "-" in first:
             return True
         head = second.split("-")[0].casefold()
-        joined = self._words[f"{first}{head}".casefold()]
-        hyphenated = self._words[f"{first}-{second}".casefold()] + self._words[f"{first}-{head}".casefold()]
-        if joined != hyphenated:
-            return hyphenated > joined
-        known = self._words[first.casefold()] > 0 and len(first) > 2
-        return first.casefold() in _KEPT_PREFIXES or (known and self._is_second_part(head))
-
-    def _is_second_part(self, word: str) -> bool:
-        """Tell whether a compound like "user-provided" may end so; "ing" and "tion" are no words of their own."""
-        return word in _SECOND_PARTS or (len(word) > 4 and word.endswith(("ed", "ing")) and self._words[word] > 0)
+        joined, hyphenated = self._words[first + head], self._words[f"{first}-{head}"]
+        # Both parts are words of the document: "user-provided"; "ing" and "tion" are none.
+        return hyphenated > joined or (not joined and self._words[first] > 0 and self._words[head] > 0)
