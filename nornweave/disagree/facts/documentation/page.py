@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Form, Side
 from nornweave.disagree.facts.documentation.qualifiers import qualifiers_of
-from nornweave.disagree.facts.documentation.statements import lowered
 from nornweave.disagree.facts.documentation.surface import is_comment, surface_of
 from nornweave.disagree.facts.passage import Passage, fact_of
 from nornweave.disagree.facts.values import Value
@@ -51,14 +50,12 @@ class Page:
     Attributes:
         text: the surface, of the same length as the passage's text.
         side: who speaks.
-        lower: the text in lower case.
         talk: people in a thread.
     """
 
     passage: Passage
     text: str
     side: Side
-    lower: str
     comment: bool = False
 
     @property
@@ -99,7 +96,7 @@ def page_of(passage: Passage, subject: str) -> Page:
         text = _LONG.sub(lambda match: match[1] + " " * len(match[2]), text)
     side = _SIDES.get(passage.domain, "documentation")
     text = surface_of(text, comment=comment)
-    return Page(passage=passage, text=text, lower=lowered(text), side=side, comment=comment)
+    return Page(passage=passage, text=text, side=side, comment=comment)
 
 
 _LONG = lazy_pattern(rf"^([^\n]{{{MAX_LINE}}})([^\n]+)", re.MULTILINE)

@@ -14,7 +14,7 @@ from nornweave.disagree.facts.documentation.literals import number_at
 from nornweave.disagree.facts.documentation.naming import QUANTITIES, Mention, mentions, noun_before
 from nornweave.disagree.facts.documentation.page import Page, Subject
 from nornweave.disagree.facts.documentation.qualifiers import sentences
-from nornweave.disagree.facts.documentation.statements import Statement, announced, is_empty_noun, statements
+from nornweave.disagree.facts.documentation.statements import Statement, is_empty_noun, statements
 from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.values import Value
 from nornweave.disagree.facts.versions import read_requirement
@@ -22,30 +22,10 @@ from nornweave.disagree.facts.versions import read_requirement
 MAX_SENTENCES = 500
 """Of one paragraph; a longer one is a table or generated."""
 _I = re.IGNORECASE
-_ADJACENT = lazy_pattern(
-    r"[\s*_\"”')\]]*(?:(?:options?|parameter|setting|argument|flag|field|property|variable|header|attribute|key"
-    r"|value|values|size|length|"
-    r"which|that|it|is|are|was|will|must|should|can|may|has|have|had|been|be|being|gets?|always|also|now|simply"
-    r"|currently|only|"
-    r"status|code|set|to|the|a|an|an integer|integer|number|string|method|function|call|calls|class|its|with|of"
-    r"|command|endpoint|"
-    r"just|either|immediately|then|here|itself|limited|not|cannot|need|needs|timeout|limit|accepts?|officially"
-    r"|\(|,|:|=|-|–|—)[\s*_,(]*){0,6}$",
-    _I,
-)  # fmt: skip
-_PLAIN_LEAD = lazy_pattern(
-    r"[\W_]*(?:(?:it|this|that|these|the|values?|which|and|or|must|should|can|may|will|is|are|be|has|have|to"
-    r"|been|a|an|integers?|numbers?|"
-    r"strings?|methods?|functions?|options?|settings?|parameters?|flags?|fields?|property|arguments?|also"
-    r"|currently|always|now|only|optional|optionally|"
-    r"otherwise|sizes?|lengths?|limits?|accepted|positive|int|float|cannot|not|allowed|valid|one|either|any"
-    r"|non-negative|ms|seconds|"
-    r"note|if|unset|omitted|set|given|specified|but|by|then|hook|command|call|action|calling|endpoint|api"
-    r"|request|response|with|such|served|get|you|"
-    r"in|of|when|missing|none|so|where|its|for|variable|key|attribute|feature|class|module|decorator|plugin"
-    r"|redirects?|size|deprecated|string)\b[\W_]*){0,8}$",
-    _I,
-)  # fmt: skip
+_ADJACENT = lazy_pattern(r"(?:[^\w.;]*\b(?!and\b|but\b|if\b|when\b|while\b|uses?\b)[a-z]+\b){0,5}[^\w.;]*$", _I)
+"""What may stand between a name and what is stated of it: a few words of one clause."""
+_PLAIN_LEAD = lazy_pattern(r"[\W_]*(?:[a-z]+\b[\W_]*){0,4}$", _I)
+"""A clause that names nothing else than what its entry is about."""
 _BREAK = lazy_pattern(r"[;:]\s|,\s|\s[-–—]\s|\b(?:but|while|and|whereas|although)\s", _I)
 
 
@@ -56,35 +36,31 @@ def prose_facts(page: Page, start: int, end: int, subject: Subject | None, *, he
         subject: what the stretch is about (an entry, a heading), if that is known.
         headings: owner of what the sentences name themselves.
     """
-    text = page.text
-    is_open = (subject is None or subject.is_weak) and is_worth_reading(text, start, end)
-    if is_open or announced(page.lower, start, end):
-        for sentence in sentences(text, start, end)[:MAX_SENTENCES]:
-            yield from _sentence(page, sentence, subject, headings)
+    for sentence in sentences(page.text, start, end)[:MAX_SENTENCES]:
+        yield from _sentence(page, sentence, subject, headings)
 
 
 def _sentence(page: Page, sentence: tuple[int, int], subject: Subject | None, headings: str) -> Iterator[Fact]:
     told: set[tuple[str, str, str]] = set()
-    if announced(page.lower, *sentence):
-        named: list[Mention] | None = None
-        for statement in statements(page.text, page.lower, *sentence):
-            named = list(mentions(page.text, *sentence)) if named is None else named
-            about = _about(page, statement, sentence, subject, headings, named)
-            if about is None:
-                continue
-            key = (about.name, statement.attribute, statement.value.text)
-            is_again = about is subject and not statement.is_line and any(one[:2] == key[:2] for one in told)
-            if key in told or is_again:
-                continue
-            fact = page.fact(
-                about, statement.attribute, statement.value, statement.start, statement.end, sentence=sentence,
-                negated=statement.negated,
-            )  # fmt: skip
-            if fact is not None:
-                told.add(key)
-                yield fact
+    named: list[Mention] | None = None
+    for statement in statements(page.text, *sentence):
+        named = list(mentions(page.text, *sentence)) if named is None else named
+        about = _about(page, statement, sentence, subject, headings, named)
+        if about is None:
+            continue
+        key = (about.name, statement.attribute, statement.value.text)
+        is_again = about is subject and not statement.is_line and any(one[:2] == key[:2] for one in told)
+        if key in told or is_again:
+            continue
+        fact = page.fact(
+            about, statement.attribute, statement.value, statement.start, statement.end, sentence=sentence,
+            negated=statement.negated,
+        )  # fmt: skip
+        if fact is not None:
+            told.add(key)
+            yield fact
     if not told and (subject is None or subject.is_weak):
-        yield from topic_facts(page, sentence, headings)
+        yield from _topics(page, sentence, headings)
 
 
 def _about(
@@ -107,7 +83,7 @@ def _about(
     if nearest and at - nearest.end < 80 and _ADJACENT.match(text[nearest.end : at]):
         is_same = subject is not None and words_of(nearest.name) == words_of(subject.name)
         return subject if is_same else Subject(name=nearest.name, form="sentence", owner=owner)
-    lead = text[_clause_start(text, begin, at) : at]
+    lead = _BREAK.split(text[max(begin, at - 160) : at])[-1]
     if strong is not None:
         return strong if not statement.is_bound or _PLAIN_LEAD.match(lead) else None
     is_free = not statement.is_bound or re.search(r"\b(?:the|its)\s*$", lead, _I)
@@ -115,13 +91,6 @@ def _about(
         return Subject(name=nearest.name, form="sentence", owner=owner)
     noun = _noun_of(text, statement, begin, has_names=bool(named))
     return Subject(name=noun, form="topic", owner=owner) if noun else None
-
-
-def _clause_start(text: str, begin: int, at: int) -> int:
-    first = begin
-    for match in _BREAK.finditer(text, max(begin, at - 160), at):
-        first = match.end()
-    return max(first, at - 160)
 
 
 _IS_BEFORE = lazy_pattern(r"\s(?:is|are|=|of)\s+(?:set to\s+)?$", _I)
@@ -137,17 +106,9 @@ def _noun_of(text: str, statement: Statement, begin: int, *, has_names: bool) ->
     return noun if is_quantity else ""
 
 
-_WORTH_READING = lazy_pattern(
-    r"\b(?:waits?|waiting|timed? ?out|times out|expires?|expired|kept|keeps?|retain(?:s|ed)?|retr(?:y|ies|ied)"
-    r"|polls?|polled|scrapes?|refresh(?:es|ed)?|after|every|within|of|is|stays? at|remains?|for|over)"
-    r"\s+(?=[\w ]{0,30}\d)|\w\s=\s\d", _I,
-)  # fmt: skip
 _DIGIT = lazy_pattern(r"\d")
 _UP_TO = r"(?: up to| at most| for| another| only| a maximum of| after| in| within| at| automatically){0,3}"
-_OFTEN = (
-    "polls? polled scrapes? scraped refresh(?:es|ed)? checks? checked sends? sent sync(?:s|ed)? flush(?:es|ed)? runs? "
-    "reloads? updates? updated collected reported"
-).replace(" ", "|")
+_OFTEN = "poll|scrape|refresh|check|send|sent|sync|flush|run|reload|update|collect|report"
 # Noun of the quantity → the verb that says it; all but retries are counted in time.
 _VERBS = tuple(
     (noun, lazy_pattern(rf"\b(?:{verb})\s+(?=\d)", _I))
@@ -156,7 +117,7 @@ _VERBS = tuple(
         ("expiry", rf"expire[sd]?(?= a| i| w){_UP_TO}"),
         ("retention", r"(?:kept|retained|keeps?|retains?|stored)\b[^.,;\n]{0,30}?\bfor(?: up to| at most)?"),
         ("retries", rf"(?:retr(?:y|ies|ied)|attempts?|tries|tried)(?= u| a){_UP_TO}"),
-        ("interval", rf"(?:{_OFTEN})\b[^.,;\n]{{0,40}}?\bevery"),
+        ("interval", rf"(?:{_OFTEN})(?:e?s|e?d)?\b[^.,;\n]{{0,40}}?\bevery"),
     )
 )
 _LINKED = lazy_pattern(
@@ -168,19 +129,13 @@ _SPEAKERS = frozenset(("we", "i", "it", "they", "you"))
 _PASSIVE = lazy_pattern(r"\s+(?:is|are|was|were|be|been|will be|gets?)\s*$", _I)
 
 
-def is_worth_reading(text: str, start: int, end: int) -> bool:
-    """Tell quickly whether a stretch may have a quantity."""
-    return _DIGIT.search(text, start, end) is not None and _WORTH_READING.search(text, start, end) is not None
-
-
-def topic_facts(page: Page, sentence: tuple[int, int], headings: str) -> Iterator[Fact]:
+def _topics(page: Page, sentence: tuple[int, int], headings: str) -> Iterator[Fact]:
     """Yield the quantities of a sentence whose noun says what they are; the owner is the heading."""
     if _DIGIT.search(page.text, *sentence) is None:
         return
-    attribute: Attribute = "default" if "default" in page.lower[slice(*sentence)] else "value"
+    attribute: Attribute = "default" if "default" in page.text[slice(*sentence)].lower() else "value"
     for noun, whose, value, start, end in (*_of_verbs(page.text, sentence), *_of_nouns(page, sentence)):
-        owner = " > ".join(filter(None, (headings, whose)))
-        subject = Subject(name=noun, form="topic", owner=owner)
+        subject = Subject(name=noun, form="topic", owner=" > ".join(filter(None, (headings, whose))))
         fact = page.fact(subject, attribute, value, start, end, sentence=sentence)
         if fact is not None:
             yield fact

@@ -196,7 +196,7 @@ _NOTATIONS = (
 
 def _notation_facts(page: Page, start: int, end: int, owner: str) -> Iterator[Fact]:
     """Yield the defaults that lines of a block of code state in a notation for readers."""
-    if "default" not in page.lower[start:end]:
+    if "default" not in page.text[start:end].lower():
         return
     first = page.text.rfind("\n", 0, start) + 1
     for pattern in _NOTATIONS:
