@@ -100,41 +100,19 @@ _STOP = frozenset(
     specific given
     """.split()  # noqa: SIM905
 )
-_OF_NOUNS = frozenset("number amount count".split())  # noqa: SIM905
-_MEASURES = frozenset(
-    "size length rate interval timeout limit version duration period delay lifetime expiry frequency port".split()  # noqa: SIM905
-)
 _WORD = lazy_pattern(r"[A-Za-z][\w-]*|[^\s\w]")
 
 
 def noun_before(text: str, start: int, end: int) -> str:
     """Return the noun phrase that ends at ``end``: ``the default visibility timeout`` → ``visibility timeout``."""
-    words = _WORD.findall(text[max(start, end - 70) : end])
-    if words and end - 70 > start:
-        words = words[1:]
+    words = _WORD.findall(text[max(start, end - 70) : end])[end - 70 > start :]
     taken: list[str] = []
-    for at in range(len(words) - 1, -1, -1):
-        word = words[at]
-        low = word.lower()
-        if low == "of" and taken and at:
-            head = words[at - 1].lower()
-            if head in _OF_NOUNS:
-                break
-            if head in _MEASURES:
-                return " ".join([*taken[:3], head])
-            return ""
-        if not word[0].isalpha() or low in _STOP or len(taken) == 4:
-            if low in {"the", "a", "an"} and at and words[at - 1].lower() == "of" and taken:
-                continue
+    for word in reversed(words):
+        if not word[0].isalpha() or word.lower() in _STOP or len(taken) == 4:
             break
         taken.insert(0, word)
-    return _noun(taken)
-
-
-def _noun(words: list[str]) -> str:
-    if not words or len(words[-1]) < 3 or words[-1].lower() in _NOT_NAMES or words[-1].lower().endswith("ly"):
-        return ""
-    return " ".join(words)
+    last = taken[-1].lower() if taken else ""
+    return "" if len(last) < 3 or last in _NOT_NAMES or last.endswith("ly") else " ".join(taken)
 
 
 QUANTITIES = frozenset(
@@ -149,25 +127,21 @@ QUANTITIES = frozenset(
 """Nouns that a number can be the value of; a phrase that ends with one names a thing that has a value."""
 
 
-_HEADING_WORDS = lazy_pattern(
-    r"\b(?:the|a|an|options?|settings?|parameters?|propert(?:y|ies)|flags?|fields?|arguments?|methods?"
-    r"|functions?|variables?|"
-    r"config(?:uration)?|block|key|command|header|attribute|hook|class|object|type|env(?:ironment)?|since|new|in)\b",
-    re.IGNORECASE,
-)
 _EMPTY_HEADINGS = frozenset(
     """
-    configuration config readme options option settings setting parameters properties arguments usage reference
-    api overview introduction general advanced basic basics notes note example examples guide installation
-    install building getting started quickstart and the of for with a in other common additional default
-    defaults directives variables environment faq description details syntax synopsis http https json todo sql
-    html css rest cli gui ftp tls ssl sdk yaml xml url tcp udp dns jwt cors features changes upgrade upgrading
-    migration how to documentation manual command line user
+    configuration config readme option options setting settings parameters properties arguments usage reference api
+    overview introduction general advanced basic notes example examples guide installation getting started and the of
+    for with a in other common additional default defaults directives environment variables http https json todo sql
+    html css rest cli tls ssl yaml xml url tcp udp dns features changes migration how to documentation command line
     """.split()  # noqa: SIM905
 )
 _SCREAMED = lazy_pattern(r"[A-Z][A-Z0-9]{2,}$")
 _FLAG = lazy_pattern(r"(?<![\w-])--?[A-Za-z][\w-]*(?![\w.])")
 _NUMBERING = lazy_pattern(r"^\s*(?:\d+(?:\.\d+)*\.?|[ivx]+\.)\s+")
+
+
+MAX_BESIDE = 2
+"""Words of a heading beside the name in it: *The `rows` option*."""
 
 
 @lru_cache(maxsize=1 << 12)
@@ -178,12 +152,12 @@ def heading_name(heading: str) -> tuple[str, bool]:
         The name as it is written, and whether it is an identifier; ordinary words are a weak name; empty if none.
     """
     text = _NUMBERING.sub("", heading).strip("#*: \t")
-    spans = list(CODE.finditer(text))
-    if spans:
-        rest = _HEADING_WORDS.sub("", CODE.sub("", text))
-        flags = _FLAG.findall(spans[0][2])  # ``-r, --rows <count>``
-        name = identifier_of(max(flags, key=len) if flags else re.split(r"[= (]", spans[0][2])[0])
-        return (name, True) if name and len(re.findall(r"[A-Za-z]{2,}", rest)) <= 1 else ("", False)
+    span = CODE.search(text)
+    if span is not None:
+        flags = _FLAG.findall(span[2])  # ``-r, --rows <count>``
+        name = identifier_of(max(flags, key=len) if flags else re.split(r"[= (]", span[2])[0])
+        is_alone = len(re.findall(r"[A-Za-z]{2,}", CODE.sub("", text))) <= MAX_BESIDE
+        return (name, True) if name and is_alone else ("", False)
     bare = re.split(r"\s*[(=<\[{,]", text, maxsplit=1)[0].strip("*_ ")
     if " " not in bare and (
         is_like_identifier(bare) or (_SCREAMED.match(bare) and bare.lower() not in _EMPTY_HEADINGS)
