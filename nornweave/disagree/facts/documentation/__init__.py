@@ -27,12 +27,7 @@ def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "")
     """
     page = page_of(passage, subject)
     root = Subject(name=subject, form="field", owner=owner) if subject else None
-    suffix = passage.path.lower()
-    is_rst = passage.format == "rst" or suffix.endswith((".rst", ".txt")) or page.comment or not passage.format
-    markdown = (
-        not page.comment
-        and not root
-        and (passage.format == "markdown" or suffix.endswith((".md", ".mdx", ".markdown")))
-    )
-    blocks = blocks_of(page.text, page.text if page.comment else passage.text, rst=is_rst, markdown_code=markdown)
+    is_markdown = passage.format == "markdown" or passage.path.lower().endswith((".md", ".mdx", ".markdown"))
+    has_code = is_markdown and not page.comment and not root
+    blocks = blocks_of(page.text, page.text if page.comment else passage.text, markdown_code=has_code)
     yield from islice(Reader(page, root).read(blocks), MAX_FACTS)

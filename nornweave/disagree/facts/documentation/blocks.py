@@ -108,9 +108,8 @@ class _Lines:
 
 
 class _Parser(_Lines):
-    def __init__(self, text: str, raw: str, *, rst: bool, markdown_code: bool) -> None:
+    def __init__(self, text: str, raw: str, *, markdown_code: bool) -> None:
         super().__init__(text, raw)
-        self.rst = rst
         self.markdown_code = markdown_code
         self.blocks: list[DocumentedBlock] = []
         self.styles: list[str] = []
@@ -286,7 +285,7 @@ class _Parser(_Lines):
         following = self._add("paragraph", at, last)
         if self.indents[at] <= (self.items[-1] if self.items else -1):
             self.items = [one for one in self.items if one < self.indents[at]]
-        if self.rst and self.bodies[last].endswith("::"):
+        if self.bodies[last].endswith("::"):
             return self._indented_code(following, self.indents[at])
         return following
 
@@ -299,12 +298,11 @@ class _Parser(_Lines):
         return self._add("table", header, last, info="pipe")
 
 
-def blocks_of(text: str, raw: str, *, rst: bool = True, markdown_code: bool = False) -> list[DocumentedBlock]:
+def blocks_of(text: str, raw: str, *, markdown_code: bool = False) -> list[DocumentedBlock]:
     """Split the words of a text into blocks, in order; they do not overlap.
 
     Args:
         raw: the text with its markup, or the text itself where markers of a comment stand before the lines.
-        rst: a paragraph that ends with ``::`` introduces code.
         markdown_code: lines that are indented by four columns outside of lists are code.
     """
-    return _Parser(text, raw, rst=rst, markdown_code=markdown_code).parse()
+    return _Parser(text, raw, markdown_code=markdown_code).parse()

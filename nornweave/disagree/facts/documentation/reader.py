@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import zip_longest
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact, Form
@@ -19,12 +18,8 @@ from nornweave.disagree.facts.documentation.tables import read_table, table_fact
 from nornweave.disagree.facts.values import Value
 
 MAX_HEADING = 80
-MAX_ENTRIES = 8_000
-"""Of one passage: more entries of lists and fields are generated."""
-_PARAMETER_LINE = lazy_pattern(r"^[ \t]+(\*{0,2}[A-Za-z_]\w*)[ \t]*:[ \t]", re.MULTILINE)
-_SECTION_LINE = lazy_pattern(
-    r"[ \t]*(?:(?:Keyword )?Arg(?:ument)?s|Parameters|Attributes)[ \t]*:[ \t]*(?=\n)", re.IGNORECASE
-)
+_PARAMETER = lazy_pattern(r"^[ \t]+\*{0,2}([A-Za-z_]\w*)[ \t]*:[ \t]", re.MULTILINE)
+_PARAMETERS = lazy_pattern(r"(?:(?:Keyword )?Arg(?:ument)?s|Parameters|Attributes)[ \t]*:[ \t]*(?=\n)", re.IGNORECASE)
 _TERM = lazy_pattern(
     r"[^\w`*\n]{0,4}(?:\*\*)?(?:(?P<mark>`{1,2})(?P<code>[^`\n]{2,80})(?P=mark)|\*\*(?P<bold>[\w.-]{2,60})"
     r"|(?P<bare>--?[\w-]{2,60}|[a-z]\w*(?:[_.]\w+)+"
@@ -67,32 +62,23 @@ class Reader:
 
     def read(self, blocks: list[DocumentedBlock]) -> Iterator[Fact]:
         """Yield the facts of the blocks, in order."""
-        entries = 0
         for block in blocks:
-            entries += block.kind in {"item", "entry", "field"}
-            if entries > MAX_ENTRIES:
-                return
             while self.entries and self.entries[-1][0] >= block.indent:
                 self.entries.pop()
             if block.kind == "heading":
                 self._heading(block)
-                if block.end - block.body > MAX_HEADING:  # a paragraph that begins like a heading
-                    yield from self._paragraph(block)
-            else:
-                yield from self._block(block)
-
-    def _block(self, block: DocumentedBlock) -> Iterator[Fact]:
-        if block.kind == "table":
-            rows, header = read_table(self.text, block)
-            yield from table_facts(self.page, rows, header, self._subject(), self.path)
-        elif block.kind == "directive":
-            yield from self._prose(block.body, block.end)
-        elif block.kind in {"item", "entry", "field"}:
-            yield from self._entry(block)
-        elif block.kind == "paragraph":
-            yield from self._paragraph(block)
-        elif block.kind == "code":
-            yield from _notation_facts(self.page, block.start, block.end, self.path)
+            if block.kind == "table":
+                rows, header = read_table(self.text, block)
+                yield from table_facts(self.page, rows, header, self._subject(), self.path)
+            elif block.kind == "field":
+                field = read_field(self.text, block.start, block.end)
+                yield from self._facts_of_entry(field, block, "field") if field is not None else ()
+            elif block.kind in {"item", "entry"}:
+                yield from self._entry(block)
+            elif block.kind == "code":
+                yield from _notation_facts(self.page, block.start, block.end, self.path)
+            elif block.kind != "heading" or block.end - block.body > MAX_HEADING:  # a paragraph like a heading
+                yield from self._paragraph(block)
 
     def _subject(self) -> Subject | None:
         return self.entries[-1][1] if self.entries else self.heading_subject
@@ -109,23 +95,14 @@ class Reader:
         self.headings.append((block.level, written))
         self._set_heading_subject(written)
 
-    def _prose(self, start: int, end: int) -> Iterator[Fact]:
-        return prose_facts(self.page, start, end, self._subject(), headings=self.path)
-
     def _entry(self, block: DocumentedBlock) -> Iterator[Fact]:
-        """Read an entry of a list, of a docstring or of its fields; one without a name is prose."""
-        if block.kind == "field":
-            field = read_field(self.text, block.start, block.end)
-            if field is not None:
-                yield from self._facts_of_entry(field, block, "field")
-            return
-        is_field = block.kind == "entry" and bool(self.page.comment or self.root)
-        form: Form = "field" if is_field else "list"
+        """Read an entry of a list or of a docstring; one without a name is prose."""
         entry = read_entry(self.text, block.body, block.end)
-        if entry is None:
-            yield from self._prose(block.body, block.end)
+        is_field = block.kind == "entry" and bool(self.page.comment or self.root)
+        if entry is not None:
+            yield from self._facts_of_entry(entry, block, "field" if is_field else "list")
         else:
-            yield from self._facts_of_entry(entry, block, form)
+            yield from prose_facts(self.page, block.body, block.end, self._subject(), headings=self.path)
 
     def _facts_of_entry(self, entry: DocumentedEntry, block: DocumentedBlock, form: Form) -> Iterator[Fact]:
         outer = self._subject()
@@ -148,28 +125,18 @@ class Reader:
             yield from _made(self.page, member, value, block.body, entry.body)
 
     def _paragraph(self, block: DocumentedBlock) -> Iterator[Fact]:
-        start, end = block.start, block.end
-        section = _SECTION_LINE.match(self.text, start, end)
-        if section is not None:
-            for entry, line in _plain_parameters(self.text, section.end(), end, block.indent):
-                yield from self._facts_of_entry(entry, line, "field")
+        if _PARAMETERS.match(self.text, block.start, block.end):  # one a line, without types
+            found = list(_PARAMETER.finditer(self.text, block.start, block.end))
+            for match, stop in zip(found, [*(one.start() for one in found[1:]), block.end], strict=False):
+                line = replace(block, start=match.start(), end=stop, indent=block.indent + 1, body=match.start(1))
+                yield from self._facts_of_entry(DocumentedEntry(names=(match[1],), body=match.end()), line, "field")
             return
-        term = _TERM.match(self.text, start, end)
+        term = _TERM.match(self.text, block.start, block.end)
         if term is not None and (name := identifier_of(term["code"] or term["bold"] or term["bare"] or "")):
             yield from self._facts_of_entry(DocumentedEntry(names=(name,), body=term.end()), block, "heading")
-            return
-        yield from self._prose(start, end)
-
-
-def _plain_parameters(
-    text: str, start: int, end: int, indent: int
-) -> Iterator[tuple[DocumentedEntry, DocumentedBlock]]:
-    """Yield the parameters below ``Args:`` that stand one a line: ``limit: how many``."""
-    found = list(_PARAMETER_LINE.finditer(text, start, end))
-    for match, following in zip_longest(found, found[1:]):
-        stop = following.start() if following else end
-        block = DocumentedBlock(kind="entry", start=match.start(), end=stop, indent=indent + 1, body=match.start(1))
-        yield DocumentedEntry(names=(match[1].lstrip("*"),), body=match.end()), block
+        else:
+            start = block.body if block.kind == "directive" else block.start
+            yield from prose_facts(self.page, start, block.end, self._subject(), headings=self.path)
 
 
 def _made(page: Page, subject: Subject, value: Value, start: int, end: int) -> Iterator[Fact]:
