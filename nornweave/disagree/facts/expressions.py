@@ -92,6 +92,12 @@ _BINARY = {
 """Operator with two sides → how strongly it binds."""
 
 
+_PREFIXES = frozenset(
+    ("-", "+", "!", "not", "~", "&", "*", "...", "await", "new", "typeof", "@", "#", "ref", "mut", "const")
+)
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+
 class _Reader(TokenCursor):
     """A precedence-climbing reader of expressions, whatever language they are of."""
 
@@ -112,16 +118,12 @@ class _Reader(TokenCursor):
             raise UnreadableError
         value = self._binary(1)
         if self._accept("?"):
-            first = self._ternary()
-            if not self._accept(":"):
-                raise UnreadableError
-            value = either(first, self._ternary())
-        elif self._peek() == "if":
-            self._at += 1
+            value = self._ternary()
+            self._expect(":")
+            value = either(value, self._ternary())
+        elif self._accept("if"):
             self._binary(1)
-            if self._peek() != "else":
-                raise UnreadableError
-            self._at += 1
+            self._expect("else")
             value = either(value, self._ternary())
         self._depth -= 1
         return value
@@ -136,17 +138,13 @@ class _Reader(TokenCursor):
 
     def _unary(self) -> Value:
         token = self._peek()
-        if token in {"-", "+"}:
-            self._at += 1
-            return negative(self._unary()) if token == "-" else self._unary()  # noqa: S105 - a token of an expression
-        if token in {"!", "not", "~"}:
-            self._at += 1
-            value = self._unary()
-            return {TRUE: FALSE, FALSE: TRUE}.get(value, UNKNOWN)
-        if token in {"&", "*", "...", "await", "new", "typeof", "@", "#", "ref", "mut", "const"}:
-            self._at += 1
-            return self._unary()
-        return self._postfix(self._primary())
+        if token not in _PREFIXES:
+            return self._postfix(self._primary())
+        self._next()
+        value = self._unary()
+        if token == "-":  # noqa: S105 - a token of an expression
+            return negative(value)
+        return {TRUE: FALSE, FALSE: TRUE}.get(value, UNKNOWN) if token in {"!", "not", "~"} else value
 
     def _primary(self) -> Value:
         token = self._next()
@@ -156,28 +154,29 @@ class _Reader(TokenCursor):
             return self._string(token.text)
         if token.kind == "name":
             return self._name(token.text)
-        if token.text == "(":
-            return self._parenthesis()
-        if token.text in "[{":
-            return self._collection("]" if token.text == "[" else "}")
-        raise UnreadableError
+        if token.text not in _CLOSING:
+            raise UnreadableError
+        items, named = self._items(_CLOSING[token.text])
+        if token.text == "(" and len(items) == 1:
+            return items[0]
+        is_go = token.text == "[" and not items and self._peek() and self._tokens[self._at].kind == "name"
+        if is_go:  # ``[]string{…}``
+            self._next()
+            items, named = self._items("}") if self._accept("{") else (items, named)
+        return UNKNOWN if named else list_of(items)
 
     def _number(self, token: Token) -> Value:
-        digits = token.text.replace("_", "")
+        digits, suffix = token.text.replace("_", ""), token.suffix
         if _OCTAL.fullmatch(digits):  # the mode of a file, in C, Go and documentation
             digits = f"0o{digits}"
         value = Fraction(int(digits, 0)) if digits[:2].lower() in {"0x", "0o", "0b"} else _decimal(digits)
-        suffix = token.suffix
         if suffix and not _LITERAL_SUFFIX.match(suffix):
-            # ``1h30m`` comes as one suffix.
             return _with_suffix(value, suffix)
-        following = self._tokens[self._at] if self._at < len(self._tokens) else None
-        if suffix in {"d", "f", ""} and following and following.kind == "name" and following.text.lower() in UNITS:
-            self._at += 1
-            return measured(value, following.text.lower())
-        if not suffix and self._accept("%"):
-            return number(value, "percent")
-        return measured(value, "s") if suffix == "s" else measured(value, "d") if suffix == "d" else number(value)
+        unit = self._peek().lower()
+        if suffix in {"d", "f", ""} and unit in UNITS and (unit.isalpha() or not suffix):
+            self._next()
+            return measured(value, unit)
+        return measured(value, suffix) if suffix in {"s", "d"} else number(value)
 
     def _string(self, text: str) -> Value:
         prefix = text[: len(text) - len(text.lstrip("bBrRuUfF@$"))].lower()
@@ -188,31 +187,24 @@ class _Reader(TokenCursor):
         return Value("string", _ESCAPED.sub(r"\1", text[quotes:-quotes]))
 
     def _name(self, name: str) -> Value:
-        following = self._peek()
-        if following == "(" or (name.endswith("!") and following in {"(", "[", "{"}):
-            self._at += 1
-            return value_of_call(name, *self._arguments({"(": ")", "[": "]", "{": "}"}[following]))
+        following, low = self._peek(), name.lower()
+        if following == "(" or (name.endswith("!") and following in {"[", "{"}):
+            self._next()
+            return value_of_call(name, *self._items(_CLOSING[following]))
         if following == "{" and name[:1].isupper():
-            self._at += 1
+            self._next()
             self._skip("}")
             return Value("symbol", name)
-        last = re.split(r"[.:>]+", name)[-1].lower()
-        if last in _UNLIMITED_NAMES or (last == "inf" and "." in name):
-            return UNLIMITED
-        if name.lower() in _WORD_VALUES:
-            return _WORD_VALUES[name.lower()]
-        if "." in name and last in _WORD_VALUES and _WORD_VALUES[last] is UNLIMITED:
+        last = re.split(r"[.:>]+", low)[-1]
+        if low in _WORD_VALUES:
+            return _WORD_VALUES[low]
+        if last in _UNLIMITED_NAMES or ("." in name and _WORD_VALUES.get(last) is UNLIMITED):
             return UNLIMITED
         if last in UNITS and ("." in name or name.isupper() or len(name) == 2) and len(last) > 1:
             return measured(Fraction(1), last)
-        if name.lower() in _NUMBER_WORDS:
-            value = Fraction(_NUMBER_WORDS[name.lower()])
-            if following.lower() in UNITS:
-                self._at += 1
-                return measured(value, following.lower())
-            return number(value)
-        known = self._resolve(name) if self._resolve else None
-        return known or Value("symbol", name)
+        if low in _NUMBER_WORDS:
+            return self._number(Token("number", str(_NUMBER_WORDS[low])))
+        return (self._resolve(name) if self._resolve else None) or Value("symbol", name)
 
     def _postfix(self, value: Value) -> Value:
         while True:
@@ -221,74 +213,36 @@ class _Reader(TokenCursor):
                 for part in method:
                     value = with_method(value, part.lower().strip("_"))
                 if self._accept("("):
-                    arguments, _ = self._arguments(")")
+                    arguments, _ = self._items(")")
                     if value.kind == "string" and arguments:  # ``"{}".format(x)``
                         value = UNKNOWN
                     is_default = method[-1] == "default"  # ``array().items(…).default([…])``
                     if arguments and (is_default or (not value.is_literal and GETTERS.search(method[-1]))):
                         value = replace(arguments[-1], is_fallback=True)
-            elif self._peek() == "[":
-                self._at += 1
+            elif self._accept("["):
                 self._skip("]")
                 value = UNKNOWN if value.kind == "symbol" else value
-            elif self._peek() == "(" and value.kind == "symbol":
-                self._at += 1
-                value = value_of_call(value.text, *self._arguments(")"))
+            elif value.kind == "symbol" and self._accept("("):
+                value = value_of_call(value.text, *self._items(")"))
             elif self._accept("as"):
                 self._next()
             elif not self._accept("!"):
                 return value
 
-    def _parenthesis(self) -> Value:
-        if self._accept(")"):
-            return Value("list", "[]")
-        first = self._ternary()
-        if self._accept(")"):
-            return first
-        if not self._accept(","):
-            raise UnreadableError
-        items = [first]
-        while self._peek() != ")":
-            items.append(self._ternary())
-            if not self._accept(","):
-                break
-        if not self._accept(")"):
-            raise UnreadableError
-        return list_of(items)
-
-    def _collection(self, end: str) -> Value:
-        items: list[Value] = []
-        while self._peek() != end:
-            items.append(self._ternary())
-            if self._peek() in {":", "=>", "="}:  # a mapping: only the empty one is a value that is compared
-                self._skip(end)
-                return UNKNOWN
-            if not (self._accept(",") or self._accept(";")):
-                break
-        if not self._accept(end):
-            raise UnreadableError
-        if end == "]" and not items and self._peek() and self._tokens[self._at].kind == "name":  # Go: []string{…}
-            self._next()
-            if self._accept("{"):
-                return self._collection("}")
-        return list_of(items)
-
-    def _arguments(self, end: str) -> tuple[list[Value], dict[str, Value]]:
-        positional: list[Value] = []
+    def _items(self, end: str) -> tuple[list[Value], dict[str, Value]]:
+        """Read what stands up to a closing bracket: values, and those with a name (lower case)."""
+        values: list[Value] = []
         named: dict[str, Value] = {}
         while self._peek() != end:
-            token = self._tokens[self._at] if self._at < len(self._tokens) else None
-            following = self._tokens[self._at + 1].text if self._at + 1 < len(self._tokens) else ""
-            if token is not None and token.kind == "name" and following in {"=", ":"}:
-                self._at += 2
-                named[token.text.lower()] = self._ternary()
+            key, value = self._tokens[self._at] if self._at < len(self._tokens) else None, self._ternary()
+            if key is not None and (self._accept("=") or self._accept(":") or self._accept("=>")):
+                named[key.text.lower()] = self._ternary()
             else:
-                positional.append(self._ternary())
+                values.append(value)
             if not (self._accept(",") or self._accept(";")):
                 break
-        if not self._accept(end):
-            raise UnreadableError
-        return positional, named
+        self._expect(end)
+        return values, named
 
 
 def _decimal(digits: str) -> Fraction:
@@ -300,20 +254,14 @@ def _decimal(digits: str) -> Fraction:
 
 
 def _with_suffix(value: Fraction, suffix: str) -> Value:
-    """Read ``30s``, ``64KiB``, ``1h30m``."""
-    parts = re.findall(r"\d+|[^\d]+", suffix)
-    total, base = Fraction(0), None
-    amount: Fraction | None = value
-    for part in parts:
-        if part.isdigit():
-            amount = Fraction(int(part))
-            continue
-        found = ATTACHED.get(part) or ATTACHED.get(part.lower() if len(part) > 1 else part)
-        if found is None or amount is None or (base and base != found[0]):
+    """Read ``30s``, ``64KiB``, ``1h30m``, of which the first number is given."""
+    total, base = Fraction(0), ""
+    for digits, word in re.findall(r"(\d*)(\D+)", suffix):
+        unit = ATTACHED.get(word) or ATTACHED.get(word.lower() if len(word) > 1 else word)
+        if unit is None or base not in {"", unit[0]}:
             raise UnreadableError
-        base = found[0]
-        total += amount * found[1]
-        amount = None
-    if amount is not None or base is None:
+        base = unit[0]
+        total += (Fraction(digits) if digits else value) * unit[1]
+    if not base or suffix[-1].isdigit():
         raise UnreadableError
     return number(total, base)

@@ -71,6 +71,10 @@ class TokenCursor:
             return True
         return False
 
+    def _expect(self, text: str) -> None:
+        if not self._accept(text):
+            raise UnreadableError
+
     def _skip(self, end: str) -> None:
         """Go past the bracket that closes what is open."""
         start = {"]": "[", "}": "{", ")": "("}[end]
