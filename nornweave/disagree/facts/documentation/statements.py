@@ -139,7 +139,7 @@ def _runs_on(text: str, found: tuple[Value, int, int], end: int) -> bool:
 def _value_first(text: str, start: int, base: Statement) -> Statement | None:
     """Read ``None as its default``, ``the 5 second default``, ``30 seconds (the server default)``, ``5 by default``."""
     window = max(start, base.start - 40)
-    lead = _GIVEN_BEFORE.search(text[window : base.start])
+    lead = None if base.is_bound else _GIVEN_BEFORE.search(text[window : base.start])
     found = value_before(text, start, base.start) or (
         value_before(text, start, window + lead.start()) if lead else None
     )
