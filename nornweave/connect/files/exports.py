@@ -22,9 +22,7 @@ _NOT_LISTED = frozenset({"__MACOSX"})
 
 
 class ExportRules(Rules):
-    """Takes files whose names end in a suffix; what a link to a folder leads to is listed where it lies."""
-
-    follows_folders = False
+    """Takes files whose names end in a suffix."""
 
     def __init__(self, suffixes: Collection[str], paths: PathFilter) -> None:
         super().__init__(Domain.CONVERSATIONS, paths)

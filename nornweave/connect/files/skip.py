@@ -65,13 +65,7 @@ BINARY_SUFFIXES = _words("""
 
 
 class Rules:
-    """The rules of one source.
-
-    Attributes:
-        follows_folders: links to folders inside the source are entered.
-    """
-
-    follows_folders = True
+    """The rules of one source."""
 
     def __init__(self, domain: Domain, paths: PathFilter) -> None:
         self._domain = domain

@@ -11,13 +11,12 @@ from operator import attrgetter
 from nornweave.connect.files.gitignore import IgnoreFile, IgnoreFiles
 from nornweave.connect.files.skip import Rules
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.files.paths import is_inside, is_text, printable
+from nornweave.core.files.paths import is_text, printable
 from nornweave.core.text.dates import since_1970
 from nornweave.core.types import Entry, Listing, Skip
 
+LINK = "symlink; its target is ingested where it lies"
 _MAX_IGNORE_BYTES = 1024 * 1024
-# Folders linked into each other can spell the same few files in exponentially many ways.
-_MAX_LINKS_ON_PATH = 2
 
 
 def entry_of(path: str, status: os.stat_result) -> Entry:
@@ -29,7 +28,7 @@ def entry_of(path: str, status: os.stat_result) -> Entry:
 def walk(root: str, rules: Rules, *, gitignore: bool) -> Listing:
     """List the files below a directory that the rules take.
 
-    Symlinks are followed as far as they stay inside ``root``.
+    Symlinks are left out: what they lead to is listed where it lies, if it belongs to the source.
 
     Args:
         root: a resolved directory.
@@ -51,12 +50,10 @@ def walk(root: str, rules: Rules, *, gitignore: bool) -> Listing:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A directory on the way: its prefix is empty or ends with a slash; ``above`` are the directories that hold it."""
+    """A directory on the way: its prefix is empty or ends with a slash."""
 
     prefix: str
-    above: frozenset[tuple[int, int]]
-    ignores: tuple[tuple[int, str, IgnoreFile], ...]
-    links: int
+    ignores: tuple[tuple[int, str, IgnoreFile], ...] = ()
 
 
 class _Walker:
@@ -70,8 +67,7 @@ class _Walker:
         self._pending: list[_Folder] = []
 
     def run(self) -> None:
-        status = os.stat(self._root)  # noqa: PTH116 - 5,000 Path objects cost more than the listing
-        self._pending.append(_Folder("", frozenset({(status.st_dev, status.st_ino)}), (), 0))
+        self._pending.append(_Folder(""))
         while self._pending:  # not recursive: folders may lie deeper than Python's stack
             folder = self._pending.pop()
             entries = self._scan(folder)
@@ -103,8 +99,7 @@ class _Walker:
             raise _unreadable(self._root, path, error.strerror) from error
         except ValueError as error:
             raise _too_long(self._root, folder.prefix, path, error) from error
-        ignores = (*folder.ignores, (len(folder.prefix), path, rules))
-        return _Folder(folder.prefix, folder.above, ignores, folder.links)
+        return _Folder(folder.prefix, (*folder.ignores, (len(folder.prefix), path, rules)))
 
     def _read_rules(self, file: str) -> IgnoreFile:
         with open(file, "rb") as opened:  # noqa: PTH123
@@ -116,64 +111,35 @@ class _Walker:
     def _visit(self, folder: _Folder, entry: os.DirEntry[str]) -> None:
         path = folder.prefix + entry.name
         try:
-            is_link = entry.is_symlink()
-            # A link that leads in a circle is no folder; entry.is_dir() would raise.
-            is_directory = self._is_folder(path) if is_link else entry.is_dir(follow_symlinks=False)
-            reason = self._reason_to_skip(folder, entry, path, is_directory=is_directory, is_link=is_link)
+            is_directory = entry.is_dir(follow_symlinks=False)
+            reason = self._reason_to_skip(folder, entry, path, is_directory=is_directory)
             if reason:
                 self.skipped.append(Skip(printable(path), reason))
             elif is_directory and reason is None:
-                self._enter(folder, entry, path, is_link=is_link)
+                self._pending.append(_Folder(f"{path}/", folder.ignores))
             elif reason is None:
-                self._take(path, entry.stat())
+                self._take(path, entry.stat(follow_symlinks=False))
         except FileNotFoundError:
             return  # removed while we were listing
         except OSError as error:
             raise _unreadable(self._root, folder.prefix, error.strerror) from error
 
-    def _reason_to_skip(
-        self, folder: _Folder, entry: os.DirEntry[str], path: str, *, is_directory: bool, is_link: bool
-    ) -> str | None:
+    def _reason_to_skip(self, folder: _Folder, entry: os.DirEntry[str], path: str, *, is_directory: bool) -> str | None:
         """Return why an entry is left out, ``""`` when nobody needs to be told, ``None`` when it is taken."""
         if not is_text(entry.name):
             return "the file name is not valid UTF-8; rename it"
+        if entry.is_symlink():  # it may be a folder that somebody counts on
+            return "" if self._rules.prunes(path) else LINK
         if self._rules.prunes(path) if is_directory else self._rules.is_unwanted(path):
             return ""
-        if by := _ignored_by(folder, path, entry.name, is_directory=is_directory and not is_link):
+        if by := _ignored_by(folder, path, entry.name, is_directory=is_directory):
             return f"ignored by {by}"
-        if is_link and (reason := self._broken_link(path)):
-            return reason
-        if is_link and is_directory and not self._rules.follows_folders:
-            return "symlink to a folder; put the folder itself there"
         if is_directory:
             return self._rules.skip_directory(path, self._is_file)
         return None
 
     def _is_file(self, path: str) -> bool:
         return os.path.isfile(os.path.join(self._root, path))  # noqa: PTH113, PTH118
-
-    def _is_folder(self, path: str) -> bool:
-        return os.path.isdir(os.path.join(self._root, path))  # noqa: PTH112, PTH118
-
-    def _broken_link(self, path: str) -> str | None:
-        try:
-            target = os.path.realpath(os.path.join(self._root, path), strict=True)  # noqa: PTH118
-        except FileNotFoundError:
-            return "symlink to nothing"
-        except OSError as error:  # ELOOP, or a folder on the way that may not be searched
-            return f"symlink that cannot be followed: {error.strerror}"
-        return None if is_inside(target, self._root) else "symlink that leaves the source"
-
-    def _enter(self, folder: _Folder, entry: os.DirEntry[str], path: str, *, is_link: bool) -> None:
-        status = entry.stat()
-        identity = (status.st_dev, status.st_ino)
-        links = folder.links + is_link
-        if identity in folder.above:
-            self.skipped.append(Skip(path, "symlink to a folder that holds it"))
-        elif links > _MAX_LINKS_ON_PATH:
-            self.skipped.append(Skip(path, f"symlink below {_MAX_LINKS_ON_PATH} other symlinked folders"))
-        else:
-            self._pending.append(_Folder(f"{path}/", folder.above | {identity}, folder.ignores, links))
 
     def _take(self, path: str, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):

@@ -14,6 +14,7 @@ from typing import Self, TypeAlias
 
 from nornweave.connect.files.skip import Rules
 from nornweave.connect.files.source import file_document, file_version
+from nornweave.connect.files.walk import LINK
 from nornweave.connect.git.address import check_template, file_url, template_of
 from nornweave.connect.git.program import Blobs, GitFailedError, check_version, run_git, split_fields, stream_git
 from nornweave.connect.git.tree import TreeFile, leads_outside, list_tree
@@ -262,7 +263,7 @@ def _reason(file: TreeFile, rules: Rules) -> str | None:
     if file.mode == _SUBMODULE_MODE:
         return "submodule; declare it as a source of its own"
     if file.mode == _LINK_MODE:
-        return "symlink; its target is ingested where it lies"
+        return LINK
     return rules.skip_file(file.path, file.size)
 
 
