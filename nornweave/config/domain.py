@@ -5,7 +5,6 @@ A plan holds the weights and switches that evaluations tune.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -16,8 +15,6 @@ from pydantic import Field, StringConstraints, model_validator
 from nornweave.config.base import FrozenSettings
 from nornweave.config.filters import FilterSettings
 from nornweave.core.types import Domain
-
-log = logging.getLogger(__name__)
 
 
 class _Weights(FrozenSettings):
@@ -112,7 +109,6 @@ class ChunkingSettings(FrozenSettings):
 
     strategy: Literal["SYNTAX_AWARE", "HIERARCHICAL_SECTIONS", "MESSAGE_BOUNDARY", "RECURSIVE_CHARACTER"]
     max_chunk_tokens: int = Field(512, ge=16, le=8192)
-    overlap_tokens: int = Field(0, ge=0, le=0, description="chunks tile their document; overlap is not supported")
     language_grammars: tuple[str, ...] = ()
 
 
@@ -197,15 +193,6 @@ class StorageSettings(FrozenSettings):
     keep_generations: int = Field(3, ge=1, le=100)
     keep: KeepSettings | None = None
     """What stays beside the newest ``keep_generations``; nothing without."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _leave_shards_out(cls, value: object) -> object:
-        """Ignore a setting of earlier versions, which a publisher that is not upgraded may still pass on."""
-        if isinstance(value, dict) and "shards" in value:
-            log.warning("storage: 'shards' is ignored: every domain is stored in segments now; remove the key")
-            return {key: each for key, each in value.items() if key != "shards"}
-        return value
 
 
 class EvaluationSettings(FrozenSettings):

@@ -23,6 +23,8 @@ from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.text.legible import lines_of
 from nornweave.core.types import Listing, present
 
+_BY_HAND = "sources: this layout of the file cannot be edited (one source a line can); edit it by hand"
+
 
 def add_source(file: Path, keys: Mapping[str, Any]) -> Settings:
     """Add a source.
@@ -119,12 +121,9 @@ def with_source(text: str, keys: Mapping[str, Any], remark: str) -> str:
     node, line = _sources_node(text), _flow(keys)
     if node is None:
         edited = f"{text.rstrip()}\nsources:\n  - {line}   # {remark}\n" if text.strip() else f"sources:\n  - {line}\n"
-    elif node.flow_style and node.value:
-        before = text[: node.end_mark.index - 1].rstrip()
-        edited = f"{before.removesuffix(',')}, {line}{text[node.end_mark.index - 1 :]}"
-    elif node.flow_style and text.lstrip().startswith("{"):
-        edited = f"{text[: node.start_mark.index]}[{line}]{text[node.end_mark.index :]}"
     elif node.flow_style:
+        if node.value or text.lstrip().startswith("{"):
+            raise ConfigError(_BY_HAND)
         edited = f"{text[: node.start_mark.index].rstrip()}\n  - {line}   # {remark}{text[node.end_mark.index :]}"
     else:
         lines = text.splitlines(keepends=True)
@@ -147,16 +146,11 @@ def without_source(text: str, source_id: str) -> str:
     ]
     if not places or node is None:
         raise ConfigError(f"sources: no source has the id {source_id!r}")
-    place, items = places[0], node.value
-    item = items[place]
+    place = places[0]
+    item = node.value[place]
     left = [*sources[:place], *sources[place + 1 :]]
     if node.flow_style:
-        start, end = item.start_mark.index, item.end_mark.index
-        if place + 1 < len(items):
-            end = items[place + 1].start_mark.index
-        elif place:
-            start = items[place - 1].end_mark.index
-        return _checked(text, text[:start] + text[end:], left)
+        raise ConfigError(_BY_HAND)
     if not left:
         start = text.rindex(":", 0, node.start_mark.index) + 1
         end = sum(len(line) for line in text.splitlines(keepends=True)[: _last_line(text, item) + 1]) - 1
@@ -203,7 +197,7 @@ def _checked(text: str, edited: str, sources: list[Any]) -> str:
     try:
         before, after = yaml.safe_load(text) or {}, yaml.safe_load(edited)
     except yaml.YAMLError as error:
-        raise ConfigError("sources: the layout of the file cannot be edited; edit it by hand") from error
+        raise ConfigError(_BY_HAND) from error
     if after != {**before, "sources": sources}:
-        raise ConfigError("sources: the layout of the file cannot be edited; edit it by hand")
+        raise ConfigError(_BY_HAND)
     return edited

@@ -19,8 +19,6 @@ LAYOUTS = (
     "data_dir: x\nsources: []   # none\nfusion: {}\n",
     "sources:\n  - {id: a, domain: code, path: x}   # a\n  # - {id: later}\n\nfusion: {}\n",
     "sources:\n- id: a\n  include:\n    - '**/*.py'\n  # end of a\n- id: b\n  domain: code\nfusion: {}\n",
-    "sources: [{id: a}, {id: b}]\n",
-    "sources: [\n  {id: a},\n  {id: b},\n]\n",
     "sources:\n  - id: a\n    domain: code",
     "sources:\n  - id: a\n    note: |\n      long\n\n      text\n\n# the end\n",
 )
@@ -43,14 +41,22 @@ def test_a_source_comes_and_goes_and_nothing_else_changes(text: str) -> None:
 TEXTS = st.text(st.characters(blacklist_categories=("C", "Z")) | st.just(" "), max_size=8)
 
 
-@given(st.lists(st.dictionaries(st.sampled_from(("path", "url", "access")), TEXTS), max_size=4), st.booleans())
-def test_any_list_of_sources_can_be_edited(keys: list[dict[str, str]], is_flow: bool) -> None:
+@given(st.lists(st.dictionaries(st.sampled_from(("path", "url", "access")), TEXTS), max_size=4))
+def test_any_list_of_sources_can_be_edited(keys: list[dict[str, str]]) -> None:
     sources = [{"id": f"s{number}", **each} for number, each in enumerate(keys)]
-    text = yaml.safe_dump({"data_dir": "x", "sources": sources, "fusion": {}}, default_flow_style=is_flow)
+    text = yaml.safe_dump({"data_dir": "x", "sources": sources, "fusion": {}}, default_flow_style=False)
     assert yaml.safe_load(with_source(text, NEW, "")) == {"data_dir": "x", "sources": [*sources, NEW], "fusion": {}}
     for source in sources:
         left = [each for each in sources if each is not source]
         assert yaml.safe_load(without_source(text, source["id"]))["sources"] == left
+
+
+def test_sources_in_one_line_are_left_to_a_person() -> None:
+    for text in ("sources: [{id: a}, {id: b}]\n", "{sources: []}\n"):
+        with pytest.raises(ConfigError, match="edit it by hand"):
+            with_source(text, NEW, "")
+    with pytest.raises(ConfigError, match="edit it by hand"):
+        without_source("sources: [{id: a}]\n", "a")
 
 
 def test_a_source_that_cannot_be_read_changes_nothing(tmp_path: Path) -> None:
