@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError, DomainBusyError, PublicationError
 from nornweave.core.files.lock import WriterLock
-from nornweave.core.files.private_folder import keep_private
+from nornweave.core.files.private_folder import keep_private, user_cache
 from nornweave.index.object_store import ObjectStore
 from nornweave.share.follower import POLL_S, Follower, follow_in_background
 
@@ -62,8 +61,7 @@ def replica(url: str, data_dir: Path | None, config: Path, *, renews: bool) -> I
 
 def default_folder(url: str) -> Path:
     """Return where the copy of a store is kept, once per user and machine."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "nornweave" / "replicas" / hashlib.sha256(url.encode()).hexdigest()[:16]
+    return user_cache("replicas") / hashlib.sha256(url.encode()).hexdigest()[:16]
 
 
 def _store_settings(url: str, local: Settings | None) -> PublishSettings:

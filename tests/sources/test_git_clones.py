@@ -168,7 +168,7 @@ def test_clones_that_no_source_names_are_removed(tmp_path: Path, upstream: Upstr
     remove_unused(tmp_path / "var", [upstream.url])
     assert repository_of(tmp_path).is_dir()
     remove_unused(tmp_path / "var", ["https://git.example.org/other.git"])
-    assert list((tmp_path / "var/git").iterdir()) == []
+    assert list((tmp_path / "var/git").glob("*/repository.git")) == []
     assert texts(opened) == upstream.documents()
 
 

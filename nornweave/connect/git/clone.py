@@ -10,11 +10,9 @@ it, and nothing else.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import shutil
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -27,7 +25,8 @@ from nornweave.connect.git.program import GitFailedError, git_command, git_envir
 from nornweave.connect.git.refs import COMMIT_ID, find_ref
 from nornweave.connect.git.tree import MAX_FILES
 from nornweave.connect.git.watched import Bounds, run_watched
-from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.errors import DomainBusyError, SourceUnavailableError
+from nornweave.core.files.lock import WriterLock
 from nornweave.core.types import digest
 
 log = logging.getLogger(__name__)
@@ -35,7 +34,6 @@ log = logging.getLogger(__name__)
 FOLDER = "git"
 LOCK_WAIT_S = 900.0
 """How long a sync waits for another one that reads the same repository."""
-_POLL_S = 0.1
 _REPOSITORY, _LOCK = "repository.git", "lock"
 MANY_PACKS = 50
 """Every fetch leaves one or two packs; so many are put into one."""
@@ -65,15 +63,17 @@ class Clone:
         Raises:
             SourceUnavailableError: another sync holds it for too long, or it cannot be written.
         """
-        folder = self.repository.parent
+        file = self.repository.parent / _LOCK
         try:
-            descriptor = _hold(folder / _LOCK, self.network.address)
+            with WriterLock(file, purpose="a sync", wait_s=LOCK_WAIT_S, waits_silently=True) as lock:
+                yield replace(self, lock=lock.descriptor)
+        except DomainBusyError as error:
+            shown = self.network.address.shown
+            raise SourceUnavailableError(
+                f"{shown}: another sync has been reading it for {LOCK_WAIT_S:g} s; the next one tries again"
+            ) from error
         except OSError as error:
-            raise SourceUnavailableError(f"{folder}: {error.strerror}; let data_dir be written") from error
-        try:
-            yield replace(self, lock=descriptor)
-        finally:
-            os.close(descriptor)
+            raise SourceUnavailableError(f"{file}: {error.strerror}; let data_dir be written") from error
 
     def update(self, ref: str) -> str:
         """Fetch what a ref points at, unless it is here; return the commit.
@@ -201,38 +201,8 @@ def remove_unused(data_dir: Path, urls: Iterable[str]) -> None:
     wanted = {parse_address(url).key for url in urls}
     folder = data_dir / FOLDER
     for unused in folder.iterdir() if folder.is_dir() else ():
-        if unused.name in wanted or not unused.is_dir():
-            continue
-        with suppress(OSError):
-            descriptor = os.open(unused / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                if _is_held(descriptor, unused / _LOCK):
-                    shutil.rmtree(unused)
-                    log.info("removed the clone %s: no source names its repository any more", unused)
-            finally:
-                os.close(descriptor)
-
-
-def _hold(file: Path, address: GitAddress) -> int:
-    """Lock a clone; return the descriptor that holds it."""
-    deadline = time.monotonic() + LOCK_WAIT_S
-    while True:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if _is_held(descriptor, file):
-            return descriptor
-        os.close(descriptor)
-        if time.monotonic() >= deadline:
-            raise SourceUnavailableError(
-                f"{address.shown}: another sync has been reading it for {LOCK_WAIT_S:g} s; the next one tries again"
-            )
-        time.sleep(_POLL_S)
-
-
-def _is_held(descriptor: int, file: Path) -> bool:
-    """Lock a file; tell whether that worked and it still is the one that others would lock."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.path.samestat(os.fstat(descriptor), file.stat())
-    except (BlockingIOError, FileNotFoundError):
-        return False
+        repository = unused / _REPOSITORY
+        if unused.name not in wanted and repository.is_dir():
+            with suppress(OSError, DomainBusyError), WriterLock(unused / _LOCK, purpose="removal"):
+                shutil.rmtree(repository)
+                log.info("removed the clone %s: no source names its repository any more", repository)

@@ -16,7 +16,6 @@ from nornweave.core.text.dates import since_1970
 
 # People nest lists a few levels deep; what is deeper than this was not written by them.
 _MAX_DEPTH = 60
-_FENCE = "```"
 _FENCES = re.compile(r"`{3,}")
 _INLINE = frozenset(
     {"text", "hardBreak", "mention", "emoji", "date", "status", "inlineCard", "mediaInline", "inlineExtension"}

@@ -89,10 +89,11 @@ class WriterLock:
 
     shares_files = False
 
-    def __init__(self, file: Path, *, purpose: str, wait_s: float = 0) -> None:
+    def __init__(self, file: Path, *, purpose: str, wait_s: float = 0, waits_silently: bool = False) -> None:
         self._file = file
         self._purpose = purpose
         self._wait_s = wait_s
+        self._waits_silently = waits_silently
         self._descriptor: int | None = None
 
     def __enter__(self) -> Self:
@@ -114,6 +115,11 @@ class WriterLock:
             os.close(self._descriptor)
             self._descriptor = None
 
+    @property
+    def descriptor(self) -> int:
+        """The descriptor that holds it: processes that inherit it hold the lock as well, until the last has ended."""
+        return -1 if self._descriptor is None else self._descriptor
+
     def bring(self, file: Path) -> None:
         """Return: all files are here."""
 
@@ -125,7 +131,7 @@ class WriterLock:
 
     def _acquire(self, descriptor: int) -> None:
         deadline = time.monotonic() + self._wait_s
-        told = False
+        told = self._waits_silently
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

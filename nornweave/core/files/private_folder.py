@@ -1,4 +1,4 @@
-"""Make everything that NornWeave writes readable only by the user who runs it.
+"""The user's folders: everything that NornWeave writes is readable only by the user who runs it.
 
 The umask makes every folder 0700 and every file 0600, those of DuckDB, SQLite, Dagster and child processes included.
 """
@@ -14,6 +14,11 @@ log = logging.getLogger(__name__)
 
 UMASK = 0o077
 _EVERYBODYS = frozenset(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))  # noqa: S108 - to keep away from them
+
+
+def user_cache(name: str) -> Path:
+    """Return the folder in which this user's programs keep what they can make again, by what it holds."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nornweave" / name
 
 
 def keep_private(data_dir: Path, configuration: Path) -> None:

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from nornweave.config.fusion import FusionSettings, with_environment
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.private_folder import user_cache
 from nornweave.core.text.legible import legible, lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import digest
@@ -205,5 +206,4 @@ def second_reader(configuration: Path) -> SecondReader:
             settings = FusionSettings.model_validate(with_environment({}, os.environ))
         except ValidationError as error:
             raise ConfigError(f"the environment: {error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from error
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return SecondReader(settings, home / "nornweave" / "drift")
+    return SecondReader(settings, user_cache("drift"))

@@ -20,6 +20,7 @@ from typing import Literal, TypeAlias
 
 from nornweave.core.errors import EncoderError
 from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.private_folder import user_cache
 from nornweave.core.types import digest
 from nornweave.models.encoders.bert import BertFolder, import_openvino, read_bert, recipe_version
 from nornweave.models.encoders.hashing import HashEncoder
@@ -76,8 +77,7 @@ def machine_cache(fallback: Path) -> Path:
     It is ``$XDG_CACHE_HOME/nornweave/models``, or below ``~/.cache``.
     """
     try:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        folder = home / "nornweave" / "models"
+        folder = user_cache("models")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, RuntimeError):  # no home, or one that cannot be written
         return fallback
