@@ -63,15 +63,6 @@ def test_threads_stay_apart_from_the_talk_around_them_whatever_the_time() -> Non
     assert [chunk.metadata.get("thread_id") for chunk in found] == ["t", None]
 
 
-def test_a_very_short_message_never_stands_alone_beside_its_topic() -> None:
-    document = document_of([said(0, words(157)), said(1, "yes, done", minutes=1), said(2, words(157), minutes=2)])
-    assert [chunk.message_ids for chunk in chunks_of(document)] == [("m0", "m1"), ("m2",)]
-    first_is_short = document_of([said(0, "yes"), said(1, words(157), minutes=1)])
-    assert [chunk.message_ids for chunk in chunks_of(first_is_short)] == [("m0", "m1")]
-    alone = document_of([said(0, words(20)), said(1, "yes, done", minutes=60)])
-    assert [chunk.message_ids for chunk in chunks_of(alone)] == [("m0",), ("m1",)]
-
-
 def test_a_long_message_is_cut_at_sentences_and_every_piece_carries_its_id() -> None:
     body = " ".join(f"{words(49, f'w{number}')}." for number in range(8))
     document = document_of([said(0, "Look here, all of you:"), said(1, body, speaker="bob", minutes=1)])

@@ -2,19 +2,16 @@
 
 - Neighbours *on one topic* join while the group stays within ``GROUP_TOKENS``: messages of one thread, or messages
   outside threads at most ``GROUP_GAP`` apart (where times are unknown, neighbours count as close).
-- A very short message ("yes, done", up to ``SHORT_TOKENS``) joins its neighbours on the topic: alone it cannot be found
-  or understood.
 - A transcript has turns and pauses instead of topics: turns join up to ``GROUP_TOKENS``, longer ones are cut at cues,
   and a pause of more than ``TRANSCRIPT_GAP`` separates chunks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 
-from nornweave.core.text.message_lines import indented_body
 from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import Message, Span
 
@@ -24,7 +21,6 @@ from nornweave.core.types import Message, Span
 # leaves room for two lines of context in an encoder that reads 256 tokens.
 GROUP_TOKENS = 160
 GROUP_GAP = timedelta(minutes=15)
-SHORT_TOKENS = 8
 TRANSCRIPT_GAP = timedelta(seconds=30)
 # How fast people speak; tells when somebody ended where only the start is noted.
 CHARACTERS_PER_SECOND = 15
@@ -41,9 +37,7 @@ def group_messages(
         limit: tokens of one message; a longer one stays alone.
         group_limit: tokens of a group.
     """
-    pack = _Packer(
-        messages, index, TRANSCRIPT_GAP if is_transcript else GROUP_GAP, limit=limit, group_limit=group_limit
-    )
+    pack = _Packer(messages, index, TRANSCRIPT_GAP if is_transcript else GROUP_GAP, limit=limit)
     target = min(GROUP_TOKENS, group_limit)
     joined: list[range] = []
     for unit in pack.turns(target) if is_transcript else pack.alone():
@@ -51,7 +45,7 @@ def group_messages(
             joined[-1] = range(joined[-1].start, unit.stop)
         else:
             joined.append(unit)
-    return pack.without_short(joined)
+    return joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +55,6 @@ class _Packer:
     gap: timedelta
     _: KW_ONLY
     limit: int
-    group_limit: int
 
     def alone(self) -> Iterator[range]:
         """Yield each message."""
@@ -98,23 +91,6 @@ class _Packer:
 
     def _longest(self, run: range) -> int:
         return max(self.index.count(self.messages[each].span) for each in (run.start, run.stop - 1))
-
-    def without_short(self, runs: Iterable[range]) -> list[range]:
-        """Join runs that are too short to mean anything to the one before, or else to the one after."""
-        kept: list[range] = []
-        for run in runs:
-            is_short = bool(kept) and min(self._body_tokens(kept[-1]), self._body_tokens(run)) <= SHORT_TOKENS
-            if is_short and self.may_join(kept[-1], run, self.group_limit):
-                kept[-1] = range(kept[-1].start, run.stop)
-            else:
-                kept.append(run)
-        return kept
-
-    def _body_tokens(self, run: range) -> int:
-        """Count the tokens of a run's first messages without their speakers, whose names say nothing."""
-        messages = (self.messages[each] for each in run[: SHORT_TOKENS + 1])
-        said = ((each.span.end, len(indented_body(each.body))) for each in messages)
-        return sum(self.index.count(Span(end - length, end)) for end, length in said)
 
 
 def _on_one_topic(before: Message, after: Message, gap: timedelta) -> bool:

@@ -18,7 +18,7 @@ from nornweave.core.text.spans import TokenIndex, split, strip_lines
 from nornweave.core.types import PERMALINKS, Chunk, Document, Message, Metadata, Span, freeze
 from nornweave.read.chunking.message_groups import are_close, group_messages
 
-VERSION = "messages-3"
+VERSION = "messages-4"
 
 # Earlier talk than this is another conversation, and would only lead the encoder astray.
 CONTEXT_GAP = timedelta(hours=1)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from nornweave.core.text.spans import LINE, SENTENCE, WORD, KnownStarts, TokenIndex, split, strip, strip_lines
 from nornweave.core.types import ANCHOR, Chunk, Document, Domain, JsonValue, Section, Span, freeze
@@ -26,7 +27,6 @@ from nornweave.read.chunking.outlines.blocks import (
 )
 from nornweave.read.chunking.outlines.html import read_html
 from nornweave.read.chunking.outlines.markup import outline_markdown, outline_rst
-from nornweave.read.chunking.outlines.readable import Readable
 from nornweave.read.chunking.papers import page_of
 
 # How far code and tables may exceed the limit before they are cut after all, in multiples of it.
@@ -134,7 +134,7 @@ def _pieces(span: Span, kind: Kind, index: TokenIndex, limit: int) -> list[Piece
     return [Piece(part, kind, kind in _WHOLE_KINDS) for part in split(span, index, limit, _BOUNDARIES[kind])]
 
 
-VERSION = "sections-5"
+VERSION = "sections-6"
 
 CONVERTED = frozenset({"docx", "pptx", "xlsx", "epub", "ipynb", "eml"})
 """Formats whose text is Markdown that their parser wrote; their sections name places (``cell 12``)."""
@@ -165,9 +165,14 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
     """
     if document.format == "html":
         readable = read_html(document.text)
-        index = TokenIndex(readable.text, KnownStarts(_token_starts(readable, index)))
+        words = list(readable.words(document.text))
+        index = TokenIndex(readable.text, KnownStarts(_token_starts(words, index)))
         parts = _parts(document, readable.blocks, index, h1_limit, limit)
-        spans = _source_spans(document.text, readable, [part.span for part in parts])
+        starts = [0, *readable.sources_of((part.span.start for part in parts[1:]), words), len(document.text)]
+        spans = [
+            strip(document.text, Span(start, max(start, end)))
+            for start, end in pairwise(starts[-1:] if not parts else starts)
+        ]
         anchors = _anchors(readable.blocks, parts)
     else:
         blocks = _OUTLINES.get(document.format, paragraphs)(document.text)
@@ -190,29 +195,14 @@ def _anchors(blocks: Sequence[Block], parts: Sequence[SectionPart]) -> list[str]
     return anchors
 
 
-def _token_starts(readable: Readable, index: TokenIndex) -> list[int]:
-    """Carry the token starts of an HTML file over to its readable text.
-
-    Added marks and signs written as references (``&gt;``) count one token each.
-    """
+def _token_starts(words: Iterable[tuple[Span, int]], index: TokenIndex) -> list[int]:
+    """Carry the token starts of an HTML file over to its readable text; what is not found there is one token a word."""
     starts: list[int] = []
-    for run in readable.runs:
-        source = run.source
-        if not len(source) or (index.text[source.start] == "&" and run.length <= 2 < len(source)):
-            sign = readable.text[run.start : run.start + run.length].strip()
-            starts += [run.start] * (bool(sign) and not sign.isalnum())
-            continue
-        offsets = (index.offset_after(source.start, number) for number in range(index.count(source)))
-        starts += [run.start + min(offset - source.start, run.length - 1) for offset in offsets]
+    for word, at in words:
+        count = index.count(Span(at, at + len(word))) if at >= 0 else 1
+        offsets = (index.offset_after(at, number) - at for number in range(1, count))
+        starts += [word.start, *(word.start + min(offset, len(word) - 1) for offset in offsets)]
     return starts
-
-
-def _source_spans(text: str, readable: Readable, spans: Sequence[Span]) -> list[Span]:
-    """Return spans of the file that tile it: from each part's first tag to the next part's."""
-    if not spans:
-        return []
-    starts = [0, *(readable.source_of(span.start) for span in spans[1:])]
-    return [strip(text, Span(start, end)) for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
 
 
 def _parts(

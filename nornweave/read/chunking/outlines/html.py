@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from html import unescape
 from html.parser import HTMLParser
 
 from nornweave.core.text.inline_markup import without_long_references
-from nornweave.core.types import Span
 from nornweave.read.chunking.outlines.blocks import Kind, paragraphs
-from nornweave.read.chunking.outlines.readable import Piece, Readable, ReadableWriter, Run
+from nornweave.read.chunking.outlines.readable import Readable, ReadableWriter
 
 VOID_TAGS = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -30,8 +28,6 @@ _BLOCKS = _CELLS | {
     *("form", "fieldset", "select", "option", "textarea", "button"),
 }
 _PERMALINKS = frozenset({"¶", "#", "§", "\u200b"})
-# html.unescape's own pattern: what it resolves as a whole must resolve alike in parts.
-_REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?)")
 _TAG = re.compile(r"<[^<>]*>")
 _INDENT_BOUND = 8
 _ANCHOR_BOUND = 500
@@ -101,7 +97,7 @@ def _without_tags(text: str) -> Readable:
     """Blank out what looks like a tag; offsets stay."""
     blank = _TAG.sub(lambda tag: " " * len(tag[0]), text)
     blocks = paragraphs(blank) if not blank.isspace() else []
-    return Readable(blank, blocks, [Run(0, len(text), Span(0, len(text)))], {})
+    return Readable(blank, blocks, {block.span.start: block.span.start for block in blocks})
 
 
 class HtmlWalker(HTMLParser):
@@ -119,8 +115,7 @@ class HtmlWalker(HTMLParser):
         self._policy = policy
         self._skip_depth = 0
         self._lines = [0, *(match.end() for match in re.finditer("\n", source))]
-        self._pending: list[Piece] = []
-        self._text_start = -1
+        self._pending: list[str] = []
         self._block_at = 0
         self._kind: Kind = "paragraph"
         self._level = 0
@@ -146,7 +141,7 @@ class HtmlWalker(HTMLParser):
                 self._flush(self._at())
             self.skipping, self._skip_depth = tag, 1
         elif tag == "br":
-            self._mark("\n" if not self._tables else " ")
+            self._add("\n" if not self._tables else " ")
         elif tag in _HEADINGS:
             self._flush(self._at())
             self.writer.end_table()
@@ -172,27 +167,19 @@ class HtmlWalker(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Take a run of text; references are resolved already."""
         if not self.skipping:
-            self._take(data, self._at())
+            self._add(data)
 
     def unknown_decl(self, data: str) -> None:
         """Take the text of a CDATA section."""
         if data.upper().startswith("CDATA[") and not self.skipping:
-            self._take(data[6:], self._at() + len("<![CDATA["))
+            self._add(data[6:])
 
     def _inline(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Write the mark of a tag within a line."""
         if tag == "code" and self._policy.marks_code and not self._pre:
-            self._mark("`")
+            self._add("`")
         elif tag == "img" and self._policy.shows_images:
-            self._mark(_value(attrs, "alt"))
-
-    def _take(self, data: str, at: int) -> None:
-        if self._source.startswith(data, at):
-            self._add(data, Span(at, at + len(data)))
-            return
-        end = self._source.find("<", at + 1)
-        for piece, source in _resolved(self._source, data, Span(at, end if end > 0 else len(self._source))):
-            self._add(piece, source)
+            self._add(_value(attrs, "alt"))
 
     def _at(self) -> int:
         line, column = self.getpos()
@@ -207,22 +194,13 @@ class HtmlWalker(HTMLParser):
             for name, value in attrs
         )
 
-    def _mark(self, text: str) -> None:
-        """Add text that does not stand in the file."""
-        self._add(text, Span(self._at(), self._at()))
-
-    def _add(self, text: str, source: Span) -> None:
-        if self._kind == "heading" and text.strip() in _PERMALINKS:
-            return
-        if not self._pending:
-            if not text.strip():
-                return
-            self._block_at = min(self._block_at, source.start) if self._block_at >= 0 else source.start
-        self._pending.append((text, source))
+    def _add(self, text: str) -> None:
+        if (self._pending or text.strip()) and not (self._kind == "heading" and text.strip() in _PERMALINKS):
+            self._pending.append(text)
 
     def _open(self, tag: str, at: int) -> None:
         if self._tables and tag not in _CELLS:
-            self._mark(" ")
+            self._add(" ")
             return
         self._flush(at)
         if tag in {"table", "pre"}:
@@ -237,7 +215,7 @@ class HtmlWalker(HTMLParser):
 
     def _close(self, tag: str, at: int) -> None:
         if self._tables and tag not in _CELLS and tag not in _HEADINGS:
-            self._mark(" ")
+            self._add(" ")
             return
         self._flush(at)
         if tag == "tr":
@@ -269,20 +247,6 @@ class HtmlWalker(HTMLParser):
             )
             self._item = False
         self._block_at = at
-
-
-def _resolved(text: str, data: str, source: Span) -> list[Piece]:
-    """Cut ``data``, which ``source`` says with references, at the references; whole when that does not fit together."""
-    pieces: list[Piece] = []
-    start = source.start
-    for reference in _REFERENCE.finditer(text, source.start, source.end):
-        if start < reference.start():
-            pieces.append((text[start : reference.start()], Span(start, reference.start())))
-        pieces.append((unescape(reference[0]), Span(*reference.span())))
-        start = reference.end()
-    if start < source.end:
-        pieces.append((text[start : source.end], Span(start, source.end)))
-    return pieces if "".join(piece for piece, _ in pieces) == data else [(data, source)]
 
 
 def _id_of(attrs: list[tuple[str, str | None]]) -> str:
