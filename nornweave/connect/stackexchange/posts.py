@@ -1,12 +1,25 @@
-"""Read the posts in Stack Exchange JSON: API answers, single questions, data-dump rows."""
+"""Read the questions and answers of Stack Exchange, as its API gives them."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, NoReturn
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.dates import utc
@@ -17,18 +30,76 @@ from nornweave.read.chunking.outlines.html import HtmlPolicy, read_html
 COMMENTS = "\n\nComments:\n"
 """Stands between a post and what was commented on it."""
 
-_DUMP_TAG = re.compile(r"[<|]([^<>|]{1,64})(?=[>|])")
-_UNSTORABLE = re.compile("[\ud800-\udfff\x00]")
-_LISTS = ("items", "questions", "posts", "rows")
 # Of the HTML of posts.
 _POSTS = HtmlPolicy(skipped=frozenset({"script", "style"}), marks_code=True, shows_images=True)
 _FENCE = "```"
 _BLANK_LINES = re.compile(r"\n{3,}")
 
+# NUL can stand in JSON and not in an index.
+Text = Annotated[str, AfterValidator(lambda text: text.replace("\0", "\ufffd"))]
+Identity = Annotated[Text, BeforeValidator(lambda value: str(value)[:40] if isinstance(value, int) else value)]
+
+
+class _Owner(BaseModel):
+    display_name: Text | None = None
+
+
+class _Written(BaseModel):
+    """What questions, answers and comments have in common."""
+
+    body: Text | None = None
+    body_markdown: Text | None = None
+    owner: _Owner | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> _Written:
+        if not (self.body or "").strip() and not (self.body_markdown or "").strip():
+            raise ValueError("no body (or body_markdown)")
+        return self
+
+    @property
+    def text(self) -> str:
+        # The API escapes Markdown as if it were HTML; undone, it is what the author typed, code blocks included.
+        if self.body_markdown and self.body_markdown.strip():
+            return unescaped(self.body_markdown).replace("\r\n", "\n").strip()
+        return text_of_html(self.body or "")
+
+    @property
+    def author(self) -> str | None:
+        return _line((self.owner and self.owner.display_name) or "") or None
+
+
+class _Answer(_Written):
+    answer_id: Identity | None = None
+    question_id: Identity | None = None
+    score: int | None = None
+    creation_date: datetime | None = None
+    last_activity_date: datetime | None = None
+    link: Text | None = None
+    share_link: Text | None = None
+    is_accepted: bool | None = None
+    comments: tuple[_Written, ...] | None = None
+
+
+class _Question(_Answer):
+    title: Annotated[Text, Field(min_length=1)]
+    tags: tuple[Text, ...] | None = None
+    accepted_answer_id: Identity | None = None
+    answers: tuple[_Answer, ...] | None = None
+
+
+def _kind(item: Any) -> str:
+    return "answer" if isinstance(item, dict) and "title" not in item and "answer_id" in item else "question"
+
+
+_ITEMS = TypeAdapter(
+    list[Annotated[Annotated[_Question, Tag("question")] | Annotated[_Answer, Tag("answer")], Discriminator(_kind)]]
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """A question or an answer, whichever of the two JSON styles it comes from."""
+    """A question or an answer."""
 
     id: str | None
     parent: str | None
@@ -46,176 +117,55 @@ class Post:
 
 
 def posts_in(value: Any) -> Iterator[Post]:
-    """Yield the questions and answers of an export, in its order, naming the key of what is missing."""
-    if isinstance(value, Mapping):
-        if "error_message" in value:
-            message, code = value["error_message"], value.get("error_id")
-            raise DocumentError(f"the API's answer is an error: {message!r} ({code!r}); fetch the questions again")
-        key = next((name for name in _LISTS if isinstance(value.get(name), list)), None)
-        items, where = (value[key], key) if key else ([value], "$")
-    elif isinstance(value, list):
-        items, where = value, "$"
-    else:
-        _refuse("$", value, "an object with items or a list of questions")
-    for number, item in enumerate(items):
-        place = f"{where}[{number}]"
-        if not isinstance(item, Mapping):
-            _refuse(place, item, "a question or answer object")
-        yield from _dump_post(item, place) if "PostTypeId" in item or "Id" in item else _api_posts(item, place)
+    """Yield the questions and answers of an export, in its order.
+
+    Raises:
+        DocumentError: something is missing or of another kind; the message says where.
+    """
+    if isinstance(value, dict) and "error_message" in value:
+        message, code = value["error_message"], value.get("error_id")
+        raise DocumentError(f"the API's answer is an error: {message!r} ({code!r}); fetch the questions again")
+    items = value.get("items", [value]) if isinstance(value, dict) else value
+    try:
+        # Lone surrogates, which JSON can contain and UTF-8 cannot, are replaced.
+        posts = _ITEMS.validate_json(json.dumps(items, ensure_ascii=False).encode("utf-8", "replace"))
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in problem["loc"] if part not in ("question", "answer"))
+        found = f"{problem['msg']}, found {str(problem['input'])[:40]!r}"
+        raise DocumentError(
+            f"items.{place}: {found}; expected questions with title and body, as the API gives them"
+        ) from error
+    for number, item in enumerate(posts):
+        # A question without an id still owns the answers inside it.
+        own = item.question_id or f"(items.{number})" if isinstance(item, _Question) else None
+        yield _post(item, own or item.question_id)
+        for answer in (item.answers or ()) if isinstance(item, _Question) else ():
+            yield _post(answer, own)
 
 
-def _api_posts(item: Mapping[str, Any], where: str) -> Iterator[Post]:
-    if "title" not in item and "answer_id" in item:
-        yield _api_post(item, where, parent=_id(item, "question_id", where))
-        return
-    question = _id(item, "question_id", where)
-    # A question without an id still owns the answers inside it.
-    own = question if question is not None else f"({where})"
-    yield _api_post(item, where, parent=None, known_id=own)
-    answers = item.get("answers") or []
-    if not isinstance(answers, list):
-        _refuse(f"{where}.answers", answers, "a list")
-    for number, answer in enumerate(answers):
-        place = f"{where}.answers[{number}]"
-        if not isinstance(answer, Mapping):
-            _refuse(place, answer, "an answer object")
-        yield _api_post(answer, place, parent=own)
-
-
-def _api_post(item: Mapping[str, Any], where: str, *, parent: str | None, known_id: str | None = None) -> Post:
-    is_question = known_id is not None
-    owner = item.get("owner")
+def _post(item: _Answer, question: str | None) -> Post:
+    asked = item if isinstance(item, _Question) else None
+    lines = [f"- {each.author or 'someone'}: {' '.join(each.text.split())}" for each in item.comments or ()]
     return Post(
-        id=known_id if is_question else _id(item, "answer_id", where),
-        parent=parent,
-        is_question=is_question,
-        title=_line(_required(item, "title", where)) if is_question else "",
-        text=_body(item, where) + _comments(item, where),
-        author=_author(owner.get("display_name")) if isinstance(owner, Mapping) else None,
-        score=_integer(item, "score", where),
-        created=_moment(item, "creation_date", where),
-        active=_moment(item, "last_activity_date", where),
-        tags=_tags(item.get("tags"), f"{where}.tags"),
-        link=_optional(item, "link") or _optional(item, "share_link"),
-        accepted_answer=_id(item, "accepted_answer_id", where),
-        is_accepted=item["is_accepted"] if isinstance(item.get("is_accepted"), bool) else None,
+        id=question if asked else item.answer_id,
+        parent=None if asked else question,
+        is_question=asked is not None,
+        title=_line(asked.title) if asked else "",
+        text=item.text + (COMMENTS + "\n".join(lines) if lines else ""),
+        author=item.author,
+        score=item.score,
+        created=utc(item.creation_date) if item.creation_date else None,
+        active=utc(item.last_activity_date) if item.last_activity_date else None,
+        tags=(asked.tags or ()) if asked else (),
+        link=item.link or item.share_link or None,
+        accepted_answer=asked.accepted_answer_id if asked else None,
+        is_accepted=item.is_accepted,
     )
-
-
-def _dump_post(item: Mapping[str, Any], where: str) -> Iterator[Post]:
-    kind = str(item.get("PostTypeId", "2" if item.get("ParentId") else "1"))
-    if kind not in {"1", "2"}:  # wiki pages of tags, moderators' nominations: nothing to answer with
-        return
-    is_question = kind == "1"
-    yield Post(
-        id=_id(item, "Id", where) or f"({where})",
-        parent=_id(item, "ParentId", where),
-        is_question=is_question,
-        title=_line(_required(item, "Title", where)) if is_question else "",
-        text=text_of_html(_storable(_required(item, "Body", where))),
-        author=_author(item.get("OwnerDisplayName")),
-        score=_integer(item, "Score", where),
-        created=_moment(item, "CreationDate", where),
-        active=_moment(item, "LastActivityDate", where),
-        tags=_tags(item.get("Tags"), f"{where}.Tags"),
-        link=None,
-        accepted_answer=_id(item, "AcceptedAnswerId", where),
-        is_accepted=None,
-    )
-
-
-def _body(item: Mapping[str, Any], where: str) -> str:
-    # The API escapes Markdown as if it were HTML; undone, it is what the author typed, code blocks included.
-    markdown = item.get("body_markdown")
-    if isinstance(markdown, str) and markdown.strip():
-        return unescaped(_storable(markdown)).replace("\r\n", "\n").strip()
-    return text_of_html(_storable(_required(item, "body", where, "body (or body_markdown)")))
-
-
-def _comments(item: Mapping[str, Any], where: str) -> str:
-    comments = item.get("comments") or []
-    if not isinstance(comments, list):
-        _refuse(f"{where}.comments", comments, "a list")
-    lines = []
-    for comment in comments:
-        if isinstance(comment, Mapping) and (comment.get("body") or comment.get("body_markdown")):
-            owner = comment.get("owner")
-            name = _author(owner.get("display_name")) if isinstance(owner, Mapping) else None
-            lines.append(f"- {name or 'someone'}: {' '.join(_body(comment, where).split())}")
-    return COMMENTS + "\n".join(lines) if lines else ""
-
-
-def _refuse(where: str, found: Any, expected: str) -> NoReturn:
-    kind = "nothing" if found is None else f"{type(found).__name__} {str(found)[:40]!r}"
-    raise DocumentError(f"{where}: found {kind}, expected {expected}; export it with that field")
-
-
-def _required(item: Mapping[str, Any], key: str, where: str, name: str = "") -> str:
-    value = item.get(key)
-    if not isinstance(value, str) or not value.strip():
-        _refuse(f"{where}.{key}", value, f"the text of {name or key}")
-    return value
-
-
-def _optional(item: Mapping[str, Any], key: str) -> str | None:
-    value = item.get(key)
-    return _storable(value) if isinstance(value, str) and value else None
-
-
-def _id(item: Mapping[str, Any], key: str, where: str) -> str | None:
-    value = item.get(key)
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        _refuse(f"{where}.{key}", value, "a number")
-    return _storable(str(value))[:40]
-
-
-def _integer(item: Mapping[str, Any], key: str, where: str) -> int | None:
-    value = item.get(key)
-    if value is None or value == "":
-        return None
-    try:
-        return max(-(2**53), min(int(value), 2**53))
-    except (TypeError, ValueError, OverflowError):
-        _refuse(f"{where}.{key}", value, "a whole number")
-
-
-def _moment(item: Mapping[str, Any], key: str, where: str) -> datetime | None:
-    """Read seconds since 1970 (API) or an ISO date in UTC (dump)."""
-    value = item.get(key)
-    if value is None or value == "":
-        return None
-    try:
-        if isinstance(value, str) and not value.isdigit():
-            moment = datetime.fromisoformat(value)
-            return utc(moment)
-        return datetime.fromtimestamp(float(value), UTC)
-    except (TypeError, ValueError, OverflowError, OSError):
-        _refuse(f"{where}.{key}", value, "seconds since 1970 or an ISO 8601 date")
-
-
-def _tags(value: Any, where: str) -> tuple[str, ...]:
-    if not value:
-        return ()
-    if isinstance(value, str):
-        return tuple(_DUMP_TAG.findall(_storable(value))) or tuple(_storable(value).split())
-    if isinstance(value, Iterable) and not isinstance(value, Mapping):
-        return tuple(_storable(str(tag)) for tag in value)
-    _refuse(where, value, "a list of tags")
-
-
-def _author(name: Any) -> str | None:
-    return _line(name) or None if isinstance(name, str) else None
 
 
 def _line(text: str) -> str:
-    return " ".join(unescaped(_storable(text)).split())
-
-
-def _storable(text: str) -> str:
-    """Replace lone surrogates, which JSON can contain and UTF-8 cannot."""
-    return _UNSTORABLE.sub("\ufffd", text)
+    return " ".join(unescaped(text).split())
 
 
 def text_of_html(source: str) -> str:
