@@ -19,12 +19,14 @@ from nornweave.core.types import FIELDS
 from nornweave.index.connection import connect_reader
 from nornweave.index.searching.arrays import (
     Arrays,
+    ArrayWriter,
     arrays_file,
     check_arrays,
     open_arrays,
     remove_arrays,
     writing_arrays,
 )
+from nornweave.index.searching.inverted import load_names, write_names
 from nornweave.index.searching.terms import write_terms
 from nornweave.index.searching.vectors import VectorMatrix
 
@@ -180,3 +182,23 @@ def test_terms_are_written_with_little_memory(tmp_path: Path, monkeypatch: pytes
             write_terms(connection, writer)
     arrays = open_arrays(file, "one")
     assert arrays["terms.starts"].tolist() == list(range(terms + 1))
+
+
+def test_places_take_four_bytes_and_those_of_the_version_before_are_read(
+    segment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"symbol:{letter * length}" for letter in "aäz" for length in range(1, 40)]
+    sizes = []
+    for is_before in (False, True):
+        if is_before:
+            monkeypatch.setattr("nornweave.index.searching.arrays.FORMAT", "3")
+            monkeypatch.setattr(ArrayWriter, "add_starts", ArrayWriter.add)
+        with duckdb.connect() as connection, writing_arrays(segment, "one") as writer:
+            connection.execute("create table named as select unnest(?) as name, 7::integer as chunk_no", [names])
+            write_names(connection, writer)
+        arrays = open_arrays(segment, "one")
+        keys, lists = load_names(arrays)
+        sizes.append(arrays["names.starts"].itemsize)
+        assert [lists.frequency(name) for name in (*names, "symbol:b")] == [1] * len(names) + [0]
+        assert keys.near("symbol", "aab") == ["symbol:aa", "symbol:aaa"]
+    assert sizes == [4, 8]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from nornweave.index.searching.arrays import open_arrays, writing_arrays
 from nornweave.index.searching.cards import Cards, write_cards
+from nornweave.index.searching.reading import stored_chunk
 
 
 def connection_with(cards: Sequence[tuple[int, str]]) -> duckdb.DuckDBPyConnection:
@@ -53,6 +54,19 @@ def test_more_cards_than_one_batch(tmp_path: Path) -> None:
     cards = cards_of(connection, tmp_path, 20_000)
     chosen = [0, 8191, 8192, 16383, 16384, 19999]
     assert cards.read(chosen) == {number: f"{'ä' * (number % 7)}{number}".encode() for number in chosen}
+
+
+def test_a_card_that_names_its_fields_is_read_as_one_that_does_not() -> None:
+    """An earlier version named them."""
+    card = {
+        "chunk_id": "c", "document_id": "d", "content": "text", "source_id": "s", "path": "p", "title": None,
+        "section": "A > B", "page": 3, "char_range": [1, 5], "line_range": [1, 2], "message_ids": ["1"],
+        "updated_at": "2026-01-15T10:00:00+00:00", "revision": None, "url": "u", "stale": False,
+        "metadata": {"language": "python"}, "facts": None,
+    }  # fmt: skip
+    chunk = stored_chunk(7, list(card.values()))
+    assert stored_chunk(7, card) == chunk
+    assert (chunk.chunk_no, chunk.section, chunk.page, chunk.char_range) == (7, "A > B", 3, (1, 5))
 
 
 MEASURED = """

@@ -28,7 +28,8 @@ from nornweave.core.errors import StoreError
 from nornweave.index.generations.checksums import compare_once
 
 SUFFIX = ".arrays"
-FORMAT = "3"
+FORMAT = "4"
+_READABLE = ("3", FORMAT)  # 3 had eight bytes for each place, and cards as objects
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
 _END = struct.Struct("<QI")
@@ -66,6 +67,10 @@ class ArrayWriter:
     def add(self, name: str, array: NDArray[Any]) -> None:
         """Write a whole array."""
         self.reserve(name, array.dtype, array.shape)[...] = array
+
+    def add_starts(self, name: str, starts: NDArray[np.int64]) -> None:
+        """Write where lists start and the last one ends, in four bytes each as long as these suffice."""
+        self.add(name, starts if starts[-1] >> 31 else starts.astype(np.int32))
 
     def extend(self, name: str, dtype: Any, parts: Iterable[NDArray[Any]]) -> None:
         """Write an array of one dimension whose parts come one after the other.
@@ -127,7 +132,7 @@ def open_arrays(segment: Path, of: str) -> Arrays:
     check_arrays(segment)
     with _reading(arrays_file(segment)) as descriptor:
         found = _described(descriptor)
-        if found is None or found[0]["of"] != f"{FORMAT} {of}":
+        if found is None or found[0]["of"] not in {f"{version} {of}" for version in _READABLE}:
             raise StoreError(f"{arrays_file(segment)}: is of another segment; roll back, or sync again with --full")
         return _mapped(descriptor, *found)
 

@@ -23,7 +23,7 @@ class Cards:
 
     def __init__(self, arrays: Arrays) -> None:
         """Open what ``write_cards`` wrote."""
-        self._starts: NDArray[np.int64] = arrays["cards.starts"]
+        self._starts = arrays["cards.starts"]
         self._text: NDArray[np.uint8] = arrays["cards.text"]
 
     def read(self, numbers: Iterable[int]) -> dict[int, bytes]:
@@ -49,4 +49,4 @@ def write_cards(connection: Connection, arrays: ArrayWriter, count: int) -> None
             yield written
 
     arrays.extend("cards.text", np.uint8, texts())
-    arrays.add("cards.starts", np.cumsum(np.concatenate(sizes)))
+    arrays.add_starts("cards.starts", np.cumsum(np.concatenate(sizes)))

@@ -48,10 +48,10 @@ class TextKeys:
     query asks for its words several times, and queries share theirs.
     """
 
-    def __init__(self, keys: pa.LargeStringArray) -> None:
-        self._keys = keys
-        _, starts, text = keys.buffers()
-        self._starts, self._text = np.frombuffer(starts, np.int64), memoryview(text or b"")
+    def __init__(self, starts: NDArray[Any], text: NDArray[np.uint8]) -> None:
+        kind = pa.LargeStringArray if starts.dtype == np.int64 else pa.StringArray
+        self._keys = keys = kind.from_buffers(len(starts) - 1, pa.py_buffer(starts), pa.py_buffer(text))
+        self._starts, self._text = starts, text.data
         self._marks: list[str] = keys.take(np.arange(0, len(keys), _STEP)).to_pylist()
         self.find = lru_cache(maxsize=_REMEMBERED)(self._find)
 
@@ -141,7 +141,7 @@ class InvertedLists(Generic[K_contra]):
     """
 
     keys: Keys[K_contra]
-    offsets: NDArray[np.int64]
+    offsets: NDArray[Any]
     chunk_nos: Numbers
 
     def chunks(self, key: K_contra) -> Numbers:
@@ -207,7 +207,7 @@ def write_names(connection: Connection, arrays: ArrayWriter) -> None:
     counted = "select name, count(*) as chunk_count from named group by name order by name"
     names = connection.execute(counted).to_arrow_table()
     write_texts(arrays, "names", names, "name")
-    arrays.add("names.starts", offsets_of(column_of(names, "chunk_count")))
+    arrays.add_starts("names.starts", offsets_of(column_of(names, "chunk_count")))
     rows = batches(connection, "select chunk_no from named order by name, chunk_no")
     arrays.extend("names.chunks", np.int32, (row["chunk_no"] for row in rows))
 
@@ -234,7 +234,7 @@ def write_pairs(connection: Connection, arrays: ArrayWriter) -> None:
 
     arrays.extend("pairs.chunks", np.int32, chunks())
     arrays.add("pairs.keys", np.concatenate(keys))
-    arrays.add("pairs.starts", np.append(np.concatenate(starts), count).astype(np.int64))
+    arrays.add_starts("pairs.starts", np.append(np.concatenate(starts), count).astype(np.int64))
 
 
 def load_names(arrays: Arrays) -> tuple[TextKeys, InvertedLists[str]]:
@@ -260,7 +260,7 @@ def batches(
 def write_texts(arrays: ArrayWriter, name: str, table: pa.Table, column: str) -> None:
     """Write texts one after the other, and where each starts and the last one ends."""
     written, ends = texts_of(table, column)
-    arrays.add(f"{name}.text_starts", ends)
+    arrays.add_starts(f"{name}.text_starts", ends)
     arrays.add(f"{name}.text", written)
 
 
@@ -274,8 +274,7 @@ def texts_of(table: pa.Table, column: str) -> tuple[NDArray[np.uint8], NDArray[n
 
 def text_keys(arrays: Arrays, name: str) -> TextKeys:
     """Open the keys that ``write_texts`` wrote."""
-    starts, content = arrays[f"{name}.text_starts"], arrays[f"{name}.text"]
-    return TextKeys(pa.LargeStringArray.from_buffers(len(starts) - 1, pa.py_buffer(starts), pa.py_buffer(content)))
+    return TextKeys(arrays[f"{name}.text_starts"], arrays[f"{name}.text"])
 
 
 def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

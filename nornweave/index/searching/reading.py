@@ -92,7 +92,7 @@ class FileTexts:
     def chunks(self, numbers: Numbers) -> dict[int, StoredChunk]:
         try:
             cards = self._mapped.cards.read(map(int, self._seen(np.asarray(numbers, np.int32))))
-            return {number: _stored_chunk(number, from_json(card)) for number, card in cards.items()}
+            return {number: stored_chunk(number, from_json(card)) for number, card in cards.items()}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._file.unreadable(error) from error
 
@@ -147,8 +147,9 @@ class FileTexts:
         return numbers if self._visible is None else self._visible.of(numbers)
 
 
-def _stored_chunk(number: int, card: dict[str, Any]) -> StoredChunk:
-    """Return a chunk out of the card that a generation keeps of it."""
+def stored_chunk(number: int, known: list[Any] | dict[str, Any]) -> StoredChunk:
+    """Return a chunk out of the card that a generation keeps of it; an earlier version named the fields of each."""
+    card = known if isinstance(known, dict) else dict(zip(StoredChunk.__slots__[1:], known, strict=True))
     updated_at = card["updated_at"]
     parsed = {
         "char_range": tuple(card["char_range"]),

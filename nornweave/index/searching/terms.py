@@ -34,6 +34,7 @@ _REMEMBERED_SETTINGS = 6
 # Questions share their words: eight bytes for each chunk of a term, of which frequent ones are kept otherwise.
 _RECENT_TERMS = 64
 _NONE = np.zeros(0, np.float32)
+_WEIGHED = " + ".join(f"in_{field} * ?::double" for field in FIELDS)
 
 
 class WeightedTerms:
@@ -140,12 +141,17 @@ def write_terms(connection: Connection, arrays: ArrayWriter) -> None:
     terms = connection.execute("select term, document_frequency from terms").to_arrow_table()
     write_texts(arrays, "terms", terms, "term")
     starts = offsets_of(column_of(terms, "document_frequency"))
-    arrays.add("terms.starts", starts)
+    arrays.add_starts("terms.starts", starts)
     fields = [f"in_{field}" for field in FIELDS]
     lengths = connection.execute(f"select {', '.join(fields)} from lengths").to_arrow_table()
     arrays.add("lengths", np.column_stack([column_of(lengths, field) for field in fields]).astype(np.int32))
     chunks = arrays.reserve("terms.chunks", np.int32, (int(starts[-1]),))
-    frequencies = arrays.reserve("terms.frequencies", np.float32, chunks.shape)
+    # By default a field counts once: frequencies are whole numbers, nearly always below 256.
+    ((most,),) = connection.execute(
+        f"select coalesce(max({_WEIGHED}), 0) from postings", DEFAULT_BM25.fields.values
+    ).fetchall()
+    kind = next((kind for kind in (np.uint8, np.uint16) if most <= np.iinfo(kind).max), np.float32)
+    frequencies = arrays.reserve("terms.frequencies", kind, chunks.shape)
     start = 0
     for postings in _postings(connection, DEFAULT_BM25.fields):
         end = start + len(postings["chunk_no"])
@@ -155,5 +161,4 @@ def write_terms(connection: Connection, arrays: ArrayWriter) -> None:
 
 def _postings(connection: Connection, fields: FieldWeights) -> Iterator[Mapping[str, NDArray[Any]]]:
     """Yield how often terms stand in chunks, their fields weighted; they were written by term, then chunk."""
-    weighed = " + ".join(f"in_{field} * ?::double" for field in FIELDS)
-    return batches(connection, f"select chunk_no, ({weighed})::float as frequency from postings", fields.values)
+    return batches(connection, f"select chunk_no, ({_WEIGHED})::float as frequency from postings", fields.values)

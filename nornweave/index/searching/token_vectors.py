@@ -22,7 +22,7 @@ class TokenVectors:
     def __init__(self, arrays: Arrays) -> None:
         """Take the arrays that ``write_token_vectors`` wrote; there may be none."""
         self._rows: NDArray[np.int8] = arrays.get(ROWS, np.zeros((0, TOKEN_DIMENSIONS), np.int8))
-        self._starts: NDArray[np.int64] | None = arrays.get(STARTS)
+        self._starts = arrays.get(STARTS)
 
     def matches(self, tokens: NDArray[np.int8], numbers: Numbers) -> Scores:
         """Return the similarity of each of these tokens to the nearest token of each chunk, less what is chance.
@@ -60,7 +60,7 @@ def write_token_vectors(connection: Connection, arrays: ArrayWriter, count: int)
     starts = np.zeros(count + 1, np.int64)
     starts[held["chunk_no"] + 1] = held["bytes"] // TOKEN_DIMENSIONS
     np.cumsum(starts, out=starts)
-    arrays.add(STARTS, starts)
+    arrays.add_starts(STARTS, starts)
     rows = arrays.reserve(ROWS, np.int8, (int(starts[-1]), TOKEN_DIMENSIONS))
     reader = connection.execute("select chunk_no, tokens from vectors where tokens is not null")
     for batch in reader.to_arrow_reader(_BATCH_ROWS):

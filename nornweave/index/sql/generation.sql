@@ -34,29 +34,30 @@ from chunks c
 join numbered n on n.place = c.rowid;
 
 -- What is shown of a chunk, in one text: reading ten chunks out of the tables above decompresses a block of every column
--- for each of them. This view and those below are written into the arrays beside the file, and are not in it.
+-- for each of them. The fields are those of `StoredChunk`, in their order. This view and those below are written into
+-- the arrays beside the file, and are not in it.
 create or replace temp view cards as
 select
   c.chunk_no,
-  to_json({
-    chunk_id: c.chunk_id,
-    document_id: d.document_id,
-    content: c.content,
-    source_id: d.source_id,
-    path: d.path,
-    title: coalesce(c.title, d.title),
-    section: c.section,
-    page: c.page,
-    char_range: [c.char_start, c.char_end],
-    line_range: [c.line_start, c.line_end],
-    message_ids: c.message_ids,
-    updated_at: d.updated_at,
-    revision: d.revision,
-    url: d.url,
-    stale: d.stale,
-    metadata: c.metadata::json,
-    facts: c.facts::json
-  })::varchar as card
+  json_array(
+    c.chunk_id,
+    d.document_id,
+    c.content,
+    d.source_id,
+    d.path,
+    coalesce(c.title, d.title),
+    c.section,
+    c.page,
+    [c.char_start, c.char_end],
+    [c.line_start, c.line_end],
+    c.message_ids,
+    d.updated_at,
+    d.revision,
+    d.url,
+    d.stale,
+    c.metadata::json,
+    c.facts::json
+  )::varchar as card
 from generation.chunks c
 join generation.documents d using (document_no);
 
