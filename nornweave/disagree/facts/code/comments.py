@@ -12,7 +12,6 @@ from nornweave.disagree.facts.code.sites import NAMED_ROLES, ValueSite
 
 MAX_BETWEEN = 600
 """Characters of annotations and modifiers between a comment and what it documents."""
-_DOCUMENTED = NAMED_ROLES
 _BETWEEN = lazy_pattern(
     r"(?:\s|@[\w.]{1,80}(?:\([^()\n]{0,200}\))?|#!?\[[^\]\n]{0,200}\]|\[[^\]\n]{0,200}\]"
     r"|\b(?:export|default|pub|public|private|protected|internal|static|final|const|var|let|val|async|abstract|override|"
@@ -45,12 +44,11 @@ def read_comments(text: str, sites: list[ValueSite], base: Base) -> Iterator[Com
     Adjacent line comments are one. A comment belongs to the declaration that follows directly, a docstring to what it
     opens. Others are remarks; those behind code are left out.
     """
-    declared = [site for site in sites if site.role in _DOCUMENTED and site.name]
+    declared = [site for site in sites if site.role in NAMED_ROLES and site.name]
     starts = [site.start for site in declared]
-    for block, is_doc in _blocks(text, sites):
-        subject = (
-            _docstring_subject(text, block, declared, starts) if is_doc else _subject(text, block, declared, starts)
-        )
+    for block in _blocks(text, sites):
+        of = _docstring_subject if block.role == "doc" else _subject
+        subject = of(text, block, declared, starts)
         if subject is None:
             if _is_alone(text, block):
                 below = _BELOW.match(text, block.end)
@@ -61,31 +59,25 @@ def read_comments(text: str, sites: list[ValueSite], base: Base) -> Iterator[Com
             yield Comment(block.start, block.end, subject.bare_name, owner_of(subject, base).strip())
 
 
-def _blocks(text: str, sites: list[ValueSite]) -> Iterator[tuple[ValueSite, bool]]:
-    """Yield runs of comments as one place each; and docstrings."""
-    open_block: ValueSite | None = None
+def _blocks(text: str, sites: list[ValueSite]) -> Iterator[ValueSite]:
+    """Yield docstrings, and runs of comments as one place each."""
+    block: ValueSite | None = None
     for site in sites:
-        if site.role not in {"comment", "doc"}:
-            continue
-        if site.role == "comment" and open_block is not None:
-            between = text[open_block.end : site.start] if site.start - open_block.end < 400 else "x"
-            if (
-                not between.strip()
-                and between.count("\n") <= 1
-                and _is_alone(text, open_block)
-                and _is_line(text, site)
-            ):
-                open_block.end = max(open_block.end, site.end)
-                continue
-        if open_block is not None:
-            yield open_block, False
-            open_block = None
-        if site.role == "doc":
-            yield site, True
-        else:
-            open_block = ValueSite("comment", site.start, site.end, parent=site.parent)
-    if open_block is not None:
-        yield open_block, False
+        if block is not None and site.role == "comment" and _goes_on(text, block, site):
+            block.end = max(block.end, site.end)
+        elif site.role in {"comment", "doc"}:
+            if block is not None:
+                yield block
+            block = ValueSite(site.role, site.start, site.end, parent=site.parent)
+    if block is not None:
+        yield block
+
+
+def _goes_on(text: str, block: ValueSite, site: ValueSite) -> bool:
+    """Tell whether a comment is the next line of a run of line comments."""
+    between = text[block.end : site.start] if site.start - block.end < MAX_BETWEEN else "x"
+    is_next = not between.strip() and between.count("\n") <= 1 and not text.startswith("/*", site.start)
+    return is_next and block.role == "comment" and _is_alone(text, block)
 
 
 def _is_alone(text: str, site: ValueSite) -> bool:
@@ -94,21 +86,14 @@ def _is_alone(text: str, site: ValueSite) -> bool:
     return not text[max(line, site.start - 400) : site.start].strip()
 
 
-def _is_line(text: str, site: ValueSite) -> bool:
-    return not text.startswith("/*", site.start)
-
-
 def _subject(text: str, block: ValueSite, declared: list[ValueSite], starts: list[int]) -> ValueSite | None:
     if not _is_alone(text, block):
         return None
     at = bisect_left(starts, block.end)
+    between = text[block.end : declared[at].start] if at < len(declared) else "x"
     # What starts behind the comment, or around what its annotations belong to.
-    if at >= len(declared) or declared[at].start - block.end > MAX_BETWEEN:
-        return None
-    between = text[block.end : declared[at].start]
-    if between.count("\n\n") or not _BETWEEN.fullmatch(between):
-        return None
-    return declared[at]
+    is_next = len(between) <= MAX_BETWEEN and "\n\n" not in between and _BETWEEN.fullmatch(between)
+    return declared[at] if is_next else None
 
 
 def _docstring_subject(text: str, block: ValueSite, declared: list[ValueSite], starts: list[int]) -> ValueSite | None:

@@ -15,9 +15,6 @@ MAX_FOLLOWED = 6
 """Constants that are defined by constants, one behind the other."""
 _SHORT = 80
 _KNOWN = lazy_pattern(r"['\"`\d\[{(]|true|false|none|null|nil|undefined|infinity|empty|absent|unlimited|\binf\b", re.I)
-_SIMPLE = lazy_pattern(
-    r"^(?:(0|[1-9]\d{0,8})|\"([^\"\\\n]*)\"|'([^'\\\n]*)')$", re.ASCII
-)  # what most values are, read at once
 _LONG = 300
 """Characters from which an expression that is no literal is not worth reading."""
 # Functions, classes, modules, mappings with members: read one by one, or no values.
@@ -86,9 +83,6 @@ class Constants:
 
     @staticmethod
     def _plain(text: str) -> Value | None:
-        simple = _SIMPLE.match(text)
-        if simple is not None:
-            return Value("number", str(int(simple[1]))) if simple[1] else Value("string", simple[2] or simple[3] or "")
         if not _KNOWN.search(text):
             return None
         return _read_short(text) if len(text) <= _SHORT else read_value(text)

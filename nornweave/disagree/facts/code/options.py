@@ -44,7 +44,6 @@ _CALLS = {
     "default": OptionCall(0, 1, 2),
     "define": OptionCall(0, 1, 2, form="definition", attribute="value"),
 }  # fmt: skip
-_OTHERS = frozenset("assign merge defaults extend deepmerge defaultsDeep".split())  # noqa: SIM905
 _FLAG = lazy_pattern(
     r"^(?:String|Bool|Int|Int8|Int16|Int32|Int64|Uint|Uint8|Uint16|Uint32|Uint64|Float32|Float64|Duration|Count"
     r"|StringSlice|StringArray|IntSlice|Size)(Var)?(P)?$"
@@ -55,13 +54,6 @@ _FLAG = lazy_pattern(
 _DESCRIBED = lazy_pattern(
     r"[A-Z]\w*(?:Setting|Option|Config|Param|Parameter|Property|Flag|Knob)$|(?:Setting|Option|Param)$"
 )
-
-
-def may_declare(last: str) -> bool:
-    """Tell cheaply whether a call by the last part of a name may declare something."""
-    if last[:1].isupper() and _DESCRIBED.match(last):
-        return True
-    return last in _CALLS or last in _OTHERS or last.startswith(("DEFINE_", "define_")) or _FLAG.match(last) is not None
 
 
 def call_of(name: str) -> OptionCall | None:

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, cast, get_args
 from tree_sitter import Node, Query, QueryCursor, Tree
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.disagree.facts.code.options import may_declare
+from nornweave.disagree.facts.code.options import call_of
 from nornweave.disagree.facts.code.queries import query_of
 from nornweave.read.chunking.languages import grammar_of
 from nornweave.read.chunking.parsing import mask, parse
@@ -164,19 +164,12 @@ class _Reader:
 
     def _may_declare(self, captures: dict[str, list[Node]]) -> bool:
         """Tell cheaply whether a call declares something."""
-        node = captures["value"][0]
+        node, end = captures["value"][0], captures["name"][0].end_byte - self.shift
         start = node.start_byte - self.shift
         text = self.text[start : min(node.end_byte - self.shift, start + 1000)]
-        name = captures["name"][0]
-        end = name.end_byte - self.shift
-        last = self.text[max(name.start_byte - self.shift, end - 40) : end]
-        last = last[max(last.rfind("."), last.rfind(":"), last.rfind(">")) + 1 :]
-        return (
-            may_declare(last)
-            or "default" in text
-            or ("=" in text and "=" in self.keyword)
-            or (":" in text and ":" in self.keyword)
-        )
+        if "default" in text or any(sign in text for sign in self.keyword):
+            return True
+        return call_of(self.text[max(captures["call"][0].start_byte - self.shift, end - MAX_NAME, 0) : end]) is not None
 
     def _text(self, node: Node) -> str:
         return self.text[node.start_byte - self.shift : node.end_byte - self.shift]

@@ -22,7 +22,7 @@ _NUMBER = (
 _VALUE = lazy_pattern(
     r"(?P<tick>`{1,2})(?!`)(?P<code>[^`\n]{1,200})(?P=tick)(?!`)"
     r"|(?P<quoted>\"[^\"\n]{0,80}\"|'[^'\n]{0,80}'(?!\w)|“[^”\n]{0,80}”|‘[^’\n]{0,80}’)"
-    r"|(?P<list>\[[^\[\]\n]{0,300}\](?!\w)|\{\s*\})"
+    r"|(?P<list>\[[^\[\]\n]{0,300}\](?:\w+\{[^{}\n]{0,200}\})?(?!\w)|\{\s*\})"
     rf"|(?P<number>(?<![\w.,-]){_NUMBER})"
     r"|\b(?P<word>(?:no (?:limit|maximum|timeout)|unlimited|infinite(?:ly)?|infinity|unbounded|forever|true|yes|false"
     r"|(?:not )?enabled|disabled|(?:(?:turned|switched) )?(?:on|off)|none|null|nil|undefined|unset|not set"

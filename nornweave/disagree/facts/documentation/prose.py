@@ -24,7 +24,7 @@ MAX_SENTENCES = 500
 _I = re.IGNORECASE
 _ADJACENT = lazy_pattern(r"(?:[^\w.;]*\b(?!and\b|but\b|if\b|when\b|while\b|uses?\b)[a-z]+\b){0,5}[^\w.;]*$", _I)
 """What may stand between a name and what is stated of it: a few words of one clause."""
-_PLAIN_LEAD = lazy_pattern(r"[\W_]*(?:[a-z]+\b[\W_]*){0,4}$", _I)
+_PLAIN_LEAD = lazy_pattern(r"[\W_]*(?:[a-z]+\b[\W_]*){0,3}$", _I)
 """A clause that names nothing else than what its entry is about."""
 _BREAK = lazy_pattern(r"[;:]\s|,\s|\s[-–—]\s|\b(?:but|while|and|whereas|although)\s", _I)
 

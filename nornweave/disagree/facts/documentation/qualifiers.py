@@ -38,10 +38,11 @@ def sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 _I = re.IGNORECASE
-_CONDITION = (
+_CONDITION = lazy_pattern(
     r"\b(?:if|when|unless|whenever|otherwise|depending|only (?:if|when|for|on|in|with)|in case|as long as|except"
     r"|on (?:windows|linux|macos|mac|unix|posix|mri|jruby|android|ios|arm\w*|x86\w*|\d\d-bit)|in (?:[\w-]+ ){1,2}modes?"
-    r"|for [\w-]+ (?:users|clients|servers|connections|requests|workers|versions|clusters|environments|backends?))\b"
+    r"|for [\w-]+ (?:users|clients|servers|connections|requests|workers|versions|clusters|environments|backends?))\b",
+    _I,
 )
 # What makes a statement no fact about now and everybody: where it is looked for, and whether only people in a thread
 # say it so.
@@ -83,12 +84,7 @@ _NOT_CONDITIONS = lazy_pattern(
     r"|you (?:want|need|wish|like))\b(?:\s+(?:set|given|specified|provided|configured|passed|defined|supplied))?",
     _I,
 )
-_OPENS = lazy_pattern(rf"[\s*_>#+-]*(?:{_CONDITION})", _I)
-_FOLLOWS = lazy_pattern(rf"(?:(?![.;]\s|\sbut\s|,\s(?:and|so|it|i|we)\s)[\s\S]){{0,60}}?(?:{_CONDITION})", _I)
-_SCOPES = lazy_pattern(
-    r"\b(?:on (?:windows|linux|macos|mac|unix|posix|mri|jruby|android|ios)|in (?:[\w-]+ ){1,2}modes?"
-    r"|only (?:if|when|on|in))\b", _I,
-)  # fmt: skip
+_STOPS = lazy_pattern(r"[.;]\s|\sbut\s|,\s(?:and|so|it|i|we)\s", _I)
 _CLAUSE_BREAK = lazy_pattern(r"[,;]\s|\s\(|\s[-–—]\s|\s(?:but|while|whereas|although|and i|and we|so)\s", _I)
 
 
@@ -110,8 +106,9 @@ def qualifiers_of(text: str, sentence: tuple[int, int], at: int, end: int, *, ta
     found: list[Qualifier] = [
         name for name, part, is_talk, pattern in _QUALIFIERS if (talk or not is_talk) and pattern.search(parts[part])
     ]
-    plain = _NOT_CONDITIONS.sub(lambda match: " " * len(match[0]), parts["sentence"])
-    lead, stated = max(0, at - begin), end - begin
-    if _OPENS.match(plain[:lead]) or _SCOPES.search(plain, max(0, lead - 40), stated) or _FOLLOWS.match(plain, stated):
+    plain = _NOT_CONDITIONS.sub(lambda match: " " * len(match[0]), text[begin:stop])
+    opened = plain[: at - begin].lstrip(" *_>#+-\n")
+    near = plain[max(0, at - begin - 40) : end - begin] + _STOPS.split(plain[end - begin :][:80])[0]
+    if _CONDITION.match(opened) or _CONDITION.search(near):
         found.append("conditional")  # it opens the sentence, or stands by the value
     return tuple(dict.fromkeys(found))
