@@ -38,17 +38,15 @@ _BARE = lazy_pattern(r"(?P<name>[-@$]{0,2}[A-Za-z_][\w.-]*\w)(?:\([^()\n]{0,80}\
 _MARKS = lazy_pattern(r"[*_]{0,3}")
 _ONLY_PARAMETER = lazy_pattern(r"(?P<owner>[\w.]+)\(\{?\s*(?P<name>[A-Za-z_]\w*)\??\s*(?:[:=][^,]{1,40})?\}?\)")
 _MORE = lazy_pattern(r"[*_]{0,2}\s*(?:,|/|\||\bor\b|\baka\b)\s*[*_]{0,2}(?=[`-])")
-_ANNOTATIONS = lazy_pattern(
-    r"(?:\s*(?:`{0,2}\([^()\n]{0,160}(?:\([^()\n]{0,60}\)[^()\n]{0,60})?\)`{0,2}|(?::\s?)?`{1,2}[^`\n]{1,120}`{1,2}"
-    r"|<[\w\[\]|. ]{2,40}>|\{[\w\[\]|.<> ]{2,60}\}|\[[\w|. ]{3,40}\])(?=[\s*_:,.–—-]|$)){0,3}"
-)
-_SEPARATOR = lazy_pattern(
-    r"[*_]{0,3}\s*(?::(?!:)|::|-{1,2}(?=\s)|–|—|,(?=\s)|=(?=\s)|\.(?=\s)|$|(?=\n)|(?=\())[*_]{0,3}\s*"
-)
-_DIVIDERS = frozenset((":", "-", "--", "–", "—", "::"))
+_FOLLOWED = lazy_pattern(r"[*_]{0,3}\s{0,2}(?:[({<\[`][^\n]{0,160}?[)}>\]`])?[*_]{0,3}\s{0,2}(?:::?(?!:)|-{1,2}\s|–|—)")
+"""What follows the name of an entry: types, ``optional``, and a colon or a dash."""
+_CLOSED = lazy_pattern(r"[*_]{0,3}\s*(?:[:.,–—(-]|$)|[*_]{0,3}\n")
 _JOINED = lazy_pattern(r"\s*(?:and|or|&|\+|/|->|→|=>)\s")
+MAX_TYPE = 200
 _TYPED = lazy_pattern(
-    r"\(\s*`?(?!optional|required)[a-z][\w<>\[\]|., ]{1,40}`?\s*:\s*(?!.*\b(?:required|optional)\b)(?P<value>.+)\)", _I
+    r"[\s`]{0,3}\(\s*`?(?!optional|required)[a-z][\w<>\[\]|., ]{1,40}`?\s*:\s*"
+    r"(?P<value>(?!required|optional)\{[^{}]{0,120}\}|[^(){}\n]{1,60})\)`{0,2}",
+    _I,
 )
 _MEMBER = lazy_pattern(r"([A-Za-z_]\w{1,40})\s*[=:]\s*(\"[^\"\n]{0,60}\"|[\w.]{1,20})")
 
@@ -64,32 +62,25 @@ def read_entry(text: str, start: int, end: int) -> DocumentedEntry | None:
     if not names:
         return None
     is_marked = begin > start and text[at : at + 2] in {"**", "__"}
-    after = _end(_MARKS, text, at, end)
-    noted = _end(_ANNOTATIONS, text, after, end)
-    separator = _SEPARATOR.match(text, noted, end)
-    mark = separator[0].strip() if separator else ""
-    body = separator.end() if separator else noted
+    body = _end(_MARKS, text, at, end)
     if is_span:
-        if not names[0].startswith("-") and not mark and text[body:end].strip():
+        if not names[0].startswith("-") and not _CLOSED.match(text, body, end):
             assigned = []  # ``x=None`` selects …: no default
-        is_entry = separator is not None or not _JOINED.match(text, noted, end)
+        is_entry = not _JOINED.match(text, body, end)
     else:
         is_sure = is_marked or re.search(r"[_-]|[a-z][A-Z]|\w\.\w", names[0])
-        is_entry = mark.strip("*_") in _DIVIDERS or bool(is_sure and (mark or noted > after))
+        is_entry = bool(_FOLLOWED.match(text, at, end) or (is_sure and _CLOSED.match(text, body, end)))
     if not is_entry:
         return None
-    typed = _TYPED.search(text[after:noted])
+    typed = _TYPED.match(text, body, min(end, body + MAX_TYPE))
     members = tuple(_mapping(typed["value"])) if typed else ()
     value = whole_value(typed["value"]) if typed and not members else None
     defaults = (*assigned, *((value,) if value else ()))
-    if "default" in text[after:noted].lower():  # ``(int, default 5)`` is read as prose
-        body = after
     only = _ONLY_PARAMETER.match(text[begin:at].strip("`"))
     if is_span and only is not None and re.search(r"\bdefaults?\b", text[body:end], _I):
         return DocumentedEntry(names=(only["name"],), body=body, defaults=defaults, owner=only["owner"])
-    return DocumentedEntry(
-        names=tuple(sorted(names, key=len, reverse=True)), body=body, defaults=defaults, members=members
-    )
+    ordered = tuple(sorted(names, key=len, reverse=True))
+    return DocumentedEntry(names=ordered, body=typed.end() if typed else body, defaults=defaults, members=members)
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int, end: int) -> int:
