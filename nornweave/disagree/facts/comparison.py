@@ -29,8 +29,6 @@ _SCALES = (Fraction(1), Fraction(1000), Fraction(10**6), Fraction(10**9), Fracti
 _SIZE_STEPS = tuple(Fraction(1, base**power) for base in (1000, 1024) for power in range(4)) + tuple(
     Fraction(1024, 1000) ** power for power in range(1, 4)
 )
-_ROUNDING = Fraction(2, 1000)
-_LOOPBACK = frozenset(("127.0.0.1", "::1", "[::1]"))
 _MEMBER = lazy_pattern(r"[A-Za-z]\w*(?:\.\w+)+$")
 _VERSION = lazy_pattern(r"v?\d{1,4}(?:\.\d{1,4}){0,3}$")
 _DECIMAL_SIZE = Fraction(1024, 1000)
@@ -101,9 +99,7 @@ def _compare_numbers(a: Value, b: Value) -> FactComparison:
     if unit == "byte":  # many write KB for what is KiB
         return _agree_if(any(small * _DECIMAL_SIZE**power == large for power in range(4)
                              for small, large in ((left, right), (right, left))))  # fmt: skip
-    whole = left.denominator == right.denominator == 1
-    close = abs(left - right) <= _ROUNDING * max(abs(left), abs(right))
-    return _agree_if(not whole and close)
+    return FactComparison.DIFFER
 
 
 def _compare_strings(a: Value, b: Value) -> FactComparison:
@@ -123,8 +119,7 @@ def _compare_strings(a: Value, b: Value) -> FactComparison:
 
 
 def _spelling(text: str) -> str:
-    plain = re.sub(r"[\s/]+$|[\s_-]+", "", text.casefold())
-    return "localhost" if plain in _LOOPBACK else plain
+    return re.sub(r"[\s/]+$|[\s_-]+", "", text.casefold())
 
 
 def _compare_lists(a: Value, b: Value) -> FactComparison:

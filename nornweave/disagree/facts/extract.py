@@ -30,7 +30,6 @@ _SPOKEN: frozenset[Qualifier] = frozenset(
 )
 # What people say lies in JSON files (exports of Slack, GitHub, Stack Exchange) and is no configuration.
 _TALK = frozenset({"conversations", "research"})
-_COMMENTED_OUT = lazy_pattern(r"\s*(?:#|//)\s?[\w.]+\s?[=:]\s?[^\s=][^\n]{0,200}[,;]\s*$")
 _WORTH_READING = lazy_pattern(r"\d|default|requir|must|type|option|support|enable|"
                             r"disable|limit|max|min|none|null|true|false|:", re.IGNORECASE)  # fmt: skip
 
@@ -98,7 +97,7 @@ def _program(passage: Passage, reading: CodeReading) -> Iterator[Fact]:
         if comment.is_remark and passage.domain != "documentation":  # about the line below, not about a setting
             continue
         text = passage.text[comment.start : comment.end]
-        if len(text) <= MAX_COMMENT and _WORTH_READING.search(text) and not _COMMENTED_OUT.match(text):
+        if len(text) <= MAX_COMMENT and _WORTH_READING.search(text):
             yield from _within(passage, comment.start, comment.end, comment.subject, comment.owner)
 
 

@@ -22,17 +22,9 @@ _PRODUCTS = {
     "ruby": "ruby jruby mri",
     "java": "java jdk openjdk jre javase temurin eclipse-temurin corretto",
     "php": "php",
-    "postgresql": "postgresql postgres pg pgsql",
-    "dotnet": "dotnet .net net",
-    "kubernetes": "kubernetes k8s kube",
-    "typescript": "typescript",
-    "mysql": "mysql",
-    "mongodb": "mongodb mongo",
-    "rabbitmq": "rabbitmq",
-    "elasticsearch": "elasticsearch",
 }
 PRODUCTS = MappingProxyType({word: name for name, words in _PRODUCTS.items() for word in words.split()})
-"""What people call a language, runtime or service → its name in facts (``nodejs``: ``node``)."""
+"""What people call a language → its name in facts (``nodejs``: ``node``)."""
 
 _VERSION = r"v?\d{1,5}(?:\.(?:\d{1,6}|[xX*])){0,4}"
 _CLAUSE = lazy_pattern(
@@ -46,9 +38,8 @@ _NEWER = lazy_pattern(
 )
 _OLDER = lazy_pattern(r"(?:or|and) (?:older|earlier|lower|below)\b", re.IGNORECASE)
 _AT_LEAST = lazy_pattern(
-    r"(?:at least|minimum|min\.?|since|from|newer than or equal to)[ ]?(?:version[ ]?)?$", re.IGNORECASE
+    r"(?:at least|minimum|min\.?|since|from|(?:newer|later|higher|greater) than)[ ]?(?:version[ ]?)?$", re.IGNORECASE
 )
-_NEWER_THAN = lazy_pattern(r"(?:newer|later|higher|greater) than[ ]?(?:version[ ]?)?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +80,7 @@ def _least(text: str) -> Requirement | None:
             return None
         if operator in {"<", "<=", "=<", "≤", "!="} or (not operator and _OLDER.match(after.lstrip())):
             continue
-        is_newer = _NEWER.match(after.lstrip(" ,(")) or _AT_LEAST.search(before) or _NEWER_THAN.search(before)
+        is_newer = _NEWER.match(after.lstrip(" ,(")) or _AT_LEAST.search(before)
         version = tuple(int(part) for part in match["version"].lstrip("vV").split(".") if part.isdigit())
         return Requirement(version, is_open=bool(operator or match["plus"] or is_newer))
     return None

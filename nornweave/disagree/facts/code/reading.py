@@ -45,12 +45,6 @@ class Base:
     is_default: bool
 
 
-def _is_go_function(passage: Passage, title: str) -> bool:
-    """Tell whether a title with a capital is that of a function."""
-    is_method = passage.language in {"go", "csharp"} and "." in title
-    return is_method or (passage.language == "go" and f"func {title}" in passage.context)
-
-
 def base_of(passage: Passage) -> Base:
     """Read title and context of a passage."""
     title = (passage.title or "").strip()
@@ -59,7 +53,7 @@ def base_of(passage: Passage) -> Base:
     declared = _DECLARED.findall(passage.context[:2000])
     last = re.split(r"[.:#\s]+", title.strip(".:#()"))[-1] if title else (declared[-1] if declared else "")
     first = next((line for line in passage.text[:2000].splitlines() if line.strip()), "")
-    is_class = last[:1].isupper() and not last.isupper() and not _is_go_function(passage, title)
+    is_class = last[:1].isupper() and not last.isupper()
     is_body = not is_class and (bool(re.search(r"[.#:]\w+\W*$", title)) or last in declared)
     owner = " ".join((*declared, title))
     is_default = says_default(owner) or says_default(passage.path.rpartition("/")[2])

@@ -21,9 +21,9 @@ MAX_BLANKS = 4
 
 _LOGIN = lazy_pattern(r"://[^/\s:@]{0,100}:[^/\s@]{1,200}@|-----BEGIN ")
 _NUMBER = lazy_pattern(
-    r"[-+]?(?:0x[0-9a-fA-F]{1,16}|[\d_]{1,30}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?)(?P<unit> ?[A-Za-zµ%]{1,12})?$"
+    r"[-+]?(?:0x[0-9a-fA-F]{1,16}|[\d_]{1,30}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?)"
+    r"(?: ?[A-Za-zµ%]{1,12}|(?:[hms]{1,2}\d{1,6}){1,3}m?s)?$"
 )
-_COMPOUND = lazy_pattern(r"\d{1,6}(?:h|m|s|ms)(?:\d{1,6}(?:m|s|ms)){1,3}$")
 _WORDS = frozenset("true false yes no on off null none nil undefined unlimited infinity ~".split())  # noqa: SIM905
 _DYNAMIC = ("${", "{{", "<%", "$(", "%(", "}}")
 _WITH_FALLBACK = lazy_pattern(
@@ -56,7 +56,7 @@ def value_of(raw: str) -> Value | None:
         return None
     if text.lower() in _WORDS:
         return read_value("null" if text == "~" else text)
-    if _NUMBER.match(text) or _COMPOUND.match(text):
+    if _NUMBER.match(text):
         return read_value(text) or Value("string", text)
     return Value("string", text)
 

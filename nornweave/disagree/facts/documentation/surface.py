@@ -36,7 +36,6 @@ _LINK = lazy_pattern(r"!?\[([^\[\]]{1,200})\](\([^()\s]{0,500}(?:\s\"[^\"\n]{0,2
 NEAR = 400
 """How far around a link the marks of a code span are looked for."""
 _NOT_LINE = lazy_pattern(r"[^\n]")
-_BLANKS = " " * 256
 _HEADING_TAG = lazy_pattern(r"h([1-6])$", re.IGNORECASE)
 
 
@@ -67,9 +66,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _blanks(text: str) -> str:
-    if "\n" in text:
-        return _NOT_LINE.sub(" ", text)
-    return _BLANKS[: len(text)] if len(text) <= len(_BLANKS) else " " * len(text)
+    return _NOT_LINE.sub(" ", text) if "\n" in text else " " * len(text)
 
 
 def _replaced(text: str, pattern: re.Pattern[str], replacement: _Replacement) -> str:
@@ -118,12 +115,7 @@ _STEPS: tuple[tuple[str, re.Pattern[str], _Replacement], ...] = (
     ("<!--", _COMMENT, _blank),
     ("{@", _JAVADOC, _javadoc),
     ('="', _SEE, _javadoc),
-    ("</", _TAG, _tag),
-    ("/>", _TAG, _tag),
-    ("<br", _TAG, _tag),
-    ("<p", _TAG, _tag),
-    ("<t", _TAG, _tag),
-    ("<li", _TAG, _tag),
+    ("<", _TAG, _tag),
     (":`", _REFERENCE, lambda match: _blanks(match[0][: match.start(1) - match.start()]) + match[1] + " "),
     (":`", _REFERRING, lambda match: "`~".rjust(len(match[0]))),
     (":`", _ROLE, _blank),
