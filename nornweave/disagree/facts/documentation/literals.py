@@ -27,7 +27,7 @@ _VALUE = lazy_pattern(
     r"|\b(?P<word>(?:no (?:limit|maximum|timeout)|unlimited|infinite(?:ly)?|infinity|unbounded|forever|true|yes|false"
     r"|(?:not )?enabled|disabled|(?:(?:turned|switched) )?(?:on|off)|none|null|nil|undefined|unset|not set"
     rf"|empty (?:string|list|array|set|tuple)|(?:{_COUNTED})(?:[\s-](?:{_UNIT_WORDS})|(?=[\s.,;)]|$)))(?![\w-])"
-    r"(?!\s+(?:the|an?|your|which|each|its|every|of|or|more|can|that|who)\b))",
+    r"(?![ \t]+(?:the|an?|your|which|each|its|every|of|or|more|can|that|who)\b))",
     re.IGNORECASE,
 )
 _SKIP = lazy_pattern(
