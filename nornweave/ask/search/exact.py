@@ -40,8 +40,6 @@ MISSPELLED, MIN_MISSPELLED = 0.8, 5
 """Share for a name that one letter parts from the query's, and from how many letters on that is looked for."""
 IN_SENTENCE = 0.6
 """Share for a name that a sentence holds as an ordinary word ("set", "payments")."""
-BESIDE_QUALIFIED = 0.6
-"""Share for a class or another member of its name, where the query names a class and a member of it."""
 FUNCTION_SHARE, UNKNOWN_SHARE, VALUE_SHARE = 0.15, 0.25, 0.15
 """What function words, words that the domain does not know, and values in a quoted text count of their rarity."""
 NAME_POWER, QUALIFIED_POWER, RUN_POWER = 1.5, 0.6, 2.0
@@ -156,15 +154,12 @@ def _defining(searched: _Searched) -> Scores | None:
     """Weigh what each chunk defines of what the query names; ``None`` where that proves nothing."""
     statistics, known = searched.statistics, searched.known
     asked = [word for word in searched.query.words if not word.is_function_word]
-    unknown = {word for word in asked if not statistics.frequencies[word.whole]}
-    if not _may_define(asked, unknown, searched):
-        return None
     defined = [each for word in asked if (each := _definers(word, searched)) is not None]
     if not defined:
         return None
     explained = {each.word for each in defined} | {word for word in asked if f"owner:{word.spelled}" in known}
-    weights = _weights(searched, unknown - explained)
-    return _weighed(defined, weights, searched)
+    unknown = {word for word in asked if not statistics.frequencies[word.whole]}
+    return _weighed(defined, _weights(searched, unknown - explained), searched)
 
 
 def _weights(searched: _Searched, unexplained: Collection[Word]) -> dict[Word, float]:
@@ -175,32 +170,6 @@ def _weights(searched: _Searched, unexplained: Collection[Word]) -> dict[Word, f
         * (FUNCTION_SHARE if word.is_function_word else UNKNOWN_SHARE if word in unexplained else 1.0)
         for word in searched.query.words
     }
-
-
-def _may_define(asked: Sequence[Word], unknown: Collection[Word], searched: _Searched) -> bool:
-    """Tell whether a definition may count for more than chance: most words of a sentence are too small a part of it.
-
-    The bound takes the word for known, alone or with the heaviest class beside it, and all others for as light as they
-    can be.
-    """
-    known, idf = searched.known, searched.statistics.idf
-    light = _weights(searched, unknown)
-    rest = math.fsum(light.values())
-    owners = {word: idf[word.whole] for word in asked if f"owner:{word.spelled}" in known}
-    for word in asked:
-        chunks, weight = known.get(f"defines:{word.spelled}"), idf[word.whole]
-        if chunks is None and not _may_be_misspelt(word, searched.statistics):
-            continue
-        rarity = 1.0 if chunks is None else searched.rarity(len(chunks))
-        whole = rest - light[word] + weight
-        coverage = (weight / whole if whole else 1.0) ** NAME_POWER * rarity * (1 if word.is_name else IN_SENTENCE)
-        for owner, heavy in owners.items():
-            if _may_own(owner, word):
-                both = min(1.0, (weight + heavy) / (whole - light[owner] + heavy)) ** QUALIFIED_POWER
-                coverage = max(coverage, both * (1.0 if word.is_name or owner.is_name else IN_SENTENCE))
-        if DEFINED * coverage > LEAST * _ROUNDING:
-            return True
-    return False
 
 
 def _may_own(owner: Word, word: Word) -> bool:
@@ -225,22 +194,22 @@ def _definers(word: Word, searched: _Searched) -> _Defined | None:
 
 def _weighed(defined: Sequence[_Defined], weights: Mapping[Word, float], searched: _Searched) -> Scores:
     """Weigh names alone, and with the class, module or package that the query names as well."""
-    alone, qualified = searched.nothing(), searched.nothing()
+    scores = searched.nothing()
     whole = math.fsum(weights.values()) or 1.0
     for each in defined:
         word, most = each.word, each.most * (1.0 if each.word.is_name else IN_SENTENCE)
         qualifiers = ["", *(f"{owner.written}." for owner in weights)]
         written = _as_written(each, qualifiers, searched.generation)
         coverage = (weights[word] / whole) ** NAME_POWER
-        _raise(alone, each.chunks, written[0], most * coverage, searched)
+        _raise(scores, each.chunks, written[0], most * coverage, searched)
         for as_written, (owner, weight) in zip(written[1:], weights.items(), strict=True):
             owned = searched.known.get(f"owner:{owner.spelled}") if _may_own(owner, word) else None
             if owned is not None:
                 both = np.intersect1d(each.chunks, owned, assume_unique=True)
                 most = each.most * (1.0 if word.is_name or owner.is_name else IN_SENTENCE)
                 coverage = min(1.0, (weights[word] + weight) / whole) ** QUALIFIED_POWER
-                _raise(qualified, both, as_written, most * coverage, searched)
-    return np.maximum(alone * BESIDE_QUALIFIED if qualified.any() else alone, qualified)
+                _raise(scores, both, as_written, most * coverage, searched)
+    return scores
 
 
 def _as_written(defined: _Defined, qualifiers: Sequence[str], generation: Index) -> list[Numbers | None]:
