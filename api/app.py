@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -45,7 +45,7 @@ from api.routes import (
     texts,
 )
 from api.routes.inbox import check_path
-from api.server.large_bodies import BodyProcess, LargeBodies
+from api.server.large_bodies import LargeBodies
 from api.server.limits import BodyLimit
 from api.state import Service
 from api.syncs import Syncs
@@ -73,7 +73,7 @@ def create_app(
     agent: Domain | None = None,
     environment: Mapping[str, str] | None = None,
     names: Collection[str] | None = None,
-    body_process: BodyProcess | None = None,
+    body_process: Sequence[str] | None = None,
 ) -> FastAPI:
     """Build the app; its lifespan starts the engine in the background and closes it.
 
@@ -82,7 +82,7 @@ def create_app(
         agent: serve this domain alone, its agent also at the root.
         environment: ``os.environ`` unless given; holds the token.
         names: by which the API may be called (``access/origins.py``); ``None`` answers to every name.
-        body_process: answers requests with large bodies; ``None`` answers them here.
+        body_process: arguments of the processes that answer requests with large bodies; ``None`` answers them here.
     """
     environment = os.environ if environment is None else environment
     service = _service(settings, engine or _engine(settings, agent), agent, environment)
@@ -90,12 +90,11 @@ def create_app(
     app.state.is_closed = True
     app.state.serving = service
     app.state.metrics = Metrics(service.engine)
-    app.state.body_process = body_process
     app.state.tools = tool_endpoint(service, own_filters(settings, service.domains))
     service.engine.path.on_answer = app.state.metrics.observe_answer
     add_handlers(app)
     app.exception_handlers[HTTPException] = page_routes.missing_as_page(app.exception_handlers[HTTPException])
-    _surround(app, names)
+    _surround(app, names, body_process)
     _route(app)
     return app
 
@@ -136,11 +135,11 @@ def _service(settings: Settings, engine: Engine, agent: Domain | None, environme
     )
 
 
-def _surround(app: FastAPI, names: Collection[str] | None) -> None:
+def _surround(app: FastAPI, names: Collection[str] | None, body_process: Sequence[str] | None) -> None:
     """Add what every request passes through, the innermost first."""
     service: Service = app.state.serving
-    if app.state.body_process:
-        app.add_middleware(LargeBodies, process=app.state.body_process, check=partial(check_path, service))
+    if body_process:
+        app.add_middleware(LargeBodies, arguments=body_process, check=partial(check_path, service))
     app.add_middleware(BodyLimit)
     app.add_middleware(
         BearerAuth,
@@ -182,8 +181,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with app.state.tools.run():
             yield
     finally:
-        if app.state.body_process:
-            await app.state.body_process.aclose()
         if app.state.serving.syncs:
             await anyio.to_thread.run_sync(app.state.serving.syncs.close)
         with anyio.move_on_after(CLOSE_WITHIN_S, shield=True) as closing:

@@ -1,8 +1,7 @@
-"""``python -m api.server.body_process CONFIG [AGENT]`` answers requests with large bodies, for ``large_bodies.py``.
+"""``python -m api.server.body_process CONFIG [AGENT]`` answers one request with a large body, for ``large_bodies.py``.
 
-On standard input it takes for each request a line of JSON and the bytes of the body; on standard output it gives the
-same for each answer. It ends with its input. Its memory is bounded: a body that needs more is refused, and nothing else
-suffers.
+On standard input it takes a line of JSON and the bytes of the body; on standard output it gives the same for the
+answer. Its memory is bounded: a body that needs more is refused, and nothing else suffers.
 """
 
 from __future__ import annotations
@@ -38,27 +37,24 @@ MEMORY_BYTES = 2 << 30
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Answer until the input ends; the arguments are the configuration and, for one served alone, the agent."""
+    """Answer one request; the arguments are the configuration and, for one served alone, the agent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent ends this process
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever else is printed is not an answer
     log_trace_ids(os.environ)
     settings, agent = load_settings(Path(arguments[0])), Domain(arguments[1]) if arguments[1:] else None
     _limit_memory()
-    while line := sys.stdin.buffer.readline():
-        request = json.loads(line)
-        body = sys.stdin.buffer.read(request["size"])
+    request = json.loads(sys.stdin.buffer.readline())
+    body = sys.stdin.buffer.read()
+    if len(body) == request["size"]:  # else who asked is gone
         answer = asyncio.run(_answer(settings, agent, request, body))
-        head = {"status": answer.status_code, "headers": dict(answer.headers), "size": len(answer.content)}
+        head = {"status": answer.status_code, "headers": dict(answer.headers)}
         answers.write(json.dumps(head).encode() + b"\n" + answer.content)
         answers.flush()
 
 
 async def _answer(settings: Settings, agent: Domain | None, request: dict[str, Any], body: bytes) -> httpx.Response:
-    """Return the app's answer. The token and the host were checked before the request was handed over.
-
-    The app is a new one each time: that takes milliseconds, and it follows what is tuned and published meanwhile.
-    """
+    """Return the app's answer. The token and the host were checked before the request was handed over."""
     app = create_app(settings, agent=agent, environment={})
     viewer = TypeAdapter(Viewer).validate_python(request["viewer"])
     transport = httpx.ASGITransport(lambda scope, receive, send: app({**scope, VIEWER: viewer}, receive, send))

@@ -28,7 +28,6 @@ from api.access.origins import answered_names
 from api.access.service_token import service_token
 from api.app import create_app
 from api.server.connections import KEEP_ALIVE_S, MAX_HEADER_BYTES, Connection, end_overdue
-from api.server.large_bodies import BodyProcess
 from api.server.listening import accept_evenly
 from api.server.workers import AFTER_LOADING, LOADED
 from api.tracing import log_trace_ids
@@ -72,7 +71,7 @@ def serve_on(
     # With a token a page that rebinds its name learns nothing: no browser sends the token for it.
     is_open = service_token(environment) is None and settings.access is None
     names = answered_names(host) if is_open else None
-    bodies = BodyProcess([str(settings.file), *([agent.value] if agent else [])])
+    bodies = [str(settings.file), *([agent.value] if agent else [])]
     app = create_app(settings, agent=agent, environment=environment, names=names, body_process=bodies)
     # `log_trace_ids` configures logging. Nothing is written to stdout.
     # What was imported, 128,000 objects, stays: a full collection need not look at it while a question waits.

@@ -422,9 +422,7 @@ async def test_a_source_is_restricted_by_the_next_sync_of_a_running_server(own: 
 
 
 async def test_large_bodies_are_answered_for_who_sent_them(settings: Settings) -> None:
-    from api.server.large_bodies import BodyProcess
-
-    document = {"source_path": "large.md", "content": "word " * 80_000}
+    document = {"source_path": "large.md", "content": "word " * 220_000}
 
     async def test(app: Any) -> None:
         for token, status in ((BOARD, 403), (SERVICE, 202)):
@@ -432,8 +430,7 @@ async def test_large_bodies_are_answered_for_who_sent_them(settings: Settings) -
                 answer = await client.post("/agents/documentation/ingest", json={"documents": [document]}, timeout=120)
                 assert answer.status_code == status, answer.text
 
-    process = BodyProcess([str(settings.file)])
-    async with app_of(settings, body_process=process) as app:
+    async with app_of(settings, body_process=[str(settings.file)]) as app:
         await test(app)
 
 
