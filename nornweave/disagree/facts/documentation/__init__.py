@@ -27,7 +27,5 @@ def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "")
     """
     page = page_of(passage, subject)
     root = Subject(name=subject, form="field", owner=owner) if subject else None
-    is_markdown = passage.format == "markdown" or passage.path.lower().endswith((".md", ".mdx", ".markdown"))
-    has_code = is_markdown and not page.comment and not root
-    blocks = blocks_of(page.text, page.text if page.comment else passage.text, markdown_code=has_code)
+    blocks = blocks_of(page.text, page.text if page.comment else passage.text)
     yield from islice(Reader(page, root).read(blocks), MAX_FACTS)

@@ -108,25 +108,16 @@ class _Lines:
 
 
 class _Parser(_Lines):
-    def __init__(self, text: str, raw: str, *, markdown_code: bool) -> None:
+    def __init__(self, text: str, raw: str) -> None:
         super().__init__(text, raw)
-        self.markdown_code = markdown_code
         self.blocks: list[DocumentedBlock] = []
         self.styles: list[str] = []
-        self.items: list[int] = []
 
     def parse(self) -> list[DocumentedBlock]:
-        at = self._front_matter()
+        at = 0
         while at < len(self.bodies):
             at = self._block(at) if self.bodies[at] else at + 1
         return self.blocks
-
-    def _front_matter(self) -> int:
-        if self.bodies and self.bodies[0] == "---":
-            for at in range(1, min(60, len(self.bodies))):
-                if self.bodies[at] == "---":
-                    return at + 1
-        return 0
 
     def _add(self, kind: Kind, first: int, last: int, *, body: int = -1, level: int = 0, info: str = "") -> int:
         """Add the lines from ``first`` to ``last``; return the line behind them."""
@@ -174,7 +165,6 @@ class _Parser(_Lines):
         bullet = _BULLET.match(body)
         if bullet and not _UNDERLINE.match(body):
             start = self.starts[at] + self.columns[at]
-            self.items.append(self.indents[at])
             return self._add("item", at, self._last_of_entry(at), body=start + bullet.end())
         return 0
 
@@ -268,9 +258,6 @@ class _Parser(_Lines):
 
     def _paragraph(self, at: int) -> int:
         body = self.bodies[at]
-        indent = self.indents[at] - self.base
-        if self.markdown_code and indent >= 4 and not any(self.indents[at] > one for one in self.items):
-            return self._indented_code(at, self.indents[at] - 1)
         if self._is_entry(body):
             return self._add("entry", at, self._last_of_entry(at))
         last = at
@@ -283,8 +270,6 @@ class _Parser(_Lines):
                 break
             last += 1
         following = self._add("paragraph", at, last)
-        if self.indents[at] <= (self.items[-1] if self.items else -1):
-            self.items = [one for one in self.items if one < self.indents[at]]
         if self.bodies[last].endswith("::"):
             return self._indented_code(following, self.indents[at])
         return following
@@ -298,11 +283,10 @@ class _Parser(_Lines):
         return self._add("table", header, last, info="pipe")
 
 
-def blocks_of(text: str, raw: str, *, markdown_code: bool = False) -> list[DocumentedBlock]:
+def blocks_of(text: str, raw: str) -> list[DocumentedBlock]:
     """Split the words of a text into blocks, in order; they do not overlap.
 
     Args:
         raw: the text with its markup, or the text itself where markers of a comment stand before the lines.
-        markdown_code: lines that are indented by four columns outside of lists are code.
     """
-    return _Parser(text, raw, markdown_code=markdown_code).parse()
+    return _Parser(text, raw).parse()
