@@ -58,14 +58,14 @@ def read_code(passage: Passage, language: str, *, deadline_s: float | None = Non
     if deadline_s is None:
         deadline_s = SECONDS_AT_LEAST + SECONDS_PER_MEGABYTE * len(text) / 1e6
     deadline = time.thread_time() + deadline_s
-    found = find_sites(text, language, passage.path, deadline)
+    sites, has_errors = find_sites(text, language, passage.path, deadline)
     base = base_of(passage)
-    reading = Reading(passage, language, base, found.found, Constants(text, found.found), deadline)
+    reading = Reading(passage, language, base, sites, Constants(text, sites), deadline)
     _read_sites(reading)
-    if found.has_errors and not reading.is_over:
+    if has_errors and not reading.is_over:
         read_fragments(reading)
     facts = sorted(reading.facts.values(), key=lambda fact: (fact.span.start, fact.span.end))
-    return CodeReading(tuple(facts), tuple(read_comments(text, found.found, base)))
+    return CodeReading(tuple(facts), tuple(read_comments(text, sites, base)))
 
 
 def _read_sites(reading: Reading) -> None:

@@ -7,10 +7,9 @@ import re
 from tree_sitter import Node
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.disagree.facts.code.options import OptionCall, call_of
+from nornweave.disagree.facts.code.options import default_behind_name
 from nornweave.disagree.facts.code.reading import Reading
 from nornweave.disagree.facts.code.sites import ValueSite
-from nornweave.disagree.facts.values import Value
 
 _MAX_ARGUMENTS = 12
 _NAMED = lazy_pattern(r"^(?:\w+\s?[=:](?![=:])|\*\*|\.\.\.)")
@@ -19,20 +18,33 @@ _NO_NAMES = frozenset("true false null none nil undefined if else and or not is 
 
 
 def read_call(site: ValueSite, reading: Reading) -> None:
-    """Read a call that declares an option, or that looks something up with a default."""
-    called = call_of(site.name)
-    if called is None:
+    """Read a call that declares an option, or that looks something up with a default: its name is its first string."""
+    declared = default_behind_name(site.name)
+    if declared is None:
         return
     arguments = _arguments(site, reading)
     positional = [argument for argument in arguments if not _NAMED.match(argument)]
-    name = _name(called, positional, reading)
-    if not name or " " in name or len(arguments) < called.least:
+    texts = [_string(argument, reading) for argument in positional[:4]]
+    at = next((at for at, text in enumerate(texts[:2]) if text), -1)
+    if at < 0:
+        return
+    behind, is_described = declared
+    written = texts[at:] if not behind else texts[at : at + 1]  # ``-r``, ``--rows``
+    flags = [flag for text in written for flag in re.split(r"[,|\s]+", text) if flag.startswith("-")]
+    name = max(flags, key=len) if flags else texts[at]
+    default = at + behind
+    if " " in name or (is_described and len(arguments) < default + 2):
         return
     site.tag = name
-    if called.default is not None and len(positional) > called.default:
-        value = reading.constants.read(positional[called.default])
-        if value is not None and not positional[called.default].startswith("{"):
-            reading.add(site, value, called.attribute, called.form, name=name)
+    if behind and default < len(positional) and not positional[default].startswith("{"):
+        attribute = "value" if site.name.endswith("define") else "default"
+        reading.add(site, reading.constants.read(positional[default]), attribute, "option", name=name)
+
+
+def _string(text: str, reading: Reading) -> str:
+    """Return the text of an argument that is a string, a symbol of Ruby, or a constant that holds one."""
+    value = reading.constants.read(text) if text[:1] != ":" else None
+    return text[1:] if text[:1] == ":" else value.text if value is not None and value.kind == "string" else ""
 
 
 def _arguments(site: ValueSite, reading: Reading) -> list[str]:
@@ -43,19 +55,6 @@ def _arguments(site: ValueSite, reading: Reading) -> list[str]:
     texts = (reading.text[node.start_byte - shift : min(node.end_byte - shift, node.start_byte - shift + 400)]
              for node in nodes if "comment" not in node.type)  # fmt: skip
     return [text.strip() for text in texts]
-
-
-def _name(called: OptionCall, positional: list[str], reading: Reading) -> str:
-    if called.name is None:
-        strings = [text.strip("'\"`") for text in positional[:4] if text[:1] in "'\"`"]
-        flags = [part for text in strings[:1] + [s for s in strings[1:] if s.startswith("-")]
-                 for part in re.split(r"[,|\s]+", text) if part.startswith("-")]  # fmt: skip
-        return max(flags, key=len) if flags else strings[0] if strings and " " not in strings[0] else ""
-    if called.name >= len(positional):
-        return ""
-    text = positional[called.name]
-    value = reading.constants.read(text) if text[:1] not in ":" else Value("string", text[1:])
-    return value.text if value is not None and value.kind == "string" else ""
 
 
 def read_fallback(site: ValueSite, reading: Reading) -> None:

@@ -1,83 +1,56 @@
-"""Table of calls that declare options in many libraries, and its reader."""
+"""Which calls declare options in many libraries, and which keys describe one."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.types import Attribute, Form
+from nornweave.core.types import Attribute
 
-
-@dataclass(frozen=True, slots=True)
-class OptionCall:
-    """How the calls of one name declare something.
-
-    Attributes:
-        name: position of the argument that names it; ``None``: the strings at the front, the longest of them.
-        default: position of its default; ``None`` if only keywords say it.
-        least: arguments that such a call has at least.
-        receiver: what the object must be called, if the function's name alone says too little.
+_BY_KEYWORD = frozenset("add_argument add_option make_option addOption class_option method_option".split())  # noqa: SIM905
+_BEHIND_HELP = frozenset(("option", "requiredOption", "argument"))
+_BEHIND_NAME = frozenset(
     """
-
-    name: int | None
-    default: int | None = None
-    least: int = 1
-    receiver: str = ""
-    form: Form = "option"
-    attribute: Attribute = "default"
-
-
-_FALLBACK = OptionCall(0, 1, 2, form="fallback")
-_STORES = (
-    r"(?i)(?:config|conf|setting|settings|option|options|opts|env|environ|params|kwargs|args|properties|props)\w*$"
+    SetDefault setDefault set_default setdefault config_param default define getenv get_env getEnv GetEnv env Env envOr
+    EnvOr getEnvOrDefault GetEnvOrDefault get_bool getenv_or getOrDefault getProperty
+    """.split()  # noqa: SIM905
 )
-_CALLS = {
-    **dict.fromkeys(("add_argument", "add_option", "make_option", "addOption", "class_option", "method_option"),
-                    OptionCall(None)),
-    **dict.fromkeys(("option", "requiredOption", "argument"), OptionCall(None, 2)),
-    **dict.fromkeys(("SetDefault", "setDefault", "set_default", "setdefault", "config_param"), OptionCall(0, 1, 2)),
-    **dict.fromkeys(("getenv", "get_env", "getEnv", "GetEnv", "env", "Env", "envOr", "EnvOr", "getEnvOrDefault",
-                     "GetEnvOrDefault", "get_bool", "getenv_or", "getOrDefault", "getProperty"), _FALLBACK),
-    **dict.fromkeys(("get", "pop", "fetch", "getInt", "getBoolean", "getint", "getboolean", "getfloat", "get_or"),
-                    OptionCall(0, 1, 2, _STORES, "fallback")),
-    "default": OptionCall(0, 1, 2),
-    "define": OptionCall(0, 1, 2, form="definition", attribute="value"),
-}  # fmt: skip
+_GETTERS = frozenset("get pop fetch getInt getBoolean getint getboolean getfloat get_or".split())  # noqa: SIM905
+_STORES = lazy_pattern(
+    r"(?:config|conf|setting|settings|option|options|opts|env|environ|params|kwargs|args|properties|props)\w*$",
+    re.IGNORECASE,
+)
+# ``flags.IntVarP(&rows, "rows", "r", 100, "rows of a page")``
 _FLAG = lazy_pattern(
-    r"^(?:String|Bool|Int|Int8|Int16|Int32|Int64|Uint|Uint8|Uint16|Uint32|Uint64|Float32|Float64|Duration|Count"
-    r"|StringSlice|StringArray|IntSlice|Size)(Var)?(P)?$"
+    r"(?:String|Bool|U?[Ii]nt(?:8|16|32|64)?|Float(?:32|64)|Duration|Count|StringSlice|StringArray|IntSlice|Size)(?:Var)?(?P<short>P)?$"
 )
-
-
 # ``Setting("page_size", 100, "Rows of a page")``: an object that describes one option.
 _DESCRIBED = lazy_pattern(
-    r"[A-Z]\w*(?:Setting|Option|Config|Param|Parameter|Property|Flag|Knob)$|(?:Setting|Option|Param)$"
+    r"(?:DEFINE|define)_|[A-Z]\w*(?:Setting|Option|Config|Param|Parameter|Property|Flag|Knob)$|(?:Setting|Option|Param)$"
 )
 
 
-def call_of(name: str) -> OptionCall | None:
-    """Return what a call of that name declares, ``None`` if nothing.
+def default_behind_name(name: str) -> tuple[int, bool] | None:
+    """Tell where a call that declares something has its default.
 
     Args:
         name: the function as it is written: ``parser.add_argument``, ``flags.DEFINE_integer``.
+
+    Returns:
+        How many arguments behind the name the default stands (0: only keywords say it), and whether a description has
+        to follow; ``None`` if such a call declares nothing.
     """
-    parts = re.split(r"\.|::|->|\s", name.rstrip("!?"))
-    last = parts[-1]
-    if last.startswith(("DEFINE_", "define_")):
-        return OptionCall(0, 1, 2)
+    *receivers, last = re.split(r"\.|::|->|\s", name.rstrip("!?"))
+    if last in _BY_KEYWORD:
+        return 0, False
+    if last in _BEHIND_HELP:
+        return 2, False
+    if last in _BEHIND_NAME or (last in _GETTERS and receivers and _STORES.search(receivers[-1])):
+        return 1, False
     if _DESCRIBED.match(last):
-        return OptionCall(0, 1, 3)
-    found = _CALLS.get(last)
-    if found is not None:
-        receiver = parts[-2] if len(parts) > 1 else ""
-        return found if not found.receiver or re.search(found.receiver, receiver) else None
-    flag = _FLAG.match(last) if len(parts) > 1 else None
-    if flag is None:
-        return None
-    first = 1 if flag[1] else 0
-    default = first + (2 if flag[2] else 1)
-    return OptionCall(first, default, default + 2)
+        return 1, True
+    flag = _FLAG.match(last) if receivers else None
+    return (2 if flag["short"] else 1, True) if flag else None
 
 
 _KEYS: tuple[tuple[Attribute | None, str], ...] = (

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, cast, get_args
 from tree_sitter import Node, Query, QueryCursor, Tree
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.disagree.facts.code.options import call_of
+from nornweave.disagree.facts.code.options import default_behind_name
 from nornweave.disagree.facts.code.queries import query_of
 from nornweave.read.chunking.languages import grammar_of
 from nornweave.read.chunking.parsing import mask, parse
@@ -69,14 +69,6 @@ class ValueSite:
             place = place.parent
 
 
-@dataclass(frozen=True, slots=True)
-class Sites:
-    """All places of a text in order of their start, outer ones first; and whether the grammar did not fit somewhere."""
-
-    found: list[ValueSite]
-    has_errors: bool
-
-
 _queries: dict[str, Query] = {}
 
 
@@ -87,24 +79,27 @@ def _query(grammar: str, tree: Tree) -> Query:
     return query
 
 
-def find_sites(text: str, language: str, path: str, deadline: float) -> Sites:
+def find_sites(text: str, language: str, path: str, deadline: float) -> tuple[list[ValueSite], bool]:
     """Find the places that may state facts.
 
     Args:
         language: a key of ``chunking.languages.GRAMMARS``.
         deadline: CPU time of this thread (``time.thread_time``) after which it stops.
+
+    Returns:
+        The places in order of their start, outer ones first; and whether the grammar did not fit somewhere.
     """
     grammar = grammar_of(language, path, text)
     if grammar is None:
-        return Sites([], has_errors=False)
+        return [], False
     # A part of a PHP file has no opening tag, without which all of it is text.
     lead = "<?php\n" if grammar.name == "php" and "<?" not in text else ""
     tree = parse(grammar, mask(lead + text))
     if tree is None:
-        return Sites([], has_errors=True)
+        return [], True
     reader = _Reader(text, len(lead), _query(grammar.name, tree), _KEYWORD_SIGNS.get(grammar.name, ""))
     reader.read(tree, deadline)
-    return Sites(_nested(reader.sites.values()), reader.has_errors)
+    return _nested(reader.sites.values()), reader.has_errors
 
 
 class _Reader:
@@ -169,7 +164,8 @@ class _Reader:
         text = self.text[start : min(node.end_byte - self.shift, start + 1000)]
         if "default" in text or any(sign in text for sign in self.keyword):
             return True
-        return call_of(self.text[max(captures["call"][0].start_byte - self.shift, end - MAX_NAME, 0) : end]) is not None
+        begin = max(captures["call"][0].start_byte - self.shift, end - MAX_NAME, 0)
+        return default_behind_name(self.text[begin:end]) is not None
 
     def _text(self, node: Node) -> str:
         return self.text[node.start_byte - self.shift : node.end_byte - self.shift]
