@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.evaluation import COMPARISONS, GETTERS, either, fold, negative, value_of_call, with_method
-from nornweave.disagree.facts.tokens import Token, TokenCursor, UnreadableError
+from nornweave.disagree.facts.tokens import Token, tokens
 from nornweave.disagree.facts.values import (
     ATTACHED,
     FALSE,
@@ -98,24 +98,56 @@ _PREFIXES = frozenset(
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
-class _Reader(TokenCursor):
+class _UnreadableError(ValueError):
+    """The text is no expression."""
+
+
+class _Reader:
     """A precedence-climbing reader of expressions, whatever language they are of."""
 
     def __init__(self, text: str, resolve: Resolve | None) -> None:
-        super().__init__(text)
+        self._tokens = tokens(text)
+        self._at = 0
         self._resolve = resolve
         self._depth = 0
+
+    def _peek(self) -> str:
+        return self._tokens[self._at].text if self._at < len(self._tokens) else ""
+
+    def _next(self) -> Token:
+        if self._at >= len(self._tokens):
+            raise _UnreadableError
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _accept(self, text: str) -> bool:
+        if self._peek() == text:
+            self._at += 1
+            return True
+        return False
+
+    def _expect(self, text: str) -> None:
+        if not self._accept(text):
+            raise _UnreadableError
+
+    def _skip(self, end: str) -> None:
+        """Go past the bracket that closes what is open."""
+        start = {"]": "[", "}": "{", ")": "("}[end]
+        depth = 1
+        while depth:
+            text = self._next().text
+            depth += (text == start) - (text == end)
 
     def read(self) -> Value:
         value = self._ternary()
         if self._at < len(self._tokens):
-            raise UnreadableError
+            raise _UnreadableError
         return value
 
     def _ternary(self) -> Value:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise UnreadableError
+            raise _UnreadableError
         value = self._binary(1)
         if self._accept("?"):
             value = self._ternary()
@@ -155,7 +187,7 @@ class _Reader(TokenCursor):
         if token.kind == "name":
             return self._name(token.text)
         if token.text not in _CLOSING:
-            raise UnreadableError
+            raise _UnreadableError
         items, named = self._items(_CLOSING[token.text])
         if token.text == "(" and len(items) == 1:
             return items[0]
@@ -249,7 +281,7 @@ def _decimal(digits: str) -> Fraction:
     plain = digits.replace(",", "")
     exponent = re.search(r"[eE]([+-]?\d+)$", plain)
     if exponent and abs(int(exponent[1])) > 40:
-        raise UnreadableError
+        raise _UnreadableError
     return Fraction(plain)
 
 
@@ -259,9 +291,9 @@ def _with_suffix(value: Fraction, suffix: str) -> Value:
     for digits, word in re.findall(r"(\d*)(\D+)", suffix):
         unit = ATTACHED.get(word) or ATTACHED.get(word.lower() if len(word) > 1 else word)
         if unit is None or base not in {"", unit[0]}:
-            raise UnreadableError
+            raise _UnreadableError
         base = unit[0]
         total += (Fraction(digits) if digits else value) * unit[1]
     if not base or suffix[-1].isdigit():
-        raise UnreadableError
+        raise _UnreadableError
     return number(total, base)

@@ -61,8 +61,8 @@ _NOTES_OF_VERSIONS = frozenset({"versionadded", "versionchanged", "versionremove
 """What stands below them held for a version, and is left out."""
 
 
-class _Lines:
-    """The lines of a text: where each starts and ends, its words, and how far it is indented."""
+class _Parser:
+    """Reads the lines of a text: where each starts and ends, its words, and how far it is indented."""
 
     def __init__(self, text: str, raw: str) -> None:
         self.text = text
@@ -81,6 +81,8 @@ class _Lines:
         self.ends = [*(start - 1 for start in self.starts[1:]), len(text)]
         indents = [indent for indent in self.indents[1:400] if indent >= 0] or [max(self.indents[0], 0)]
         self.base = min(indents)
+        self.blocks: list[DocumentedBlock] = []
+        self.styles: list[str] = []
 
     def _end_of_indented(self, at: int, indent: int) -> int:
         """Return the first line from here on that is neither blank nor indented deeper."""
@@ -105,13 +107,6 @@ class _Lines:
         while at < stop and self.bodies[at + 1]:
             at += 1
         return at
-
-
-class _Parser(_Lines):
-    def __init__(self, text: str, raw: str) -> None:
-        super().__init__(text, raw)
-        self.blocks: list[DocumentedBlock] = []
-        self.styles: list[str] = []
 
     def parse(self) -> list[DocumentedBlock]:
         at = 0

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.expressions import read_value
@@ -36,14 +35,8 @@ _OBJECTS = frozenset("r res resp response req request reply ctx self this app co
 _LITERAL_WORDS = frozenset("infinity unlimited enabled disabled zero one two three".split())  # noqa: SIM905
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """A name as a text mentions it.
-
-    Attributes:
-        name: as it is written, without quotes, arguments and assigned values.
-        start: of the whole mention in the text, backticks included; ``end`` behind it.
-    """
+class Mention(NamedTuple):
+    """A name as a text mentions it, without quotes and arguments; its place has them."""
 
     name: str
     start: int
@@ -70,20 +63,15 @@ def is_like_identifier(text: str) -> bool:
     return bool(_LIKE_IDENTIFIER.search(text)) and bool(identifier_of(text))
 
 
-def mentions(text: str, start: int, end: int) -> Iterator[Mention]:
-    """Yield the names that a stretch mentions, in order: code spans, and words that are spelt as identifiers."""
-    found = list(_spans(text, start, end))
-    for match in _BARE.finditer(text, start, end):
-        if any(one.start <= match.start() < one.end for one in found):
-            continue
-        if identifier_of(match[0]):
-            found.append(Mention(match[0], match.start(), match.end()))
-    yield from sorted((one for one in found if one.name), key=lambda one: one.start)
-
-
-def _spans(text: str, start: int, end: int) -> Iterator[Mention]:
-    for match in CODE.finditer(text, start, end):
-        yield Mention(identifier_of(match[2]), match.start(), match.end())
+def mentions(text: str, start: int, end: int) -> list[Mention]:
+    """Return the names that a stretch mentions, in order: code spans, and words that are spelt as identifiers."""
+    spans = [Mention(identifier_of(match[2]), *match.span()) for match in CODE.finditer(text, start, end)]
+    words = [
+        Mention(identifier_of(match[0]), *match.span())
+        for match in _BARE.finditer(text, start, end)
+        if not any(one.start <= match.start() < one.end for one in spans)
+    ]
+    return sorted((one for one in (*spans, *words) if one.name), key=lambda one: one.start)
 
 
 _STOP = frozenset(

@@ -44,7 +44,7 @@ def _sentence(page: Page, sentence: tuple[int, int], subject: Subject | None, he
     told: set[tuple[str, str, str]] = set()
     named: list[Mention] | None = None
     for statement in statements(page.text, *sentence):
-        named = list(mentions(page.text, *sentence)) if named is None else named
+        named = mentions(page.text, *sentence) if named is None else named
         about = _about(page, statement, sentence, subject, headings, named)
         if about is None:
             continue
