@@ -7,6 +7,7 @@ import re
 from tree_sitter import Node
 
 from nornweave.core.text.patterns import lazy_pattern
+from nornweave.core.types import Attribute
 from nornweave.disagree.facts.code.options import default_behind_name
 from nornweave.disagree.facts.code.reading import Reading
 from nornweave.disagree.facts.code.sites import ValueSite
@@ -37,7 +38,7 @@ def read_call(site: ValueSite, reading: Reading) -> None:
         return
     site.tag = name
     if behind and default < len(positional) and not positional[default].startswith("{"):
-        attribute = "value" if site.name.endswith("define") else "default"
+        attribute: Attribute = "value" if site.name.endswith("define") else "default"
         reading.add(site, reading.constants.read(positional[default]), attribute, "option", name=name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import islice
 from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
@@ -64,18 +65,9 @@ def configuration_facts(passage: Passage) -> Iterator[Fact]:
     Side is ``configuration``; ``code`` for requirements (form ``manifest``) and for what a schema declares. Values of
     passwords, tokens and keys are never read.
     """
-    for found, fact in enumerate(_facts(passage)):
-        if found >= MAX_FACTS:
-            return
-        yield fact
-
-
-def _facts(passage: Passage) -> Iterator[Fact]:
-    path = passage.path
-    if not _is_read(path):
+    if not _is_read(passage.path):
         return
     yield from line_requirements(passage)
-    read = _reader(passage.format, path)
-    if read is not None and not says_only_versions(path):
-        for entry in read(passage.text):
-            yield from setting_facts(passage, entry)
+    read = _reader(passage.format, passage.path)
+    if read is not None and not says_only_versions(passage.path):
+        yield from islice((fact for entry in read(passage.text) for fact in setting_facts(passage, entry)), MAX_FACTS)

@@ -76,27 +76,20 @@ def says_only_versions(path: str) -> bool:
     return _fits(PurePosixPath(path).name.lower(), _ONLY_VERSIONS) or _CI_FOLDER.search(path) is not None
 
 
-def _is_for_developers(path: str) -> bool:
-    """Tell whether a manifest is of tests, documentation or examples: what it names is not needed for use."""
-    return _ASIDE.search(f"/{path.rpartition('/')[0]}/") is not None
-
-
 def line_requirements(passage: Passage) -> Iterator[Fact]:
-    """Yield what single lines of a manifest require; of other files nothing."""
-    for pattern, thing in () if _is_for_developers(passage.path) else patterns_of(passage.path):
+    """Yield what lines of a manifest require; of other files nothing, nor of tests, documentation and examples."""
+    is_aside = _ASIDE.search(f"/{passage.path.rpartition('/')[0]}/") is not None
+    for pattern, name in () if is_aside else patterns_of(passage.path):
         for match in islice(pattern.finditer(passage.text), MAX_FOUND):
-            version = re.sub(r"(?<=\d)_(?=\d)", ".", match["version"])  # ``VERSION_1_8`` of Gradle
-            yield from _requires(passage, thing, version, match.start(), match.end("version"))
-
-
-def _requires(passage: Passage, name: str, version: str, start: int, end: int) -> Iterator[Fact]:
-    requirement = read_requirement(version)
-    if requirement is None:
-        return
-    requirement = Requirement(requirement.least, is_open=True)  # the least version, or what is compatible with it
-    fact = fact_of(
-        passage, name=name, value=Value("version", str(requirement)), attribute="requires", side="code",
-        form="manifest", start=start, end=end,
-    )  # fmt: skip
-    if fact is not None:
-        yield fact
+            requirement = read_requirement(
+                re.sub(r"(?<=\d)_(?=\d)", ".", match["version"])
+            )  # ``VERSION_1_8`` of Gradle
+            if requirement is None:
+                continue
+            least = Requirement(requirement.least, is_open=True)  # the least version, or what is compatible with it
+            fact = fact_of(
+                passage, name=name, value=Value("version", str(least)), attribute="requires", side="code",
+                form="manifest", start=match.start(), end=match.end("version"),
+            )  # fmt: skip
+            if fact is not None:
+                yield fact

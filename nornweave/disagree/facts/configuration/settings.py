@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.types import Attribute, Fact, Form, Side
+from nornweave.core.types import Attribute, Fact
 from nornweave.disagree.facts.configuration.entries import Entry
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import words_of
@@ -79,46 +79,35 @@ def setting_facts(passage: Passage, entry: Entry) -> Iterator[Fact]:
 
     What a file of examples sets is no fact.
     """
-    side: Side = "configuration"
     if is_secret(entry) or _EXAMPLE.search(PurePosixPath(passage.path).name):
         return
     fallback = _WITH_FALLBACK.match(entry.value)
     value = value_of(fallback["value"] if fallback else entry.value)
-    if value is None:
-        return
-    if fallback:
-        yield from _made(passage, entry, fallback["name"], value, "default", "fallback", side)
-    if value.kind == "string" and (value.text.count(" ") > MAX_BLANKS or entry.key.lower() in _PROSE_KEYS):
-        return
-    if entry.key in _NOT_COMPARED and _is_declared(entry):
+    if value is not None:
+        for fact in _facts(passage, entry, value, fallback["name"] if fallback else ""):
+            if fact is not None:
+                yield fact
+
+
+def _facts(passage: Passage, entry: Entry, value: Value, variable: str) -> Iterator[Fact | None]:
+    made = partial(
+        fact_of, passage, value=value, start=entry.start, end=entry.end, statement=passage.text[entry.start : entry.end]
+    )
+    if variable:
+        yield made(name=variable, attribute="default", side="configuration", form="fallback")
+    is_prose = value.kind == "string" and (value.text.count(" ") > MAX_BLANKS or entry.key.lower() in _PROSE_KEYS)
+    if is_prose or (entry.key in _NOT_COMPARED and _is_declared(entry)):
         return
     if entry.key == "default" and entry.parents and entry.parents[-1] not in _STRUCTURE:
-        above = [key for key in entry.parents if key not in _STRUCTURE]
-        yield from _made(passage, entry, above[-1], value, "default", "option", "code", owner=above[:-1])
+        *above, name = (key for key in entry.parents if key not in _STRUCTURE)
+        yield made(name=name, attribute="default", side="code", form="option", owner=" > ".join(above))
         return
-    attribute: Attribute = "default" if fallback or _is_of_defaults(passage.path) else "setting"
-    name, owner, unit = _name(entry)
-    yield from _made(passage, entry, name, value, attribute, "setting", side, owner=owner, unit=unit)
-
-
-def _made(
-    passage: Passage, entry: Entry, name: str, value: Value, attribute: Attribute, form: Form, side: Side,
-    *, owner: tuple[str, ...] | list[str] = (), unit: str | None = None,
-) -> Iterator[Fact]:  # fmt: skip
-    fact = fact_of(
-        passage, name=name, value=value, attribute=attribute, side=side, form=form, start=entry.start, end=entry.end,
-        owner=" > ".join(owner), unit=unit, statement=passage.text[entry.start : entry.end],
-    )  # fmt: skip
-    if fact is not None:
-        yield fact
-
-
-def _name(entry: Entry) -> tuple[str, tuple[str, ...], str | None]:
-    """Give a key that is only a unit (``retention: {days: 30}``) the name of the key above."""
-    key = entry.key.lower()
-    if key in UNITS and len(key) > 2 and entry.parents:
-        return entry.parents[-1], entry.parents[:-1], key
-    return entry.key, entry.parents, None
+    attribute: Attribute = "default" if variable or _is_of_defaults(passage.path) else "setting"
+    name, parents, unit = entry.key, entry.parents, None
+    if name.lower() in UNITS and len(name) > 2 and parents:  # ``retention: {days: 30}``
+        name, parents, unit = parents[-1], parents[:-1], name.lower()
+    owner = " > ".join(parents)
+    yield made(name=name, attribute=attribute, side="configuration", form="setting", owner=owner, unit=unit)
 
 
 def _is_declared(entry: Entry) -> bool:

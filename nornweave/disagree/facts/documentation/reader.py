@@ -15,7 +15,6 @@ from nornweave.disagree.facts.documentation.naming import heading_name, heading_
 from nornweave.disagree.facts.documentation.page import Page, Subject
 from nornweave.disagree.facts.documentation.prose import prose_facts
 from nornweave.disagree.facts.documentation.tables import read_table, table_facts
-from nornweave.disagree.facts.values import Value
 
 MAX_HEADING = 80
 _PARAMETER = lazy_pattern(r"^[ \t]+\*{0,2}([A-Za-z_]\w*)[ \t]*:[ \t]", re.MULTILINE)
@@ -112,17 +111,16 @@ class Reader:
         subjects = [Subject(name=name, form=form, owner=owner) for name in reversed(entry.names)]
         if outer is not None and is_known and not entry.names:  # ``@default 5`` is about what the comment is about
             subjects = [replace(outer, form=form)]
-        for subject in subjects:
-            for value in entry.defaults:
-                yield from _made(self.page, subject, value, block.body, max(entry.body, block.body))
-            if entry.body < block.end:
-                yield from prose_facts(self.page, entry.body, block.end, subject, headings=owner)
-        if not entry.names:
-            return
-        self.entries.append((block.indent, subjects[-1]))
-        for name, value in entry.members:
-            member = Subject(name=name, form=form, owner=subjects[-1].path)
-            yield from _made(self.page, member, value, block.body, entry.body)
+        told = [(subject, value) for subject in subjects for value in entry.defaults]
+        told += [(Subject(name=name, form=form, owner=subjects[-1].path), value) for name, value in entry.members]
+        for subject, value in told:
+            fact = self.page.fact(subject, "default", value, block.body, max(entry.body, block.body))
+            if fact is not None:
+                yield fact
+        for subject in subjects if entry.body < block.end else ():
+            yield from prose_facts(self.page, entry.body, block.end, subject, headings=owner)
+        if entry.names:
+            self.entries.append((block.indent, subjects[-1]))
 
     def _paragraph(self, block: DocumentedBlock) -> Iterator[Fact]:
         if _PARAMETERS.match(self.text, block.start, block.end):  # one a line, without types
@@ -137,12 +135,6 @@ class Reader:
         else:
             start = block.body if block.kind == "directive" else block.start
             yield from prose_facts(self.page, start, block.end, self._subject(), headings=self.path)
-
-
-def _made(page: Page, subject: Subject, value: Value, start: int, end: int) -> Iterator[Fact]:
-    fact = page.fact(subject, "default", value, start, end)
-    if fact is not None:
-        yield fact
 
 
 _NOTATIONS = (
