@@ -12,6 +12,7 @@ from api.pages.text_runs import TextRun, highlighted
 from nornweave.ask.answer.extract import as_read
 from nornweave.ask.views.answer import ConflictDocument, SideDocument
 from nornweave.ask.views.ledger import LedgerDocument, LedgerEntryDocument, LedgerSideDocument
+from nornweave.core.text.legible import with_unit
 from nornweave.disagree.conflicts import DEMOTE_FROM
 
 MAX_ENTRIES = 200
@@ -73,7 +74,7 @@ def _side(
         "role": _ROLES.get(role, role),
         "holds": role in _ROLES,
         "place": place or place_of(side, side["chunk_id"]),
-        "value": value_of(side["value"], side["unit"]),
+        "value": with_unit(side["value"], side["unit"]),
         "statement": stated(side["statement"] or "", terms, is_code=side["domain_id"] == "code"),
     }
 
@@ -81,18 +82,6 @@ def _side(
 def stated(text: str, terms: Collection[str], *, is_code: bool) -> tuple[TextRun, ...]:
     """Return a quotation with the words of a question marked."""
     return highlighted(as_read(text), terms) if is_code else sentence_runs(text, terms)
-
-
-def value_of(value: str | None, unit: str | None) -> str:
-    """Write a value as people do: seconds that make whole days, hours or minutes as those."""
-    if value is None:
-        return ""
-    if unit == "s" and value.isdecimal():
-        for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-            count, rest = divmod(int(value), size)
-            if count and not rest:
-                return f"{count} {name}{'s' if count != 1 else ''}"
-    return f"{value} {unit}" if unit else value or "(empty)"
 
 
 def sentence(text: str) -> str:

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from api.pages.code_colours import colours_of
 from api.pages.markup import Block, blocks_of
-from api.pages.text_runs import HIT, TextRun, highlighted, marked_code
+from api.pages.text_runs import HIT, TextRun, highlighted, marked_code, window
 from nornweave.core.text.legible import lines_of
 
 # What fits a screen beside nine others.
@@ -18,8 +18,6 @@ MAX_PARAGRAPHS = 5
 MAX_CHARACTERS = 600
 # What stands before the first match of a paragraph that is cut.
 _BEFORE_MATCH = 120
-# A cut that leaves out less than this takes the room of what it leaves out.
-MIN_CUT = 3
 # A line as short as this ends where its author wanted it to.
 _WRAPPED = 50
 # What begins a paragraph of its own in plain text.
@@ -55,7 +53,7 @@ def code_excerpt(text: str, terms: Collection[str], first_line: int | None, lang
     """
     text = text.rstrip()
     lines = list(marked_code(lines_of(text), colours_of(text, language), terms))
-    shown = _window(lines, MAX_LINES)
+    shown = window(lines, MAX_LINES)
     return Excerpt(
         lines=tuple(
             Line(None if first_line is None else first_line + place, _cut(lines[place], MAX_CHARACTERS))
@@ -107,7 +105,7 @@ def _without_title(blocks: Sequence[Block], title: str) -> Sequence[Block]:
 
 def _chosen(blocks: Sequence[Block]) -> Excerpt:
     pieces = [(place, piece) for place, block in enumerate(blocks) for piece in _pieces(block)]
-    shown = _window([tuple(_texts(piece)) for _, piece in pieces], MAX_PARAGRAPHS)
+    shown = window([tuple(_texts(piece)) for _, piece in pieces], MAX_PARAGRAPHS)
     kept = groupby(pieces[shown.start : shown.stop], key=lambda piece: piece[0])
     return Excerpt(
         blocks=tuple(_joined(blocks[place], [piece for _, piece in group]) for place, group in kept),
@@ -124,7 +122,7 @@ def _pieces(block: Block) -> Iterator[Block]:
     elif block.tag == "table":
         yield from (replace(block, blocks=(row,)) for row in block.blocks[1:] or block.blocks)
     elif block.tag == "pre":
-        shown = _window([line.runs for line in block.blocks], MAX_LINES)
+        shown = window([line.runs for line in block.blocks], MAX_LINES)
         yield replace(block, blocks=block.blocks[shown.start : shown.stop])
     else:
         yield replace(block, runs=_cut(block.runs, MAX_CHARACTERS))
@@ -156,12 +154,3 @@ def _cut(runs: tuple[TextRun, ...], limit: int) -> tuple[TextRun, ...]:
         at += len(run.text)
         shown += [run._replace(text=text)] if text else []
     return (*shown, TextRun(" …")) if at > skipped + limit else tuple(shown)
-
-
-def _window(pieces: Sequence[Sequence[TextRun]], limit: int) -> range:
-    """Return which pieces are shown; the first ones count a little more, because they say what the passage is."""
-    limit = len(pieces) if len(pieces) < limit + MIN_CUT else limit
-    words = [{run.text.lower() for run in runs if run.kind == HIT} for runs in pieces]
-    starts = range(max(1, len(pieces) - limit + 1))
-    start = max(starts, key=lambda start: (len(set().union(*words[start : start + limit])) + (start == 0) / 2, -start))
-    return range(start, min(start + limit, len(pieces)))

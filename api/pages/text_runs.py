@@ -12,6 +12,8 @@ from typing import NamedTuple
 from nornweave.core.text.analyzer import FUNCTION_TERMS, analyze, occurrences
 
 HIT, UNSEEN = "hit", "unseen"
+# A cut that leaves out less than this takes the room of what it leaves out.
+MIN_CUT = 3
 CITE = "cite"
 """The style of a link to a passage."""
 # Control characters, marks that change the direction of text, zero-width characters, tag characters. The joiners
@@ -121,3 +123,12 @@ def _visible(text: str, kind: str) -> Iterator[TextRun]:
 
 def _named(character: str) -> str:
     return f"U+{ord(character):04X}"
+
+
+def window(pieces: Sequence[Sequence[TextRun]], limit: int) -> range:
+    """Return which pieces are shown; the first ones count a little more, because they say what the passage is."""
+    limit = len(pieces) if len(pieces) < limit + MIN_CUT else limit
+    words = [{run.text.lower() for run in runs if run.kind == HIT} for runs in pieces]
+    starts = range(max(1, len(pieces) - limit + 1))
+    start = max(starts, key=lambda start: (len(set().union(*words[start : start + limit])) + (start == 0) / 2, -start))
+    return range(start, min(start + limit, len(pieces)))

@@ -9,12 +9,12 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from api.pages.text_runs import HIT, highlighted, query_terms_of
+from api.pages.text_runs import HIT, highlighted, query_terms_of, window
 from nornweave.ask.answer.extract import as_read
-from nornweave.ask.views.ledger import LedgerDocument, LedgerSideDocument
+from nornweave.ask.views.ledger import LedgerDocument
 from nornweave.cli.options import output
 from nornweave.core.text.inline_markup import one_line
-from nornweave.core.text.legible import counted
+from nornweave.core.text.legible import counted, with_unit
 from nornweave.core.types import Domain
 from nornweave.disagree.ledger.likelihood import LIKELY
 
@@ -120,10 +120,7 @@ def _excerpt(text: str, terms: Collection[str]) -> list[Text]:
     """Choose the neighbouring lines that hold the most different words of the question, and mark these."""
     said = (line for line in text.splitlines() if line.strip() and not RULE.fullmatch(line.strip()))
     lines = [highlighted(line, terms) for line in said]
-    words = [{run.text.casefold() for run in line if run.kind == HIT} for line in lines]
-    starts = range(max(1, len(lines) - EXCERPT_LINES + 1))
-    start = max(starts, key=lambda at: (len(set().union(*words[at : at + EXCERPT_LINES])), -at))
-    shown = lines[start : start + EXCERPT_LINES]
+    shown = [lines[place] for place in window(lines, EXCERPT_LINES)]
     return [Text.assemble("   ", *((run.text, "bold" if run.kind == HIT else "dim") for run in line)) for line in shown]
 
 
@@ -173,21 +170,10 @@ def print_ledger(document: LedgerDocument, *, settled: bool = False) -> None:
         for side in entry["sides"]:
             lines = ":{}-{}".format(*side["line_range"]) if side["line_range"] else ""
             place = f"{side['domain_id']}  {side['source_path']}{lines}  ({side['source_id']})"
-            output.print(Text(f"    {_value(side)}  {place}", style="cyan"))
+            output.print(Text(f"    {with_unit(side['value'], side['unit'])}  {place}", style="cyan"))
             output.print(Text(f"      {side['statement']}", style="dim"), no_wrap=True, overflow="ellipsis")
         output.print(Text(f"    {entry['reason']}", style="dim"))
     output.print(f"{len(document['open'])} open ({likely} likely), {len(document['settled'])} settled")
-
-
-def _value(side: LedgerSideDocument) -> str:
-    """Write a value as people do: seconds that make whole days, hours or minutes as those."""
-    value, unit = side["value"], side["unit"]
-    if unit == "s" and value.isdecimal():
-        seconds = int(value)
-        for size, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
-            if seconds >= size and seconds % size == 0:
-                return f"{seconds // size} {name}"
-    return f"{value} {unit}" if unit else value or "(empty)"
 
 
 def _print_explanations(items: Sequence[Mapping[str, Any]]) -> None:

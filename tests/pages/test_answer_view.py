@@ -9,8 +9,9 @@ import pytest
 from api.pages.answer_view import answer_view
 from api.pages.catalogue import DomainChoice, FilterChoice, facets_of
 from api.pages.citations import place_of
-from api.pages.conflict_view import entry_of, value_of
+from api.pages.conflict_view import entry_of
 from api.pages.question_form import QuestionForm
+from nornweave.core.text.legible import with_unit
 
 CATALOGUE = tuple(
     DomainChoice(
@@ -169,7 +170,7 @@ def test_a_conflict_shows_both_sides_and_which_holds() -> None:
     ("400", None, "400"), (None, "s", ""),
 ])  # fmt: skip
 def test_values_read_as_people_write_them(value: str | None, unit: str | None, words: str) -> None:
-    assert value_of(value, unit) == words
+    assert with_unit(value, unit) == words
 
 
 def test_of_an_entry_of_the_ledger_one_side_holds_also_where_a_comment_differs() -> None:

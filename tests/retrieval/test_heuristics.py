@@ -82,11 +82,8 @@ def test_symbols_match_whole(query: str, function: str | None, owner: str | None
 @pytest.mark.parametrize(("query", "path", "matches"), [
     ("what is in src/payments/handlers.py", "src/payments/handlers.py", True),
     ("bug in payments/handlers.py:42", "src/payments/handlers.py", True),
-    ('File "/home/bob/app/src/payments/handlers.py", line 42, in refund', "src/payments/handlers.py", True),
     ("see `handlers.py`.", "src/payments/handlers.py", True),
     ("what does src/payments do", "src/payments/handlers.py", True),
-    ("everything under ./src/payments/**", "src/payments/handlers.py", True),
-    (r"error in src\payments\handlers.py(42)", "src/payments/handlers.py", True),
     ("Src/Payments/Handlers.py", "src/payments/handlers.py", True),
     ("handlers.py#L42-L51", "src/payments/handlers.py", True),
     (".github/workflows/ci.yaml fails", ".github/workflows/ci.yaml", True),

@@ -139,17 +139,15 @@ def reciprocal_rank_fusion(
 def merge(first: Ranking, others: Sequence[Ranking], share: float) -> Ranking:
     """Merge the results of variants: a candidate keeps its best score, with variants' scores times ``share``."""
     scored: dict[int, tuple[float, dict[str, float]]] = {}
+    worth: dict[int, float] = {}
     for ranking, factor in [(first, 1.0), *((other, share) for other in others)]:
         for at, number in enumerate(ranking.numbers.tolist()):
+            worth[number] = max(float(ranking.places[at]) * factor, worth.get(number, 0.0))
             score = float(ranking.scores[at]) * factor
             if number not in scored or score > scored[number][0]:
                 scored[number] = score, {name: float(part[at]) * factor for name, part in ranking.contributions.items()}
     numbers = sorted(scored, key=lambda number: (-scored[number][0], number))
     names = sorted({name for _, parts in scored.values() for name in parts})
-    worth: dict[int, float] = {}
-    for ranking, factor in [(first, 1.0), *((other, share) for other in others)]:
-        for number, place in zip(ranking.numbers.tolist(), (ranking.places * factor).tolist(), strict=True):
-            worth[number] = max(place, worth.get(number, 0.0))
     return Ranking(
         np.array(numbers, np.int32),
         np.array([scored[number][0] for number in numbers], np.float64),

@@ -1,4 +1,4 @@
-"""Other wordings of a query: acronyms and initials, identifiers as words, synonyms, keywords of an error category.
+"""Other wordings of a query: acronyms and initials, identifiers as words, synonyms, keywords of a known error category.
 
 The words are data (``vocabulary.yaml``). Phrases match by whole words; text in quotation marks or back-quotes stays.
 """
@@ -22,7 +22,6 @@ MAX_VARIANTS, MAX_CHARACTERS = 3, 4096  # the query itself counts; a variant is 
 MAX_WORDS, ENOUGH_CANDIDATES, MANY_CANDIDATES = 10, 20, 100
 
 _QUOTED = r"\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|«[^»\n]*»|(?<!\w)'[^'\n]+'(?!\w)"
-_NOTHING = r"(?!)"
 _COMPOUND = re.compile(rf"{_QUOTED}|\b((?=[A-Za-z])[A-Za-z0-9]*(?:[a-z][A-Z]|[A-Za-z]_+[A-Za-z])\w*)")
 # Names are three to ten capitalised words with small ones between them; initials of two letters mean too many things.
 _SMALL = r"(?:(?:a|and|at|by|for|in|of|on|or|the|to|with) ){0,2}"
@@ -37,12 +36,12 @@ _Forms: TypeAlias = Callable[[re.Match[str]], Sequence[str]]
 class _Phrases:
     """Phrases with what may replace them, best first. Of those at one place the longest matches, its plural too."""
 
-    def __init__(self, entries: Sequence[tuple[str, Sequence[str]]], quoted: str = _QUOTED) -> None:
+    def __init__(self, entries: Sequence[tuple[str, Sequence[str]]]) -> None:
         """Compile the phrases; of a phrase that comes twice the first counts."""
         self._forms = {_normal(phrase): forms for phrase, forms in reversed(entries)}
         longest_first = sorted(self._forms, key=len, reverse=True)
         phrases = "|".join(phrase.replace(" ", r"(?:\s+|[-‐‑])") for phrase in longest_first)
-        self.pattern = re.compile(rf"{quoted}|(?<!\w)({phrases})(?:(?<=\w{{3}})s)?(?!\w)", re.IGNORECASE)
+        self.pattern = re.compile(rf"{_QUOTED}|(?<!\w)({phrases})(?:(?<=\w{{3}})s)?(?!\w)", re.IGNORECASE)
 
     def forms(self, match: re.Match[str]) -> Sequence[str]:
         """Return what may replace a match: nothing, if it is a quotation."""
@@ -52,7 +51,6 @@ class _Phrases:
 class _Vocabulary(NamedTuple):
     acronyms: _Phrases
     synonyms: _Phrases
-    cues: _Phrases
     keywords: Mapping[str, Sequence[str]]
     ordinary: frozenset[str]
 
@@ -60,16 +58,14 @@ class _Vocabulary(NamedTuple):
 @cache
 def _vocabulary() -> _Vocabulary:
     stored = yaml.safe_load(resources.files(__package__).joinpath("vocabulary.yaml").read_text(encoding="utf-8"))
-    acronyms, lines, categories = stored["acronyms"].items(), stored["synonyms"], stored["categories"]
+    acronyms, lines = stored["acronyms"].items(), stored["synonyms"]
     # The first word of a line has the others as synonyms; words that begin no line have the others of theirs.
     synonyms = [(words[0], words[1:]) for words in lines]
     synonyms += [(word, [other for other in words if other != word]) for words in lines for word in words]
-    cues = [(cue, each["keywords"]) for name, each in categories.items() for cue in (name, *each["cues"])]
     return _Vocabulary(
         _Phrases([(text, [other]) for pair in acronyms for text, other in (pair, pair[::-1])]),
         _Phrases(synonyms),
-        _Phrases(cues, quoted=_NOTHING),  # error messages are quoted
-        {name: each["keywords"] for name, each in categories.items()},
+        stored["categories"],
         frozenset(stored["ordinary_words"]),
     )
 
@@ -99,17 +95,13 @@ def should_expand(text: str, *, candidates: Mapping[str, int], switch: Switch = 
 def variants(text: str, *, category: str | None = None, limit: int = MAX_VARIANTS) -> tuple[str, ...]:
     """Return other wordings of a query, at most ``limit - 1`` (the query itself counts), none over 4,096 characters.
 
-    The first variant of each kind comes before the second of any: acronyms (one replaced at a time), the keywords of a
-    category that is known, identifiers as words, synonyms (all words of a variant at once), the keywords of a category
-    that the query shows.
+    The first variant of each kind comes before the second of any: acronyms (one replaced at a time), the keywords of
+    an error category that is known, identifiers as words, synonyms (all words of a variant at once).
     """
-    known = _vocabulary()
     identifiers = _COMPOUND.sub(lambda match: " ".join(words_of(match[1])) if match[1] else match[0], text)
     kinds: list[Iterable[str]] = [_acronyms(text), [identifiers], _synonyms(text)]
     if category:
-        kinds.insert(1, _with_keywords(text, known.keywords[category]))
-    elif cue := known.cues.pattern.search(text):
-        kinds.append(_with_keywords(text, known.cues.forms(cue)))
+        kinds.insert(1, _with_keywords(text, _vocabulary().keywords[category]))
     return _distinct(text, (variant for turn in zip_longest(*kinds) for variant in turn if variant is not None), limit)
 
 

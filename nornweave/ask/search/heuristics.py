@@ -22,11 +22,8 @@ from nornweave.core.types import aware
 
 # Of qualified names: ``Outer.Inner``, ``ledger::Entry``, ``Wallet#pay``.
 _NAME_SEPARATORS = re.compile(r"[.:#]+")
-# ``CamelCase`` and ``snake_case``. The lookbehind changes no match, it keeps the search linear.
-_IDENTIFIER = re.compile(r"[A-Z][a-zA-Z0-9]+|(?<![a-z])[a-z]+_[a-z_]+")
-_WORD = re.compile(r"(?<!\w)\w{1,128}(?!\w)")  # what is longer is a blob
-_URL = re.compile(r"://\S*")
-_CONTRACTIONS = frozenset({"d", "ll", "m", "re", "s", "t", "ve"})
+# Words with ``CamelCase`` or ``snake_case`` in them; what is longer is a blob.
+_IDENTIFIER = re.compile(r"(?<!\w)(?=\w*?(?:[A-Z][a-zA-Z0-9]|[a-z]_[a-z_]))\w{1,128}(?!\w)")
 
 Bonuses: TypeAlias = Mapping[str, float]
 NO_BONUSES: Bonuses = MappingProxyType({})
@@ -36,7 +33,7 @@ class Cues(NamedTuple):
     """What candidates are compared with: what a query names, the domain's numbers, the time.
 
     Attributes:
-        identifiers: as written, each also as the whole word around it (``handlePayment`` has ``Payment``).
+        identifiers: as written.
         paths: of files and folders, ``/src/payments/``, in lower case.
         terms: the analyzer's, without those of function words.
     """
@@ -70,18 +67,10 @@ def all_bonuses(items: Sequence[RecallItem], query: str, numbers: HeuristicSetti
 
 def cues_of(query: str, numbers: HeuristicSettings, now: datetime) -> Cues:
     """Return what heuristics look for."""
-    named = {word: _IDENTIFIER.findall(word) for word in _WORD.findall(query)}
-    identifiers = frozenset(name for word, names in named.items() if names for name in (word, *names))
-    slashed = map(_slashed, paths_in(_URL.sub(" ", query.lower().replace("\\", "/"))))
-    paths = frozenset(path for path in slashed if path.count("/") > 2 or "." in path)
-    terms = frozenset(query_terms(query)) - FUNCTION_TERMS - _CONTRACTIONS
-    return Cues(identifiers, paths, terms, numbers, now)
-
-
-def _slashed(path: str) -> str:
-    """Return ``/src/payments/`` for a path, in lower case, without what says nothing (``.``, ``..``, a root)."""
-    names = (name.rstrip(".") for name in path.replace("\\", "/").lower().split("/"))
-    return "/".join(["", *(name for name in names if name not in {"", "~"}), ""])
+    named = (path.lstrip("/").rstrip("/.") for path in paths_in(query.lower()))
+    paths = frozenset(f"/{path}/" for path in named if "/" in path or "." in path)
+    terms = frozenset(query_terms(query)) - FUNCTION_TERMS
+    return Cues(frozenset(_IDENTIFIER.findall(query)), paths, terms, numbers, now)
 
 
 def _symbol(cues: Cues, item: RecallItem) -> bool:
@@ -92,9 +81,9 @@ def _symbol(cues: Cues, item: RecallItem) -> bool:
 
 
 def _path(cues: Cues, item: RecallItem) -> bool:
-    """Tell whether the query names the file: whole components in one run or, rooted elsewhere, all of it at the end."""
-    own = _slashed(item.citation.source_path)
-    return any(path in own or (own.count("/") > 2 and path.endswith(own)) for path in cues.paths)
+    """Tell whether the query names the file or a folder of it, by whole names in one run."""
+    own = f"/{item.citation.source_path.lower()}/"
+    return any(path in own for path in cues.paths)
 
 
 def _heading(cues: Cues, item: RecallItem) -> bool:
