@@ -277,23 +277,16 @@ def stackexchange_large() -> tuple[Api, int]:
 
 
 def confluence_source(server: ConfluenceServer, folder: Path, **keys: Any) -> FeedSource:
-    say = lambda document: (document.text, document.metadata.get("ancestors"))  # noqa: E731
-    return opened("confluence", f"{server.url}/wiki", folder, confluence_document, say, **keys)
+    return opened("confluence", f"{server.url}/wiki", folder, confluence_document, lambda each: each.text, **keys)
 
 
-def confluence_said(server: ConfluenceServer, *keys: str) -> dict[str, tuple[str, Any]]:
+def confluence_said(server: ConfluenceServer, *keys: str) -> dict[str, str]:
     """What the documents of a site have to say, by its own state."""
-    said: dict[str, tuple[str, Any]] = {}
+    said: dict[str, str] = {}
     for identity, content in server.contents.items():
         space = server.spaces[int(content["spaceId"])]
-        above: list[str] = []
-        parent = content["parentId"]
-        while parent:
-            above.insert(0, server.contents[int(parent)]["title"])
-            parent = server.contents[int(parent)]["parentId"]
         if not keys or space["key"] in keys:
-            text = f"<h1>{content['title']}</h1>\n{content['storage']}"
-            said[f"{space['key']}/{identity}"] = (text, (space["name"], *above))
+            said[f"{space['key']}/{identity}"] = f"<h1>{content['title']}</h1>\n{content['storage']}"
     return said
 
 

@@ -135,21 +135,6 @@ def test_a_page_that_cannot_be_stored_is_not_stored_by_half(tmp_path: Path) -> N
         opened.state()
 
 
-def test_what_a_full_pass_has_not_named_yet_does_not_survive_it(tmp_path: Path) -> None:
-    file = MirrorFile(tmp_path / "m.sqlite", "a")
-    with file.reading() as mirror:
-        number = mirror.begin(full=True, anew=False, now=1.0).number
-        mirror.store(page(1, "a1", "b1"), number, 1.0)
-        mirror.complete(now=1.0)
-        assert [key for key, _ in mirror.surviving("")] == ["a1", "b1"]
-        number = mirror.begin(full=True, anew=False, now=1.0).number
-        mirror.store(page(1, "c1", confirmed=("a",)), number, 1.0)
-        assert [key for key, _ in mirror.surviving("")] == ["a1", "c1"]
-        mirror.complete(now=2.0)
-        mirror.begin(full=False, anew=False, now=1.0)
-        assert [key for key, _ in mirror.surviving("")] == ["a1", "c1"]
-
-
 def test_what_a_feed_leaves_out_is_listed_with_its_reason(tmp_path: Path) -> None:
     feed = Letters()
     left = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from nornweave.connect.confluence.storage import html_of_storage, mentioned_accounts
@@ -15,8 +15,6 @@ from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId, f
 from nornweave.read.file import assemble
 from nornweave.read.parsed import Parsed
 
-_MAX_DEPTH = 50
-
 
 def page_of(content: Mapping[str, Any], space: Body, base: str, kind: str) -> FeedRecord:
     """Return what a list says about a page or a blog post.
@@ -25,7 +23,7 @@ def page_of(content: Mapping[str, Any], space: Body, base: str, kind: str) -> Fe
         base: what its links are relative to.
         kind: of the list.
     """
-    identity, parent = id_of(content["id"]), content.get("parentId")
+    identity = id_of(content["id"])
     version = as_is(content.get("version"), dict) or {}
     place = as_is((as_is(content.get("_links"), dict) or {}).get("webui"), str)
     path = f"{space['key']}/{identity}"
@@ -34,9 +32,7 @@ def page_of(content: Mapping[str, Any], space: Body, base: str, kind: str) -> Fe
     body: dict[str, JsonValue] = {
         "title": as_is(content.get("title"), str) or "",
         "kind": kind,
-        "parent": id_of(parent) if parent else None,
         "path": path,
-        "space_id": id_of(content["spaceId"]),
         "author": as_is(content.get("authorId"), str),
         "editor": as_is(version.get("authorId"), str),
         "created": as_is(content.get("createdAt"), str),
@@ -67,51 +63,13 @@ def accounts_of(records: Iterable[FeedRecord]) -> Iterator[str]:
         yield from mentioned_accounts(each.body.get("value", ""))
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a page stands; all pages are in memory at once, so no more than this."""
-
-    path: str
-    space: str
-    title: str
-    parent: str | None
-
-    @classmethod
-    def of(cls, page: Body) -> _Place:
-        return cls(page["path"], page["space_id"], page["title"], page["parent"])
-
-
-def _above(identity: str, places: Mapping[str, _Place]) -> list[str]:
-    """Return the titles above a page, outermost first; a page that is above itself ends them."""
-    titles: list[str] = []
-    seen = {identity}
-    parent = places[identity].parent
-    while parent is not None and parent in places and parent not in seen and len(titles) < _MAX_DEPTH:
-        seen.add(parent)
-        titles.append(places[parent].title)
-        parent = places[parent].parent
-    return titles[::-1]
-
-
 def spaces_of(known: Known) -> dict[str, Body]:
     """Return the spaces that are read, by id."""
-    return {key.split("/")[1]: body for key, body in known.surviving("space/")}
-
-
-def changed_trails(known: Known) -> Iterator[FeedRecord]:
-    """Yield a record of the titles above each page, of those pages where they changed."""
-    names = {identity: str(space["name"]) for identity, space in spaces_of(known).items()}
-    places = {key.split("/")[1]: _Place.of(page) for key, page in known.surviving("meta/")}
-    for identity, place in places.items():
-        space = names.get(place.space)
-        titles = [*([space] if space else ()), *_above(identity, places)]
-        body = {"titles": titles, "path": place.path}
-        if known.body(f"trail/{identity}/") != body:
-            yield FeedRecord(key=f"trail/{identity}/", document=place.path, body=body)
+    return {key.split("/")[1]: body for key, body in known.under("space/")}
 
 
 def confluence_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-    """Build the document of a page: HTML under its title, with authors, date, space and the titles above it.
+    """Build the document of a page: HTML under its title, with authors, date and space.
 
     Raises:
         DocumentSkipped: nothing stands on the page.
@@ -143,15 +101,8 @@ def _metadata(page: Mapping[str, Any]) -> Mapping[str, Any]:
             "authors": authors or None,
             "publication_date": created.date().isoformat() if created else None,
             "space": as_is(page.get("space"), str),
-            "ancestors": tuple(_texts(page.get("trail"))) or None,
         }
     )
-
-
-def _texts(value: object) -> Iterator[str]:
-    for each in value if isinstance(value, list) else ():
-        if isinstance(each, str) and each.strip():
-            yield clean_name(each)
 
 
 def _names(value: object) -> Mapping[str, str]:

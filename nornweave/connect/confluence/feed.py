@@ -1,8 +1,8 @@
 """Read the pages and blog posts of Confluence Cloud through its REST API.
 
-A pass asks for the spaces, then for pages, then for blog posts, and settles at its end which titles stand above each
-page. Everything is listed without bodies, 250 pages a request; only the bodies whose version changed are asked for: so
-a pass sees whatever came, changed, moved or went, and needs no list of changes and none of the trash.
+A pass asks for the spaces, then for pages, then for blog posts. Everything is listed without bodies, 250 pages a
+request; only the bodies whose version changed are asked for: so a pass sees whatever came, changed, moved or went, and
+needs no list of changes and none of the trash.
 
 Source: developer.atlassian.com/cloud/confluence/rest/v2.
 """
@@ -13,7 +13,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -21,7 +20,6 @@ from nornweave.connect.confluence.connector import SPACE_KEY, ConfluenceSettings
 from nornweave.connect.confluence.document import (
     accounts_of,
     body_of,
-    changed_trails,
     confluence_document,
     page_of,
     spaces_of,
@@ -40,7 +38,6 @@ WITH_BODIES = 50
 MAX_PEOPLE = 100
 """Names of one request."""
 _API = "wiki/api/v2"
-_TRAILS_AT_ONCE = 500
 _SPACE_KEY = re.compile(SPACE_KEY, re.ASCII)
 _ACCOUNT = re.compile(r"[\w:.-]{1,200}", re.ASCII)
 
@@ -49,7 +46,7 @@ class ConfluenceFeed(Feed):
     """The pages and blog posts of some spaces, or of all that the account may read."""
 
     domain = Domain.DOCUMENTATION
-    version = "confluence-2"
+    version = "confluence-3"
     parser = staticmethod(confluence_document)
 
     def __init__(self, settings: ConfluenceSettings, *, limits: Limits | None = None) -> None:
@@ -62,10 +59,10 @@ class ConfluenceFeed(Feed):
         self._asks_for_names = True
         kinds = ("pages", "blogposts")
         stages = {kind: partial(self._contents, kind, known) for kind in kinds}
-        yield from staged(state, {"spaces": self._read_spaces, **stages, "trails": lambda _: _trails(known)}, {})
+        yield from staged(state, {"spaces": self._read_spaces, **stages}, {})
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
-        """Return a page with its body, the titles above it and the names of those it mentions, as JSON."""
+        """Return a page with its body and the names of those it mentions, as JSON."""
         bodies = {key.partition("/")[0]: body for key, body in records}
         if "meta" not in bodies or "body" not in bodies:
             raise DocumentSkipped(f"{path}: not read completely; the next sync brings the rest")
@@ -76,7 +73,6 @@ class ConfluenceFeed(Feed):
             "author": _name(page.get("author"), known),
             "editor": _name(page.get("editor"), known),
             "space": path.partition("/")[0],
-            "trail": bodies.get("trail", {}).get("titles"),
             "storage": storage,
             "names": {account: name for account, name in names.items() if name},
         }
@@ -101,7 +97,7 @@ class ConfluenceFeed(Feed):
             raise SourceUnavailableError(
                 f"{self._site.address}: no space at all; check 'user' and the token, and that the account may read one"
             )
-        yield RecordPage(records=records, confirmed=("user/",))
+        yield RecordPage(gone=("space/",), records=records, confirmed=("user/",))
 
     def _contents(self, kind: str, known: Known, cursor: str | None) -> Iterator[RecordPage]:
         """List everything, by id: what is written meanwhile comes last and shifts no page."""
@@ -119,9 +115,8 @@ class ConfluenceFeed(Feed):
                     changed.append(page.document.rpartition("/")[2])
             for start in range(0, len(changed), WITH_BODIES):
                 yield self._with_bodies(kind, changed[start : start + WITH_BODIES], known, cursor)
-            # The titles above a page are settled at the end of the pass.
-            confirmed = (f"{part}/{each.key.split('/')[1]}/" for each in same for part in ("body", "trail"))
-            yield RecordPage(records=tuple(same), confirmed=tuple(confirmed), position=following)
+            confirmed = tuple(f"body/{each.key.split('/')[1]}/" for each in same)
+            yield RecordPage(records=tuple(same), confirmed=confirmed, position=following)
             cursor = following
 
     def _with_bodies(self, kind: str, asked: Sequence[str], known: Known, cursor: str | None) -> RecordPage:
@@ -135,10 +130,9 @@ class ConfluenceFeed(Feed):
             records += [page, body_of(each, page)]
         given = {each.key.split("/")[1] for each in records}
         # What was listed a moment ago and is not given stays as it was: the next pass decides.
-        kept = tuple(f"{part}/{each}/" for each in asked if each not in given for part in ("meta", "body", "trail"))
-        trails = tuple(f"trail/{each}/" for each in sorted(given))
+        kept = tuple(f"{part}/{each}/" for each in asked if each not in given for part in ("meta", "body"))
         people = self._people(accounts_of(records), known)
-        return RecordPage(records=(*records, *people), confirmed=trails, kept=kept, position=cursor)
+        return RecordPage(records=(*records, *people), kept=kept, position=cursor)
 
     def _list(
         self, address: str, parameters: Mapping[str, str | int], cursor: str | None
@@ -174,10 +168,7 @@ class ConfluenceFeed(Feed):
 
 def _space(content: Mapping[str, Any]) -> FeedRecord:
     key, identity = str(content["key"]), id_of(content["id"])
-    name = as_is(content.get("name"), str) or key
-    return FeedRecord(
-        key=f"space/{identity}/", body={"key": key if _SPACE_KEY.fullmatch(key) else identity, "name": name}
-    )
+    return FeedRecord(key=f"space/{identity}/", body={"key": key if _SPACE_KEY.fullmatch(key) else identity})
 
 
 def _current(results: Iterable[Mapping[str, Any]], spaces: Mapping[str, Body]) -> list[Mapping[str, Any]]:
@@ -190,13 +181,6 @@ def _current(results: Iterable[Mapping[str, Any]], spaces: Mapping[str, Body]) -
 def _is_as_stored(page: FeedRecord, known: Known) -> bool:
     before = known.body(page.key) or {}
     return all(before.get(key) == page.body[key] for key in ("version", "path"))
-
-
-def _trails(known: Known) -> Iterator[RecordPage]:
-    """Store the titles above each page where they changed, some pages at a time."""
-    changed = changed_trails(known)
-    while records := tuple(islice(changed, _TRAILS_AT_ONCE)):
-        yield RecordPage(records=records)
 
 
 def _name(account: object, known: Known) -> str | None:

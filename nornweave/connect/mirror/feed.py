@@ -47,7 +47,6 @@ order by document, key
 """
 _TOTALS = "select count(distinct document), coalesce(sum(size), 0) from records where document != ''"
 _UNDER = f"select key, body from records where {IN_RANGE} order by key"  # noqa: S608 - constants
-_SURVIVING = f"select key, body from records where {IN_RANGE} and pass >= :number order by key"  # noqa: S608 - constants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +97,6 @@ class Known:
     def under(self, prefix: str) -> Iterator[tuple[str, Body]]:
         """Yield the records whose keys start so, by key."""
         return self._records(_UNDER, in_range(prefix))
-
-    def surviving(self, prefix: str) -> Iterator[tuple[str, Body]]:
-        """Yield the records whose keys start so and that a full pass would not delete if it ended now, by key."""
-        state = self.state()
-        number = state.number if state.is_full and not state.is_complete else 0
-        return self._records(_SURVIVING, {**in_range(prefix), "number": number})
 
     def oldest(self, prefix: str, *, before: float, limit: int, is_named: bool = False) -> Iterator[tuple[str, Body]]:
         """Yield the records whose keys start so and that were last confirmed before a moment, oldest first.
