@@ -46,6 +46,7 @@ where document != ''
 order by document, key
 """
 _TOTALS = "select count(distinct document), coalesce(sum(size), 0) from records where document != ''"
+_UNNAMED = f"select key from records where {IN_RANGE} and pass < :number order by key"  # noqa: S608 - constants
 _UNDER = f"select key, body from records where {IN_RANGE} order by key"  # noqa: S608 - constants
 
 
@@ -106,6 +107,11 @@ class Known:
         """
         values = {"before": before, "limit": limit, "is_named": is_named, "number": self.state().number}
         return self._records(_OLDEST, {**in_range(prefix), **values})
+
+    def unnamed(self, prefix: str, start: str) -> Iterator[str]:
+        """Yield the keys that start so, from ``start`` on, that this pass has neither stored, confirmed nor kept."""
+        values = {**in_range(prefix), "first": start, "number": self.state().number}
+        return (key for (key,) in self.connection.execute(_UNNAMED, values).fetchall())
 
     def state(self) -> Pass:
         """Return how far the reading came."""

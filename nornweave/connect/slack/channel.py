@@ -7,7 +7,6 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import date, timedelta
 from typing import Any
 
 from nornweave.connect.conversation import as_is, clean_name
@@ -32,8 +31,6 @@ from nornweave.core.errors import SourceUnavailableError
 TURNS = 30
 # What a thread has beyond so many replies is left out.
 _MAX_REPLIES = 10_000
-# Before every ``ts``, and a day on which nobody used Slack.
-_EARLIEST = "1000000000.000000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +78,21 @@ class ChannelReader:
         is_complete = before.get("is_complete") is True and before.get("folder") == channel.folder
         if is_complete and not self.is_full and channel.is_archived and before.get("is_archived"):
             return  # nobody can say anything in it
-        record = FeedRecord(key=key, body={**body, "is_complete": is_complete})
-        yield RecordPage(records=(record,), position=latest)
-        for step in self._history(channel, latest, is_whole=self.is_full or not is_complete):
+        is_whole = self.is_full or not is_complete
+        yield RecordPage(records=(FeedRecord(key=key, body={**body, "is_complete": is_complete}),), position=latest)
+        for step in self._history(channel, latest, is_whole=is_whole):
             yield step
             latest = str(step.position)
-        yield RecordPage(records=(FeedRecord(key=key, body={**body, "is_complete": True}),), position=latest)
+        complete = FeedRecord(key=key, body={**body, "is_complete": True})
+        gone = () if self.is_full else self._gone(channel, "" if is_whole else min(latest or "9", _ts(self.until)))
+        yield RecordPage(records=(complete,), gone=tuple(gone), position=latest)
+
+    def _gone(self, channel: Channel, lower: str) -> Iterator[str]:
+        """Yield what this pass has not named of the threads that began from ``lower`` on: it is there no more."""
+        prefix = f"message/{channel.id}/"
+        for key in self.known.unnamed(prefix, f"{prefix}{day_of(lower)}/" if lower else prefix):
+            if key.split("/")[3] >= lower:
+                yield key
 
     def _history(self, channel: Channel, latest: str, *, is_whole: bool) -> Iterator[RecordPage]:
         cursor = None
@@ -95,28 +101,23 @@ class ChannelReader:
             place |= {"latest": latest} if latest else {}
             _, content = self.api.ask("conversations.history", channel=channel.id, limit=PER_PAGE, **place)
             events = _newest_first(listed(content, "messages", "conversations.history"), before=latest)
-            oldest = str(events[-1]["ts"]) if events else latest
             cursor = None if events else next_cursor(content)  # needed only beyond a page without messages
-            is_end = content.get("has_more") is not True
-            if not is_end and not events and not cursor:
+            has_more = content.get("has_more") is True
+            if has_more and not events and not cursor:
                 raise SourceUnavailableError(
                     f"#{channel.name}: the history goes on without saying where; try again later"
                 )
-            if not is_end and not is_whole:
-                is_end = bool(events) and float(oldest) < self.until
-            end = _EARLIEST if is_whole else min(oldest or "9", _ts(self.until))
-            if events or is_end:
-                for step in self._page(channel, events, latest, end if is_end else oldest, is_whole=is_whole):
-                    yield step
-                    latest = str(step.position)
-            if is_end:
+            if events:
+                yield from self._page(channel, events, latest, is_whole=is_whole)
+                latest = str(events[-1]["ts"])
+            if not has_more or (not is_whole and events and float(latest) < self.until):
                 return
         raise SourceUnavailableError(f"#{channel.name}: more than {MAX_PAGES:,} pages of history; expected an end")
 
     def _page(
-        self, channel: Channel, events: Iterable[Mapping[str, Any]], upper: str, lower: str, *, is_whole: bool
+        self, channel: Channel, events: Sequence[Mapping[str, Any]], latest: str, *, is_whole: bool
     ) -> Iterator[RecordPage]:
-        """Settle a page of history; each thread whose replies are asked for ends a step."""
+        """Read a page of history; each thread whose replies are asked for ends a step."""
         records: list[FeedRecord] = []
         for event in events:
             root = root_of(event)
@@ -124,14 +125,14 @@ class ChannelReader:
                 # A reply that was also sent to the channel: the one sign that an old thread goes on.
                 key = f"{thread_prefix(channel.id, root)}{event['ts']}"
                 if not is_whole and float(root) < self.until and self.known.body(key) is None:
-                    yield self._old_thread(channel, root, latest=upper)
+                    yield self._old_thread(channel, root, latest=latest)
             elif self._needs_replies(channel, event):
                 records += self._thread(channel, root, event)
-                yield self._settled(channel, records, upper, root)
-                records, upper = [], root
+                yield RecordPage(records=self._taken(records), position=root)
+                records, latest = [], root
             elif says_something(event):
                 records += self._again(channel, event)
-        yield self._settled(channel, records, upper, lower)
+        yield RecordPage(records=self._taken(records), position=str(events[-1]["ts"]))
 
     def _old_thread(self, channel: Channel, root: str, *, latest: str) -> RecordPage:
         records = self._thread(channel, root)
@@ -139,26 +140,6 @@ class ChannelReader:
         known = self.known.under(thread_prefix(channel.id, root))
         gone = tuple(key for key, _ in known if key not in read)
         return RecordPage(records=self._taken(records), gone=gone, position=latest)
-
-    def _settled(self, channel: Channel, records: Sequence[FeedRecord], upper: str, lower: str) -> RecordPage:
-        """Return what was read from ``lower`` up to ``upper``, which is left out; what else is known there is gone.
-
-        A full pass finds what is gone at its end.
-        """
-        read = {record.key for record in records}
-        between = () if self.is_full else self._between(channel, lower, upper)
-        gone = tuple(key for key in between if key not in read)
-        return RecordPage(records=self._taken(records), gone=gone, position=lower)
-
-    def _between(self, channel: Channel, lower: str, upper: str) -> Iterator[str]:
-        """Yield the keys of the known messages in threads that began from ``lower`` on and before ``upper``."""
-        day = date.fromisoformat(day_of(upper or _ts(self.began_at + 86_400)))
-        while day.isoformat() >= day_of(lower or _EARLIEST):
-            for key, _ in self.known.under(f"message/{channel.id}/{day}/"):
-                root = key.split("/")[3]
-                if lower <= root and (not upper or root < upper):
-                    yield key
-            day -= timedelta(days=1)
 
     def _needs_replies(self, channel: Channel, event: Mapping[str, Any]) -> bool:
         if not replies(event):
