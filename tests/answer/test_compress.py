@@ -112,6 +112,15 @@ def test_marks_in_code_stand_on_their_own_lines() -> None:
         assert all(line == MARK or line in CODE.splitlines() for line in lines)
 
 
+def test_the_line_that_opens_a_block_comes_with_what_it_holds() -> None:
+    methods = "".join(
+        f"    def method{number}(self):\n        first()\n        second()\n        return self.{name}\n\n"
+        for number, name in enumerate(["area", "width", "quota", "height", "depth"])
+    )
+    short = shorten(f"class Box:\n{methods}", query_terms("quota"), 85, is_code=True)
+    assert short == ("class Box:\n[…]\n    def method2(self):\n[…]\n        return self.quota\n[…]")
+
+
 @pytest.mark.parametrize("sentence", [
     "Ask Dr. Weber, e.g. by mail, cf. Fig. 3, before you rotate the signing key.",
     "The signing key is rotated whenever the certificate authority of the\ncompany says so, and never in between.",

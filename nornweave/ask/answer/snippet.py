@@ -22,8 +22,10 @@ MARK_ROOM = len(MARK) + 2
 CONSIDERED_CHARACTERS = 50_000
 # Pieces of a sentence (a transcript without full stops) or line (minified code) that is longer than the room.
 WINDOW_CHARACTERS = 240
-# What a unit gains from a relevant neighbour: it makes that readable.
+# What a unit gains from a relevant neighbour, and a line of code from a relevant line of its block: it makes that
+# readable.
 NEIGHBOUR_SHARE = 0.25
+BLOCK_SHARE = 0.5
 # The first sentence says what the rest is about, the first lines of code are its signature; more than this part of the
 # room they have to earn.
 OPENING_SHARE = {False: 0.34, True: 0.5}
@@ -53,8 +55,9 @@ def shorten(text: str, query_terms: Sequence[str], max_characters: int, *, is_co
     """Keep the most relevant units of a text that is too long.
 
     A unit counts ``Σ ln(1 + units / units with the term)`` over the query's terms in it, so that what is rare in this
-    text tells most; a quarter of its best neighbour's count comes on top. The first sentence (the signature of code)
-    stays as context. What room is left goes to units that touch those, the earliest first.
+    text tells most; a quarter of its best neighbour's count comes on top, and for a line of code half of the best count
+    in the block that it opens. The first sentence (the signature of code) stays as context. What room is left goes to
+    units that touch those, the earliest first.
 
     Returns:
         ``text`` itself if it fits; otherwise whole units in their order, each gap marked once. The mark alone, or
@@ -194,6 +197,9 @@ def _by_relevance(
     relevance = _relevance(text, units, frozenset(query_terms) - FUNCTION_TERMS)
     around = [0.0, *relevance, 0.0]
     worth = [own + NEIGHBOUR_SHARE * max(around[place], around[place + 2]) for place, own in enumerate(relevance)]
+    if is_code and any(relevance):
+        for opener, best in _best_in_block(text, units, relevance).items():
+            worth[opener] += BLOCK_SHARE * best
     opening = _opening(text, units, int(room * OPENING_SHARE[is_code]), is_code=is_code)
     order = sorted(range(len(units)), key=lambda place: (place not in opening, -worth[place], place))
     relevant = [place for place in order if place in opening or worth[place] > 0]
@@ -223,6 +229,22 @@ def _terms_in(unit: str, query_terms: frozenset[str], heads: frozenset[str]) -> 
         if head in lowered:
             return query_terms.intersection(sequence(unit))
     return frozenset()
+
+
+def _best_in_block(text: str, units: Sequence[Unit], relevance: Sequence[float]) -> dict[int, float]:
+    """Return for every line that opens a block, by indentation, the best count of a line right inside it."""
+    best: dict[int, float] = {}
+    openers: list[tuple[int, int]] = []
+    for place, (start, end) in enumerate(units):
+        line = text[start:end]
+        indent = len(line) - len(line.lstrip())
+        while openers and openers[-1][0] >= indent:
+            openers.pop()
+        if openers and relevance[place] > 0:
+            opener = openers[-1][1]
+            best[opener] = max(best.get(opener, 0.0), relevance[place])
+        openers.append((indent, place))
+    return best
 
 
 def _opening(text: str, units: Sequence[Unit], room: int, *, is_code: bool) -> frozenset[int]:
