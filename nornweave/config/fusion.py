@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
-
-from nornweave.core.errors import ConfigError
 
 Weight = Annotated[float | None, Field(ge=0, le=1)]
 Model = Annotated[str, StringConstraints(strip_whitespace=True)]
@@ -39,7 +36,7 @@ class FusionSettings(BaseModel):
     The weights are those of ``STRETCHED_WEIGHTS`` or ``CALIBRATED_WEIGHTS`` unless set; what is set holds for both.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     fusion_max_sources: int = Field(4, ge=1, le=4)
     """How many domains a question is sent to that names none."""
@@ -88,27 +85,6 @@ class FusionSettings(BaseModel):
 
 
 def with_environment(stated: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of ``fusion:``, overridden by the environment.
-
-    Raises:
-        ConfigError: a variable is not a number where one is needed.
-    """
-    merged = dict(stated)
-    for name, field in FusionSettings.model_fields.items():
-        value = environment.get(name.upper())
-        if name != "normalization" and value:
-            merged[name] = _number(name.upper(), value) if field.annotation in _NUMBERS else value.strip()
-    return merged
-
-
-_NUMBERS = (int, float, float | None)
-
-
-def _number(name: str, value: str) -> float | int:
-    try:
-        number = float(value)
-    except ValueError:
-        raise ConfigError(f"{name}: {value!r}; expected a number") from None
-    if not math.isfinite(number):
-        raise ConfigError(f"{name}: {value!r}; expected a finite number")
-    return int(number) if number.is_integer() else number
+    """Return the values of ``fusion:``, overridden by the environment."""
+    stated_there = {name: environment.get(name.upper(), "").strip() for name in FusionSettings.model_fields}
+    return {**stated, **{name: value for name, value in stated_there.items() if value and name != "normalization"}}

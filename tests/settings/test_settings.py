@@ -225,8 +225,8 @@ def test_fusion_is_configured_by_the_file_and_the_environment_wins(tmp_path: Pat
 @pytest.mark.parametrize(("text", "environment", "said"), [
     ("fusion: {dedup: 1}", {}, ["'fusion.dedup'", "dedup_similarity_threshold"]),
     ("fusion: {conflict_strategy: NEWEST}", {}, ["fusion.conflict_strategy", "'NEWEST'", "'RECENCY'"]),
-    ("", {"RANK_WEIGHT_RECENCY": "much"}, ["RANK_WEIGHT_RECENCY", "'much'", "number"]),
-    ("", {"RANK_WEIGHT_RECENCY": "nan"}, ["RANK_WEIGHT_RECENCY", "'nan'", "finite"]),
+    ("", {"RANK_WEIGHT_RECENCY": "much"}, ["fusion.rank_weight_recency", "'much'", "number"]),
+    ("", {"RANK_WEIGHT_RECENCY": "nan"}, ["fusion.rank_weight_recency", "'nan'", "finite"]),
     ("", {"RANK_WEIGHT_RECENCY": "1.5"}, ["fusion.rank_weight_recency", "1.5"]),
     ("", {"CONFLICT_LOSER_POLICY": "forget"}, ["conflict_loser_policy", "'forget'", "'demote'"]),
     ("", {"FUSION_MAX_SOURCES": "5"}, ["fusion_max_sources", "5"]),
