@@ -31,8 +31,6 @@ from nornweave.read.chunking.papers import page_of
 
 # How far code and tables may exceed the limit before they are cut after all, in multiples of it.
 _WHOLE = 4
-# A heading larger than this share of the limit is text that somebody made bold.
-_HEADING_SHARE = 2
 
 # Before an item of a list, and at blank lines.
 _ITEM = re.compile(r"\n[ \t]*(?:\r?\n\s*|(?=(?:[-*+]|\d{1,9}[.)])[ \t]))")
@@ -92,40 +90,23 @@ def _grouped(blocks: Sequence[Block], index: TokenIndex, limit: int) -> Iterator
     """Yield pieces that must not be parted: headings with what follows, a paragraph with the code or table below it."""
     group: list[Piece] = []
     for block in blocks:
-        piece = Piece(block.span, block.kind)
-        tied = bool(group) and _tied(group, block.kind)
-        if tied and index.count(Span(group[0].span.start, block.span.end)) <= limit:
-            group.append(piece)
-            continue
-        if _short_headings(group, index, limit):
-            *ready, group = _under_headings(group, block, index, limit)
-            yield from ready
-            continue
-        if group:
+        is_whole = block.kind in _WHOLE_KINDS
+        last = group[-1].kind if group else None
+        used = index.count(Span(group[0].span.start, group[-1].span.end)) if group else 0
+        # More than half a chunk of headings is text that somebody made bold.
+        below = last == "heading" and group[0].kind == "heading" and used <= limit // 2
+        first, *others = _pieces(block.span, block.kind, index, limit - used if below and not is_whole else limit)
+        is_tied = last in {"heading", "front"} or (is_whole and last in {"paragraph", "list"})
+        if is_tied and (below or used + index.count(first.span) <= limit):
+            group.append(first)
+        else:
+            yield from [group] if group else []
+            group = [first]
+        for piece in others:
             yield group
-        *ready, group = ([piece] for piece in _pieces(block.span, block.kind, index, limit))
-        yield from ready
+            group = [piece]
     if group:
         yield group
-
-
-def _short_headings(group: Sequence[Piece], index: TokenIndex, limit: int) -> bool:
-    if not group or any(piece.kind != "heading" for piece in group):
-        return False
-    return index.count(Span(group[0].span.start, group[-1].span.end)) <= limit // _HEADING_SHARE
-
-
-def _tied(group: Sequence[Piece], kind: Kind) -> bool:
-    """Say whether a block of ``kind`` belongs to what is above it."""
-    last = group[-1].kind
-    return last in {"heading", "front"} or (kind in _WHOLE_KINDS and last in {"paragraph", "list"})
-
-
-def _under_headings(headings: list[Piece], block: Block, index: TokenIndex, limit: int) -> list[list[Piece]]:
-    """Cut a block that exceeds the limit together with the headings above it."""
-    used = index.count(Span(headings[0].span.start, headings[-1].span.end))
-    first, *others = _pieces(block.span, block.kind, index, limit if block.kind in _WHOLE_KINDS else limit - used)
-    return [[*headings, first], *([piece] for piece in others)]
 
 
 def _pieces(span: Span, kind: Kind, index: TokenIndex, limit: int) -> list[Piece]:
