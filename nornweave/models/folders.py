@@ -20,7 +20,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nornweave.core.errors import EncoderError, NornWeaveError, RerankerError
 from nornweave.core.extras import installer
@@ -249,32 +248,22 @@ def _check_encoder(folder: Path, name: str) -> None:
 
 
 def _check_cross_encoder(folder: Path, name: str) -> None:
-    config = _config(folder, name)
-    advice = CROSS_ENCODER.advice
-    architectures = config.get("architectures") or ["no architecture"]
-    if not str(architectures[0]).endswith("ForSequenceClassification"):
-        raise RerankerError(
-            f"cross-encoder {name!r} is a {architectures[0]}; expected a model for sequence classification; {advice}"
-        )
-    labels = len(config["id2label"]) if isinstance(config.get("id2label"), dict) else config.get("num_labels", 2)
-    if labels != 1:
-        raise RerankerError(f"cross-encoder {name!r} gives {labels} scores to a pair; expected one; {advice}")
-    if not any((folder / file).is_file() for file in TOKENIZERS):
-        raise RerankerError(f"cross-encoder {name!r} has no tokenizer; expected one of {', '.join(TOKENIZERS)}")
-    if not _has_weights(folder):
-        raise RerankerError(f"cross-encoder {name!r} has no weights; expected *.safetensors or *.bin in its folder")
-
-
-def _config(folder: Path, name: str) -> dict[str, Any]:
+    """Refuse what would load and score nonsense: a model without a head, with several scores or without a tokenizer."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        architecture = str((config.get("architectures") or ["model of no architecture"])[0])
+        labels = len(config["id2label"]) if isinstance(config.get("id2label"), dict) else config.get("num_labels", 2)
+    except (OSError, ValueError, AttributeError, LookupError) as error:
         raise RerankerError(
             f"cross-encoder {name!r} has no config.json that can be read ({error}); expected a saved CrossEncoder"
         ) from error
-    if not isinstance(config, dict):
-        raise RerankerError(f"cross-encoder {name!r}: its config.json holds no mapping; expected a saved CrossEncoder")
-    return config
+    if not architecture.endswith("ForSequenceClassification") or labels != 1:
+        raise RerankerError(
+            f"cross-encoder {name!r} is a {architecture} and gives {labels} scores to a pair; expected a model for "
+            f"sequence classification that gives one; {CROSS_ENCODER.advice}"
+        )
+    if not any((folder / file).is_file() for file in TOKENIZERS):
+        raise RerankerError(f"cross-encoder {name!r} has no tokenizer; expected one of {', '.join(TOKENIZERS)}")
 
 
 ENCODER = ModelKind(
