@@ -1,6 +1,6 @@
 import pytest
 
-from nornweave.disagree.drift.kinds import is_minified, kind_of
+from nornweave.disagree.drift.kinds import kind_of
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,3 @@ def test_pages_about_other_versions_and_translations_are_left_out(path: str) -> 
 ])  # fmt: skip
 def test_tests_examples_vendored_and_generated_files_are_left_out(path: str) -> None:
     assert kind_of(path) is None
-
-
-def test_a_program_in_one_line_is_minified() -> None:
-    assert is_minified("var a=1;" * 1000)
-    assert not is_minified("var a = 1;\n" * 1000)

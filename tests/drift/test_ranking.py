@@ -7,7 +7,7 @@ from fact_support import located
 
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair, conflict_of
-from nornweave.disagree.drift.ranking import RIGHT, Affinity, ranked
+from nornweave.disagree.drift.ranking import DOUBTFUL, RIGHT, SHOWN_FROM, Affinity, ranked
 from nornweave.disagree.facts.comparison import FactComparison
 
 OTHERS = ("pool width", "pool height", "pool depth", "pool weight")
@@ -40,7 +40,8 @@ def test_a_pair_is_shown_where_its_section_agrees_with_its_code_about_more_than_
 
 def test_a_pair_that_does_not_convince_alone_is_not_shown() -> None:
     assert confidence(friends(), alone=0.7) == RIGHT
-    assert confidence(friends(), alone=0.69) == 0
+    assert confidence(friends(), alone=0.69) == DOUBTFUL < SHOWN_FROM
+    assert confidence([], alone=0.69) == 0
 
 
 @pytest.mark.parametrize(("page", "shown"), [("docs/java/a.md", 0), ("docs/java_and_python.md", RIGHT)])
@@ -79,6 +80,17 @@ def test_a_name_to_which_a_page_gives_several_values_is_not_shown(value: str, sa
 
 def test_a_default_that_is_decided_elsewhere_is_not_shown() -> None:
     assert confidence(friends()) > confidence(friends(), code="-1") == 0
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"), [("- None, to use the default 2 pools", 0), ("- `pool_limit`, 2 by default", RIGHT)]
+)
+def test_what_a_special_value_does_is_no_default(written: str, shown: float) -> None:
+    subject = pair("a.md", "a.py", "pool limit", agrees=False)
+    fact = replace(subject.other.fact, statement=written, form="list")
+    subject = replace(subject, other=replace(subject.other, fact=fact))
+    (found,) = ranked([conflict_of(subject, 0.8)], Affinity([subject, *friends()]), 500)
+    assert found.confidence == shown
 
 
 def test_a_comment_is_about_its_own_file() -> None:

@@ -57,13 +57,3 @@ def kind_of(path: str) -> Kind | None:
 def format_of(path: str) -> str:
     """Name the format of documentation as ``Passage.format`` does; empty for others."""
     return FORMATS.get(PurePosixPath(path).suffix.lower(), "")
-
-
-_MINIFIED_LINE = 2_000
-_MINIFIED_SHARE = 0.5
-
-
-def is_minified(text: str) -> bool:
-    """Tell whether most of a program stands in lines that nobody writes by hand."""
-    long = sum(len(line) for line in text.split("\n") if len(line) > _MINIFIED_LINE)
-    return long > _MINIFIED_SHARE * len(text)

@@ -6,12 +6,14 @@ apart is the other names: a table or section that is about a class, a function o
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, FactConflict, LocatedFact
 from nornweave.disagree.conflicts.comparable import NameMatch, match_names
@@ -29,12 +31,16 @@ SETTLED_SHARE = 0.5
 """Where code has what the page says, and matches it so well compared with what differs, the page means that."""
 RIGHT = 0.75
 """The share of what is shown that is right, in repositories that nothing was chosen on (docs/figures.md)."""
+DOUBTFUL = 0.4
+"""The same of pairs that have all but a pair that convinces alone; not shown unless somebody asks."""
 FEW_FILES = 10
 """So few files say little about each other; there the pair decides alone."""
 _STATED: frozenset[Attribute] = frozenset(("default", "value", "setting"))
 _COMPARED = frozenset(("number", "boolean"))
 """Strings and lists have spellings, places to be filled in and translations: most that differ are no drift."""
 _FACTORS = frozenset((1_000, 1_024, 1_000_000, 1_024**2))
+_SPECIAL = lazy_pattern(r"[\W_]*(?:none|null|nil|true|false|-?\d+)`*(?:,|:| means\b)", re.IGNORECASE)
+"""A statement about a special value: ``None, to use the default 3-fold cross validation``."""
 _OF_PROJECT = frozenset(
     """readme install installation installing build building requirement requirements prerequisite prerequisites
     contributing development""".split()  # noqa: SIM905
@@ -121,8 +127,7 @@ def confidence_in(one: FactConflict, affinity: Affinity, files: int) -> float:
     if files < FEW_FILES:
         return round(RIGHT * one.confidence, 4)
     is_own = one.first.path == one.second.path
-    if one.confidence < MIN_CONFIDENCE and not is_own:
-        return 0.0
+    right = RIGHT if one.confidence >= MIN_CONFIDENCE or is_own else DOUBTFUL
     if one.second.fact.attribute == "requires":
         words = {*words_of(one.second.path), *one.second.fact.owner.split()}
         is_one = affinity.has_one_value(one.first) and affinity.is_stated_once(one.second)
@@ -130,7 +135,7 @@ def confidence_in(one: FactConflict, affinity: Affinity, files: int) -> float:
     else:
         is_one = is_own or not _is_of_another_language(one)
         is_right = is_one and _is_default(one, affinity) and affinity.is_of_one_thing(one)
-    return RIGHT if is_right else 0.0
+    return right if is_right else 0.0
 
 
 def _is_of_another_language(one: FactConflict) -> bool:
@@ -143,6 +148,8 @@ def _is_default(one: FactConflict, affinity: Affinity) -> bool:
     """Tell whether code declares a default, and a page states one of the same kind for the same full name."""
     code, page = one.first.fact, one.second.fact
     if page.attribute not in _STATED or code.attribute != "default" or page.qualifiers:
+        return False
+    if page.form in {"list", "sentence"} and _SPECIAL.match(page.statement):
         return False
     folder = one.second.path.rpartition("/")[0]
     if code.side != "code" and not (folder and one.first.path.startswith(f"{folder}/")):

@@ -13,7 +13,7 @@ from nornweave.core.sandbox import run_apart
 from nornweave.core.text.decode import decode
 from nornweave.core.types import Fact
 from nornweave.disagree.drift.files import SourceFile
-from nornweave.disagree.drift.kinds import Kind, format_of, is_minified
+from nornweave.disagree.drift.kinds import Kind, format_of
 from nornweave.disagree.drift.records import UnreadFile
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.extract import Extracted, extract
@@ -37,13 +37,12 @@ class FileFacts:
 
 
 def read_facts(
-    files: Iterable[SourceFile], read: Callable[[SourceFile], bytes | str], *, file_s: float = FILE_S
+    files: Iterable[SourceFile], read: Callable[[SourceFile], bytes | str]
 ) -> tuple[list[FileFacts], list[UnreadFile]]:
     """Read the facts of files.
 
     Args:
         read: gives the bytes of a file, or the reason why it has none; called by one thread at a time.
-        file_s: seconds of processor time that one file may take.
 
     Returns:
         Facts of the files, and the files that failed, each by path.
@@ -57,7 +56,7 @@ def read_facts(
         if isinstance(raw, str):
             return UnreadFile(file.path, raw)
         try:
-            sent = run_apart(facts_in_sandbox, {"path": file.path, "kind": file.kind}, raw, cpu_s=file_s)
+            sent = run_apart(facts_in_sandbox, {"path": file.path, "kind": file.kind}, raw, cpu_s=FILE_S)
         except DocumentError as error:
             return UnreadFile(file.path, str(error))
         said = cast(Mapping[str, Any], sent)
@@ -79,7 +78,7 @@ def facts_of(path: str, kind: Kind, raw: bytes) -> Extracted:
     """Read one file.
 
     Returns:
-        Nothing for generated, minified and empty files.
+        Nothing for generated and empty files.
 
     Raises:
         DocumentError: it is no text.
@@ -88,6 +87,6 @@ def facts_of(path: str, kind: Kind, raw: bytes) -> Extracted:
         return Extracted(())
     text = decode(raw)
     language = language_of(path) if kind == "code" else None
-    if language and (is_generated(text) or is_minified(text)):
+    if language and is_generated(text):
         return Extracted(())
     return extract(Passage(text=text, domain=kind, language=language, format=format_of(path), path=path))

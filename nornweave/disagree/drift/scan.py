@@ -47,7 +47,7 @@ from nornweave.disagree.drift.findings import (
 from nornweave.disagree.drift.induced.learning import HOLDS_FROM, CodeNames, Compared, Notation, Templates, stated
 from nornweave.disagree.drift.lock import LockedAgreement, followed, moved_since, read_lock
 from nornweave.disagree.drift.ranking import CANDIDATES_FROM, SHOWN_FROM, Affinity, ranked
-from nornweave.disagree.drift.reading import FILE_S, FileFacts, read_facts
+from nornweave.disagree.drift.reading import FileFacts, read_facts
 from nornweave.disagree.drift.records import Coverage, Report, UnreadFile
 from nornweave.disagree.facts.code import Comment
 
@@ -69,7 +69,6 @@ class DriftOptions:
         exclude: globs of files that are left out.
         use_lock: agreements of ``drift.lock`` that broke are findings.
         only_lock: there are no other findings.
-        file_s: seconds that the facts of one file may take.
     """
 
     diff: str = ""
@@ -78,7 +77,6 @@ class DriftOptions:
     exclude: tuple[str, ...] = ()
     use_lock: bool = True
     only_lock: bool = False
-    file_s: float = FILE_S
 
     def listed(self, tree: WorkingTree | Commit) -> tuple[SourceFile, ...]:
         """Return the files of a tree that are read.
@@ -125,10 +123,11 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
     read_file = partial(read_or_reason, tree)
     if options.only_lock and entries is not None:
         paths = {path for one in moved for path in one.agreement.key[::2]}
-        near = _read([file for file in listed if file.path in paths], read_file, options)
+        near_files = [file for file in listed if file.path in paths]
+        near = _Read.of(near_files, *read_facts(near_files, read_file))
         if len(near.files) == len(paths) and (report := _kept(root, entries, moved, near, texts)):
             return Scanned(report, texts)
-    read = _read(listed, read_file, options)
+    read = _Read.of(listed, *read_facts(listed, read_file))
     pairs = read.all_pairs(texts)
     held = _held(pairs)
     seen = followed(moved, {file.path for file in read.files})
@@ -187,7 +186,7 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
     with closing(Commit(root, base)) as before_, closing(Commit(root, head)) as after:
         old, new = options.listed(before_), options.listed(after)
         both = tuple(dict.fromkeys((*new, *old)))
-        found, failed = read_facts(both, partial(read_or_reason, after), file_s=options.file_s)  # blobs of either
+        found, failed = read_facts(both, partial(read_or_reason, after))  # blobs of either
         versions = {file.path: file for file in new}
         texts = Texts(lambda path: after.read(versions[path]))
         failed = [one for one in failed if one.path in versions]
@@ -223,11 +222,6 @@ def _without(conflicts: Sequence[FactConflict], lost: Sequence[BrokenAgreement])
     """Return the conflicts at other documented places than those of agreements that broke."""
     places = {(one.conflict.second.path, one.conflict.second.fact.line) for one in lost}
     return [one for one in conflicts if (one.second.path, one.second.fact.line) not in places]
-
-
-def _read(files: Sequence[SourceFile], read: Callable[[SourceFile], bytes | str], options: DriftOptions) -> _Read:
-    found, failed = read_facts(files, read, file_s=options.file_s)
-    return _Read.of(files, found, failed)
 
 
 @dataclass(frozen=True)
