@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -21,8 +22,12 @@ def pair(page: str, file: str, name: str, *, agrees: bool, value: str = "1") -> 
 def confidence(
     pairs: list[CandidatePair], page: str = "a.md", name: str = "pool limit", code: str = "1", alone: float = 0.8
 ) -> float:
-    subject = pair(page, "a.py", name, agrees=False, value=code)
-    (found,) = ranked([conflict_of(subject, alone)], Affinity([subject, *pairs]), 500)
+    return scanned(pair(page, "a.py", name, agrees=False, value=code), pairs, alone)
+
+
+def scanned(subject: CandidatePair, pairs: Sequence[CandidatePair], alone: float = 0.8) -> float:
+    """Return the confidence in a pair of a folder of many files, which a template reads as well."""
+    (found,) = ranked([conflict_of(subject, alone)], Affinity([subject, *pairs]), 500, [subject])
     return found.confidence
 
 
@@ -62,6 +67,16 @@ def test_what_a_page_does_not_know_is_not_shown() -> None:
     assert confidence([]) == confidence(friends("b.md")) == confidence(friends()[:1]) == 0
 
 
+def test_what_no_template_reads_is_shown_on_request_only() -> None:
+    subject = pair("a.md", "a.py", "pool limit", agrees=False)
+    others = [pair("a.md", "b.py", "pool limit", agrees=False), pair("a.md", "a.py", "pool limits", agrees=False)]
+    affinity = Affinity([subject, *friends()])
+    (found,) = ranked([conflict_of(subject, 0.8)], affinity, 500, others)
+    assert found.confidence == DOUBTFUL
+    (few,) = ranked([conflict_of(subject, 0.8)], affinity, 9, [])
+    assert few.confidence == pytest.approx(0.8 * RIGHT)
+
+
 def test_what_some_code_has_as_the_page_says_is_not_shown() -> None:
     assert confidence([*friends(), pair("c.md", "c.py", "pool limit", agrees=True, value="7")]) == RIGHT
     assert confidence([*friends(), pair("c.md", "c.py", "pool limit", agrees=True, value="2")]) == 0
@@ -78,19 +93,31 @@ def test_a_name_to_which_a_page_gives_several_values_is_not_shown(value: str, sa
     assert confidence([*friends(), again]) == 0 < confidence(friends())
 
 
+def test_a_rounded_number_is_the_same() -> None:
+    def read(documented: str) -> float:
+        sides = located("pool limit", "1/3", "a.py"), located("pool limit", documented, "a.md")
+        return scanned(CandidatePair(*sides, FactComparison.DIFFER, 0.8), friends())
+
+    assert read("33/100") == 0 < read("3/10")
+
+
 def test_a_default_that_is_decided_elsewhere_is_not_shown() -> None:
     assert confidence(friends()) > confidence(friends(), code="-1") == 0
 
 
 @pytest.mark.parametrize(
-    ("written", "shown"), [("- None, to use the default 2 pools", 0), ("- `pool_limit`, 2 by default", RIGHT)]
+    ("written", "shown"),
+    [
+        ("- None, to use the default 2 pools", 0),
+        ("- `pool_limit`, 2 by default, on Linux 1", 0),
+        ("- `pool_limit`, 2 by default", RIGHT),
+    ],
 )
-def test_what_a_special_value_does_is_no_default(written: str, shown: float) -> None:
+def test_what_a_special_value_does_or_a_statement_with_both_numbers_is_no_default(written: str, shown: float) -> None:
     subject = pair("a.md", "a.py", "pool limit", agrees=False)
     fact = replace(subject.other.fact, statement=written, form="list")
     subject = replace(subject, other=replace(subject.other, fact=fact))
-    (found,) = ranked([conflict_of(subject, 0.8)], Affinity([subject, *friends()]), 500)
-    assert found.confidence == shown
+    assert scanned(subject, friends()) == shown
 
 
 def test_a_comment_is_about_its_own_file() -> None:
@@ -103,8 +130,7 @@ def test_a_comment_is_about_its_own_file() -> None:
             FactComparison.AGREE,
             0.8,
         )
-        (found,) = ranked([conflict_of(subject, 0.8)], Affinity([subject, known]), 500)
-        assert found.confidence == pytest.approx(expected)
+        assert scanned(subject, [known]) == expected
 
 
 def test_a_name_of_one_word_has_one_value_in_code() -> None:
@@ -129,13 +155,11 @@ def test_a_requirement_is_the_projects_where_the_page_is_about_building_it(
         located(name, "1.14", page, attribute="requires", form="sentence", owner=heading.lower().replace(" >", "")),
     )
     subject = CandidatePair(*sides, FactComparison.DIFFER, 0.8)
-    (found,) = ranked([conflict_of(subject, 0.8)], Affinity([subject]), 500)
-    assert found.confidence == shown
+    assert scanned(subject, []) == shown
 
     newest = located(name, "1.25", page, attribute="requires", form="sentence")
-    of_versions = Affinity([subject, CandidatePair(sides[0], newest, FactComparison.AGREE, 0.8)])
-    (found,) = ranked([conflict_of(subject, 0.8)], of_versions, 500)
-    assert found.confidence == 0, "what each of several versions requires"
+    of_versions = CandidatePair(sides[0], newest, FactComparison.AGREE, 0.8)
+    assert scanned(subject, [of_versions]) == 0, "what each of several versions requires"
 
 
 @pytest.mark.parametrize(("file", "shown"), [("charts/web/values.yaml", RIGHT), ("deploy/values.yaml", 0)])
@@ -147,5 +171,4 @@ def test_a_page_speaks_of_the_configuration_below_it(file: str, shown: float) ->
 
     subject = CandidatePair(*both("pool limit", "1"), FactComparison.DIFFER, 0.8)
     known = [CandidatePair(*both(name, "2"), FactComparison.AGREE, 0.8) for name in OTHERS]
-    (found,) = ranked([conflict_of(subject, 0.8)], Affinity([subject, *known]), 500)
-    assert found.confidence == shown
+    assert scanned(subject, known) == shown

@@ -39,7 +39,7 @@ _HISTORY_FILES = lazy_pattern(
     re.IGNORECASE,
 )
 _TEST_FILE = lazy_pattern(
-    r"^test_|^tests?\.|_tests?\.|[.-](?:test|spec|stories|bench)\.[cm]?[jt]sx?$|(?:Test|Tests|TestCase|IT)\.\w{1,6}$|_spec\.rb$|"
+    r"^test_|^tests?\.|_tests?\.|[.-](?:test|spec|stories|bench|test-d)\.[cm]?[jt]sx?$|(?:Test|Tests|TestCase|IT)\.\w{1,6}$|_spec\.rb$|"
     r"^conftest\.py$|^bench_|_bench(?:mark)?\.|^(?:examples?|demo|sample)\."
 )
 _OLD_VERSION = lazy_pattern(r"^(?:version-|v)?\d{1,3}(?:\.(?:\d{1,3}|x)){1,3}$")

@@ -18,6 +18,7 @@ from nornweave.core.types import Attribute, Fact
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, FactConflict, LocatedFact
 from nornweave.disagree.conflicts.comparable import NameMatch, match_names
 from nornweave.disagree.conflicts.decision import CandidatePair
+from nornweave.disagree.drift.induced.tokens import tokens_of
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.names import words_of
 from nornweave.read.chunking.languages import EXTENSIONS, language_of
@@ -32,9 +33,10 @@ SETTLED_SHARE = 0.5
 RIGHT = 0.75
 """The share of what is shown that is right, in repositories that nothing was chosen on (docs/figures.md)."""
 DOUBTFUL = 0.4
-"""The same of pairs that have all but a pair that convinces alone; not shown unless somebody asks."""
+"""Confidence in pairs that do not convince alone, or that no template reads as well; shown if somebody asks."""
 FEW_FILES = 10
-"""So few files say little about each other; there the pair decides alone."""
+"""So few files say little about each other; there the pair decides."""
+ROUNDED = Fraction(102, 100)
 _STATED: frozenset[Attribute] = frozenset(("default", "value", "setting"))
 _COMPARED = frozenset(("number", "boolean"))
 """Strings and lists have spellings, places to be filled in and translations: most that differ are no drift."""
@@ -112,20 +114,39 @@ def _places(code: LocatedFact, page: LocatedFact) -> _Places:
     return page.path, section, code.path, code.fact.owner
 
 
-def ranked(conflicts: Sequence[FactConflict], affinity: Affinity, files: int) -> list[FactConflict]:
+def ranked(
+    conflicts: Sequence[FactConflict], affinity: Affinity, files: int, learned: Iterable[CandidatePair]
+) -> list[FactConflict]:
     """Return conflicts with the confidence that a full scan has in them, the most confident first.
+
+    What the extractors read is sure where a template of the repository reads it as well.
 
     Args:
         files: how many were read.
+        learned: what templates read.
     """
-    scored = [replace(one, confidence=confidence_in(one, affinity, files)) for one in conflicts]
+    read = {
+        _reading(one.code, one.other, name) for one in learned for name in (one.code.fact.name, one.other.fact.name)
+    }
+
+    def confidence(one: FactConflict) -> float:
+        found = confidence_in(one, affinity, files)
+        is_read_twice = _reading(one.first, one.second, one.second.fact.name) in read
+        is_alone = one.second.fact.attribute == "requires" or files < FEW_FILES
+        return found if is_alone or is_read_twice else min(found, DOUBTFUL)
+
+    scored = [replace(one, confidence=confidence(one)) for one in conflicts]
     return sorted(scored, key=lambda one: (-one.confidence, one.second.place, one.first.place, one.name))
+
+
+def _reading(code: LocatedFact, page: LocatedFact, name: str) -> tuple[str, ...]:
+    return code.path, page.path, name, *_value(page.fact)
 
 
 def confidence_in(one: FactConflict, affinity: Affinity, files: int) -> float:
     """Return the probability that a conflict of so many files is one, in [0, ``RIGHT``]."""
-    if files < FEW_FILES:
-        return round(RIGHT * one.confidence, 4)
+    if files < FEW_FILES and one.second.fact.attribute != "requires":
+        return round(RIGHT * one.confidence, 4) if _is_plain(one, affinity) else 0.0
     is_own = one.first.path == one.second.path
     right = RIGHT if one.confidence >= MIN_CONFIDENCE or is_own else DOUBTFUL
     if one.second.fact.attribute == "requires":
@@ -134,7 +155,7 @@ def confidence_in(one: FactConflict, affinity: Affinity, files: int) -> float:
         is_right = is_one and one.name != _COMPILED_FOR and not words.isdisjoint(_OF_PROJECT)
     else:
         is_one = is_own or not _is_of_another_language(one)
-        is_right = is_one and _is_default(one, affinity) and affinity.is_of_one_thing(one)
+        is_right = is_one and _is_default(one) and _is_plain(one, affinity) and affinity.is_of_one_thing(one)
     return right if is_right else 0.0
 
 
@@ -144,27 +165,39 @@ def _is_of_another_language(one: FactConflict) -> bool:
     return bool(named) and language_of(one.first.path) not in {None, *named}
 
 
-def _is_default(one: FactConflict, affinity: Affinity) -> bool:
-    """Tell whether code declares a default, and a page states one of the same kind for the same full name."""
+def _is_default(one: FactConflict) -> bool:
+    """Tell whether code declares a default; a configuration only for the pages above it."""
+    folder = one.second.path.rpartition("/")[0]
+    is_declared = one.first.fact.side == "code" or (bool(folder) and one.first.path.startswith(f"{folder}/"))
+    return is_declared and one.first.fact.attribute == "default"
+
+
+def _is_plain(one: FactConflict, affinity: Affinity) -> bool:
+    """Tell whether a page states one value of the kind that the code has, for the same full name."""
     code, page = one.first.fact, one.second.fact
-    if page.attribute not in _STATED or code.attribute != "default" or page.qualifiers:
+    if page.attribute not in _STATED or page.qualifiers:
         return False
     if page.form in {"list", "sentence"} and _SPECIAL.match(page.statement):
         return False
-    folder = one.second.path.rpartition("/")[0]
-    if code.side != "code" and not (folder and one.first.path.startswith(f"{folder}/")):
-        return False  # a configuration that another page is about
     # -1 stands for a default that is decided elsewhere
     if code.kind != page.kind or code.kind not in _COMPARED or code.value == "-1":
         return False
-    if code.kind == "number" and _are_one_number(code.value, page.value):
+    if code.kind == "number" and (_are_one_number(code.value, page.value) or _says_both(page, code)):
         return False
     is_full = match_names(one.first, one.second) is not NameMatch.LONGER
     is_telling = min(len(code.name.split()), len(page.name.split())) > 1 or affinity.has_one_value(one.first)
     return is_full and is_telling
 
 
+def _says_both(page: Fact, code: Fact) -> bool:
+    """Tell whether a statement also has the number of the code: ``defaults to 95% CI (0.05)``, ``5, on Linux 10``."""
+    return any(
+        (one.value.kind, one.value.text) == (code.kind, code.value) for one in tokens_of(page.statement) if one.value
+    )
+
+
 def _are_one_number(one: str, other: str) -> bool:
-    """Tell whether two numbers are one in two units, of which neither is written: ``10`` seconds and ``10_000``."""
+    """Tell whether two numbers are one, rounded (``.33`` and ``1/3``), or in two units that are not written."""
     low, high = sorted((abs(Fraction(one)), abs(Fraction(other))))
-    return low > 0 and high / low in _FACTORS
+    is_rounded = high.denominator > 1 and low.denominator > 1 and high < ROUNDED * low
+    return low > 0 and (is_rounded or high / low in _FACTORS)

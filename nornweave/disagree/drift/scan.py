@@ -132,7 +132,7 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
     held = _held(pairs)
     seen = followed(moved, {file.path for file in read.files})
     lost = broken(Before(seen), pairs)
-    conflicts = [] if options.only_lock else _conflicts(read, options)
+    conflicts = [] if options.only_lock else _conflicts(read, options, pairs)
     report = _report(root, options, lost, _without(conflicts, lost), texts, revision, read)
     coverage = coverage_of(read.facts, held)
     notices = (*_gone(seen, pairs), *report.notices)
@@ -165,10 +165,11 @@ def _held(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
     return [pair for pair in pairs if pair.other.fact.form != LEARNED or pair.strength >= HOLDS_FROM]
 
 
-def _conflicts(read: _Read, options: DriftOptions) -> list[FactConflict]:
+def _conflicts(read: _Read, options: DriftOptions, pairs: Sequence[CandidatePair]) -> list[FactConflict]:
     """Return what a full scan shows."""
     found = find_conflicts(read.facts, min_confidence=CANDIDATES_FROM, rivals=read.rivals)
-    scored = ranked(found, Affinity(read.pairs), len(read.files))
+    learned = (pair for pair in pairs if pair.other.fact.form == LEARNED)
+    scored = ranked(found, Affinity(read.pairs), len(read.files), learned)
     return [one for one in scored if one.confidence >= options.min_confidence]
 
 

@@ -20,9 +20,9 @@ some 26 were right (docs/figures.md)."""
 def likely_conflicts(facts: Sequence[LocatedFact], joined: Sequence[tuple[int, int]]) -> list[FactConflict]:
     """Return what disagrees in a corpus, the most confident first.
 
-    Of code and documentation a conflict is as likely as ``nornweave drift`` takes it to be. One that drift would not
-    show is kept where the pair alone is convincing, with the confidence that such pairs deserve. What people and papers
-    say is judged by the pair.
+    Of code and documentation a conflict is as likely as its section and its class say, as in ``nornweave drift``, which
+    asks learned templates as well. One that drift would not show is kept where the pair alone is convincing, with the
+    confidence that such pairs deserve. What people and papers say is judged by the pair.
 
     Args:
         facts: of all documents.
