@@ -19,7 +19,7 @@ from nornweave.read.pdf.port import PdfFile, load_library
 from nornweave.read.pdf.running_headers import without_running_lines
 from nornweave.read.time_limits import PDF_SECONDS_AT_MOST
 
-VERSION = "pdf-3"
+VERSION = "pdf-4"
 
 MAX_PAGES = 2000
 MAX_LETTERS = 20_000_000

@@ -77,11 +77,6 @@ class GlyphBlock:
             max(f.y1 for f in fragments),
         )
 
-    @property
-    def middle(self) -> float:
-        """Half its height down."""
-        return (self.y0 + self.y1) / 2
-
 
 @dataclass(frozen=True, slots=True)
 class PdfPage:

@@ -1,10 +1,9 @@
-"""Order the fragments of a PDF page into rows: columns, and bands across them."""
+"""Order the fragments of a PDF page into rows, column by column."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
@@ -14,12 +13,8 @@ from nornweave.read.pdf.glyphs import GlyphBlock, GlyphFragment, PdfPage, is_wid
 _TABLE_CELLS = 3
 _COMPARED = 50  # fragments of a row that a further one may overlap; keeps rows of thousands of cells linear
 _FIGURE = re.compile(r"[(+±−-]?\d(?:[\d.,]*\d)?[%*)]*$|[–—-]$")
-_LONG = 0.2  # of the region's width: shorter lines (table cells, labels) say nothing about columns
-_MIN_SIDE = 0.1  # of the long lines that must stand on either side of a gutter
-_MAX_CROSSING = 0.65  # of the long lines that may cross a gutter (title, full-width abstract, tables)
-_MIN_GUTTER = 6.0
-_MIN_COLUMN_LINES = 3
-_MAX_COLUMN_DEPTH = 4
+_CELL = 25
+"""Characters of a line that may be a table's cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +60,28 @@ class LayoutRow:
 
 
 def reading_order(page: PdfPage, page_blocks: Iterable[GlyphBlock]) -> list[LayoutRow]:
-    """Order the text of a page: bands over the full width from the top, between them columns from the left.
+    """Order the text of a page as its file does, which is column by column; text that is turned comes last.
 
-    Text that is turned on the page comes last.
+    A region ends where the file goes back up the page, or beside the last block to lines too long for cells.
     """
-    upright = [block for block in page_blocks if not block.fragments[0].turned]
-    turned = [block for block in page_blocks if block.fragments[0].turned]
-    regions = [region for blocks in (upright, turned) if blocks for region in _regions(blocks, 0)]
+    regions: list[list[GlyphFragment]] = []
+    turned: list[GlyphFragment] = []
+    last: GlyphBlock | None = None
+    for block in page_blocks:
+        if block.fragments[0].turned:
+            turned += block.fragments
+            continue
+        if last is None or block.y1 <= last.y0 + 1 or _is_column(last, block):
+            regions.append([])
+        regions[-1] += block.fragments
+        last = block
+    regions += [turned] if turned else []
     return [row for number, region in enumerate(regions) for row in rows_of(region, page.number, number)]
+
+
+def _is_column(last: GlyphBlock, block: GlyphBlock) -> bool:
+    beside = block.x0 >= last.x1 - 1 or block.x1 <= last.x0 + 1
+    return beside and block.y0 < last.y1 - 1 and max(len(f.text) for f in block.fragments) > _CELL
 
 
 def rows_of(fragments: Iterable[GlyphFragment], page: int, region: int) -> list[LayoutRow]:
@@ -97,106 +106,3 @@ def _is_mostly_figures(text: str) -> bool:
     words = text.split()
     figures = sum(bool(_FIGURE.match(word)) for word in words)
     return figures >= 3 and 2.5 * figures >= len(words)
-
-
-def _regions(blocks: Sequence[GlyphBlock], depth: int) -> Iterator[list[GlyphFragment]]:
-    gutter = _find_gutter([f for block in blocks for f in block.fragments]) if depth < _MAX_COLUMN_DEPTH else None
-    if gutter is None:
-        yield [f for block in blocks for f in block.fragments]
-        return
-    left, right, across = _sides(blocks, gutter)
-    for band, bar in _bands(sorted([*left, *right], key=attrgetter("y0")), across):
-        for side in ([b for b in band if b.x1 <= gutter + 1], [b for b in band if b.x1 > gutter + 1]):
-            if side:
-                yield from _regions(side, depth + 1)
-        if bar:
-            yield [f for block in bar for f in block.fragments]
-
-
-def _bands(columns: list[GlyphBlock], across: list[GlyphBlock]) -> Iterator[tuple[list[GlyphBlock], list[GlyphBlock]]]:
-    """Pair what stands above each full-width bar with that bar; bars without anything between them are one."""
-    band: list[GlyphBlock] = []
-    bar: list[GlyphBlock] = []
-    rest = iter([*columns, None])
-    following = next(rest)
-    for block in sorted(across, key=attrgetter("middle")):
-        fresh: list[GlyphBlock] = []
-        while following is not None and following.middle < block.middle:
-            fresh.append(following)
-            following = next(rest)
-        if fresh and bar:
-            yield band, bar
-            band, bar = [], []
-        band += fresh
-        bar.append(block)
-    yield band, bar
-    tail = [block for block in [following, *rest] if block is not None]
-    if tail:
-        yield tail, []
-
-
-def _sides(blocks: Sequence[GlyphBlock], gutter: float) -> tuple[list[GlyphBlock], list[GlyphBlock], list[GlyphBlock]]:
-    left: list[GlyphBlock] = []
-    right: list[GlyphBlock] = []
-    across: list[GlyphBlock] = []
-    for block in blocks:
-        if block.x1 <= gutter + 1:
-            left.append(block)
-        elif block.x0 >= gutter - 1:
-            right.append(block)
-        else:
-            across.append(block)
-    return left, right, across
-
-
-def _find_gutter(fragments: Sequence[GlyphFragment]) -> float | None:
-    """Find the x at which long lines end on the left and begin on the right, side by side; ``None`` in one column."""
-    if not fragments:
-        return None
-    start, end = min(f.x0 for f in fragments), max(f.x1 for f in fragments)
-    width = end - start
-    long = [f for f in fragments if f.x1 - f.x0 >= _LONG * width]
-    if len(long) < 2 * _MIN_COLUMN_LINES or width < 150 or width > 20_000:
-        return None
-    bins = int(width) + 2
-    ends, starts = [0] * (bins + 1), [0] * (bins + 1)
-    for f in long:
-        ends[min(math.ceil(f.x1 - start), bins)] += 1
-        starts[max(int(f.x0 - start), 0)] += 1
-    gap = _widest_gap(ends, starts, len(long), bins)
-    if gap is None:
-        return None
-    gutter = start + gap
-    left = [f for f in long if f.x1 <= gutter]
-    right = [f for f in long if f.x0 >= gutter]
-    return gutter if _side_by_side(left, right) else None
-
-
-def _widest_gap(ends: list[int], starts: list[int], total: int, bins: int) -> float | None:
-    """Return the middle of the widest run of x that the fewest lines cross, with enough lines on either side."""
-    least = max(_MIN_COLUMN_LINES, math.ceil(_MIN_SIDE * total))
-    left, right = 0, total
-    runs: list[tuple[int, int, int]] = []  # lines that cross, first x, last x
-    for x in range(bins + 1):
-        left += ends[x]
-        if left >= least and right >= least:
-            crossing = total - left - right
-            if runs and runs[-1][0] == crossing and runs[-1][2] == x - 1:
-                runs[-1] = (crossing, runs[-1][1], x)
-            else:
-                runs.append((crossing, x, x))
-        right -= starts[x]
-    runs = [run for run in runs if run[2] - run[1] >= _MIN_GUTTER and run[0] <= _MAX_CROSSING * total]
-    if not runs:
-        return None
-    _, first, last = min(runs, key=lambda run: (run[0], run[1] - run[2]))
-    return (first + last) / 2
-
-
-def _side_by_side(left: Sequence[GlyphFragment], right: Sequence[GlyphFragment]) -> bool:
-    """Tell whether most lines of the side with fewer stand at a height where the other side has lines too."""
-    fewer, more = sorted((left, right), key=len)
-    if len(fewer) < _MIN_COLUMN_LINES:
-        return False
-    top, bottom = min(f.y0 for f in more), max(f.y1 for f in more)
-    return 2 * sum(top <= f.baseline <= bottom for f in fewer) >= len(fewer)

@@ -9,7 +9,7 @@ from typing import Any
 import pymupdf
 
 from nornweave.core.errors import DocumentError
-from nornweave.read.pdf.port import ENCRYPTED, GlyphLine, GlyphRun, OcrSettings, PageGlyphs, Picture, broken, lacks_end
+from nornweave.read.pdf.port import ENCRYPTED, GlyphLine, GlyphRun, PageGlyphs, Picture, broken, lacks_end
 
 has_ocr = True
 
@@ -62,10 +62,10 @@ class MupdfFile:
         drawn = self._document[number].get_pixmap(matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB)
         return Picture(drawn.width, drawn.height, bytearray(drawn.samples))
 
-    def recognise(self, number: int, settings: OcrSettings) -> PageGlyphs:
+    def recognise(self, number: int, dpi: int, languages: str, folder: str) -> PageGlyphs:
         """Read a page with Tesseract, which MuPDF has inside."""
         text = self._document[number].get_textpage_ocr(
-            flags=_FLAGS, full=True, dpi=settings.dpi, language=settings.languages, tessdata=settings.folder
+            flags=_FLAGS, full=True, dpi=dpi, language=languages, tessdata=folder
         )
         return _glyphs(text)
 

@@ -15,7 +15,7 @@ from statistics import median
 
 from nornweave.core.sandbox.limits import allow_more_cpu
 from nornweave.read.pdf.glyphs import PdfPage, read_page
-from nornweave.read.pdf.port import OcrSettings, PageGlyphs, PdfFile
+from nornweave.read.pdf.port import PageGlyphs, PdfFile
 from nornweave.read.time_limits import OCR_SECONDS
 
 MAX_PAGES = 50
@@ -107,8 +107,8 @@ class Recogniser:
         if not self.recognised:
             allow_more_cpu(OCR_SECONDS)
         before = time.process_time()
-        settings = OcrSettings(_dpi(page), "+".join(self.tesseract.languages), self.tesseract.folder)
-        glyphs = file.recognise(page.number - 1, settings)
+        languages, folder = "+".join(self.tesseract.languages), self.tesseract.folder
+        glyphs = file.recognise(page.number - 1, _dpi(page), languages, folder)
         self._spent_s += time.process_time() - before
         self.recognised.append(page.number)
         return replace(read_page(page.number, _levelled(glyphs)), images=page.images)

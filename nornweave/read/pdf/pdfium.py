@@ -18,7 +18,7 @@ import pypdfium2.raw as c
 
 from nornweave.core.errors import DocumentError
 from nornweave.read.pdf.lines import FontStyle, Glyph, blocks_of
-from nornweave.read.pdf.port import ENCRYPTED, OcrSettings, PageGlyphs, Picture, broken, lacks_end
+from nornweave.read.pdf.port import ENCRYPTED, PageGlyphs, Picture, broken, lacks_end
 
 has_ocr = False
 
@@ -65,13 +65,16 @@ class PdfiumFile:
 
     def page(self, number: int) -> PageGlyphs:
         page = self._document[number]
+        turned = page.get_rotation()
         try:
+            page.set_rotation(0)  # PDFium sorts the characters of a page that is turned
             left, bottom, right, top = page.get_bbox()
             width, height = right - left, top - bottom
             text = page.get_textpage()  # closes when nothing refers to it any more
             glyphs = _glyphs(text.raw, left, top)
             return PageGlyphs(width, height, blocks_of(glyph for glyph in glyphs if _is_on_page(glyph, width, height)))
         finally:
+            page.set_rotation(turned)
             page.close()
 
     def images_on(self, number: int) -> int:
@@ -89,7 +92,7 @@ class PdfiumFile:
         finally:
             page.close()
 
-    def recognise(self, number: int, settings: OcrSettings) -> PageGlyphs:
+    def recognise(self, number: int, dpi: int, languages: str, folder: str) -> PageGlyphs:
         """Refuse: PDFium has no OCR."""
         raise NotImplementedError
 

@@ -82,15 +82,6 @@ class Picture:
     pixels: bytearray
 
 
-@dataclass(frozen=True, slots=True)
-class OcrSettings:
-    """How a page is recognised: resolution, Tesseract's languages and the folder of their data."""
-
-    dpi: int
-    languages: str
-    folder: str
-
-
 class PdfFile(Protocol):
     """An open PDF file.
 
@@ -114,8 +105,12 @@ class PdfFile(Protocol):
     def picture(self, number: int, scale: float) -> Picture:
         """Draw a page, ``scale`` pixels a point."""
 
-    def recognise(self, number: int, settings: OcrSettings) -> PageGlyphs:
-        """Read a page as a picture; only where ``PdfLibrary.has_ocr``."""
+    def recognise(self, number: int, dpi: int, languages: str, folder: str) -> PageGlyphs:
+        """Read a page as a picture; only where ``PdfLibrary.has_ocr``.
+
+        Args:
+            languages: of Tesseract, with ``+`` between them; ``folder`` has their data.
+        """
 
 
 class PdfLibrary(Protocol):
