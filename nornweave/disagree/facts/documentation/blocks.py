@@ -9,7 +9,6 @@ from typing import Literal, TypeAlias
 from nornweave.core.text.patterns import lazy_pattern
 
 Kind: TypeAlias = Literal["heading", "paragraph", "item", "entry", "field", "table", "code", "directive"]
-MAX_TABLE_LINES = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +20,7 @@ class DocumentedBlock:
         indent: columns before it.
         body: where its own words begin (behind a bullet, a ``#``).
         level: of a heading, from 1.
-        info: the name of a directive, which kind of table, the language of fenced code.
+        info: the name of a directive, ``simple`` of a table with ruled columns, the language of fenced code.
     """
 
     kind: Kind
@@ -103,8 +102,7 @@ class _Parser:
         )
 
     def _last_of_run(self, at: int) -> int:
-        stop = min(len(self.bodies) - 1, at + MAX_TABLE_LINES)
-        while at < stop and self.bodies[at + 1]:
+        while at + 1 < len(self.bodies) and self.bodies[at + 1]:
             at += 1
         return at
 
@@ -143,15 +141,14 @@ class _Parser:
             return self._add(
                 "heading", at, at, body=self.starts[at] + self.columns[at] + heading.end(), level=heading.end() - 1
             )
-        if _UNDERLINE.match(body) and at + 2 < len(self.bodies) and self.bodies[at + 2] == body and self.bodies[at + 1]:
-            self._add("heading", at + 1, at + 1, level=self._style("over" + body[0]))
-            return at + 3
-        if body[0] == "|" or _GRID.match(body) or RULER.match(body):
-            found = self._table(at, body)
-            if found:
-                return found
-        directive = _DIRECTIVE.match(body)
-        if directive:
+        if RULER.match(body):
+            return self._simple_table(at, at)
+        if _GRID.match(body) or (body[0] == "|" and body.count("|") > 1):
+            last = at
+            while last + 1 < len(self.bodies) and self.bodies[last + 1][:1] in {"|", "+"}:
+                last += 1
+            return self._add("table", at, last)
+        if directive := _DIRECTIVE.match(body):
             return self._directive(at, directive)
         if _FIELD.match(body) or _AT_FIELD.match(body):
             return self._add("field", at, self._last_of_entry(at))
@@ -179,22 +176,10 @@ class _Parser:
             self._add("code", at + 1, last - 1, info=body.strip("`~{} \t").partition(" ")[0])
         return last + 1
 
-    def _table(self, at: int, body: str) -> int:
-        if RULER.match(body):
-            return self._simple_table(at, at)
-        is_grid = bool(_GRID.match(body))
-        if not is_grid and body.count("|") < 2:
-            return 0
-        last = at
-        while last + 1 < len(self.bodies) and self.bodies[last + 1][:1] in {"|", "+"} and last - at < MAX_TABLE_LINES:
-            last += 1
-        is_grid = is_grid or (last > at and bool(_GRID.match(self.bodies[at + 1])))
-        return self._add("table", at, last, info="grid" if is_grid else "pipe")
-
     def _simple_table(self, first: int, ruler: int) -> int:
         """Take a table whose columns are ruled; it ends with a ruler before a blank line, or with its run of lines."""
         last = ruler
-        for at in range(ruler + 1, min(len(self.bodies), ruler + MAX_TABLE_LINES)):
+        for at in range(ruler + 1, len(self.bodies)):
             if RULER.match(self.bodies[at]):
                 last = at
                 if at + 1 >= len(self.bodies) or not self.bodies[at + 1]:
@@ -229,7 +214,7 @@ class _Parser:
             self._add("code", first, last)
         return at
 
-    def _starts_block(self, at: int, *, entry: bool) -> bool:
+    def _starts_block(self, at: int) -> bool:
         body = self.bodies[at]
         first = body[0]
         if first in _STARTERS or first.isdigit():
@@ -237,9 +222,7 @@ class _Parser:
                 return True
             if first in ":@\\." and (_FIELD.match(body) or _AT_FIELD.match(body) or _DIRECTIVE.match(body)):
                 return True
-        if entry and self._is_entry(body):
-            return True
-        return self._is_underlined(at)
+        return self._is_entry(body) or self._is_underlined(at)
 
     @staticmethod
     def _is_entry(body: str) -> bool:
@@ -247,7 +230,7 @@ class _Parser:
 
     def _last_of_entry(self, at: int) -> int:
         """Return the last line of an entry: up to a blank line, or what begins something else."""
-        while at + 1 < len(self.bodies) and self.bodies[at + 1] and not self._starts_block(at + 1, entry=True):
+        while at + 1 < len(self.bodies) and self.bodies[at + 1] and not self._starts_block(at + 1):
             at += 1
         return at
 
@@ -261,7 +244,7 @@ class _Parser:
                 return self._simple_table(at, last + 1)
             if _PIPE_RULE.match(under) and "|" in self.bodies[last]:
                 return self._pipe_table(at, last)
-            if self._starts_block(last + 1, entry=True):
+            if self._starts_block(last + 1):
                 break
             last += 1
         following = self._add("paragraph", at, last)
@@ -273,9 +256,9 @@ class _Parser:
         if header > at:
             self._add("paragraph", at, header - 1)
         last = header + 1
-        while last + 1 < len(self.bodies) and "|" in self.bodies[last + 1] and last - header < MAX_TABLE_LINES:
+        while last + 1 < len(self.bodies) and "|" in self.bodies[last + 1]:
             last += 1
-        return self._add("table", header, last, info="pipe")
+        return self._add("table", header, last)
 
 
 def blocks_of(text: str, raw: str) -> list[DocumentedBlock]:
