@@ -24,13 +24,11 @@ class Subject:
         name: as it is written.
         form: of what is said about it: ``heading``, ``list``, ``field``, ``table``, ``topic``.
         owner: what it belongs to.
-        unit: what its numbers are counted in, by the column of a table.
     """
 
     name: str
     form: Form
     owner: str = ""
-    unit: str | None = None
 
     @property
     def is_weak(self) -> bool:
@@ -84,7 +82,7 @@ class Page:
         qualifiers = qualifiers_of(self.text, sentence, start, end, talk=self.talk) if sentence else ()
         return fact_of(
             self.passage, name=subject.name, value=value, attribute=attribute, side=self.side, form=subject.form,
-            start=start, end=end, owner=subject.owner, unit=subject.unit, qualifiers=qualifiers, negated=negated,
+            start=start, end=end, owner=subject.owner, qualifiers=qualifiers, negated=negated,
         )  # fmt: skip
 
 

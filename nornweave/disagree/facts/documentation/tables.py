@@ -35,7 +35,6 @@ _HEADERS = {
     "type": "type types datatype",
     "required": "required mandatory",
     "value": "value",
-    "unit": "unit units",
     "prose": "description notes note meaning explanation purpose comment comments details effect usage summary"
              " help remarks",
 }  # fmt: skip
@@ -156,10 +155,9 @@ def _row(page: Page, row: Row, columns: dict[str, int], owner: str) -> Iterator[
     if not names and "default" in columns and 3 <= len(name_cell.text) <= 40 and "`" not in name_cell.text:
         names = [name_cell.text.strip("*_ ")]
     cells = {kind: row[at] for kind, at in columns.items() if at < len(row)}
-    unit = cells["unit"].text.strip("`() ").lower() or None if "unit" in cells else None
     told: set[str] = set()
     for name in names:
-        subject = Subject(name=name, form="table", owner=owner, unit=unit)
+        subject = Subject(name=name, form="table", owner=owner)
         for attribute in ("default", "value"):
             value = whole_value(cells[attribute].text) if attribute in cells else None
             fact = page.fact(subject, attribute, value, name_cell.start, cells[attribute].end) if value else None
@@ -167,7 +165,7 @@ def _row(page: Page, row: Row, columns: dict[str, int], owner: str) -> Iterator[
                 told.add(fact.attribute)
                 yield fact
     if names and "prose" in cells:
-        subject = Subject(name=names[0], form="table", owner=owner, unit=unit)
+        subject = Subject(name=names[0], form="table", owner=owner)
         for fact in prose_facts(page, cells["prose"].start, cells["prose"].end, subject, headings=owner):
             if fact.attribute not in told:
                 yield fact
