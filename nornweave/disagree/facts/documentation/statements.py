@@ -123,7 +123,8 @@ def _linked(text: str, end: int, base: Statement, pattern: re.Pattern[str]) -> S
     if found is not None and (sign or not _runs_on(text, found, end)):
         return replace(base, value=found[0], end=found[2])
     rest = text[link.end() : end].partition("\n")[0].partition(". ")[0]
-    value = whole_value(rest) if base.is_line and sign in {":", "="} else None
+    is_whole = sign in {":", "="} and (base.is_line or rest[:1].isdigit())  # ``Default: 30 * time.Second``
+    value = whole_value(rest) if is_whole else None
     return replace(base, value=value, end=link.end() + len(rest)) if value else None
 
 
