@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nornweave.connect.git.address import file_url, parse_address, template_of
 from nornweave.connect.git.failures import reason_of
 from nornweave.connect.git.network import Network, ssh_command
-from nornweave.connect.git.refs import RemoteRef, choose
+from nornweave.connect.git.refs import choose
 from nornweave.connect.git.source import GitSource
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain, SourceId
@@ -87,8 +87,8 @@ def test_spellings_of_one_repository_share_a_clone() -> None:
 
 def test_a_branch_goes_before_a_tag_and_a_tag_is_its_commit() -> None:
     listing = f"{COMMIT}\trefs/heads/v1\n{'b' * 40}\trefs/tags/v1\n{'c' * 40}\trefs/tags/v1^{{}}\n"
-    assert choose("v1", listing) == RemoteRef("refs/heads/v1", COMMIT)
-    assert choose("refs/tags/v1", listing) == RemoteRef("refs/tags/v1", "c" * 40)
+    assert choose("v1", listing) == ("refs/heads/v1", COMMIT)
+    assert choose("refs/tags/v1", listing) == ("refs/tags/v1", "c" * 40)
     assert choose("v2", listing) is None
 
 

@@ -88,9 +88,9 @@ class Clone:
         kept = self._kept(ref)
         if COMMIT_ID.fullmatch(ref) and kept:
             return kept
-        remote = find_ref(self.network, ref)
-        if remote.commit != kept:
-            self.network.fetch(self.repository, [f"+{remote.name}:{_local_name(ref)}"], self._bounds)
+        name, commit = find_ref(self.network, ref)
+        if commit != kept:
+            self.network.fetch(self.repository, [f"+{name}:{_local_name(ref)}"], self._bounds)
             kept = self._kept(ref)
         if kept is None:
             raise DamagedCloneError(f"what {ref!r} points at did not arrive")

@@ -77,7 +77,7 @@ class Network:
     credentials_env: str | None = field(default=None, kw_only=True)
 
     def list_refs(self, *names: str) -> str:
-        """Ask which commits refs point at, in one request; return what ``git ls-remote --symref`` prints.
+        """Ask which commits refs point at, in one request; return what ``git ls-remote`` prints.
 
         Args:
             names: whole names, such as ``HEAD`` and ``refs/heads/main``.
@@ -85,7 +85,7 @@ class Network:
         Raises:
             SourceUnavailableError: why not, and what to do.
         """
-        ended = self._run(None, ("ls-remote", "--symref", REMOTE, *names), Bounds(seconds=LIST_S))
+        ended = self._run(None, ("ls-remote", REMOTE, *names), Bounds(seconds=LIST_S))
         if ended.code:
             raise SourceUnavailableError(self._reason(ended))
         return ended.said.decode("utf-8", "replace")

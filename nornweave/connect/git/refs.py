@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 from nornweave.connect.git.network import Network
 from nornweave.core.errors import SourceUnavailableError
 
 COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-HEAD = "HEAD"
 _PEELED = "^{}"
 # What git allows in names of refs, and nothing that a refspec or a shell would read otherwise.
 _NAME = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$|/$))[^\x00-\x20\x7f~^:?*\[\\]+")
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteRef:
-    """A whole name, such as ``refs/heads/main``, and the commit behind it."""
-
-    name: str
-    commit: str
-
-
-def find_ref(network: Network, ref: str) -> RemoteRef:
-    """Ask a server what a ref points at.
+def find_ref(network: Network, ref: str) -> tuple[str, str]:
+    """Ask a server what a ref points at; return its whole name, such as ``refs/heads/main``, and the commit behind it.
 
     Raises:
         SourceUnavailableError: why the repository cannot be read; it has no such ref.
     """
-    is_commit = COMMIT_ID.fullmatch(ref) is not None
-    said = network.list_refs(*candidates(HEAD if is_commit else ref))
-    remote = RemoteRef(ref, ref) if is_commit else choose(ref, said)
-    if remote is None:
-        advice = "push something, or correct 'ref'; a commit needs all of its digits"
-        raise SourceUnavailableError(f"{network.address.shown}: it has no branch or tag {ref!r} (any more); {advice}")
-    return remote
+    if COMMIT_ID.fullmatch(ref):
+        network.list_refs("HEAD")
+        return ref, ref
+    # A signed or annotated tag is an object of its own; with "^{}" comes the commit that it is about.
+    listing = network.list_refs(*(each for name in _names(ref) for each in (name, f"{name}{_PEELED}")))
+    if found := choose(ref, listing):
+        return found
+    advice = "push something, or correct 'ref'; a commit needs all of its digits"
+    raise SourceUnavailableError(f"{network.address.shown}: it has no branch or tag {ref!r} (any more); {advice}")
 
 
 def is_name(ref: str) -> bool:
@@ -44,26 +35,14 @@ def is_name(ref: str) -> bool:
     return _NAME.fullmatch(ref) is not None
 
 
-def candidates(ref: str) -> tuple[str, ...]:
-    """Return what to ask a server for, the best first: a branch goes before a tag of the same name."""
-    if ref == HEAD:
-        return (HEAD,)
-    names = (ref,) if ref.startswith("refs/") else (f"refs/heads/{ref}", f"refs/tags/{ref}")
-    # A signed or annotated tag is an object of its own; with "^{}" comes the commit that it is about.
-    return tuple(each for name in names for each in (name, f"{name}{_PEELED}"))
+def choose(ref: str, listing: str) -> tuple[str, str] | None:
+    """Return the name and the commit that are meant among what ``git ls-remote`` prints; ``None`` if there is none."""
+    pairs = (line.partition("\t") for line in listing.splitlines())
+    commits = {name: commit for commit, _, name in pairs}
+    name = next((each for each in _names(ref) if each in commits), None)
+    return (name, commits.get(f"{name}{_PEELED}", commits[name])) if name else None
 
 
-def choose(ref: str, listing: str) -> RemoteRef | None:
-    """Return the ref of a listing that is meant; ``None`` when there is none."""
-    commits = dict(_commits(listing))
-    for name in candidates(ref):
-        if name in commits and not name.endswith(_PEELED):
-            return RemoteRef(name, commits.get(f"{name}{_PEELED}", commits[name]))
-    return None
-
-
-def _commits(listing: str) -> Iterator[tuple[str, str]]:
-    for line in listing.splitlines():
-        commit, _, name = line.partition("\t")
-        if name and not commit.startswith("ref: "):
-            yield name, commit
+def _names(ref: str) -> tuple[str, ...]:
+    """Return the whole names that a ref may stand for: a branch goes before a tag of the same name."""
+    return (ref,) if ref == "HEAD" or ref.startswith("refs/") else (f"refs/heads/{ref}", f"refs/tags/{ref}")
