@@ -76,7 +76,7 @@ def test_entities_of_a_chapter_are_not_expanded() -> None:
     ("a.epub", word_document(), "not a book"),
     ("a.docx", word_document()[:4_000], "broken: File is not a zip file"),
     ("a.docx", word_file(""), "no text: nothing to read in this docx file; exclude it"),
-    ("a.ipynb", b"{}", "not a notebook: it has no cells"),
+    ("a.ipynb", b"{}", "not a notebook of format 4 (2015): it has no cells"),
     ("a.ipynb", b"[" * 100_000, "broken notebook"),
     ("a.eml", b"no headers here", "not an e-mail"),
 ])  # fmt: skip

@@ -279,12 +279,6 @@ def test_a_notebooks_cells_are_prose_and_code_and_named_in_citations() -> None:
     assert "AAAA" not in document.text
 
 
-def test_a_notebook_of_format_3_is_read() -> None:
-    cells = [{"cell_type": "heading", "level": 2, "source": "Old"}, {"cell_type": "code", "input": "print(1)"}]
-    raw = json.dumps({"nbformat": 3, "worksheets": [{"cells": cells}]}).encode()
-    assert read("a.ipynb", raw).text == "## Old\n\n```\nprint(1)\n```"
-
-
 # E-mail --------------------------------------------------------------------------------------------------------------
 
 

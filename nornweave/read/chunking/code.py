@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
 from tree_sitter import Node
@@ -17,7 +17,7 @@ from nornweave.read.chunking.languages import Grammar, grammar_of
 from nornweave.read.chunking.regions import Kind, Region
 from nornweave.read.chunking.symbols import Definitions, Symbol
 
-VERSION = "code-5"
+VERSION = "code-6"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
@@ -66,13 +66,13 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
     if grammar is None or tree is None:
         writer = _Writer(document, index, Lines(text), frozenset(), None, Definitions(None, None, text))
         plain = split(Span(0, len(text)), index, limit, TEXT_CUTS)
-        yield from writer.write(_Piece(span, None, None, limit) for span in plain)
+        yield from writer.write(_Piece(span, None, None) for span in plain)
         return
     found = regions.Regions(text, grammar, index.count).walk(tree.root_node)
     layout = _Layout(text, grammar, index, limit)
     defined = Definitions(tree.root_node, grammar, text)
     writer = _Writer(document, index, Lines(text), _imported(found, text), tree.root_node, defined)
-    yield from writer.write(_join_scraps(layout.pieces(found), index, text))
+    yield from writer.write(layout.pieces(found))
 
 
 def _imported(found: Iterable[Region], text: str) -> frozenset[str]:
@@ -88,14 +88,12 @@ class _Piece:
 
     Attributes:
         label: ``node_type`` when there is no symbol.
-        limit: tokens that it may grow to.
         continues: its symbol started in an earlier piece.
     """
 
     span: Span
     label: str | None
     symbol: Symbol | None
-    limit: int
     continues: bool = False
 
 
@@ -111,7 +109,7 @@ class _Layout:
     def pieces(self, found: Sequence[Region]) -> Iterator[_Piece]:
         """Lay out the regions of a file; the pieces tile the text."""
         if not found:
-            yield from (_Piece(span, None, None, self.limit) for span in self._cut(Span(0, len(self.text))))
+            yield from (_Piece(span, None, None) for span in self._cut(Span(0, len(self.text))))
             return
         spanned = self._glue(_spanned(found, len(self.text)))
         for (kind, _), group in groupby(spanned, key=lambda item: (item[0].kind, id(item[0].scope))):
@@ -153,10 +151,10 @@ class _Layout:
 
     def _whole(self, region: Region, span: Span) -> Iterator[_Piece]:
         if self.index.count(span) <= self.limit:
-            yield _Piece(span, None, region.symbol, self.limit)
+            yield _Piece(span, None, region.symbol)
             return
         for part in Division(self.text, self.grammar, self.index, self.limit).parts(region, span):
-            yield _Piece(part.span, None, part.symbol, self.limit, part.continues)
+            yield _Piece(part.span, None, part.symbol, part.continues)
 
     def _grouped(self, group: list[tuple[Region, Span]], kind: Kind) -> Iterator[_Piece]:
         """Pack neighbouring statements; one that is too long is divided, and what is in it may have a name."""
@@ -167,44 +165,17 @@ class _Layout:
         for span in pack((span for _, span in group), self.index, limit):
             if self.index.count(span) <= limit:
                 continues = first is None or span.start > first.start
-                yield _Piece(span, kind.value, symbol, limit, continues)
+                yield _Piece(span, kind.value, symbol, continues)
                 continue
             region = regions_at[span.start]
             for part in Division(self.text, self.grammar, self.index, limit).parts(region, span):
-                yield _Piece(part.span, kind.value, part.symbol or symbol, limit, part.continues or part.symbol is None)
+                yield _Piece(part.span, kind.value, part.symbol or symbol, part.continues or part.symbol is None)
 
 
 def _spanned(found: Sequence[Region], end: int) -> list[tuple[Region, Span]]:
     """Give each region the text up to the next one; the first begins with the file."""
     starts = [0, *(region.start for region in found[1:]), end]
     return [(region, Span(start, stop)) for region, start, stop in zip(found, starts, starts[1:], strict=False)]
-
-
-def _join_scraps(pieces: Iterable[_Piece], index: TokenIndex, text: str) -> Iterator[_Piece]:
-    """Join pieces of at most one word (a brace, ``end``, ``main()``) with the piece before them, or else behind."""
-    last: _Piece | None = None
-    for piece in pieces:
-        if last is None:
-            last = piece
-            continue
-        joined = Span(last.span.start, piece.span.end)
-        size = index.count(joined)
-        if _is_scrap(piece, text) and size <= last.limit:
-            last = replace(last, span=joined)
-        elif _is_scrap(last, text) and size <= piece.limit:
-            last = replace(piece, span=joined)
-        else:
-            yield last
-            last = piece
-    if last is not None:
-        yield last
-
-
-def _is_scrap(piece: _Piece, text: str) -> bool:
-    if len(piece.span) > 200:
-        return False
-    words = _WORDS.findall(text, piece.span.start, piece.span.end)
-    return len(words) < 2
 
 
 @dataclass(frozen=True, slots=True)

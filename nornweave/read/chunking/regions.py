@@ -16,8 +16,6 @@ from nornweave.read.chunking.symbols import NO_SCOPE, Symbol, SymbolScope, descr
 
 SMALL_CLASS = 60
 """Tokens up to which a class stays in one piece with its methods."""
-SMALL_NESTED_CLASS = 24
-"""Tokens up to which a class inside another one (``class Meta``) is part of the outer header."""
 SHORT_COMMENT = 24
 """Tokens up to which a comment with blank lines around it introduces what follows; a longer one stands alone."""
 LOOKED_AT = 300
@@ -130,9 +128,7 @@ class Regions:
             return
         tokens = self.count(Span(node.start_byte, node.end_byte))
         defines = "definition" in self._holds(found.node)
-        if tokens <= SMALL_NESTED_CLASS and not defines and self._is_class(scope):
-            self._add(Kind.HEADER, node, scope)
-        elif tokens <= SMALL_CLASS or not defines:
+        if tokens <= SMALL_CLASS or not defines:
             self._add(Kind.WHOLE, node, scope, symbol)
         else:
             inner = scope_of(symbol, scope)
@@ -140,9 +136,6 @@ class Regions:
             bare = found.node.type in self.grammar.bare or any(c.type == "extension" for c in found.node.children[:3])
             self._add(Kind.HEADER, node, inner, symbol, bare=bare, opens=found.node)
             self._enter(found.node, inner)
-
-    def _is_class(self, scope: SymbolScope) -> bool:
-        return scope.symbol is not None and scope.symbol.node_type not in self.grammar.bare
 
     def _namespace(self, node: Node, scope: SymbolScope) -> None:
         if node.child_by_field_name("body") is None:

@@ -23,7 +23,7 @@ _DATA = re.compile(r"\((?:data:|attachment:)[^)]*\)")
 
 
 def read_ipynb(raw: bytes) -> Parsed:
-    """Turn a notebook of format 3 or 4 into Markdown; ``sections`` has a section for each cell: ``cell 12``.
+    """Turn a notebook of format 4 into Markdown; ``sections`` has a section for each cell: ``cell 12``.
 
     Raises:
         DocumentError: not a notebook.
@@ -55,17 +55,13 @@ def _load(raw: bytes) -> Mapping[str, Any]:
         loaded = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise DocumentError(f"broken notebook: {error}; expected JSON, save it again") from error
-    if not isinstance(loaded, dict) or not ("cells" in loaded or "worksheets" in loaded):
-        raise DocumentError("not a notebook: it has no cells; check what the file really is")
+    if not isinstance(loaded, dict) or "cells" not in loaded:
+        raise DocumentError("not a notebook of format 4 (2015): it has no cells; open it in Jupyter and save it again")
     return loaded
 
 
 def _cells(notebook: Mapping[str, Any]) -> Sequence[Any]:
-    cells: object = notebook.get("cells")
-    if cells is None:  # format 3
-        sheets = notebook["worksheets"] if isinstance(notebook["worksheets"], list) else []
-        cells = [cell for sheet in sheets if isinstance(sheet, dict) for cell in _list(sheet.get("cells"))]
-    found = _list(cells)
+    found = _list(notebook["cells"])
     if len(found) > MAX_CELLS:
         raise DocumentError(f"too long: {len(found):,} cells, at most {MAX_CELLS:,} are read; split the notebook")
     return found
@@ -87,10 +83,7 @@ def _language(notebook: Mapping[str, Any]) -> str:
 
 
 def _cell(cell: Mapping[str, Any], language: str, number: int, left_out: list[str]) -> str:
-    kind, source = cell.get("cell_type"), _text(cell.get("source", cell.get("input")))
-    if kind == "heading":  # format 3
-        level = cell.get("level")
-        return f"{'#' * (level if level in {1, 2, 3, 4, 5, 6} else 1)} {' '.join(source.split())}"
+    kind, source = cell.get("cell_type"), _text(cell.get("source"))
     if kind != "code":
         return closed(_DATA.sub("()", source).strip("\n")) if kind == "markdown" else plain(source).strip("\n")
     outputs = joined(_outputs(_list(cell.get("outputs")), number, left_out))
@@ -114,7 +107,7 @@ def _outputs(outputs: Sequence[Any], number: int, left_out: list[str]) -> Iterat
 
 
 def _output(output: Mapping[str, Any]) -> str:
-    if output.get("output_type") == "error" or output.get("output_type") == "pyerr":
+    if output.get("output_type") == "error":
         return f"{output.get('ename')}: {output.get('evalue')}"
     data = output.get("data")
     if isinstance(data, Mapping):
