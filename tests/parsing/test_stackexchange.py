@@ -31,7 +31,7 @@ API = {
             "link": "https://stackoverflow.com/questions/11227809/why-is-it-faster",
             "owner": {"display_name": "GManNickG &amp; Co"},
             "accepted_answer_id": 11227902,
-            "comments": [{"body": "Which &lt;flags&gt;?", "owner": {"display_name": "Bob"}}],
+            "comments": [{"body": "Which &lt;flags&gt;?", "owner": {"display_name": "Bob"}}, {"comment_id": 3}],
             "answers": [
                 {
                     "answer_id": 1,

@@ -45,17 +45,11 @@ class _Owner(BaseModel):
 
 
 class _Written(BaseModel):
-    """What questions, answers and comments have in common."""
+    """What questions, answers and comments have in common; comments come without a body unless it was asked for."""
 
     body: Text | None = None
     body_markdown: Text | None = None
     owner: _Owner | None = None
-
-    @model_validator(mode="after")
-    def _says_something(self) -> _Written:
-        if not (self.body or "").strip() and not (self.body_markdown or "").strip():
-            raise ValueError("no body (or body_markdown)")
-        return self
 
     @property
     def text(self) -> str:
@@ -79,6 +73,12 @@ class _Answer(_Written):
     share_link: Text | None = None
     is_accepted: bool | None = None
     comments: tuple[_Written, ...] | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> _Answer:
+        if not (self.body or "").strip() and not (self.body_markdown or "").strip():
+            raise ValueError("no body (or body_markdown)")
+        return self
 
 
 class _Question(_Answer):
@@ -146,7 +146,8 @@ def posts_in(value: Any) -> Iterator[Post]:
 
 def _post(item: _Answer, question: str | None) -> Post:
     asked = item if isinstance(item, _Question) else None
-    lines = [f"- {each.author or 'someone'}: {' '.join(each.text.split())}" for each in item.comments or ()]
+    said = [(each.author or "someone", " ".join(each.text.split())) for each in item.comments or ()]
+    lines = [f"- {author}: {text}" for author, text in said if text]
     return Post(
         id=question if asked else item.answer_id,
         parent=None if asked else question,
