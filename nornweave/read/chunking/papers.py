@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from nornweave.core.text.spans import TokenIndex, split, strip_lines
 from nornweave.core.types import Chunk, Document, JsonValue, Metadata, Section, Span, freeze
@@ -12,19 +11,6 @@ from nornweave.core.types import Chunk, Document, JsonValue, Metadata, Section, 
 VERSION = "papers-2"
 
 _DOCUMENT_KEYS = ("source_type", "title", "authors", "publication_date", "doi", "venue", "citation_count", "tags")
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A section with the headings above it; ``start`` is earlier than its own where a bare heading was joined to it."""
-
-    section: Section
-    path: tuple[str, ...]
-    start: int
-
-    @property
-    def span(self) -> Span:
-        return Span(self.start, self.section.span.end)
 
 
 def chunk_papers(
@@ -44,11 +30,11 @@ def chunk_papers(
     Yields:
         Chunks in order that leave out only blank space.
     """
-    for part in _joined(document, list(_parts(document)), index, limit):
-        for piece in split(part.span, index, _limit(part.section, section_limit, limit, abstract_limit)):
+    for section, path, whole in _parts(document, index, limit):
+        for piece in split(whole, index, _limit(section, section_limit, limit, abstract_limit)):
             span = strip_lines(document.text, piece)
             if len(span):
-                yield _chunk(document, part, span, index)
+                yield _chunk(document, section, path, span, index)
 
 
 def _limit(section: Section, section_limit: int, limit: int, abstract_limit: int) -> int:
@@ -59,42 +45,33 @@ def _limit(section: Section, section_limit: int, limit: int, abstract_limit: int
     return section_limit if section.level == 1 or section.kind == "references" else limit
 
 
-def _parts(document: Document) -> Iterator[_Part]:
+def _parts(document: Document, index: TokenIndex, limit: int) -> Iterator[tuple[Section, Sequence[str], Span]]:
+    """Yield the sections, each with its headings and its span; a bare heading is part of the subsection below it."""
     sections: Sequence[Section] = document.sections or (Section(span=Span(0, len(document.text)), heading=""),)
-    above: list[tuple[int, str]] = []
-    for section in sections:
-        while above and above[-1][0] >= section.level:
+    above: list[Section] = []
+    start = 0
+    for section, following in zip(sections, [*sections[1:], None], strict=True):
+        while above and above[-1].level >= section.level:
             above.pop()
-        if section.heading:
-            above.append((section.level, section.heading))
-        yield _Part(section, tuple(heading for _, heading in above), section.span.start)
+        above += [section] if section.heading else []
+        span = Span(start, section.span.end)
+        text = document.text[section.span.start : section.span.end]
+        is_bare = section.kind == "section" and text.strip() == section.heading
+        if is_bare and following and following.level > section.level and index.count(span) < limit:
+            continue
+        yield section, [each.heading for each in above], span
+        start = section.span.end
 
 
-def _joined(document: Document, parts: Sequence[_Part], index: TokenIndex, limit: int) -> Iterator[_Part]:
-    """Move a bare heading into the subsection that follows it."""
-    start: int | None = None
-    for part, following in zip(parts, [*parts[1:], None], strict=True):
-        first = part.start if start is None else start
-        bare = document.text[part.section.span.start : part.section.span.end].strip() == part.section.heading
-        nested = following is not None and following.section.level > part.section.level
-        if bare and nested and part.section.kind == "section" and index.count(Span(first, part.span.end)) < limit:
-            start = first
-        else:
-            yield _Part(part.section, part.path, first)
-            start = None
-
-
-def _chunk(document: Document, part: _Part, span: Span, index: TokenIndex) -> Chunk:
-    section = part.section
+def _chunk(document: Document, section: Section, path: Sequence[str], span: Span, index: TokenIndex) -> Chunk:
     page = page_of(document.page_starts, span.start)
-    path = " > ".join(part.path)
     return Chunk(
         span=span,
         content=document.text[span.start : span.end],
         token_count=index.count(span),
-        context="\n".join(line for line in _context(document.title, part.path, section.context) if line),
+        context="\n".join(line for line in _context(document.title, path, section.context) if line),
         title=section.heading or document.title,
-        section=path or None,
+        section=" > ".join(path) or None,
         page=page,
         metadata=_metadata(document, section, page),
     )
