@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -116,18 +116,10 @@ class EmbeddingSettings(FrozenSettings):
     """Which encoder a domain uses."""
 
     model: str = "sentence-transformers/all-MiniLM-L6-v2"
-    dimensions: int | None = Field(384, ge=1, le=8192)
+    dimensions: int | None = Field(None, ge=1, le=8192)
     batch_size: int = Field(32, ge=1, le=4096)
     device: Literal["cpu", "cuda"] = "cpu"
     precision: Literal["auto", "float", "int8"] = "auto"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _forget_dimensions_of_another_model(cls, values: Any) -> Any:
-        """Forget the default dimensions if another model is named without its own."""
-        if isinstance(values, dict) and "model" in values and "dimensions" not in values:
-            return {**values, "dimensions": None}
-        return values
 
 
 class HeuristicSettings(FrozenSettings):

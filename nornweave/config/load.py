@@ -159,7 +159,7 @@ def _load_domain(
     if factor := environment.get("OVERFETCH_FACTOR"):
         merged = _merge(merged, {"reranking": {"overfetch_factor": factor}})
     if device := environment.get("EMBEDDING_DEVICE"):
-        merged = _merge(merged, {"embedding": {"device": device}}, keep_model=True)
+        merged = _merge(merged, {"embedding": {"device": device}})
     domain_settings = _validate(DomainSettings, merged, file, prefix)
     evaluation = domain_settings.evaluation
     folders = tuple(_below(file.resolve().parent, folder) for folder in evaluation.judgments)
@@ -182,14 +182,14 @@ def _all_filters(
         raise ConfigError(f"{file}: {prefix}.filters: {error}") from error
 
 
-def _merge(defaults: Mapping[str, Any], overrides: Mapping[str, Any], *, keep_model: bool = False) -> dict[str, Any]:
+def _merge(defaults: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(defaults)
     for key, value in overrides.items():
         if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
             base = dict(merged[key])
-            if key == "embedding" and not keep_model and value.get("model", base.get("model")) != base.get("model"):
+            if key == "embedding" and value.get("model", base.get("model")) != base.get("model"):
                 base.pop("dimensions", None)  # they were another model's
-            merged[key] = _merge(base, value, keep_model=keep_model)
+            merged[key] = _merge(base, value)
         else:
             merged[key] = value
     return merged
