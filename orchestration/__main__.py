@@ -51,7 +51,9 @@ def main() -> int:
         os.environ |= {"DAGSTER_HOME": str(home), CONFIG_VARIABLE: str(settings.file)}
         # The code server says why definitions cannot be loaded, once; without this the web server repeats it.
         os.environ["DAGSTER_IS_DEV_CLI"] = "1"
-        processes = DagsterProcesses(home / "workspace.yaml")
+        # What runs elsewhere is not for a process of this machine.
+        watches = settings.workers is None or settings.workers.runs == "here"
+        processes = DagsterProcesses(home / "workspace.yaml", watches=watches)
         try:
             with alone(os.environ, partial(_open_once, settings), processes.start, note) as is_over:
                 if settings_from_environment() != settings:  # they changed while this one waited

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -25,8 +25,10 @@ from nornweave.index.wiring import INBOX
 from orchestration.announcements import BROKERS, Announcements
 from orchestration.assets.domain import domain_keys
 from orchestration.assets.evaluation import ANSWERS_KEY
+from orchestration.assets.ledger import GROUP as LEDGER_GROUP
 from orchestration.assets.ledger import LEDGER_KEY
 from orchestration.instance import DOMAIN_TAG, UNFINISHED, forget_old_runs
+from orchestration.watched import read_watched
 
 SYNC_JOB = "sync"
 # The sensors see what changes in folders and repositories; the hour is for what they do not look at (remote sources),
@@ -39,6 +41,8 @@ EVALUATION_CRON = "30 3 * * *"
 LOOK_INTERVAL_S = 5
 REST = 9
 MAX_REST_S = 60
+# Of what is watched (``orchestration.watch``) only what the kernel did not tell is left to see.
+WATCHED_REST_S = 900.0
 WEBHOOK_INTERVAL_S = 30
 # Dagster gives a tick 60 s; a source on a slow disk must not keep the others from being looked at.
 DEADLINE_S = 30.0
@@ -64,14 +68,17 @@ def automation(
             "inbox_sensor",
             job,
             {domain: {INBOX: _inbox(settings, domain)} for domain in settings.served_domains},
+            settings,
             description="Syncs a domain soon after documents were handed in over HTTP.",
         ),
         change_sensor(
             "source_changes",
             job,
             {domain: _local_sources(settings, domain) for domain in settings.served_domains},
+            settings,
             description="Syncs a domain soon after a file or a commit changed in one of its local sources.",
         ),
+        ledger_sensor(settings, job),
         *([webhook_sensor(settings)] if settings.webhook or os.environ.get(BROKERS) else []),
     ]
 
@@ -101,7 +108,7 @@ def corpus_refresh(
 
     def refresh(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
         forget_old_runs(context.instance)
-        idle = [domain for domain in settings.served_domains if not has_unfinished_run(context.instance, domain)]
+        idle = [each for each in settings.served_domains if not has_unfinished_run(context.instance, each.value)]
         if not idle:
             yield dg.SkipReason("every domain still has a run that has not ended")
         for domain in idle:
@@ -139,10 +146,11 @@ def _schedule(setting: tuple[str, str], **fields: Any) -> dg.ScheduleDefinition:
 
 
 def change_sensor(
-    name: str, job: dg.UnresolvedAssetJobDefinition, openers: Openers, *, description: str
+    name: str, job: dg.UnresolvedAssetJobDefinition, openers: Openers, settings: Settings, *, description: str
 ) -> dg.SensorDefinition:
     """Return a sensor that asks for a run of each domain whose sources list something else than they did."""
     rests_until = 0.0
+    of_watched: dict[str, tuple[str, float]] = {}  # what their mark was, and when they were listed
 
     def look(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         nonlocal rests_until
@@ -150,10 +158,18 @@ def change_sensor(
         if started < rests_until:
             return dg.SkipReason(f"looks again in {rests_until - started:.0f} s: the last look took long")
         seen: dict[str, str] = json.loads(context.cursor) if context.cursor else {}
-        sight = look_at(openers, seen, deadline=started + DEADLINE_S)
+        watched = read_watched(settings).sources
+        resting = {
+            key
+            for key, (mark, listed_at) in of_watched.items()
+            if watched.get(key) == mark and started - listed_at < WATCHED_REST_S
+        }
+        sight = look_at(openers, seen, deadline=started + DEADLINE_S, resting=resting)
         ended = time.monotonic()
         rests_until = ended + min(REST * (ended - started), MAX_REST_S)
-        waiting = {domain for domain in sight.changed if has_unfinished_run(context.instance, domain)}
+        waiting = {domain for domain in sight.changed if has_unfinished_run(context.instance, domain.value)}
+        listed = {key for key in sight.listed if Domain(key.partition("/")[0]) not in waiting}
+        of_watched.update({key: (mark, started) for key, mark in watched.items() if key in listed})
         cursor = {key: mark for key, mark in sight.marks.items() if Domain(key.partition("/")[0]) not in waiting}
         # What changed while a run is under way is not taken note of: the next tick after that run sees it again.
         cursor |= {key: mark for key, mark in seen.items() if Domain(key.partition("/")[0]) in waiting}
@@ -174,18 +190,42 @@ def change_sensor(
     )
 
 
+def ledger_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> dg.SensorDefinition:
+    """Return the sensor that asks for the ledger after the process that watches folders has published something."""
+
+    def look(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        due = read_watched(settings).ledger
+        if not due or due == context.cursor:
+            return dg.SkipReason("nothing was published that the ledger has not seen")
+        if has_unfinished_run(context.instance, LEDGER_GROUP):
+            return dg.SkipReason("the ledger is being made")
+        request = dg.RunRequest(asset_selection=[LEDGER_KEY], tags={DOMAIN_TAG: LEDGER_GROUP})
+        return dg.SensorResult(run_requests=[request], cursor=due)
+
+    return dg.SensorDefinition(
+        name="ledger_after_changes",
+        job=job,
+        evaluation_fn=look,
+        minimum_interval_seconds=LOOK_INTERVAL_S,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Makes the conflict ledger anew after a saved file was published by itself.",
+    )
+
+
 @dataclass(slots=True)
 class Sight:
     """What a look at the sources found.
 
     Attributes:
         marks: ``domain/source`` → digest of its listing; what was not looked at keeps its old mark.
+        listed: what was looked at.
         changed: domains with another listing than last time.
         entries: how many documents were listed.
         problems: sources that could not be listed, or not in time.
     """
 
     marks: dict[str, str] = field(default_factory=dict)
+    listed: set[str] = field(default_factory=set)
     changed: set[Domain] = field(default_factory=set)
     entries: int = 0
     problems: list[str] = field(default_factory=list)
@@ -198,14 +238,16 @@ class Sight:
         return "; ".join([said, *self.problems])
 
 
-def look_at(openers: Openers, seen: Mapping[str, str], *, deadline: float) -> Sight:
-    """List the sources, those that were never seen first; never raises for a source."""
+def look_at(openers: Openers, seen: Mapping[str, str], *, deadline: float, resting: Collection[str] = ()) -> Sight:
+    """List the sources but for those that rest, those that were never seen first; never raises for a source."""
     sight = Sight()
     pairs = [(domain, name, opener) for domain, named in openers.items() for name, opener in named.items()]
     for domain, name, opener in sorted(pairs, key=lambda pair: f"{pair[0].value}/{pair[1]}" in seen):
         key = f"{domain.value}/{name}"
         if key in seen:
             sight.marks[key] = seen[key]
+        if key in resting:
+            continue
         if time.monotonic() > deadline:
             sight.problems.append(f"{key}: not looked at, the others took too long")
             continue
@@ -220,6 +262,7 @@ def look_at(openers: Openers, seen: Mapping[str, str], *, deadline: float) -> Si
             sight.changed.add(domain)
         sight.entries += len(listing.entries)
         sight.marks[key] = mark
+        sight.listed.add(key)
     return sight
 
 
@@ -232,9 +275,9 @@ def run_request(domain: Domain, run_key: str | None = None) -> dg.RunRequest:
     )
 
 
-def has_unfinished_run(instance: dg.DagsterInstance, domain: Domain) -> bool:
-    """Tell whether a run of the domain is queued or under way: another one would only wait for it."""
-    filters = dg.RunsFilter(statuses=list(UNFINISHED), tags={DOMAIN_TAG: domain.value})
+def has_unfinished_run(instance: dg.DagsterInstance, group: str) -> bool:
+    """Tell whether a run of a domain, or the ledger, is queued or under way: another one would only wait for it."""
+    filters = dg.RunsFilter(statuses=list(UNFINISHED), tags={DOMAIN_TAG: group})
     return instance.get_runs_count(filters) > 0
 
 

@@ -21,16 +21,17 @@ def main(arguments: Sequence[str]) -> None:
     from dagster._daemon.cli import main as run
 
     if os.read(0, 1):
-        threading.Thread(target=_end_with_starter, name="starter", daemon=True).start()
+        threading.Thread(target=end_with_starter, args=(signal.SIGKILL,), name="starter", daemon=True).start()
         heed_signals()
         sys.argv = ["dagster-daemon", *arguments]
         run()
 
 
-def _end_with_starter() -> None:
+def end_with_starter(number: signal.Signals) -> None:
+    """Send this process a signal when its standard input ends."""
     while os.read(0, 1024):
         pass
-    os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), number)
 
 
 if __name__ == "__main__":

@@ -221,13 +221,14 @@ def fail_abandoned_runs(instance: dg.DagsterInstance) -> int:
     A killed process cannot say that its run is over, and a run that never ends keeps its domain's queue shut.
     """
     runs = instance.get_runs(dg.RunsFilter(statuses=list(RUNNING)))
-    abandoned = [run for run in runs if _is_gone(run.tags.get(PROCESS_TAG, ""))]
+    abandoned = [run for run in runs if is_gone(run.tags.get(PROCESS_TAG, ""))]
     for run in abandoned:
         instance.report_run_failed(run, message="Its process is gone: it was killed, or the machine went down.")
     return len(abandoned)
 
 
-def _is_gone(mark: str) -> bool:
+def is_gone(mark: str) -> bool:
+    """Tell whether the process with a mark has ended; ``False`` of other machines."""
     pid, _, rest = mark.partition("@")
     host, _, started = rest.rpartition("@")
     if host != socket.gethostname() or not (pid.isdecimal() and started.isdecimal()):

@@ -22,7 +22,7 @@ from nornweave.core.types import Domain
 from nornweave.index.port import Publication
 from nornweave.index.verified import read_verified, write_verified
 from nornweave.index.wiring import domain_folder
-from nornweave.ingest.alarms import OF_A_SYNC, Alarm, AlarmKind, alarms_of
+from nornweave.ingest.alarms import OF_A_SYNC, OF_PATHS, Alarm, AlarmKind, alarms_of
 from nornweave.ingest.pace import Pace
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import Progress, SyncOptions, SyncReport
@@ -66,6 +66,11 @@ OPTIONS = {
         bool, default_value=False, description="List, read and chunk everything again; vectors are reused."
     ),
     "sources": dg.Field([str], default_value=[], description="Ids of the sources to list; all of them unless named."),
+    "told": dg.Field(
+        dg.Map(str, [str]),  # type: ignore[no-untyped-call]
+        default_value={},
+        description="Per source the paths that changed; only these are listed and compared. All of them unless named.",
+    ),
     "wait_s": dg.Field(float, default_value=60.0, description="Seconds to wait for another writer of a domain."),
     "retries": dg.Field(int, default_value=RETRIES, description="How often to try again what may pass by itself."),
     "retry_delay_s": dg.Field(
@@ -132,13 +137,14 @@ class DomainSyncs:
 
     def finish(self, domain: Domain, publication: Publication | None) -> SyncReport:
         """Record a domain's run as done, release the domain, and tell what was published and what is wrong."""
-        report = self._open[domain].report()
+        report, is_of_paths = self._open[domain].report(), self._open[domain].is_of_paths
         if publication:
             self.announcements.published(domain, publication)
-        self.announcements.alarms(domain, alarms_of(report), OF_A_SYNC, run_id=self.options.run_id)
+        looked_at = OF_PATHS if is_of_paths else OF_A_SYNC
+        self.announcements.alarms(domain, alarms_of(report), looked_at, run_id=self.options.run_id)
         self.outcomes[domain] = report
         folder = domain_folder(self.settings, domain)
-        record_run(folder, report)
+        record_run(folder, report, is_of_paths=is_of_paths)
         write_verified(folder, self._open[domain].verified(read_verified(folder)))
         self._open.pop(domain).close()
         if problem := publish_after_sync(self.settings, domain):
@@ -212,6 +218,7 @@ def domain_syncs(
             options=SyncOptions(
                 full=config["full"],
                 sources=tuple(config["sources"]),
+                told={source: tuple(paths) for source, paths in config["told"].items()},
                 wait_s=config["wait_s"],
                 run_id=run.run_id if run else "",
             ),
@@ -233,14 +240,15 @@ def run_config(options: SyncOptions, *, retries: int = RETRIES, console_level: s
     """Return the configuration of a run that is not the default one.
 
     Args:
-        options: only ``full``, ``sources`` and ``wait_s`` are used: the run has its own id, and configuration confirms
-            nothing.
+        options: only ``full``, ``sources``, ``told`` and ``wait_s`` are used: the run has its own id, and configuration
+            confirms nothing.
         retries: how often to try again after an error that may pass by itself.
         console_level: of what a run also logs on stderr; all of its events are in the UI in any case.
     """
     config = {
         "full": options.full,
         "sources": list(options.sources),
+        "told": {source: list(paths) for source, paths in options.told.items()},
         "wait_s": float(options.wait_s),
         "retries": retries,
     }

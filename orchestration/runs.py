@@ -48,8 +48,10 @@ def materialize(
     settings: Settings,
     domains: Sequence[Domain],
     options: SyncOptions,
-    progress: Progress,
+    progress: Progress | None,
     instance: dg.DagsterInstance,
+    *,
+    after: Sequence[dg.AssetKey] = (LEDGER_KEY, ANSWERS_KEY),
 ) -> SyncRun:
     """Sync ``domains`` in one run, which the UI shows like any other.
 
@@ -57,7 +59,8 @@ def materialize(
         settings: of all domains; a domain without a source may be named too.
         domains: which to sync; each succeeds or fails on its own.
         options: ``run_id`` is ignored, the run has its own; what they confirm is confirmed on disk, for this run.
-        progress: called with ``("<domain> <step>", done, total)``.
+        progress: called with ``("<domain> <step>", done, total)``; without it progress is logged in the run.
+        after: what follows the publications.
 
     Returns:
         How every domain ended, in the order of ``domains``, and what failed after them.
@@ -74,7 +77,7 @@ def materialize(
             # A person is there: the error is worth more than another try in a minute, and the command says it.
             run_config=run_config(options, retries=0, console_level="CRITICAL"),
             instance=instance,
-            asset_selection=[*(key for domain in domains for key in domain_keys(domain)), LEDGER_KEY, ANSWERS_KEY],
+            asset_selection=[*(key for domain in domains for key in domain_keys(domain)), *after],
             tags=_tags(domains),
             raise_on_error=False,
         )

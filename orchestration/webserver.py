@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import dagster as dg
@@ -32,6 +32,7 @@ from orchestration.guard import Guard
 
 LOG_LEVEL = "ERROR"
 STOP_WITHIN_S = 5.0
+WATCH_AGAIN_S = 5.0
 
 
 class DagsterProcesses:
@@ -44,16 +45,18 @@ class DagsterProcesses:
 
     Attributes:
         servers: a workspace file that names the sockets of the code servers.
-        daemon: waits for ``begin``.
+        daemon: waits for ``begin``; so does the process that watches folders.
     """
 
     instance: dg.DagsterInstance
     servers: Path
     daemon: subprocess.Popen[bytes]
 
-    def __init__(self, workspace: Path) -> None:
+    def __init__(self, workspace: Path, *, watches: bool = False) -> None:
         self._workspace = workspace
+        self._watches = watches
         self._running: ExitStack | None = None
+        self._is_stopping = threading.Event()
 
     def start(self) -> None:
         """Start them unless they run."""
@@ -67,18 +70,30 @@ class DagsterProcesses:
             self.servers = Path(folder) / "workspace.yaml"
             named = {"load_from": list(servers.get_code_server_specs())}
             self.servers.write_text(yaml.safe_dump(named), encoding="utf-8")
-            command = [sys.executable, "-m", "orchestration.daemon", "run", "-w", str(self.servers)]
-            self.daemon = subprocess.Popen(
-                [*command, "--log-level", LOG_LEVEL.lower()], env=os.environ, stdin=subprocess.PIPE
-            )
-            stack.callback(self._end_daemon)
+            command = ("orchestration.daemon", "run", "-w", str(self.servers), "--log-level", LOG_LEVEL.lower())
+            self.daemon = _start(*command)
+            stack.callback(_end, self.daemon)
+            if self._watches:
+                self._watch = _start("orchestration.watch")
+                stack.callback(lambda: _end(self._watch))
+            stack.callback(self._is_stopping.set)
             self._running = stack.pop_all()
 
     def begin(self) -> None:
-        """Let the daemon work."""
-        assert self.daemon.stdin
-        self.daemon.stdin.write(b"\n")
-        self.daemon.stdin.flush()
+        """Let the daemon work, and folders be watched."""
+        _begin(self.daemon)
+        if self._watches:
+            _begin(self._watch)
+            threading.Thread(target=self._keep_watching, name="watch", daemon=True).start()
+
+    def _keep_watching(self) -> None:
+        """Start the process anew that watches: it ends when settings change, or may be killed."""
+        while True:
+            self._watch.wait()
+            if self._is_stopping.wait(WATCH_AGAIN_S):
+                return
+            self._watch = _start("orchestration.watch")
+            _begin(self._watch)
 
     def stop(self) -> None:
         """End them if they run."""
@@ -86,15 +101,28 @@ class DagsterProcesses:
         if running:
             running.close()
 
-    def _end_daemon(self) -> None:
-        self.daemon.terminate()
-        try:
-            self.daemon.wait(STOP_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            self.daemon.kill()
-            self.daemon.wait()
-        assert self.daemon.stdin
-        self.daemon.stdin.close()
+
+def _start(*command: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", *command], env=os.environ, stdin=subprocess.PIPE)
+
+
+def _begin(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin
+    with suppress(BrokenPipeError):  # it has ended: who waits for it sees that
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    assert process.stdin
+    with suppress(BrokenPipeError):
+        process.stdin.close()
 
 
 LOOPBACK = "127.0.0.1"

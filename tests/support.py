@@ -1,12 +1,14 @@
 """Parts that tests build on: a source held in memory, and readers of what was published."""
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from nornweave.config import StorageSettings
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
+from nornweave.core.files.paths import Within
 from nornweave.core.text import analyzer
 from nornweave.core.types import ContentHash, Document, Domain, Entry, Listing, SourceId, digest, document_id
 from nornweave.index.corpus import DuckDBStore
@@ -43,6 +45,15 @@ class MemorySource:
         if self.unavailable:
             raise SourceUnavailableError("not mounted; mount it")
         return Listing(tuple(Entry(path=path, gate=f"{self.revisions[path]}") for path in sorted(self.documents)))
+
+    def watched_folder(self) -> None:
+        """No file system tells what changes in it."""
+
+    def list_within(self, within: Within | None) -> Listing:
+        listing = self.list()
+        if within is None:
+            return listing
+        return replace(listing, entries=tuple(e for e in listing.entries if within.holds(e.path)), within=within)
 
     def fetch(self, entry: Entry) -> bytes:
         text = self.documents[entry.path]
@@ -83,9 +94,10 @@ def memory_parts(
     )
 
 
-def sync(parts: DomainParts, **options: bool) -> SyncReport:
-    """Run one sync with a run id."""
-    return run(parts, SyncOptions(run_id="test", wait_s=0, **options))
+def sync(parts: DomainParts, told: Collection[str] = (), **options: bool) -> SyncReport:
+    """Run one sync with a run id, of the paths of the source ``memory`` that it is told of, or of all."""
+    of_paths = {"memory": tuple(told)} if told else {}
+    return run(parts, SyncOptions(run_id="test", wait_s=0, told=of_paths, **options))
 
 
 def published_texts(parts: DomainParts) -> dict[str, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from nornweave.config.sources import SourceSettings
+from nornweave.core.files.paths import Within
 from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
 
 
@@ -39,6 +40,21 @@ class Copying(Protocol):
 
         Raises:
             SourceUnavailableError: it cannot be removed.
+        """
+
+
+@runtime_checkable
+class Watchable(Protocol):
+    """A source in a folder, of which the file system can tell what changes."""
+
+    def watched_folder(self) -> str | None:
+        """Return the folder that holds all that decides over its documents, without links; ``None`` if none does."""
+
+    def list_within(self, within: Within | None) -> Listing:
+        """List what is there of some paths, as ``list`` would.
+
+        A path that decides over others (``.gitignore``) stands for its folder. Those that a rule keeps ``list`` from
+        looking at are no longer in ``within`` of the listing.
         """
 
 

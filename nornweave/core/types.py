@@ -15,6 +15,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal, NewType, TypeAlias
 
+from nornweave.core.files.paths import Within
+
 SourceId = NewType("SourceId", str)
 DocumentId = NewType("DocumentId", str)
 ChunkId = NewType("ChunkId", str)
@@ -114,6 +116,7 @@ class Listing:
             ``listed_at`` says that all was named before: what is missing since is what the source said is gone.
         withdrawn: paths that somebody took out of the source on purpose: their removal needs no confirmation.
         listed_at: when the source last named all of its documents; ``None``: with this listing.
+        within: the paths that it is about, if it is not about all of the source.
     """
 
     entries: tuple[Entry, ...]
@@ -121,6 +124,7 @@ class Listing:
     problem: str | None = None
     withdrawn: frozenset[str] = frozenset()
     listed_at: datetime | None = None
+    within: Within | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from nornweave.core.access.rules import EVERYBODY, Rule
 from nornweave.core.deletion import Deleted
+from nornweave.core.files.paths import Within
 from nornweave.core.types import Document, DocumentId, GenerationId
 from nornweave.index.indexed_chunk import IndexedChunk
 
@@ -68,6 +69,16 @@ class Stored:
     outcome: Outcome = "stored"
     reason: str = ""
     failed_hash: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many documents of a source with one pipeline the manifest knows, and how many of them are stored."""
+
+    source_id: str
+    pipeline: str
+    known: int
+    stored: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,8 +203,15 @@ class Remains(StrEnum):
 class Writer(Protocol):
     """The one writer of one domain, which holds its lock."""
 
-    def manifest(self) -> Mapping[tuple[str, str], Stored]:
-        """Return the manifest: what is known of every document, by source id and path."""
+    def manifest(self, within: Mapping[str, Within | None] | None = None) -> Mapping[tuple[str, str], Stored]:
+        """Return the manifest: what is known of every document, by source id and path.
+
+        Args:
+            within: per source id, the paths of which it is asked; ``None``: of all documents, there of all sources.
+        """
+
+    def tally(self) -> tuple[Tally, ...]:
+        """Count the documents of the manifest."""
 
     def apply(self, batch: Batch) -> None:
         """Store a batch in one transaction, which also removes the old chunks."""

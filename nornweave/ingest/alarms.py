@@ -40,6 +40,8 @@ class AlarmKind(StrEnum):
 
 OF_A_SYNC = frozenset(AlarmKind) - {AlarmKind.QUALITY_DROPPED}
 """What a sync that ends well has looked at."""
+OF_PATHS = OF_A_SYNC - {AlarmKind.SOURCE_UNAVAILABLE, AlarmKind.DELETIONS_HELD}
+"""The same of one that compared only the paths that it was told of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from nornweave.core.types import Entry, Listing, digest
-from nornweave.index.port import Stored
+from nornweave.index.port import Stored, Tally
 
 # The mass-delete brake: removing more than this share of a source needs a person. One document is what people remove by
 # hand; a source that lists nothing needs a person however few it had.
@@ -70,6 +70,7 @@ def diff(
     manifest: Mapping[tuple[str, str], Stored],
     pipelines: Mapping[str, str],
     *,
+    tally: Sequence[Tally] | None = None,
     full: bool = False,
     confirm_deletes: bool = False,
 ) -> Changes:
@@ -79,6 +80,7 @@ def diff(
         listings: per source id; a source of the manifest that is not among them was taken out of the configuration, and
             its documents go.
         manifest: by source id and path.
+        tally: counts all documents, if the manifest is only of paths that the listings are within.
         pipelines: per source id, the versions and settings that documents go through; a document that went through
             another pipeline is read again.
         confirm_deletes: a person has confirmed the removals that the brake would hold.
@@ -89,17 +91,18 @@ def diff(
         key for key, entry in listed.items() if full or _is_due(entry, manifest.get(key), pipelines[key[0]])
     )
     due = tuple(DueDocument(key[0], listed[key], manifest.get(key)) for key in changed)
-    gone, held = _split_removals(listings, listed.keys(), manifest, confirm_deletes=confirm_deletes)
-    left_alone = manifest.keys() - {(wanted.source_id, wanted.entry.path) for wanted in due}
-    left_alone -= {(stored.source_id, stored.path) for stored in gone}
-    unlisted = tuple(key for key in manifest if key not in listed and key in left_alone)
+    tally = _counted(manifest) if tally is None else tally
+    gone, held = _split_removals(listings, listed.keys(), manifest, tally, confirm_deletes=confirm_deletes)
+    missing = manifest.keys() - listed.keys()
+    unlisted = tuple(missing - {(stored.source_id, stored.path) for stored in gone})
+    worked_on = [*gone, *(wanted.stored for wanted in due if wanted.stored)]
     return Changes(
         due=due,
         removed=gone,
         held=held,
         unavailable={key: reason for key, value in listings.items() if (reason := _problem(value))},
-        unchanged=sum(manifest[key].content_hash is not None for key in left_alone),
-        listed=len(listed) + len(unlisted),
+        unchanged=sum(each.stored for each in tally) - sum(stored.content_hash is not None for stored in worked_on),
+        listed=len(listed) + sum(each.known for each in tally) - (len(manifest) - len(missing)) - len(gone),
         unlisted=unlisted,
     )
 
@@ -139,10 +142,17 @@ def made_again(
     return f"{' and '.join(said)}: another {' and '.join(others) or 'parser'} than before" if said else ""
 
 
+def _counted(manifest: Mapping[tuple[str, str], Stored]) -> tuple[Tally, ...]:
+    known = Counter(source_id for source_id, _ in manifest)
+    stored = Counter(source_id for (source_id, _), each in manifest.items() if each.content_hash is not None)
+    return tuple(Tally(source_id, "", count, stored[source_id]) for source_id, count in known.items())
+
+
 def _split_removals(
     listings: Mapping[str, Listing | Unavailable],
     listed: Collection[tuple[str, str]],
     manifest: Mapping[tuple[str, str], Stored],
+    tally: Sequence[Tally],
     *,
     confirm_deletes: bool,
 ) -> tuple[tuple[Stored, ...], tuple[HeldRemovals, ...]]:
@@ -161,7 +171,9 @@ def _split_removals(
         if listing is not None and listing.withdrawn:  # somebody wants these gone: nothing to ask about
             gone.extend(stored for stored in missing if stored.path in listing.withdrawn)
             missing = [stored for stored in missing if stored.path not in listing.withdrawn]
-        reason = _brake(missing, documents, listing) if missing and listing and not confirm_deletes else None
+        of_source = [each for each in tally if each.source_id == source_id]
+        asks = missing and listing and not confirm_deletes
+        reason = _brake(missing, documents, listing, of_source) if asks and listing else None
         if reason:
             held.append(HeldRemovals(source_id, reason, tuple(stored.path for stored in missing)))
         else:
@@ -169,11 +181,12 @@ def _split_removals(
     return tuple(gone), tuple(held)
 
 
-def _brake(missing: Sequence[Stored], known: Sequence[Stored], listing: Listing) -> str | None:
+def _brake(missing: Sequence[Stored], known: Sequence[Stored], listing: Listing, tally: Sequence[Tally]) -> str | None:
     """Say why removals need a person; ``None`` when they do not. What was not stored does not count."""
-    if not listing.entries:
-        return f"the source lists nothing, it had {len(known)} documents"
-    lost, stored = _lost(missing, known, listing), sum(document.content_hash is not None for document in known)
+    had, stored = sum(each.known for each in tally), sum(each.stored for each in tally)
+    if not listing.entries and (listing.within is None or len(missing) == had):
+        return f"the source lists nothing, it had {had} documents"
+    lost = _lost(missing, known, listing)
     if lost > BRAKE_DOCUMENTS and lost > stored * BRAKE_SHARE:
         return f"{lost} of {stored} documents are gone"
     return None

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Self
 
 from nornweave.core.errors import ConfirmationError, NornWeaveError
+from nornweave.core.files.paths import Within
 from nornweave.core.types import Listing, digest, present
 from nornweave.index.port import Batch, Candidate, Publication, Writer
 from nornweave.index.verified import Verified
@@ -135,9 +136,13 @@ class DomainSync:
         if self._changes is None:
             self._listed_from = present()
             with self._timed("list"):
+                pipelines, tally = self._parts.pipelines(), self._writer.tally()
+                if self._options.full or any(pipelines.get(each.source_id) != each.pipeline for each in tally):
+                    self._options = replace(self._options, told={})  # other documents are due as well
+                told = self._options.told
                 self._listings = list_sources(self._parts.sources, self._options, self._progress)
-                pipelines, manifest = self._parts.pipelines(), self._writer.manifest()
-                compare = partial(diff, self._listings, manifest, pipelines, full=self._options.full)
+                manifest = self._writer.manifest(_within(self._listings) if told else None)
+                compare = partial(diff, self._listings, manifest, pipelines, tally=tally, full=self._options.full)
                 self._changes = _confirmed(compare, self._confirm)
             if again := self._made_again(pipelines, self._changes):
                 logger.warning("%s: %s", self._parts.domain.value, again)
@@ -241,6 +246,11 @@ class DomainSync:
         """Say why nothing may be published and what to do, as far as the steps have shown it."""
         return (self._build.refusal() if self._build else None) or quality_refusal(self._quality)
 
+    @property
+    def is_of_paths(self) -> bool:
+        """Tell whether only the paths were compared that the options tell of."""
+        return bool(self._options.told)
+
     def report(self) -> SyncReport:
         """Say what this run did."""
         (documents, chunks), changes, outcomes = self._writer.size(), self.list_changes(), self._outcomes
@@ -276,6 +286,10 @@ class DomainSync:
 
     def _progress(self, step: str, done: int, total: int) -> None:
         self._show(f"{self._parts.domain.value} {step}", done, total)
+
+
+def _within(listings: Mapping[str, Listing | Unavailable]) -> dict[str, Within | None]:
+    return {source_id: listing.within for source_id, listing in listings.items() if isinstance(listing, Listing)}
 
 
 @contextmanager

@@ -126,6 +126,8 @@ class SyncOptions:
         confirm_deletes: carry out the removals that the mass-delete brake holds.
         accept_quality: publish even if the judged sets say that the candidate is worse.
         sources: ids of the sources to list; empty: all of the domain. The documents of the others stay.
+        told: per source id the paths that changed, as somebody was told: only they are listed and compared, unless
+            documents went through another pipeline. Empty: all.
         wait_s: how long to wait for another writer of the domain.
         run_id: of the run that this sync belongs to, for the publication's event.
     """
@@ -134,6 +136,7 @@ class SyncOptions:
     confirm_deletes: bool = False
     accept_quality: bool = False
     sources: tuple[str, ...] = ()
+    told: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     wait_s: float = 60
     run_id: str = ""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,10 +27,14 @@ KEEP_RUNS = 20
 KEEP_SKIPS = 200
 LOCK_WAIT_S = 30.0
 _REPORT = TypeAdapter(SyncReport)
+_UNSEEN = ("skipped", "skip_reasons", "held", "unavailable")
 
 
-def record_run(folder: Path, report: SyncReport) -> None:
+def record_run(folder: Path, report: SyncReport, *, is_of_paths: bool = False) -> None:
     """Record a finished run.
+
+    Args:
+        is_of_paths: it compared only paths that it was told of; what it could not see is as the run before it saw it.
 
     Raises:
         StoreError: it cannot be written, or another process holds the status for long.
@@ -38,7 +42,7 @@ def record_run(folder: Path, report: SyncReport) -> None:
     full = report_as_json(report)
     run = {key: value for key, value in full.items() if key not in {"failed", "skipped", "held", "skip_reasons"}}
     run["failed"] = len(report.failed)
-    _record(folder, run, full)
+    _record(folder, run, full, kept=_UNSEEN if is_of_paths else ())
 
 
 def record_failure(folder: Path, run_id: str, error: str) -> None:
@@ -57,7 +61,7 @@ def report_as_json(report: SyncReport) -> dict[str, Any]:
     return {**document, "skip_reasons": dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))}
 
 
-def _record(folder: Path, run: Mapping[str, Any], latest: Mapping[str, Any]) -> None:
+def _record(folder: Path, run: Mapping[str, Any], latest: Mapping[str, Any], *, kept: Sequence[str] = ()) -> None:
     """Add a run to those before it; a second process that does so waits for the first."""
     file = folder / STATUS
     try:
@@ -65,7 +69,8 @@ def _record(folder: Path, run: Mapping[str, Any], latest: Mapping[str, Any]) -> 
             now = datetime.now(UTC).isoformat(timespec="seconds")
             previous = read_status(folder)
             runs = [{"at": now, **run}, *previous.get("runs", [])][:KEEP_RUNS]
-            checked = {"checked_at": now, "latest": latest} if latest else {}
+            before = {key: value for key, value in previous.get("latest", {}).items() if key in kept}
+            checked = {"checked_at": now, "latest": {**latest, **before}} if latest else {}
             write_whole(file, json.dumps({**previous, **checked, "runs": runs}, ensure_ascii=False))
     except OSError as error:
         raise StoreError(f"{file}: cannot be written: {error}") from error

@@ -13,9 +13,11 @@ from nornweave.config import Settings
 from nornweave.connect.files.source import FilesSource
 from nornweave.core.types import Domain, SourceId
 from nornweave.index.wiring import INBOX
+from orchestration.assets.ledger import LEDGER_KEY
 from orchestration.automation import look_at
 from orchestration.definitions import build_definitions
-from orchestration.instance import DOMAIN_TAG
+from orchestration.instance import DOMAIN_TAG, process_mark
+from orchestration.watched import Watched, write_watched
 
 TAGS = {"code", "documentation"}
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -147,6 +149,56 @@ def test_a_change_during_a_run_is_seen_after_it(settings: Settings, instance: dg
 
     instance.delete_run(instance.get_runs()[0].run_id)
     assert domains_of(tick(settings, instance, "source_changes", during.cursor)) == {"code"}
+
+
+def test_a_watched_source_rests_until_the_process_that_watches_wants_it_listed(
+    settings: Settings, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestration.automation.REST", 0)
+    definitions = build_definitions(settings)
+    sensor, repository = definitions.resolve_sensor_def("source_changes"), definitions.get_repository_def()
+    cursor: str | None = None
+
+    def domains_due() -> set[str]:
+        nonlocal cursor
+        result = sensor.evaluate_tick(
+            dg.build_sensor_context(
+                instance=instance, cursor=cursor, repository_def=repository, sensor_name="source_changes"
+            )
+        )
+        cursor = result.cursor
+        return {request.tags[DOMAIN_TAG] for request in result.run_requests}
+
+    def change(text: str) -> None:
+        (settings.file.parent / "code" / "new.py").write_text(text)
+        (settings.file.parent / "docs" / "new.md").write_text(text)
+
+    write_watched(settings, Watched(process_mark(), {"code/payments": "1"}))
+    assert domains_due() == TAGS, "what changed before it was watched"
+    change("x")
+    assert domains_due() == {"documentation"}, "the other is not watched"
+    write_watched(settings, Watched(process_mark(), {"code/payments": "2"}))
+    unfinished_run(instance, Domain.CODE)
+    assert domains_due() == set()
+    instance.delete_run(instance.get_runs()[0].run_id)
+    assert domains_due() == {"code"}, "it was asked for while a run was under way"
+    change("xy")
+    monkeypatch.setattr("orchestration.automation.WATCHED_REST_S", 0)
+    assert domains_due() == TAGS, "what nobody was told of is seen in the end"
+    monkeypatch.undo()
+    change("xyz")
+    write_watched(settings, Watched("1@elsewhere@1", {"code/payments": "2"}))
+    assert domains_due() == {"documentation"}, "nothing is known of processes of other machines"
+    write_watched(settings, Watched(process_mark().replace("@", "0@", 1), {"code/payments": "2"}))
+    assert domains_due() == {"code"}, "it is gone"
+
+
+def test_the_ledger_follows_what_was_published_by_itself(settings: Settings, instance: dg.DagsterInstance) -> None:
+    assert tick(settings, instance, "ledger_after_changes").run_requests == []
+    write_watched(settings, Watched(process_mark(), ledger="1"))
+    due = tick(settings, instance, "ledger_after_changes")
+    assert [request.asset_selection for request in due.run_requests or ()] == [[LEDGER_KEY]]
+    assert tick(settings, instance, "ledger_after_changes", due.cursor).run_requests == []
 
 
 def test_a_source_that_cannot_be_listed_fails_nothing(configure: Configure, instance: dg.DagsterInstance) -> None:

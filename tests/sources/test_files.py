@@ -22,6 +22,7 @@ from nornweave.core.errors import (
     SourceUnavailableError,
     TransientDocumentError,
 )
+from nornweave.core.files.paths import Within
 from nornweave.core.text.decode import MAX_BYTES
 from nornweave.core.types import Domain, Entry, Listing, SourceId, digest, document_id
 
@@ -202,6 +203,44 @@ def test_gitignore_is_honoured_at_every_level_for_code_and_only_there(tmp_path: 
         "sub/local": "ignored by sub/.gitignore",
     }
     assert paths(docs(tmp_path, include=("**/*.md",)).list()) == ["out/readme.md"]
+
+
+@pytest.mark.parametrize(("told", "within"), [
+    ({"a.py"}, {"a.py"}),
+    ({"pkg"}, {"pkg"}),
+    ({"pkg/deep/c.py", "gone.py", "gone/below.py"}, {"pkg/deep/c.py", "gone.py", "gone/below.py"}),
+    ({"pkg/.gitignore"}, {"pkg"}),
+    ({"build/__init__.py"}, {"build"}),
+    ({"pkg/ignored.py", "pkg/big.json"}, {"pkg/ignored.py", "pkg/big.json"}),
+    ({"node_modules/x/y.js", "var/domains/code/working.duckdb", ".git/index.lock", "pkg/cache/z.py"}, set()),
+    ({".gitignore"}, None),
+    ({"a.py", "meta.yaml"}, None),
+    ({""}, None),
+])  # fmt: skip
+def test_a_listing_of_some_paths_is_that_part_of_the_whole_one(
+    tmp_path: Path, told: set[str], within: set[str] | None
+) -> None:
+    write(tmp_path, {
+        "a.py": "x", "pkg/b.py": "x", "pkg/deep/c.py": "x", "pkg2/d.py": "x", "pkg/big.json": " " * 300_000,
+        "pkg/ignored.py": "x", "pkg/.gitignore": "ignored.py\ncache/\n", "pkg/cache/z.py": "x", "build/o.py": "x",
+        "node_modules/x/y.js": "x", "var/domains/code/working.duckdb": "x", ".git/index.lock": "", "meta.yaml": "{}",
+    })  # fmt: skip
+    source = code(tmp_path, exclude=("/var/",), metadata=tmp_path / "meta.yaml")
+    assert source.watched_folder() == os.path.realpath(tmp_path)
+
+    whole, listing = source.list(), source.list_within(Within(frozenset(told)))
+
+    assert listing.within == (None if within is None else Within(frozenset(within)))
+    expected = [entry for entry in whole.entries if listing.within is None or listing.within.holds(entry.path)]
+    assert list(listing.entries) == expected
+    assert set(listing.skipped) <= set(whole.skipped)
+
+
+def test_what_cannot_be_watched_alone_is_said(tmp_path: Path) -> None:
+    write(tmp_path, {"docs/v2/a.md": "x", "dates.yaml": "{}"})
+    assert docs(tmp_path / "docs", metadata=tmp_path / "dates.yaml").watched_folder() is None, "it lies outside"
+    assert docs(tmp_path / "docs/v2/a.md").watched_folder() is None, "a file"
+    assert docs(tmp_path / "missing").watched_folder() is None
 
 
 def test_a_single_file_is_a_source_of_one_document_whatever_its_type(tmp_path: Path) -> None:

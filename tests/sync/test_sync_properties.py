@@ -72,6 +72,7 @@ class SyncMachine(RuleBasedStateMachine):
         self.source = MemorySource()
         self.parts = memory_parts(self.folder, self.source)
         self.expected: dict[str, str] = {}
+        self.touched: set[str] = set()  # since a sync has seen all
         self.published: dict[str, str] | None = None
 
     def teardown(self) -> None:
@@ -81,22 +82,28 @@ class SyncMachine(RuleBasedStateMachine):
     @rule(path=PATHS, text=TEXTS)
     def write(self, path: str, text: str) -> None:
         self.source.write(path, text)
+        self.touched.add(path)
 
     @rule(path=PATHS, text=UNUSABLE)
     def damage(self, path: str, text: str) -> None:
         self.source.write(path, text)
+        self.touched.add(path)
 
     @rule(path=PATHS)
     def skip(self, path: str) -> None:
         self.source.write(path, SKIPPED)
+        self.touched.add(path)
 
     @rule(path=PATHS)
     def delete(self, path: str) -> None:
         self.source.documents.pop(path, None)
+        self.touched.add(path)
 
-    @rule(full=st.booleans())
-    def sync(self, full: bool) -> None:
-        report = sync(self.parts, full=full, confirm_deletes=True)
+    @rule(full=st.booleans(), is_told=st.booleans())
+    def sync(self, full: bool, is_told: bool) -> None:
+        """Sync all, or only what changed: both leave the same."""
+        report = sync(self.parts, self.touched if is_told else (), full=full, confirm_deletes=True)
+        self.touched = set()
         self.expect_stored()
         assert {failure.path for failure in report.failed} == {
             path for path, text in self.source.documents.items() if text in {BROKEN, LOCKED}
@@ -297,6 +304,54 @@ def test_an_unavailable_source_deletes_nothing_even_when_confirmed(tmp_path: Pat
     assert (report.removed, report.added) == (0, 1)
     assert "00.txt" in found_by_words(parts, "hello")
     assert found_by_words(parts, "another") == {"y.txt"}
+
+
+def test_a_sync_that_is_told_of_paths_leaves_the_others_alone(tmp_path: Path, source: MemorySource) -> None:
+    other = MemorySource(id="other")
+    other.write("x.txt", "elsewhere")
+    parts = memory_parts(tmp_path, source, other)
+    sync(parts)
+    for path in ("00.txt", "01.txt", "folder/new.txt", "folder_2.txt"):
+        source.write(path, f"told of {path}")
+    del source.documents["02.txt"], source.documents["03.txt"]
+    other.unavailable = True
+
+    report = sync(parts, ["00.txt", "02.txt", "folder"])
+
+    assert (report.added, report.changed, report.removed, report.unchanged) == (1, 1, 1, 29)
+    assert (report.documents, report.unavailable, report.held, report.published) == (31, {}, (), True)
+    assert found_by_words(parts, "told") == {"00.txt", "folder/new.txt"}
+    assert found_by_words(parts, word(3)) == {"03.txt"}
+
+    other.unavailable = False
+    rest = sync(parts)
+    assert (rest.added, rest.changed, rest.removed) == (1, 1, 1)
+
+
+def test_the_brake_knows_how_many_documents_there_are_beside_those_it_is_told_of(
+    tmp_path: Path, source: MemorySource
+) -> None:
+    parts = memory_parts(tmp_path, source)
+    sync(parts)
+    names = list(source.documents)
+    for name in names[:10]:
+        del source.documents[name]
+    assert sync(parts, names[:10]).removed == 10, "a third of all"
+
+    for name in names[10:17]:
+        del source.documents[name]
+    held = sync(parts, names[10:17])
+    assert (held.removed, held.held[0].reason) == (0, "7 of 20 documents are gone")
+
+    source.documents.clear()
+    assert sync(parts, names).held[0].reason == "the source lists nothing, it had 20 documents"
+
+
+def test_paths_are_not_enough_after_a_change_of_settings(tmp_path: Path, source: MemorySource) -> None:
+    sync(memory_parts(tmp_path, source))
+    assert sync(memory_parts(tmp_path, source, limit=17), ["00.txt"]).changed == 30
+    source.write("01.txt", "changed")
+    assert sync(memory_parts(tmp_path, source, limit=17), ["00.txt"]).changed == 0
 
 
 def test_another_chunker_or_encoder_reaches_every_document(tmp_path: Path, source: MemorySource) -> None:

@@ -50,6 +50,9 @@ VENDORED_DIRECTORIES = _words("vendor third_party third-party thirdparty _vendor
 # Output of builds, unless the folder holds a package that is just called so (pypa/build, com.acme.build).
 OUTPUT_DIRECTORIES = _words("build dist out target venv env coverage htmlcov")
 
+# What decides over the other files of its folder: what is ignored, and whether a folder is output or a package.
+DECIDING = _words(".gitignore __init__.py")
+
 GENERATED_SUFFIXES = (
     *(".min.js", ".min.mjs", ".min.css", ".bundle.js", ".map", ".lock", "_pb2.py", "_pb2.pyi", "_pb2_grpc.py"),
     *(".pb.go", ".pb.cc", ".pb.h", ".g.dart", ".freezed.dart", ".designer.cs", ".generated.cs", "_generated.go"),

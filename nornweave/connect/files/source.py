@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import posixpath
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nornweave.connect.files.sidecar import NO_SIDECAR, load_sidecar
-from nornweave.connect.files.skip import Rules
+from nornweave.connect.files.skip import DECIDING, Rules
 from nornweave.connect.files.walk import entry_of, walk
 from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VERSION
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
-from nornweave.core.files.paths import PathFilter, is_inside
+from nornweave.core.files.paths import PathFilter, Within, is_inside
 from nornweave.core.text.decode import MAX_BYTES, check_size
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
 from nornweave.read.file import LFS_POINTER, parse_version, read_document
@@ -68,16 +69,28 @@ class FilesSource:
 
     def list(self) -> Listing:
         """List the files, by path, without reading them."""
+        return self.list_within(None)
+
+    def watched_folder(self) -> str | None:
+        """See ``protocol.Watchable``."""
+        root = os.path.realpath(self.root)
+        is_whole = self.metadata is None or self._path_of_sidecar(root) is not None
+        return root if is_whole and os.path.isdir(root) else None  # noqa: PTH112
+
+    def list_within(self, within: Within | None) -> Listing:
+        """List the files below some paths; see ``protocol.Watchable``."""
         root, status = resolved_root(self.id, self.root)
         sidecar = load_sidecar(self.metadata) if self.metadata else NO_SIDECAR
         if stat.S_ISREG(status.st_mode):
             return Listing((sidecar.dated(entry_of(self.root.name, status)),))
         rules = Rules(self.domain, PathFilter(self.include, self.exclude))
-        walked = walk(root, rules, gitignore=self.domain is Domain.CODE)
         own = self._path_of_sidecar(root)
+        within = _widened(within, own) if within else None
+        walked = walk(root, rules, gitignore=self.domain is Domain.CODE, within=within)
         entries = tuple(sidecar.dated(entry) for entry in walked.entries if entry.path != own)
         left_out = () if own is None else (Skip(own, "the metadata file of this source"),)
-        return Listing(entries, tuple(sorted(walked.skipped + left_out, key=lambda skip: skip.path)))
+        skipped = tuple(sorted(walked.skipped + left_out, key=lambda skip: skip.path))
+        return replace(walked, entries=entries, skipped=skipped)
 
     def fetch(self, entry: Entry) -> bytes:
         """Read one file, never one outside the root, wherever its path leads by now; see ``read_inside``."""
@@ -96,6 +109,12 @@ class FilesSource:
             return None
         target = os.path.realpath(self.metadata)
         return os.path.relpath(target, root) if is_inside(target, root) else None
+
+
+def _widened(within: Within, sidecar: str | None) -> Within | None:
+    """Return the paths over which some paths decide: their folders, or all of the source."""
+    paths = {posixpath.dirname(path) if posixpath.basename(path) in DECIDING else path for path in within.paths}
+    return None if "" in paths or sidecar in paths else Within(frozenset(paths))
 
 
 def resolved_root(source_id: SourceId, place: Path) -> tuple[str, os.stat_result]:

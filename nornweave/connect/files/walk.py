@@ -11,7 +11,7 @@ from operator import attrgetter
 from nornweave.connect.files.gitignore import IgnoreFile, IgnoreFiles
 from nornweave.connect.files.skip import Rules
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.files.paths import is_text, printable
+from nornweave.core.files.paths import Within, folders_above, is_text, printable
 from nornweave.core.text.dates import since_1970
 from nornweave.core.types import Entry, Listing, Skip
 
@@ -25,7 +25,7 @@ def entry_of(path: str, status: os.stat_result) -> Entry:
     return Entry(path=path, gate=f"{size}-{changed_at}", size=size, updated_at=since_1970(changed_at / 1e9))
 
 
-def walk(root: str, rules: Rules, *, gitignore: bool) -> Listing:
+def walk(root: str, rules: Rules, *, gitignore: bool, within: Within | None = None) -> Listing:
     """List the files below a directory that the rules take.
 
     Symlinks are left out: what they lead to is listed where it lies, if it belongs to the source.
@@ -34,6 +34,7 @@ def walk(root: str, rules: Rules, *, gitignore: bool) -> Listing:
         root: a resolved directory.
         rules: which files and directories are left out.
         gitignore: also leave out what the ``.gitignore`` files in ``root`` and below ignore.
+        within: look at these paths only, and at the folders that lead to them.
 
     Returns:
         Files by path; a directory that is left out is one skip, not one for each file in it.
@@ -42,10 +43,14 @@ def walk(root: str, rules: Rules, *, gitignore: bool) -> Listing:
         SourceUnavailableError: a directory or a ``.gitignore`` cannot be read, so what it holds is unknown;
             or the rules of the ``.gitignore`` files are more than ``IgnoreFiles`` reads.
     """
-    walker = _Walker(root, rules, gitignore=gitignore)
+    walker = _Walker(root, rules, gitignore=gitignore, within=within)
     walker.run()
     by_path = attrgetter("path")
-    return Listing(tuple(sorted(walker.entries, key=by_path)), tuple(sorted(walker.skipped, key=by_path)))
+    return Listing(
+        tuple(sorted(walker.entries, key=by_path)),
+        tuple(sorted(walker.skipped, key=by_path)),
+        within=within and Within(frozenset(path for path in within.paths if not walker.is_left_out(path))),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +62,12 @@ class _Folder:
 
 
 class _Walker:
-    def __init__(self, root: str, rules: Rules, *, gitignore: bool) -> None:
+    def __init__(self, root: str, rules: Rules, *, gitignore: bool, within: Within | None) -> None:
         self.entries: list[Entry] = []
         self.skipped: list[Skip] = []
+        self._within = within
+        self._on_the_way = {folder for path in within.paths for folder in folders_above(path)} if within else set()
+        self._left_out: set[str] = set()
         self._root = root
         self._rules = rules
         self._gitignore = gitignore
@@ -74,7 +82,15 @@ class _Walker:
             if self._gitignore:
                 folder = self._with_ignore_file(folder, entries)
             for entry in entries:
-                self._visit(folder, entry)
+                if self._is_asked_for(folder.prefix + entry.name):
+                    self._visit(folder, entry)
+
+    def is_left_out(self, path: str) -> bool:
+        """Say whether a rule kept the walk from a folder that holds a path."""
+        return not self._left_out.isdisjoint(folders_above(path))
+
+    def _is_asked_for(self, path: str) -> bool:
+        return self._within is None or path in self._on_the_way or self._within.holds(path)
 
     def _scan(self, folder: _Folder) -> list[os.DirEntry[str]]:
         try:
@@ -113,6 +129,8 @@ class _Walker:
         try:
             is_directory = entry.is_dir(follow_symlinks=False)
             reason = self._reason_to_skip(folder, entry, path, is_directory=is_directory)
+            if reason is not None and path in self._on_the_way:
+                self._left_out.add(path)
             if reason:
                 self.skipped.append(Skip(printable(path), reason))
             elif is_directory and reason is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from pathspec import GitIgnoreSpec
@@ -51,6 +52,24 @@ def printable(name: str) -> str:
 def is_inside(path: str, root: str) -> bool:
     """Say whether a resolved path is ``root`` or below it."""
     return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Some paths of a folder, and all that lies below them; the empty path is the folder itself."""
+
+    paths: frozenset[str]
+
+    def holds(self, path: str) -> bool:
+        """Say whether a path is one of them or below one."""
+        return path in self.paths or not self.paths.isdisjoint(folders_above(path))
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """Yield the folders that hold a relative path, from the nearest to the root, which is empty."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 class PathFilter:

@@ -10,9 +10,10 @@ from typing import Any
 
 from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
+from nornweave.core.files.paths import Within
 from nornweave.core.types import GenerationId, canonical_json
 from nornweave.index.generations.kept import number_of
-from nornweave.index.port import Candidate, Counts, Failure, PendingText, Publication, Remains, Stored, Vectors
+from nornweave.index.port import Candidate, Counts, Failure, PendingText, Publication, Remains, Stored, Tally, Vectors
 from nornweave.index.writing.build import Layout
 
 # Publications are history for people; older ones than this are of no use to anybody.
@@ -35,6 +36,21 @@ select
 from ({VERSIONS}) now
 full join published was using (document_id)
 where now.version is distinct from was.version or now.stale is distinct from was.stale
+"""
+
+_MANIFEST = """
+select
+  coalesce(d.document_id, f.document_id) as document_id,
+  coalesce(d.source_id, f.source_id) as source_id,
+  coalesce(d.path, f.path) as path,
+  coalesce(f.gate, d.gate) as gate,
+  d.content_hash,
+  coalesce(f.pipeline, d.pipeline) as pipeline,
+  coalesce(f.outcome, 'stored') as outcome,
+  coalesce(f.reason, '') as reason,
+  f.content_hash as failed_hash
+from documents d
+full join not_stored f using (document_id)
 """
 
 # Rows of documents that stay as they are stay: a table that is written anew is all of it in the next copy of the file.
@@ -155,25 +171,29 @@ class WorkingTables(ABC):
         ((documents, chunks),) = self._rows("select (select count(*) from documents), (select count(*) from chunks)")
         return int(documents), int(chunks)
 
-    def manifest(self) -> Mapping[tuple[str, str], Stored]:
-        rows = self._rows(
-            """
-            select
-              coalesce(d.document_id, f.document_id),
-              coalesce(d.source_id, f.source_id),
-              coalesce(d.path, f.path),
-              coalesce(f.gate, d.gate),
-              d.content_hash,
-              coalesce(f.pipeline, d.pipeline),
-              coalesce(f.outcome, 'stored'),
-              coalesce(f.reason, ''),
-              f.content_hash
-            from documents d
-            full join not_stored f using (document_id)
-            """
-        )
+    def manifest(self, within: Mapping[str, Within | None] | None = None) -> Mapping[tuple[str, str], Stored]:
+        if within is None:
+            rows = self._rows(f"select * from ({_MANIFEST}) known")
+        else:
+            rows = [row for source_id, paths in within.items() for row in self._known_of(source_id, paths)]
         known = [Stored(**dict(zip(Stored.__slots__, row, strict=True))) for row in rows]
         return {(stored.source_id, stored.path): stored for stored in known}
+
+    def _known_of(self, source_id: str, within: Within | None) -> list[tuple[Any, ...]]:
+        paths = sorted(within.paths) if within else [""]
+        return self._rows(
+            f"""
+            select * from ({_MANIFEST}) known where source_id = {self.mark} and exists (
+              select 1 from (select unnest({self.mark}::text[]) as path) told
+              where told.path in ('', known.path) or starts_with(known.path, told.path || '/')
+            )
+            """,
+            [source_id, paths],
+        )
+
+    def tally(self) -> tuple[Tally, ...]:
+        statement = "select source_id, pipeline, count(*), count(content_hash) from ({}) known group by 1, 2"
+        return tuple(Tally(*row) for row in self._rows(statement.format(_MANIFEST)))
 
     def failures(self) -> tuple[Failure, ...]:
         return self._not_stored("outcome <> 'skipped'")

@@ -1,0 +1,268 @@
+"""``python -m orchestration.watch``: what is saved is in the answer seconds later.
+
+The file system tells which paths changed in the folders of sources; they alone are listed and compared, and stored by a
+run in this process, which has the encoder loaded. It is a run like any other: under the domain's lock, and in the UI.
+What this process leaves alone (many changes at once, removals that a person must confirm, what failed) is for the
+sensors, which read in ``watched.json`` when to look at what.
+
+Like the daemon it begins with the first byte of its standard input and ends with its end.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from nornweave.core.process import collect_rarely, end_silently, heed_signals
+
+if __name__ == "__main__":
+    end_silently()  # before anything large is imported
+    collect_rarely()
+import dagster as dg
+import psutil
+from watchfiles import watch
+
+from nornweave.config import Settings
+from nornweave.connect.connectors import open_source
+from nornweave.connect.protocol import Watchable
+from nornweave.core.errors import ConfigError, DomainBusyError, NornWeaveError
+from nornweave.core.files.paths import Within, is_inside
+from nornweave.core.types import Domain
+from nornweave.index.wiring import store_of
+from nornweave.ingest.pipeline import DomainSync
+from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.wiring import domain_parts
+from orchestration.automation import has_unfinished_run
+from orchestration.daemon import end_with_starter
+from orchestration.definitions import settings_from_environment
+from orchestration.instance import open_instance, process_mark
+from orchestration.runs import materialize
+from orchestration.watched import Watched, write_watched
+
+log = logging.getLogger(__name__)
+
+QUIET_MS = 200
+"""Changes are taken together until nothing has changed for that long, at most for ``LONGEST_MS``."""
+LONGEST_MS = 2_000
+POLL_MS = 1_000
+MAX_PATHS = 200
+"""More changes of a domain at once (a branch that was checked out) are a sync of all of it."""
+AGAIN_S = 60.0
+# Others may be written by other machines, of which this one's kernel is told nothing.
+LOCAL_FILE_SYSTEMS = frozenset(
+    {"apfs", "bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedSource:
+    """A source with the folder that is watched for it, and the identity of that folder."""
+
+    domain: Domain
+    id: str
+    source: Watchable
+    folder: str
+    identity: tuple[int, int] | None
+
+    @property
+    def key(self) -> str:
+        """Name it as the sensors do."""
+        return f"{self.domain.value}/{self.id}"
+
+
+@dataclass(slots=True)
+class Watch:
+    """Watches folders, and syncs what changes in them."""
+
+    settings: Settings
+    instance: dg.DagsterInstance
+    _sources: tuple[WatchedSource, ...] = ()
+    _told: dict[Domain, dict[str, set[str]]] = field(default_factory=dict)
+    _watched: Watched = field(default_factory=lambda: Watched(process_mark()))
+    _prepared: set[Domain] = field(default_factory=set)
+    _is_refused: bool = False
+
+    def run(self) -> None:
+        """Watch until the settings change."""
+        while True:
+            self._sources = tuple(watched_sources(self.settings))
+            for _ in self._rounds():
+                if self._told and self._is_outdated():
+                    return  # the next process lets the sensors look
+                for domain in tuple(self._told):
+                    self._sync(domain)
+                if any(identity_of(each.folder) != each.identity for each in self._sources):
+                    break  # a folder was replaced: what is watched is the old one
+
+    def _rounds(self) -> Iterator[None]:
+        """Collect what changed; one round is a second at most, and ends soon after a change."""
+        folders = sorted({each.folder for each in self._sources})
+        outermost = [each for each in folders if not any(is_inside(each, other) for other in folders if other != each)]
+        changes = watch(
+            *outermost,
+            watch_filter=None,
+            debounce=LONGEST_MS,
+            step=QUIET_MS,
+            rust_timeout=POLL_MS,
+            yield_on_timeout=True,
+            force_polling=False,
+            ignore_permission_denied=True,
+        )
+        try:
+            first = next(changes) if outermost else None
+        except OSError as error:
+            if not self._is_refused:
+                log.warning("folders cannot be watched, they are listed again and again instead: %s", error)
+            self._is_refused, first = True, None
+        if first is None:
+            self._tell(replace(self._watched, sources={}))
+            time.sleep(AGAIN_S)
+            return
+        # What changed before they were watched is the sensors' to see.
+        self._tell(replace(self._watched, sources={each.key: now() for each in self._sources}))
+        for changed in chain([first], changes):
+            self._note(path for _, path in changed)
+            yield
+            self._prepare()
+
+    def _is_outdated(self) -> bool:
+        with suppress(ConfigError):  # it is being edited
+            return settings_from_environment() != self.settings
+        return False
+
+    def _note(self, paths: Iterator[str]) -> None:
+        for path in map(_without_links, paths):
+            for each in self._sources:
+                if is_inside(path, each.folder):
+                    told = self._told.setdefault(each.domain, {}).setdefault(each.id, set())
+                    told.add(os.path.relpath(path, each.folder) if path != each.folder else "")
+
+    def _prepare(self) -> None:
+        """Load what a first sync would wait for."""
+        for domain in {each.domain for each in self._sources} - self._prepared:
+            if store_of(self.settings, domain).current():
+                self._prepared.add(domain)
+                with suppress(NornWeaveError):
+                    parts = domain_parts(self.settings, domain)
+                    with parts.store.writer() as writer:
+                        writer.unpublished(parts.provenance())  # files are read for their checksums once a process
+
+    def _sync(self, domain: Domain) -> None:
+        """Sync the paths of a domain that are told of, unless somebody else syncs it; then they wait."""
+        if has_unfinished_run(self.instance, domain.value):
+            return
+        told = self._told.pop(domain)
+        try:
+            if sum(map(len, told.values())) > MAX_PATHS or not self._is_done(domain, told):
+                self._leave(domain, told)
+        except DomainBusyError:
+            self._told[domain] = told
+        except NornWeaveError as error:
+            log.warning("%s: what changed is left to the next look: %s", domain.value, error)
+            self._leave(domain, told)
+
+    def _is_done(self, domain: Domain, told: Mapping[str, set[str]]) -> bool:
+        """Sync some paths; return ``False`` if that is not for this process."""
+        if not store_of(self.settings, domain).current():
+            return False
+        reached: dict[str, tuple[str, ...]] = {}
+        for each in self._sources:
+            if each.domain is domain and each.id in told:
+                listing = each.source.list_within(Within(frozenset(told[each.id])))
+                if paths := sorted(listing.within.paths) if listing.within else [""]:
+                    reached[each.id] = tuple(paths)
+        if not reached:
+            return True
+        options = SyncOptions(told=reached, wait_s=0)
+        with DomainSync(domain_parts(self.settings, domain), options) as sync:
+            changes = sync.list_changes()
+            if changes.held or changes.unavailable or not sync.is_of_paths:
+                return False
+        return not (changes.due or changes.removed) or self._is_synced(domain, options)
+
+    def _is_synced(self, domain: Domain, options: SyncOptions) -> bool:
+        outcome = materialize(self.settings, [domain], options, None, self.instance, after=()).outcomes[domain]
+        if isinstance(outcome, str):
+            log.warning("%s: what changed is left to the next look: %s", domain.value, outcome)
+            return False
+        if outcome.published:
+            self._tell(replace(self._watched, ledger=now()))
+        return True
+
+    def _leave(self, domain: Domain, told: Mapping[str, set[str]]) -> None:
+        """Let the sensors look at sources."""
+        wanted = {f"{domain.value}/{each}" for each in told}
+        marks = {each.key: now() if each.key in wanted else self._watched.sources[each.key] for each in self._sources}
+        self._tell(replace(self._watched, sources=marks))
+
+    def _tell(self, watched: Watched) -> None:
+        self._watched = watched
+        write_watched(self.settings, self._watched)
+
+
+def watched_sources(settings: Settings) -> Iterator[WatchedSource]:
+    """Yield the sources whose folders can be watched; other machines may write some of the others."""
+    for domain in settings.served_domains:
+        for configured in settings.sources_of(domain):
+            with suppress(NornWeaveError):
+                source = open_source(configured, settings.data_dir)
+                folder = source.watched_folder() if isinstance(source, Watchable) else None
+                if folder and _is_local(folder) and isinstance(source, Watchable):
+                    yield WatchedSource(domain, configured.id, source, folder, identity_of(folder))
+
+
+def identity_of(folder: str) -> tuple[int, int] | None:
+    """Return what tells a folder from another one at its path; ``None`` if there is none."""
+    try:
+        status = os.stat(folder)  # noqa: PTH116
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _without_links(path: str) -> str:
+    """Return where something lies that the kernel may have told of by the path of a link to its folder."""
+    folder, name = os.path.split(path)
+    return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
+
+
+def _is_local(folder: str) -> bool:
+    places = [each for each in psutil.disk_partitions(all=True) if is_inside(folder, each.mountpoint)]
+    nearest = max(places, key=lambda each: len(each.mountpoint), default=None)
+    return nearest is not None and nearest.fstype in LOCAL_FILE_SYSTEMS
+
+
+def now() -> str:
+    """Return a mark that was never used."""
+    return str(time.time_ns())
+
+
+def main() -> int:
+    """Watch until a signal comes, the starter ends or the settings change."""
+    if not os.read(0, 1):
+        return 0
+    heed_signals()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    threading.Thread(target=end_with_starter, args=(signal.SIGINT,), name="starter", daemon=True).start()
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    try:
+        settings = settings_from_environment()
+        with open_instance(settings) as instance:
+            Watch(settings, instance).run()
+    except NornWeaveError as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

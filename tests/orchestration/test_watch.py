@@ -1,0 +1,195 @@
+"""The process that watches folders: real files, the real process, runs in the real instance."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import numpy as np
+import pytest
+from configurations import HASHED, configured, files
+
+from nornweave.config import Settings
+from nornweave.core.types import Domain, GenerationId
+from nornweave.index.wiring import store_of
+from nornweave.ingest.records import SyncOptions
+from orchestration.instance import home_of, is_gone, open_instance
+from orchestration.resources import RESOURCE
+from orchestration.runs import materialize
+from orchestration.watched import NAME, Watched, read_watched
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+WITHIN_S = 300.0
+DOCS = "documentation/handbook"
+
+
+class Workspace:
+    """A published workspace whose data lies inside its only source, and the process that watches that."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for number in range(12):
+            self.write(f"part/{number:02}.md", f"# Page {number}\n\nPayments settle in {number} days.\n")
+        self.settings = configured(folder, files("handbook", path="."), domains={"documentation": HASHED})
+        self.process: subprocess.Popen[bytes] | None = None
+        with open_instance(self.settings) as instance:
+            materialize(self.settings, [Domain.DOCUMENTATION], SyncOptions(), None, instance)
+
+    def write(self, path: str, text: str) -> None:
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "orchestration.watch"],
+            env={**os.environ, "NORNWEAVE_CONFIG": str(self.settings.file)},
+            stdin=subprocess.PIPE,
+        )
+        assert self.process.stdin
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        self.until(lambda: DOCS in self.watched.sources)
+
+    def end(self) -> None:
+        assert self.process
+        assert self.process.stdin
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+
+    def stop(self) -> int:
+        """End its standard input, as the end of its starter does."""
+        assert self.process
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait(WITHIN_S)
+        return self.process.returncode
+
+    @property
+    def watched(self) -> Watched:
+        return read_watched(self.settings)
+
+    def current(self) -> GenerationId | None:
+        return store_of(self.settings, Domain.DOCUMENTATION).current()
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + WITHIN_S
+        while not holds():
+            assert time.monotonic() < deadline, self.watched
+            time.sleep(0.05)
+
+    def published(self) -> dict[str, str]:
+        """Return the published texts by path; none while readers are pointed at another generation."""
+        current = self.current()
+        assert current
+        with store_of(self.settings, Domain.DOCUMENTATION).files.open(current) as generation:
+            chunks = generation.chunks(np.arange(generation.chunk_count, dtype=np.int32)).values()
+        return {chunk.path: chunk.content for chunk in chunks}
+
+    def publishes(self, expected: dict[str, str]) -> None:
+        """Wait until exactly these documents are published."""
+        self.until(lambda: self.published() == expected)
+
+    def runs(self) -> list[dict[str, Any]]:
+        """Return what the finished runs were told of, newest first."""
+        with open_instance(self.settings) as instance:
+            runs = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.SUCCESS]))
+        configs: list[Any] = [run.run_config for run in runs]
+        return [config["resources"][RESOURCE]["config"]["told"] for config in configs]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, empty_home: Path) -> Iterator[Workspace]:
+    folder = tmp_path / "workspace"
+    shutil.copytree(empty_home, folder / "var" / "dagster")
+    started = Workspace(folder)
+    try:
+        yield started
+    finally:
+        if started.process:
+            started.end()
+
+
+def test_what_is_saved_moved_or_deleted_is_published_by_a_run_of_these_paths(workspace: Workspace) -> None:
+    workspace.start()
+    part, texts = workspace.folder / "part", workspace.published()
+
+    workspace.write("part/00.md", "# Page\n\nSaved.")
+    workspace.publishes(texts := {**texts, "part/00.md": "# Page\n\nSaved."})
+    workspace.until(lambda: workspace.watched.ledger != "")
+    (part / "00.md").rename(workspace.folder / "moved.md")
+    texts["moved.md"] = texts.pop("part/00.md")
+    workspace.publishes(texts)
+    workspace.write("new/deep/page.md", "# New\n\nIn new folders.")
+    workspace.publishes({**texts, "new/deep/page.md": "# New\n\nIn new folders."})
+    (workspace.folder / "new").rename(workspace.folder / "old")
+    workspace.publishes({**texts, "old/deep/page.md": "# New\n\nIn new folders."})
+    shutil.rmtree(workspace.folder / "old")
+    workspace.publishes(texts)
+
+    # These are no documents: no run is begun for them, nor for what syncs write below the folder.
+    workspace.write("node_modules/a.md", "x")
+    workspace.write("part/page.md.swp", "x")
+    workspace.write("part/02.md", "# Page\n\nAgain.")
+    workspace.publishes({**texts, "part/02.md": "# Page\n\nAgain."})
+    assert workspace.stop() == 0
+    assert workspace.watched == Watched(), "it is gone: sensors look as without it"
+    *told, first = workspace.runs()
+    assert first == {}
+    assert {path for each in told for path in each["handbook"]} <= {
+        *("part/00.md", "moved.md", "new", "new/deep", "new/deep/page.md", "old", "old/deep", "old/deep/page.md"),
+        *("part", "part/02.md", "part/page.md.swp"),
+    }
+
+
+def test_what_a_person_must_confirm_is_left_to_the_sensors(workspace: Workspace) -> None:
+    workspace.start()
+    before, mark = workspace.current(), workspace.watched.sources[DOCS]
+
+    shutil.rmtree(workspace.folder / "part")
+
+    workspace.until(lambda: workspace.watched.sources[DOCS] != mark)
+    assert workspace.current() == before
+    assert workspace.stop() == 0
+    assert workspace.runs() == [{}]
+
+
+def test_it_ends_when_the_settings_change(workspace: Workspace) -> None:
+    workspace.start()
+    text = workspace.settings.file.read_text()
+    workspace.settings.file.write_text(text.replace("handbook", "manual"))
+    workspace.write("part/00.md", "# Page\n\nSaved.\n")
+    assert workspace.process
+    assert workspace.process.wait(WITHIN_S) == 0
+
+
+def test_a_sync_that_was_killed_is_finished_by_the_next_process(workspace: Workspace) -> None:
+    workspace.start()
+    workspace.write("part/00.md", "# Page\n\nSaved.")
+    workspace.until(lambda: len(_unfinished(workspace.settings)) > 0 or workspace.current() == "gen-000002")
+    workspace.end()
+    assert is_gone(_said(workspace.settings).process)
+
+    mark = _said(workspace.settings).sources[DOCS]
+    workspace.start()
+    assert workspace.watched.sources[DOCS] != mark, "the sensors look for what it did not finish"
+    assert _unfinished(workspace.settings) == [], "its run is marked as failed"
+    workspace.write("part/01.md", "# Page\n\nSaved.")
+    workspace.until(lambda: workspace.published()["part/01.md"] == "# Page\n\nSaved.")
+
+
+def _unfinished(settings: Settings) -> list[str]:
+    with dg.DagsterInstance.from_config(str(home_of(settings))) as instance:
+        return [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))]
+
+
+def _said(settings: Settings) -> Watched:
+    return Watched(**json.loads((home_of(settings) / NAME).read_text()))
