@@ -116,12 +116,10 @@ def test_a_used_up_quota_is_named_and_reading_goes_on_when_it_is_renewed(
     site.page_size = 2
     site.quota = 3
     source = stackexchange_source(site, tmp_path)
-    problem = source.source.list().problem or ""
-    assert "quota is used up; it is renewed at midnight UTC" in problem
-    assert "an app key in token_env raises it from 300 requests to 10,000" in problem
-    asked = len(site.requests)
-    assert "rate limit until" in (source.source.list().problem or ""), "more requests available in 40000 seconds"
-    assert len(site.requests) == asked + 1
+    for _ in range(2):
+        problem = source.source.list().problem or ""
+        assert "rate limit until" in problem, "more requests available in 40000 seconds"
+        assert "token_env may raise the limit" in problem
     site.quota = 300
     assert source.said() == stackexchange_said(site)
 

@@ -56,15 +56,9 @@ class StackExchangeApi(ApiClient):
     def __init__(self, settings: StackExchangeSettings, limits: Limits | None) -> None:
         self._site = settings.site or ""
         self._key_name, key = settings.token_name, settings.token
-        self._has_key = bool(key)
-        self._is_used_up = False
         self._ready_at = 0.0
         secrets = {"key": key} if key else {}
         super().__init__(settings.api_url, secrets=secrets, token_name=self._key_name, limits=limits)
-
-    def begin(self) -> None:
-        """Forget that the quota was used up."""
-        self._is_used_up = False
 
     def ask(self, address: str, parameters: Parameters) -> tuple[ApiAnswer, Mapping[str, Any]]:
         """Call a method.
@@ -77,16 +71,14 @@ class StackExchangeApi(ApiClient):
             The answer and its content.
 
         Raises:
-            SourceUnavailableError: a refusal, no answer, a used-up quota; with what to do.
+            SourceUnavailableError: a refusal, no answer, a pause that is too long; with what to do.
         """
-        if self._is_used_up:
-            raise SourceUnavailableError(self._used_up(address))
         self.wait(max(self._ready_at - time.monotonic(), 0.0), address)
         answer = self.get(address, {**parameters, "site": self._site})
         return answer, answer.mapping()
 
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
-        """Tell what is wrong, by the error that an answer names; note the quota and the pause that it asks for."""
+        """Tell what is wrong, by the error that an answer names; note the pause that it asks for."""
         try:
             content = answer.mapping()
         except SourceUnavailableError:
@@ -94,12 +86,9 @@ class StackExchangeApi(ApiClient):
         backoff = as_is(content.get("backoff"), int) or 0
         if backoff > 0:
             self._ready_at = time.monotonic() + min(backoff, 10**9) + _GRACE_S
-        self._is_used_up = content.get("quota_remaining") == 0
         error, name = content.get("error_id"), self._said(content.get("error_name"))
         if error is None:
             return super().trouble(answer)
-        if self._is_used_up:
-            return Trouble(SourceUnavailableError(self._used_up(answer.url)))
         refusal = SourceUnavailableError(f"{answer.url}: {self._advice_on(name)}")
         pause = max(self._ready_at - time.monotonic(), 0.0)
         if error == _THROTTLE_VIOLATION:
@@ -116,13 +105,6 @@ class StackExchangeApi(ApiClient):
         if name in ("access_denied", "key_required"):
             return f"{name}; check the app key in {self._key_name}"
         return f"{name}; try again later"
-
-    def _used_up(self, address: str) -> str:
-        more = "" if self._has_key else f"; an app key in {self._key_name} raises it from 300 requests to 10,000"
-        return (
-            f"{address}: today's quota is used up; it is renewed at midnight UTC; what was read is kept, and a sync "
-            f"after that continues{more}"
-        )
 
 
 # Answers of the API may be as old as some minutes.
@@ -154,7 +136,6 @@ class StackExchangeFeed(Feed):
         self.scope = f"1,{settings.api_url.rstrip('/')},{settings.site}"
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
-        self._api.begin()
         notes: dict[str, Any] = {"tags": {}}
         lists = {f"tag {tag}": partial(self._tag, tag, state, known, notes) for tag in self._tags}
         yield from staged(state, {**lists, "again": lambda _: self._asked_again(state, known)}, notes)
