@@ -118,7 +118,7 @@ class Watch:
         )
         try:
             first = next(changes) if outermost else None
-        except OSError as error:
+        except (OSError, RuntimeError) as error:  # too many folders; too many processes that watch some
             if not self._is_refused:
                 log.warning("folders cannot be watched, they are listed again and again instead: %s", error)
             self._is_refused, first = True, None

@@ -14,6 +14,7 @@ import dagster as dg
 import numpy as np
 import pytest
 from configurations import HASHED, configured, files
+from watchfiles._rust_notify import WatchfilesRustInternalError
 
 from nornweave.config import Settings
 from nornweave.core.types import Domain, GenerationId
@@ -22,6 +23,7 @@ from nornweave.ingest.records import SyncOptions
 from orchestration.instance import home_of, is_gone, open_instance
 from orchestration.resources import RESOURCE
 from orchestration.runs import materialize
+from orchestration.watch import Watch, watched_sources
 from orchestration.watched import NAME, Watched, read_watched
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -184,6 +186,30 @@ def test_a_sync_that_was_killed_is_finished_by_the_next_process(workspace: Works
     assert _unfinished(workspace.settings) == [], "its run is marked as failed"
     workspace.write("part/01.md", "# Page\n\nSaved.")
     workspace.until(lambda: workspace.published()["part/01.md"] == "# Page\n\nSaved.")
+
+
+@pytest.mark.parametrize("error", [
+    OSError("OS file watch limit reached"), WatchfilesRustInternalError("Too many open files (os error 24)"),
+])  # fmt: skip
+def test_what_cannot_be_watched_is_said_once_and_listed_as_before(
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+) -> None:
+    def refuse(*_: object, **__: object) -> Iterator[None]:
+        raise error
+        yield
+
+    monkeypatch.setattr("orchestration.watch.watch", refuse)  # the limits are those of the whole machine
+    monkeypatch.setattr("orchestration.watch.AGAIN_S", 0)
+    watching = Watch(settings, instance, tuple(watched_sources(settings)))
+    assert len(watching._sources) == 2
+    assert [*watching._rounds(), *watching._rounds()] == []
+    assert [record.message for record in caplog.records if str(error) in record.message] != []
+    assert len(caplog.records) == 1
+    assert read_watched(settings).sources == {}
 
 
 def _unfinished(settings: Settings) -> list[str]:

@@ -23,6 +23,7 @@ from lab.access.corpora import DIMENSIONS, Written, publish_into
 from nornweave.config import Bm25Settings, FieldWeights, StorageSettings
 from nornweave.core.access.viewer import ANYONE, OPERATOR, Viewer
 from nornweave.core.errors import DomainBusyError, NoGenerationError, StoreError
+from nornweave.core.files.paths import Within
 from nornweave.core.types import Entry
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.fact_pairs import read_fact_pairs
@@ -107,6 +108,10 @@ def test_the_manifest_knows_what_was_stored_and_what_failed(store: Any) -> None:
         assert [failure.path for failure in writer.failures()] == ["b", "d"]
         assert [failure.path for failure in writer.skips()] == ["c"]
         counts = writer.counts()
+        told = writer.manifest({"memory": Within(frozenset({"b", "n", "e"})), "other": None})
+        assert set(told) == {("memory", "b")}, "a name that only begins like it is another one"
+        assert writer.manifest({"memory": None}) == writer.manifest()
+        assert [(each.source_id, each.known, each.stored) for each in writer.tally()] == [("memory", 5, 2)]
     assert outcomes == {"a": "stored", "b": "failed", "c": "skipped", "d": "transient", "nul": "stored"}
     assert (counts.documents, counts.failed, counts.missing_vectors, counts.orphan_chunks) == (2, 2, 0, 0)
 
