@@ -63,7 +63,7 @@ from nornweave.ask.search.question import Question
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.answer import ExtractDocument, FusionResult, answer_document, extract_document
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
-from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FormerDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
 from nornweave.core.errors import GenerationNotKeptError, QueryError
 from nornweave.core.types import Domain, present
 
@@ -92,16 +92,16 @@ async def ask(request: Request) -> Response:
 
 
 async def passage(request: Request) -> Response:
-    """Show a passage in its document; say where it stood when it is not there any more."""
+    """Show a passage in its document."""
     serving = serving_of(request)
     chunk_id = request.path_params["chunk_id"]
     if "\0" in chunk_id:
         raise ProblemError(404, "no name holds the character NUL")
-    chunk, document, former = await serving.lookups.run(partial(_found, serving, chunk_id))
+    chunk, document = await serving.lookups.run(partial(_found, serving, chunk_id))
     if chunk is None:
         if wants_json(request):
             raise ProblemError(404, "this passage is not in what is served; it was changed or removed since")
-        return html_response(request, "gone.html", _gone(former, document), 404)
+        return html_response(request, "gone.html", {}, 404)
     if wants_json(request):
         return json_response({"passage": chunk, "document": document})
     around = MORE_LINES if request.query_params.get("context") == str(MORE_LINES) else CONTEXT_LINES
@@ -124,7 +124,7 @@ async def page_image(request: Request) -> Response:
     chunk_id = request.path_params["chunk_id"]
     chunk = None
     if "\0" not in chunk_id:
-        chunk, _, _ = await serving.lookups.run(partial(_found, serving, chunk_id))
+        chunk, _ = await serving.lookups.run(partial(_found, serving, chunk_id))
     folder = serving.engine.texts.file_of(chunk) if chunk else None
     drawn = await serving.finding.run(partial(printed_page, chunk, folder)) if chunk and folder else None
     if drawn is None:
@@ -257,33 +257,17 @@ async def _with_a_text(request: Request, question: Question, shown: Callable[...
     return await serving.lookups.run(lambda: shown(streamed.document, written))
 
 
-def _found(
-    serving: Serving, chunk_id: str
-) -> tuple[ChunkDocument | None, DocumentDocument | None, FormerDocument | None]:
-    """Return a chunk with its document; of one that is gone the document that held it."""
+def _found(serving: Serving, chunk_id: str) -> tuple[ChunkDocument | None, DocumentDocument | None]:
+    """Return a chunk with its document."""
     chunk = serving.engine.texts.chunk(chunk_id)
     served = {domain.value: domain for domain in serving.domains}
-    if chunk and chunk["domain_id"] in served:
-        citation = chunk["citation"]
-        place = (served[chunk["domain_id"]], citation["source_id"], citation["source_path"])
-        document = serving.engine.texts.document(*place)
-        # Published anew between the two look-ups: the offsets would be those of another text.
-        is_same = document is not None and document["generation"] == chunk["generation"]
-        return chunk, document if is_same else None, None
-    former = serving.engine.texts.former_document(chunk_id)
-    if former is None or former["domain_id"] not in served:
-        return None, None, None
-    document = serving.engine.texts.document(served[former["domain_id"]], former["source_id"], former["source_path"])
-    return None, document, former
-
-
-def _gone(former: FormerDocument | None, document: DocumentDocument | None) -> dict[str, Any]:
-    chunks = document["chunks"] if document else []
-    return {
-        "former": former,
-        "is_there": document is not None,
-        "now": passage_address(chunks[0]) if chunks else "",
-    }
+    if chunk is None or chunk["domain_id"] not in served:
+        return None, None
+    citation = chunk["citation"]
+    document = serving.engine.texts.document(served[chunk["domain_id"]], citation["source_id"], citation["source_path"])
+    # Published anew between the two look-ups: the offsets would be those of another text.
+    is_same = document is not None and document["generation"] == chunk["generation"]
+    return chunk, document if is_same else None
 
 
 def _measured(serving: Serving, chosen: Mapping[str, str]) -> dict[str, Any]:

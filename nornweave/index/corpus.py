@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,7 +13,6 @@ from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
 from nornweave.core.files.lock import Lock, WriterLock
 from nornweave.core.types import GenerationId
-from nornweave.index.generations.former_chunks import FormerPlace, former_place, place_in_files
 from nornweave.index.generations.kept import Elsewhere
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.port import Writer
@@ -83,10 +81,6 @@ class DuckDBStore:
         except StoreError as error:
             logger.warning("%s: how it was made cannot be told: %s", self.folder, error)
             return {}
-
-    def former_place(self, chunk_id: str) -> FormerPlace | None:
-        """Return where a chunk stood; ``None`` when no generation that is kept knows it."""
-        return former_place(self.files, chunk_id, partial(place_in_files, self.files, {}))
 
     def texts_of(self, generation: GenerationId, deleted: Deleted, *, also_gone: bool = False) -> list[str]:
         """Return the texts of a document's chunks in a generation, at least one if it has the document.

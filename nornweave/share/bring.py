@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import threading
-import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import datetime
+from functools import partial
 
 from nornweave.config import Settings
 from nornweave.core.errors import PublicationError
@@ -23,50 +23,15 @@ from nornweave.share.manifest import Pointer, PublishedManifest, digest_of, read
 
 log = logging.getLogger(__name__)
 
-# A download that takes longer is worth a notice, which says so often how far it is.
-LONG_S, TELL_EVERY_S = 10.0, 2.0
-
 
 class Stopped(PublicationError):  # noqa: N818 - not a failure
     """The replica is shutting down; a download goes on where it was with the next start."""
-
-
-class Progress:
-    """Counts the bytes of one download; used by several threads."""
-
-    def __init__(self, total: int, tell: Callable[[str], None], stopping: threading.Event) -> None:
-        """Begin with none."""
-        self._total = total
-        self._tell = tell
-        self._stopping = stopping
-        self._lock = threading.Lock()
-        self._arrived = 0
-        self._started = time.monotonic()
-        self._tell_at = self._started + LONG_S
-
-    def arrived(self, count: int) -> None:
-        """Note that bytes came.
-
-        Raises:
-            Stopped: the replica is shutting down.
-        """
-        if self._stopping.is_set():
-            raise Stopped("is shutting down")
-        with self._lock:
-            self._arrived += count
-            now = time.monotonic()
-            if now < self._tell_at:
-                return
-            self._tell_at = now + TELL_EVERY_S
-            done, whole = self._arrived / 1e6, self._total / 1e6
-            self._tell(f"is being downloaded for {now - self._started:.0f} s: {done:.1f} of {whole:.1f} MB")
 
 
 def bring(
     store: ObjectStore,
     settings: Settings,
     pointer: Pointer,
-    tell: Callable[[str | None], None],
     stopping: threading.Event,
     keys: Collection[str] = (),
 ) -> None:
@@ -83,9 +48,7 @@ def bring(
         return
     manifest = _manifest(store, pointer, keys)
     if manifest.generation not in files.all():
-        size = sum(file.size for file in manifest.files)
-        progress = Progress(size, lambda how: tell(f"{manifest.generation} {how}"), stopping)
-        download(store, manifest, files.folder, progress.arrived)
+        download(store, manifest, files.folder, partial(_go_on, stopping))
     built_at = manifest.facts.get("built_at", manifest.published_at)
     files.point_at(manifest.generation, *map(datetime.fromisoformat, (manifest.published_at, built_at)))
     log.info("%s: %s was brought", domain.value, manifest.generation)
@@ -96,6 +59,11 @@ def bring(
     storage = settings.domains[domain].storage
     files.prune(storage.keep_generations, storage.keep)
     _remove_forbidden(files, pointer)
+
+
+def _go_on(stopping: threading.Event, _: int) -> None:
+    if stopping.is_set():
+        raise Stopped("is shutting down")
 
 
 def _remove_forbidden(files: GenerationFiles, pointer: Pointer) -> None:

@@ -213,7 +213,7 @@ class Follower:
                 where = f"{self._store.url}/{pointer_key(domain)}"
                 pointer = read_json(Pointer, stored.content, where, self._keys)
                 note(known.problem)
-                bring(self._store, self.settings, pointer, note, self._stopping, self._keys)
+                bring(self._store, self.settings, pointer, self._stopping, self._keys)
                 self._read[pointer_key(domain)] = stored
             problem = None
         except Stopped:

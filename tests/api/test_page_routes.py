@@ -9,12 +9,10 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
-from api_support import CLIENT, Ask, client_of, conforms, is_problem, publish
-from fastapi import FastAPI
+from api_support import Ask, client_of, conforms, is_problem, publish
 from scripted_engine import ScriptedAgent, ScriptedEngine, copied, ledger_entry, unpublish, write_ledger, write_status
 from shared_engine import sharing
 
-from api.app import create_app
 from nornweave.ask.views.answer import FusionResult
 from nornweave.config import Settings
 from nornweave.core.errors import EMPTY, NoGenerationError, StoreError
@@ -186,24 +184,6 @@ def test_a_passage_that_is_gone_says_so(look: Ask, chunk_id: str, words: str) ->
     assert page.status_code == 404
     assert words in text_of(page)
     is_problem(look("GET", f"/passages/{chunk_id}.json"), 404)
-
-
-def test_a_passage_that_changed_leads_to_its_document(ask: Ask, settings: Settings, chunk: str) -> None:
-    (settings.file.parent / "code" / "refund.py").write_text("def refund(invoice):\n    return invoice.total\n")
-    publish(settings)
-    with ScriptedEngine(settings, watch=False) as engine:
-        now = engine.chunk_of(Domain.CODE, "ledger", "refund.py")
-        asgi = create_app(settings, engine, environment={})
-        page = asyncio.run(got(asgi, f"/passages/{chunk}"))
-    assert page.status_code == 404
-    said = text_of(page)
-    assert "This text has changed" in said and "until gen-000001" in said
-    assert f'href="/passages/{now}"' in page.text
-
-
-async def got(app: FastAPI, path: str) -> httpx.Response:
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=CLIENT) as client:
-        return await client.get(path, headers=BROWSER)
 
 
 def test_a_domain_that_is_not_served_shows_nothing(look: Ask, chunk: str) -> None:

@@ -314,21 +314,6 @@ def test_the_ledger_reads_the_same_facts(make: Make) -> None:
     assert joined[0] == joined[1]
 
 
-def test_a_chunk_that_is_gone_is_remembered(store: Any) -> None:
-    source = MemorySource()
-    source.write("a", "alpha")
-    parts = parts_of(store, source)
-    with store.files.open(sync(parts).generation) as index:
-        gone = index.chunks(np.array([0], np.int32))[0].chunk_id
-    source.write("a", "beta")
-    sync(parts)
-    place = store.former_place(gone)
-    assert place is not None
-    assert (place.path, place.generation) == ("a", "gen-000001")
-    assert store.former_place("0" * 32) is None
-    assert store.former_place("no chunk") is None
-
-
 @pytest.fixture(scope="module")
 def with_index(make: Make) -> Iterator[tuple[Any, Any]]:
     """Open the same vectors, compared one by one and indexed by pgvector."""

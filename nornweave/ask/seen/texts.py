@@ -16,7 +16,6 @@ from nornweave.ask.views.texts import (
     CompletionsDocument,
     DocumentDocument,
     FindDocument,
-    FormerDocument,
     HeadingDocument,
     chunk_document,
     document_document,
@@ -28,7 +27,6 @@ from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain
 from nornweave.index.searching.completing import Completion
 from nornweave.index.searching.conditions import AtPath
-from nornweave.index.wiring import store_of
 
 log = logging.getLogger(__name__)
 
@@ -135,23 +133,6 @@ class SeenTexts:
                 for each, domain in best
             ]
         }
-
-    def former_document(self, chunk_id: str) -> FormerDocument | None:
-        """Return the document that held a chunk which is not served any more; ``None`` when none is known.
-
-        A viewer is told of a document that they could see then, and may see now.
-        """
-        for domain, agent in self._agents.items():
-            with _readable(domain):
-                place = store_of(self._settings, domain).former_place(chunk_id)
-                if place and agent.generation.may_see(self._viewer, place.source_id, place.path, place.rule):
-                    return {
-                        "domain_id": domain.value,
-                        "source_id": place.source_id,
-                        "source_path": place.path,
-                        "generation": place.generation,
-                    }
-        return None
 
 
 @contextmanager

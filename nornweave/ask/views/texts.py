@@ -97,15 +97,6 @@ class CompletionsDocument(TypedDict):
     completions: list[CompletionDocument]
 
 
-class FormerDocument(TypedDict):
-    """The document that held a chunk which is not served any more."""
-
-    domain_id: str
-    source_id: str
-    source_path: str
-    generation: Annotated[str, Field(description="the last one, of those that are kept, in which it was")]
-
-
 Deposit: TypeAlias = InboxDocument
 """A document that is handed in, for whoever must not know of ingestion."""
 

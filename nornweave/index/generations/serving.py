@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from nornweave.core.access.rules import Rule, Statement, group_name, is_met
-from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.access.rules import Statement, group_name
+from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId
 from nornweave.index.generations.kept import number_of
@@ -193,21 +193,6 @@ class ServedGeneration:
             return True
         with self.use(viewer) as generation:
             return not generation.part
-
-    def may_see(self, viewer: Viewer, source_id: str, path: str, rule: Rule) -> bool:
-        """Tell whether a viewer may know of a document that may be gone.
-
-        Args:
-            rule: that it had; what the configuration says now, and what answers now, has to be met as well.
-        """
-        if viewer.sees_everything:
-            return True
-        stated = (self._statements[source_id],) if source_id in self._statements else ()
-        if not is_met((*rule, *stated), viewer.groups):
-            return False
-        with self.use(OPERATOR) as generation:
-            place = (source_id, path)
-            return place in generation.seen_by(viewer).seen_places([place]) or not generation.seen_places([place])
 
     @property
     def restricted_documents(self) -> int:

@@ -12,10 +12,9 @@ from typing import NoReturn
 
 from psycopg import sql
 
-from nornweave.core.access.rules import Statement, decode_rule
+from nornweave.core.access.rules import Statement
 from nornweave.core.errors import NoGenerationError, QueryError, StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.generations.former_chunks import FormerPlace
 from nornweave.index.generations.kept import number_of
 from nornweave.index.index import Index
 from nornweave.index.postgresql.copies import LocalCopies
@@ -127,20 +126,6 @@ class PostgresGenerations:
         if is_new:
             self.copies.prune(self.complete())
         return file
-
-    def former_place(self, generation: GenerationId, chunk_id: str) -> FormerPlace | None:
-        """Return where a chunk stood in a generation; ``None`` when that did not have it."""
-        g = prefix_of(generation)
-        rows = self.server.rows(
-            f"""
-            select source_id, path, {g}documents.rule::text
-            from {g}chunks
-            join {g}documents using (document_no)
-            where chunk_id = %s
-            """,
-            [chunk_id],
-        )
-        return next((FormerPlace(source, path, decode_rule(rule), generation) for source, path, rule in rows), None)
 
 
 def prune(connection: Connection, schema: str, keep: int) -> None:

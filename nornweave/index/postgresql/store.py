@@ -15,7 +15,6 @@ from nornweave.config import StorageSettings
 from nornweave.core.deletion import Deleted
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId, canonical_json
-from nornweave.index.generations.former_chunks import FormerPlace, former_place
 from nornweave.index.generations.kept import number_of, previous_of
 from nornweave.index.outcomes import Outcome, write_outcomes
 from nornweave.index.port import Candidate, Publication
@@ -76,10 +75,6 @@ class PostgresStore:
         except StoreError as error:
             logger.warning("%s: how it was made cannot be told: %s", self.server.name, error)
             return {}
-
-    def former_place(self, chunk_id: str) -> FormerPlace | None:
-        """Return where a chunk stood; ``None`` when no generation that is kept knows it."""
-        return former_place(self.files, chunk_id, self.files.former_place)
 
     def texts_of(self, generation: GenerationId, deleted: Deleted, *, also_gone: bool = False) -> list[str]:  # noqa: ARG002
         """Return the texts of a document's chunks in a generation, at least one if it has the document.
