@@ -98,7 +98,7 @@ class PublishedManifest(ManifestDocument):
     files: tuple[FileEntry, ...] = Field(min_length=1, max_length=10_000)
     facts: Mapping[str, str]
     statistics: Mapping[str, int]
-    document_frequencies: str = "table 'terms' of each file"
+    document_frequencies: str = "array 'terms' beside each file"
     previous: ManifestKey | None
     publisher: PublisherId
     published_at: str

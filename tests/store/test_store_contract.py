@@ -294,7 +294,7 @@ def test_both_stores_build_the_same_file(make: Make) -> None:
         publish_into(store, WRITTEN)
         files.append(store.data_files(store.current())[0])
     names = [name for (name,) in read_rows(files[0], "select table_name from duckdb_tables() order by 1")]
-    assert {"documents", "chunks", "terms", "postings", "lengths", "facets", "facet_values", "fact_keys"} <= {*names}
+    assert {"documents", "chunks", "lengths", "facets", "facet_values", "fact_keys"} <= {*names}
     for name in set(names) - {"publications", "meta"}:
         one, other = (read_rows(file, f"select * from {name} order by all") for file in files)
         assert one == other, name

@@ -104,18 +104,6 @@ class PostgresGenerations:
         """Refuse, as ``moves``."""
         raise QueryError("as_of", f"{generation} is stored in PostgreSQL, which answers from what is published now")
 
-    def size_bytes(self, generation: GenerationId) -> int:
-        """Return how many bytes the tables of a generation take."""
-        rows = self.server.rows_if_there(
-            """
-            select coalesce(sum(pg_total_relation_size(c.oid)), 0)::int8
-            from pg_class c
-            where c.relnamespace = to_regnamespace(%s) and c.relkind = 'r' and starts_with(c.relname, %s)
-            """,
-            [self.server.schema, prefix_of(generation)],
-        )
-        return int(rows[0][0]) if rows else 0
-
     def local_file(self, generation: GenerationId) -> Path:
         """Return the copy of a generation on this machine; a newly fetched one takes the place of older ones."""
         checksum = self.meta(generation).get("checksum")

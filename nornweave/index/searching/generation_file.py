@@ -18,8 +18,8 @@ from nornweave.index.port import Numbers
 from nornweave.index.searching.inverted import NO_LENGTHS, Lengths
 from nornweave.index.writing.build import GENERATION_SCHEMA
 
-# An earlier version made the arrays of a file when it first opened it; since then they are built with it.
-_READABLE = ("8", GENERATION_SCHEMA)
+# With 8 the arrays of a file were made when it was first opened, with 9 the BM25 tables were in the file.
+_READABLE = ("8", "9", GENERATION_SCHEMA)
 
 # At least one row if the generation has the document.
 TEXTS_OF = """

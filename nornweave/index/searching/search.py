@@ -154,7 +154,4 @@ class FileSearch:
 
     def _weighted(self, bm25: Bm25Settings) -> WeightedTerms:
         terms = self._mapped.terms
-        with self._file.reading():
-            if self._visible is None:
-                return terms.by(bm25, self._corpus, self._file.cursor)
-            return self._visible.by(terms, bm25, self._corpus, self._file.cursor)
+        return terms.by(bm25, self._corpus) if self._visible is None else self._visible.by(terms, bm25, self._corpus)

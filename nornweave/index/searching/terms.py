@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,6 @@ from nornweave.index.port import Mask, Numbers, Scores
 from nornweave.index.searching.arrays import Arrays, ArrayWriter
 from nornweave.index.searching.bm25 import saturated, saturations
 from nornweave.index.searching.inverted import (
-    DEFAULT_BM25,
     FREQUENT_SHARE,
     InvertedLists,
     Lengths,
@@ -33,8 +32,9 @@ from nornweave.index.searching.inverted import (
 _REMEMBERED_SETTINGS = 6
 # Questions share their words: eight bytes for each chunk of a term, of which frequent ones are kept otherwise.
 _RECENT_TERMS = 64
-_NONE = np.zeros(0, np.float32)
-_WEIGHED = " + ".join(f"in_{field} * ?::double" for field in FIELDS)
+# How often a term stands in a field of a chunk; in the content as often as in no other field.
+_FIELDS = tuple(f"terms.in_{field}" for field in FIELDS[:-1])
+_SLICE = 1 << 18
 
 
 class WeightedTerms:
@@ -100,40 +100,44 @@ class TermLists:
         self.lengths: NDArray[np.int32] = arrays["lengths"]
         self.own = lengths_of(self.lengths)
         self.lists = InvertedLists(text_keys(arrays, "terms"), arrays["terms.starts"], arrays["terms.chunks"])
-        self._default: Scores = arrays["terms.frequencies"]
+        self._all: NDArray[Any] = arrays["terms.frequencies"]
+        self._fields: list[NDArray[Any]] = [arrays[name] for name in _FIELDS if name in arrays]
         self._lock = threading.Lock()
         self._frequencies: dict[FieldWeights, Scores] = {}
         self.by = lru_cache(maxsize=_REMEMBERED_SETTINGS)(self._by)
 
-    def _by(self, bm25: Bm25Settings, corpus: Lengths, connection: Callable[[], Connection]) -> WeightedTerms:
-        """Return what terms count for by some settings.
-
-        Args:
-            corpus: what the lengths of chunks are compared with.
-            connection: returns one to the generation, should it be needed.
-        """
+    def _by(self, bm25: Bm25Settings, corpus: Lengths) -> WeightedTerms:
+        """Return what terms count for by some settings; the lengths of chunks are compared with those of ``corpus``."""
         half = saturations(self.lengths, corpus.average(bm25), bm25)
-        return WeightedTerms(self.lists, self.frequencies(bm25.fields, connection), half, bm25)
+        return WeightedTerms(self.lists, self.frequencies(bm25.fields), half, bm25)
 
-    def frequencies(self, fields: FieldWeights, connection: Callable[[], Connection]) -> Scores:
+    def frequencies(self, fields: FieldWeights) -> Scores:
         """Return how often each term stands in each chunk, its fields weighted, beside ``lists.chunk_nos``.
 
-        Those of other weights than the default are read when they are first asked for, four bytes a posting; those of
-        the last few are remembered.
+        If not all fields count once these are made when they are first asked for, four bytes a posting; those of the
+        last few are remembered. An earlier version did not write fields: then all count once.
         """
-        if fields == DEFAULT_BM25.fields:
-            return self._default
+        if set(fields.values) == {1} or not self._fields:
+            return self._all
         with self._lock:
-            found = self._frequencies.get(fields)
-            if found is None:
-                found = np.concatenate([part["frequency"] for part in _postings(connection(), fields)] or [_NONE])
+            if fields not in self._frequencies:
                 recent = [*self._frequencies][1 - _REMEMBERED_SETTINGS :]
-                self._frequencies = {known: self._frequencies[known] for known in recent} | {fields: found}
-        return found
+                made = {fields: self._weighted(fields)}
+                self._frequencies = {known: self._frequencies[known] for known in recent} | made
+            return self._frequencies[fields]
+
+    def _weighted(self, fields: FieldWeights) -> Scores:
+        weighted = np.zeros(len(self._all), np.float32)
+        for start in range(0, len(weighted), _SLICE):
+            part = slice(start, start + _SLICE)
+            others = [occurrences[part].astype(np.float64) for occurrences in self._fields]
+            counts = (*others, self._all[part] - sum(others))
+            weighted[part] = sum(count * weight for count, weight in zip(counts, fields.values, strict=True))
+        return weighted
 
 
 def write_terms(connection: Connection, arrays: ArrayWriter) -> None:
-    """Write the BM25 tables, with frequencies by the default weights of fields.
+    """Write the BM25 tables, numbers in as few bytes as they need.
 
     Raises:
         OSError: the disk is full.
@@ -146,19 +150,18 @@ def write_terms(connection: Connection, arrays: ArrayWriter) -> None:
     lengths = connection.execute(f"select {', '.join(fields)} from lengths").to_arrow_table()
     arrays.add("lengths", np.column_stack([column_of(lengths, field) for field in fields]).astype(np.int32))
     chunks = arrays.reserve("terms.chunks", np.int32, (int(starts[-1]),))
-    # By default a field counts once: frequencies are whole numbers, nearly always below 256.
-    ((most,),) = connection.execute(
-        f"select coalesce(max({_WEIGHED}), 0) from postings", DEFAULT_BM25.fields.values
-    ).fetchall()
-    kind = next((kind for kind in (np.uint8, np.uint16) if most <= np.iinfo(kind).max), np.float32)
-    frequencies = arrays.reserve("terms.frequencies", kind, chunks.shape)
+    counted = dict(zip(_FIELDS, fields[:-1], strict=True))
+    counted["terms.frequencies"] = " + ".join(f"{field}::integer" for field in fields)
+    largest = connection.execute(f"select {', '.join(f'max({each})' for each in counted.values())} from postings")
+    numbers = {
+        name: arrays.reserve(name, np.min_scalar_type(most or 0), chunks.shape)
+        for name, most in zip(counted, *largest.fetchall(), strict=True)
+    }
+    named = ", ".join(f'{each} as "{name}"' for name, each in counted.items())
     start = 0
-    for postings in _postings(connection, DEFAULT_BM25.fields):
+    for postings in batches(connection, f"select chunk_no, {named} from postings"):
         end = start + len(postings["chunk_no"])
-        chunks[start:end], frequencies[start:end] = postings["chunk_no"], postings["frequency"]
+        chunks[start:end] = postings["chunk_no"]
+        for name, array in numbers.items():
+            array[start:end] = postings[name]
         start = end
-
-
-def _postings(connection: Connection, fields: FieldWeights) -> Iterator[Mapping[str, NDArray[Any]]]:
-    """Yield how often terms stand in chunks, their fields weighted; they were written by term, then chunk."""
-    return batches(connection, f"select chunk_no, ({_WEIGHED})::float as frequency from postings", fields.values)

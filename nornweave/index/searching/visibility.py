@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -86,13 +86,11 @@ class Visible:
             self._lengths = lengths_of(terms.lengths[self.numbers])
         return self._lengths
 
-    def _by(
-        self, terms: TermLists, bm25: Bm25Settings, corpus: Lengths, connection: Callable[[], Connection]
-    ) -> WeightedTerms:
+    def _by(self, terms: TermLists, bm25: Bm25Settings, corpus: Lengths) -> WeightedTerms:
         """Return what terms count for by some settings in the visible chunks, compared with those of ``corpus``."""
         half = np.ones(len(self.chunks), np.float32)
         half[self.numbers] = saturations(terms.lengths[self.numbers], corpus.average(bm25), bm25)
-        return WeightedTerms(terms.lists, terms.frequencies(bm25.fields, connection), half, bm25, self.chunks)
+        return WeightedTerms(terms.lists, terms.frequencies(bm25.fields), half, bm25, self.chunks)
 
     def of(self, numbers: Numbers) -> Numbers:
         """Return the chunks among some that may be seen."""

@@ -93,7 +93,7 @@ select
 from chunks c
 join numbered n on n.place = c.rowid;
 
-create table generation.terms as
+create or replace temp table terms as
 select
   (row_number() over (order by term) - 1)::integer as term_id,
   term,
@@ -103,11 +103,13 @@ group by term
 order by term;
 
 -- Where terms stand, and how often; readers weigh the fields and make BM25 of it (`bm25.py`).
-create table generation.postings as
+create or replace temp table postings as
 select t.term_id, o.* exclude (term)
 from occurrences o
-join generation.terms t using (term)
+join terms t using (term)
 order by t.term_id, o.chunk_no;
+
+drop table occurrences;
 
 create table generation.lengths as
 select
@@ -130,8 +132,6 @@ select key as name, n.chunk_no
 from (select rowid as place, unnest(keys) as key from chunks where rowid in (select place from numbered))
 join numbered n using (place);
 
-create or replace temp view terms as from generation.terms;
-create or replace temp view postings as from generation.postings;
 create or replace temp view lengths as from generation.lengths;
 
 create table generation.meta (key varchar, value varchar);

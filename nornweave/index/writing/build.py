@@ -35,7 +35,7 @@ from nornweave.index.writing.rows import publication_row
 
 log = logging.getLogger(__name__)
 
-GENERATION_SCHEMA = "9"
+GENERATION_SCHEMA = "10"
 # DuckDB reads a column 2,048 rows at a time, which is more than a writer may hold where documents are megabytes long.
 LARGE_MEMORY = "4GB"
 # Sorting the word pairs of 375,000 chunks fits into a writer's memory, of 672,000 it does not.
@@ -192,7 +192,7 @@ def _count(connection: Connection) -> GenerationCounts:
         vectors=_integer(connection, "select count(*) from embedded"),
         indexed_chunks=_integer(
             connection,
-            "select (select count(distinct chunk_no) from generation.postings)"
+            "select (select count(distinct chunk_no) from postings)"
             " + (select count(*) from chunks where rowid in (select place from numbered) and len(terms) = 0)",
         ),
         orphans=_integer(
@@ -200,7 +200,7 @@ def _count(connection: Connection) -> GenerationCounts:
             """
             select
               (select count(*) from embedded anti join generation.chunks using (chunk_no))
-              + (select count(*) from generation.postings anti join generation.chunks using (chunk_no))
+              + (select count(*) from postings anti join generation.chunks using (chunk_no))
               + (select count(*) from generation.chunks anti join generation.documents using (document_no))
             """,
         ),
@@ -208,9 +208,9 @@ def _count(connection: Connection) -> GenerationCounts:
 
 
 def _drop_temporary_tables(connection: Connection) -> None:
-    for view in ("cards", "vectors", "pairs", "named", "terms", "postings", "lengths"):
+    for view in ("cards", "vectors", "pairs", "named", "lengths"):
         connection.execute(f"drop view if exists temp.{view}")
-    for table in ("numbered_documents", "numbered", "embedded", "occurrences", "declared_said",
+    for table in ("numbered_documents", "numbered", "embedded", "occurrences", "terms", "postings", "declared_said",
                   "declared_values"):  # fmt: skip
         connection.execute(f"drop table if exists temp.{table}")
 
