@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nornweave.ask.seen.texts import SeenTexts
 from nornweave.config import Settings
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms
 
 if TYPE_CHECKING:
     from evals.judgments import Judgment
 
 MAX_EXAMPLES = 5
 MAX_EXAMPLE_CHARACTERS = 90
+MAX_PASSAGES = 50_000
+"""Of what is served; in more the headings are not looked through."""
+MAX_REMEMBERED = 100
+_ASKING = ("how", "why", "what", "when", "which", "where")
+# "What we test" and "When in doubt" need their document to mean something.
+_LEAST_WORDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,7 @@ class JudgedQuestions:
             name.value: {str(measure): floor for measure, floor in domain.evaluation.floors.items()}
             for name, domain in settings.domains.items()
         }
+        self._headings: dict[object, Sequence[str]] = {}
         self._folders = tuple(
             dict.fromkeys((*settings.evaluation.judgments, *(each for folders in domains for each in folders)))
         )
@@ -56,6 +67,31 @@ class JudgedQuestions:
                 step = max(1, len(texts) // MAX_EXAMPLES)
                 return texts[::step][:MAX_EXAMPLES]
         return ()
+
+    def asking_headings(self, texts: SeenTexts, viewer: Viewer, generations: tuple[str | None, ...]) -> Sequence[str]:
+        """Return headings that read as questions; they are looked for once for a viewer and what is published."""
+        key = viewer, generations
+        if key not in self._headings:
+            if len(self._headings) >= MAX_REMEMBERED:
+                self._headings.clear()
+            self._headings[key] = _asking_headings(texts)
+        return self._headings[key]
+
+
+def _asking_headings(texts: SeenTexts) -> Sequence[str]:
+    """Return headings of documents that the viewer sees, of different beginnings first."""
+    asking = [
+        [
+            each["text"]
+            for each in texts.complete(f"{word} ", 2 * MAX_EXAMPLES)["completions"]
+            if each["kind"] == "heading"
+            and each["text"].lower().startswith(word)
+            and len(set(query_terms(each["text"])) - FUNCTION_TERMS) >= _LEAST_WORDS
+            and len(each["text"]) <= MAX_EXAMPLE_CHARACTERS
+        ]
+        for word in _ASKING
+    ]
+    return [text for texts_of_rank in zip_longest(*asking) for text in texts_of_rank if text][:MAX_EXAMPLES]
 
 
 def _read(folder: Path) -> Mapping[str, QuestionWithPlaces]:

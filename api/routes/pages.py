@@ -29,6 +29,7 @@ from api.pages.catalogue import (
     filters_in_force,
 )
 from api.pages.conflict_view import entry_of, ledger_view
+from api.pages.judged import MAX_PASSAGES
 from api.pages.passage_view import CONTEXT_LINES, MORE_LINES, passage_view
 from api.pages.printed_page import printed_page
 from api.pages.quality_view import (
@@ -203,10 +204,14 @@ async def _blank(request: Request, catalogue: Sequence[DomainChoice], form: Ques
 
 
 def _start(serving: Serving, catalogue: Sequence[DomainChoice]) -> dict[str, Any]:
-    operates = serving.viewer.operates
+    operates, judged = serving.viewer.operates, serving.judged
+    examples: Sequence[str] = judged.examples if judged and operates else ()
+    if judged and not examples and sum(choice.passages for choice in catalogue) <= MAX_PASSAGES:
+        generations = tuple(choice.generation for choice in catalogue)
+        examples = judged.asking_headings(serving.engine.texts, serving.viewer, generations)
     return {
         "answer": None,
-        "examples": serving.judged.examples if serving.judged and operates else (),
+        "examples": examples,
         "is_published": any(choice.generation for choice in catalogue),
         "may_add": operates and serving.sources_file is not None,
     }

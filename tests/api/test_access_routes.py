@@ -212,6 +212,20 @@ async def test_not_for_you_is_not_there_to_the_letter(settings: Settings, ids: M
                 assert (await client.get(f"/passages/{hidden}.json")).status_code == 200
 
 
+async def test_examples_are_headings_that_somebody_sees(own: Settings, tmp_path: Path) -> None:
+    (tmp_path / "open/limit.md").write_text(
+        "# How the limit is set\n\nBy hand.\n\n## How\n\nSo.\n\n## When in doubt\n\nAsk.\n", "utf-8"
+    )
+    (tmp_path / "board/deal.md").write_text(f"# What the {SECRET} costs\n\nMuch.\n", "utf-8")
+    await asyncio.to_thread(publish_access, own)
+    async with app_of(own) as app:
+        for token, shown in ((OUTSIDER, 1), (BOARD, 2), (OUTSIDER, 1), (SERVICE, 2)):
+            async with client_as(app, token, accept=HTML) as client:
+                page = (await client.get("/")).text
+            assert page.count("data-item>") == shown, "a heading that names one thing asks nothing"
+            assert ("data-item>How the limit is set<" in page, SECRET in page) == (True, shown == 2)
+
+
 async def test_a_passage_that_is_gone_is_told_to_who_could_see_it(own: Settings, tmp_path: Path) -> None:
     for name in ("board/plan.md", "open/guide.md"):
         (tmp_path / name).write_text((tmp_path / name).read_text().replace("retry limit", "limit of retries"))
