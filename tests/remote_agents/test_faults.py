@@ -165,11 +165,15 @@ def test_a_filter_that_an_agent_does_not_take_is_not_lost(joined: Join) -> None:
     assert 0 < asked["timeout_ms"] < 5_000
 
 
-def test_after_sixteen_answers_it_is_known_how_quick_an_agent_is(joined: Join) -> None:
-    served, server = joined()
+def test_a_quick_agent_that_hangs_is_not_waited_for_as_long_as_a_slow_one(joined: Join) -> None:
+    served, server = joined(agents={"wait_s": 60})
     for _ in range(16):
         assert served.query(**ASKED, timeout_ms=60_000)["items"]
-    assert served.listed()[server.url]["p95_ms"] is not None
+    server.answers("slow 4")
+    reason = reason_of(served, timeout_ms=60_000)
+    assert reason.startswith("no answer in time: it was given ")
+    assert float(reason.split()[-2]) < SOON_S
+    assert served.listed()[server.url]["p95_ms"] is not None, "known after sixteen answers"
 
 
 def test_an_agent_that_is_always_late_is_soon_left_alone(joined: Join) -> None:

@@ -23,6 +23,8 @@ from nornweave.core.errors import AgentError
 from nornweave.core.types import NO_METADATA, Domain
 from nornweave.index.searching.conditions import Condition
 
+# An agent whose answers are usually quick is given three times their 95th percentile, and never less than this.
+PATIENCE, LEAST_WAIT_S = 3.0, 0.5
 # How much earlier than this server's own deadline an agent is asked to answer: for the way back.
 WAY_BACK_MS = 20
 MOST_ATTEMPTS = 3
@@ -101,6 +103,12 @@ class RemoteAgent:
         return sum(replica.breaker.state == "open" for replica in self._replicas.values())
 
     @property
+    def wait_s(self) -> float:
+        """Return how long a question waits, as its last answers suggest."""
+        p95_s = self._latencies.p95_s
+        return self._wait_s if p95_s is None else min(self._wait_s, max(PATIENCE * p95_s, LEAST_WAIT_S))
+
+    @property
     def p95_s(self) -> float | None:
         """Return the 95th percentile of its last answers; ``None`` before there are enough."""
         return self._latencies.p95_s
@@ -118,8 +126,9 @@ class RemoteAgent:
         if question.as_of is not None:
             raise AgentError("agents on other machines answer from what they have now, not as of an earlier time")
         deadline = question.deadline
-        late, left_s = f"no answer in time: it was given {self._wait_s:.3g} s", self._wait_s
-        if deadline and deadline.left_s <= self._wait_s:
+        wait_s = self.wait_s
+        late, left_s = f"no answer in time: it was given {wait_s:.3g} s", wait_s
+        if deadline and deadline.left_s <= wait_s:
             late, left_s = f"timeout after {deadline.timeout_ms}ms", deadline.left_s
         addresses = self._usable(question)
         started = time.monotonic()
