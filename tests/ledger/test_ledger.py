@@ -9,7 +9,7 @@ from fact_support import DAY, located
 from nornweave.disagree.conflicts import LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.comparable import pairs
 from nornweave.disagree.drift.ranking import FEW_FILES, RIGHT
-from nornweave.disagree.ledger.entries import MAX_RIVALS, LedgerEntry, entries_of, update
+from nornweave.disagree.ledger.entries import LedgerEntry, entries_of, update
 from nornweave.disagree.ledger.likelihood import UNSUPPORTED, likely_conflicts
 
 GENERATIONS = {"code": "gen-000001", "documentation": "gen-000001"}
@@ -83,11 +83,6 @@ def test_agreement_is_no_entry() -> None:
 
 def test_the_same_statement_made_twice_is_one_entry() -> None:
     assert len(entries([timeout(10, "hooks.py"), timeout(10, "hooks.py")], [timeout(30, "hooks.md")])) == 1
-
-
-def test_what_contradicts_everybody_is_about_something_else() -> None:
-    pages = [timeout(30 + number, f"{number}.md") for number in range(MAX_RIVALS + 3)]
-    assert len(entries([timeout(10, "hooks.py")], pages)) == MAX_RIVALS
 
 
 def test_an_entry_keeps_its_first_day_and_is_settled_when_it_is_gone() -> None:

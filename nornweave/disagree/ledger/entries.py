@@ -5,8 +5,7 @@ Pure. ``sync.ledger`` reads the facts of the published generations and ``file`` 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TypeAlias
@@ -20,8 +19,6 @@ from nornweave.disagree.ledger.likelihood import LIKELY
 Place: TypeAlias = tuple[str, str]
 """A document of a domain: source id and path."""
 
-# A fact that contradicts more documents than this is about something more general than it says.
-MAX_RIVALS = 4
 # Settled entries are kept this long, as history.
 KEEP_SETTLED = 500
 
@@ -78,14 +75,13 @@ def entries_of(conflicts: Sequence[FactConflict], now: datetime) -> tuple[Ledger
         now: becomes ``first_seen``.
 
     Returns:
-        One entry for each two documents, name and values, the most confident first. What contradicts very many
-        documents is about something else: the surest few of its contradictions stay.
+        One entry for each two documents, name and values, the most confident first.
     """
     entries: dict[str, LedgerEntry] = {}
     for conflict in conflicts:
         entry = _entry(conflict, now)
         entries.setdefault(entry.entry_id, entry)
-    return tuple(_without_generalities(entries.values()))
+    return tuple(entries.values())
 
 
 def _entry(conflict: FactConflict, now: datetime) -> LedgerEntry:
@@ -135,16 +131,6 @@ def with_lines(entry: LedgerEntry, origins: Origins) -> LedgerEntry:
     reason = reason_of(one, other) if both_known else entry.reason
     also = tuple(with_origin(side, origins) for side in entry.also)
     return replace(entry, sides=(one, other), also=also, reason=reason)
-
-
-def _without_generalities(entries: Iterable[LedgerEntry]) -> Iterator[LedgerEntry]:
-    """Leave out what contradicts many documents: the surest of its contradictions stay, up to a few."""
-    rivals: Counter[tuple[object, ...]] = Counter()
-    for entry in entries:
-        keys = [(*side.place, side.fact.span.start) for side in entry.sides]
-        if all(rivals[key] < MAX_RIVALS for key in keys):
-            rivals.update(keys)
-            yield entry
 
 
 def update(
