@@ -120,7 +120,8 @@ def _linked(text: str, end: int, base: Statement, pattern: re.Pattern[str]) -> S
     if is_verb and sign not in {"to", ":", "=", "of", "is"} and not is_aside:
         return None
     found = value_at(text, link.end(), end, words=bool(sign) or pattern is _AFTER_BY)
-    if found is not None and (sign or not _runs_on(text, found, end)):
+    is_closed = pattern is _AFTER_BY and found is not None and text[found[2] : found[2] + 1] in {"", *".,;)\n"}
+    if found is not None and (sign or is_closed or not _runs_on(text, found, end)):
         return replace(base, value=found[0], end=found[2])
     rest = text[link.end() : end].partition("\n")[0].partition(". ")[0]
     is_whole = sign in {":", "="} and (base.is_line or rest[:1].isdigit())  # ``Default: 30 * time.Second``
