@@ -37,7 +37,7 @@ Format = Annotated[str, typer.Option(metavar="F", help=f"One of {', '.join(FORMA
 Confidence = Annotated[
     float | None, typer.Option(help="Leave out findings with a lower confidence, 0 to 1.", min=0, max=1)
 ]
-Verify = Annotated[bool, typer.Option(help="Ask the configured language model about each finding; it removes none.")]
+Verify = Annotated[bool, typer.Option(help="Leave out findings that the configured language model says are none.")]
 Exclude = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Leave out files that match; may be repeated.")]
 Lock = Annotated[bool, typer.Option("--lock", help="Check the agreements in drift.lock; without that file, write it.")]
 Update = Annotated[bool, typer.Option("--update", help="Write drift.lock anew: what changed was changed on purpose.")]
@@ -61,8 +61,10 @@ def drift(
         other = "--write-baseline takes" if write_baseline is not None else "--lock and --update take"
         raise ConfigError(f"{other} the whole folder, not only what --diff brings; leave out one")
     from nornweave.disagree.drift.scan import DriftOptions
+    from nornweave.disagree.drift.settings import read_settings
 
-    options = DriftOptions(diff=diff, exclude=tuple(exclude or ()), only_lock=lock)
+    settings = read_settings(path)
+    options = DriftOptions(diff=diff, exclude=tuple(exclude or ()), only_lock=lock, settings=settings)
     if min_confidence is not None:
         options = replace(options, min_confidence=min_confidence)
     if update or (lock and not _has_lock(path)):
@@ -74,8 +76,9 @@ def drift(
         _write_known(report, write_baseline)
         return
     _print(report, name)
-    is_check = bool(diff) or baseline is not None or fail
-    sys.exit(1 if any(is_check or one.moved for one in report.findings) else 0)
+    fails_from = 0.0 if diff or baseline is not None or fail else settings.fail_from
+    fails = (one.moved or (fails_from is not None and one.confidence >= fails_from) for one in report.findings)
+    sys.exit(1 if any(fails) else 0)
 
 
 def _against(baseline: Path | None, options: DriftOptions, *, is_written: bool) -> DriftOptions:

@@ -1,4 +1,5 @@
 import json
+import re
 import stat
 from pathlib import Path
 
@@ -29,6 +30,29 @@ def test_a_full_scan_is_advice_unless_it_is_told_to_fail(tmp_path: Path) -> None
     assert run(str(tmp_path), "--fail")[0] == 1
     code, shown = run(str(parcels(tmp_path)))
     assert (code, "no disagreements in 2 files" in shown) == (0, True)
+
+
+@pytest.mark.parametrize(("name", "head"), [(".drift.toml", ""), ("pyproject.toml", "[tool.nornweave.drift]\n")])
+@pytest.mark.parametrize(("said", "found", "code"), [
+    ("fail_from = 0.9", 1, 0), ("fail_from = 0.5", 1, 1), ("off = ['default']", 0, 0), ("exclude = ['docs/**']", 0, 0),
+    ("pages = {'docs/**' = ['server/**']}", 0, 0), ("pages = {'docs/**' = ['server/**', 'src/**']}", 1, 0),
+])  # fmt: skip
+def test_a_repository_has_settings_of_its_own(
+    tmp_path: Path, name: str, head: str, said: str, found: int, code: int
+) -> None:
+    (parcels(tmp_path, timeout=30) / name).write_text(head + said)
+    ended, shown = run(str(tmp_path), "--json")
+    assert (json.loads(shown)["counts"]["findings"], ended) == (found, code)
+
+
+@pytest.mark.parametrize(("said", "named"), [
+    ("of = []", "of: Extra inputs"), ("off = ['defaults']", "allowed are: default"), ("fail_from = 2", "fail_from: "),
+    ("exclude = ['']", "exclude: ''"), ("pages = {a = ['']}", "''"), ("off = [", "Invalid"),
+])  # fmt: skip
+def test_a_wrong_setting_is_named(tmp_path: Path, said: str, named: str) -> None:
+    (parcels(tmp_path) / ".drift.toml").write_text(said)
+    with pytest.raises(ConfigError, match=re.escape(named)):
+        run(str(tmp_path))
 
 
 def test_every_format_is_printed_alone_on_stdout(tmp_path: Path) -> None:

@@ -110,6 +110,9 @@ LEVEL = {"enum": ["none", "note", "warning", "error"]}
 RULE = _object(
     "id", id=TEXT, name=TEXT, shortDescription=MESSAGE, fullDescription=MESSAGE, help=MESSAGE,
     defaultConfiguration=_object(level=LEVEL),
+    properties=_object(
+        tags={"type": "array", "items": TEXT}, precision={"enum": ["very-high", "high", "medium", "low"]}
+    ),
 )  # fmt: skip
 RESULT = _object(
     "message", ruleId=TEXT, ruleIndex={"type": "integer", "minimum": -1}, level=LEVEL, message=MESSAGE,
@@ -121,7 +124,8 @@ RESULT = _object(
 )  # fmt: skip
 RUN = _object(
     "tool",
-    tool=_object("driver", driver=_object("name", name=TEXT, version=TEXT, rules={"type": "array", "items": RULE})),
+    tool=_object("driver", driver=_object(
+        "name", name=TEXT, version=TEXT, semanticVersion=TEXT, rules={"type": "array", "items": RULE})),
     columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
     originalUriBaseIds={"type": "object", "additionalProperties": _object(uri=TEXT, description=MESSAGE)},
     invocations={"type": "array", "items": _object(

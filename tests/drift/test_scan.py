@@ -52,9 +52,10 @@ def test_fingerprints_stay_when_lines_move_and_change_with_the_value(tmp_path: P
 def test_what_the_baseline_has_is_no_news(tmp_path: Path) -> None:
     (known,) = report_of(parcels(tmp_path, timeout=30)).findings
     parcels(tmp_path, timeout=30, parcels=99)
-    report = report_of(tmp_path, baseline=frozenset({known.fingerprint}))
+    report = report_of(tmp_path, baseline={known.fingerprint: "", "f" * 32: "a page that was mended"})
     assert [one.name for one in report.findings] == ["max parcels"]
     assert report.known == 1
+    assert report.notices == ("no longer found, in the baseline: a page that was mended",)
 
 
 @pytest.mark.parametrize("row", [

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,19 @@ def test_the_verdict_stands_beside_the_finding_and_is_asked_for_once(
     (finding,) = first.findings
     assert (finding.verified, finding.verified_reason) == ("yes", "30 is not 20.")
     assert "second reader says yes: 30 is not 20." in FORMATS["text"](first)
+
+
+def test_what_it_says_is_none_is_left_out_and_named_unless_it_agreed_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ModelServer({"judge": Behaviour(text=YES.replace("yes", "no"))}) as server:
+        told = ask(server, tmp_path, monkeypatch, synthesis_timeout_ms=60_000)
+        broke = verified(
+            replace(REPORT, findings=(replace(FINDING, moved="first"),)), reader(tmp_path), TEXTS.__getitem__
+        )
+    assert told.findings == ()
+    assert told.notices == (f"--verify: left out: {FINDING.message} (30 is not 20.)",)
+    assert [one.verified for one in broke.findings] == ["no"]
 
 
 def test_passages_are_shown_with_their_neighbourhood_between_fences_nobody_can_know() -> None:

@@ -17,8 +17,8 @@ MAX_BYTES = 16 * 1024 * 1024
 _FINGERPRINT = lazy_pattern(r"[0-9a-f]{32}")
 
 
-def read_baseline(file: Path) -> frozenset[str]:
-    """Read the fingerprints of a baseline.
+def read_baseline(file: Path) -> dict[str, str]:
+    """Read a baseline: fingerprint → what it is about, in words.
 
     Raises:
         ConfigError: the file is missing, too large, or no baseline.
@@ -31,10 +31,10 @@ def read_baseline(file: Path) -> frozenset[str]:
             raise ConfigError(
                 f"--baseline {str(file)!r}: version {stored['version']!r}, expected {VERSION}; write it again"
             )
-        found = frozenset(one["fingerprint"] for one in stored["findings"])
+        found = {one["fingerprint"]: str(one.get("about", "")) for one in stored["findings"]}
     except OSError as error:
         raise ConfigError(f"--baseline {str(file)!r}: {error.strerror}; make one with --write-baseline") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
             f"--baseline {str(file)!r} is not a baseline ({error}); make one with --write-baseline"
         ) from error

@@ -48,11 +48,12 @@ from nornweave.disagree.drift.induced.learning import HOLDS_FROM, CodeNames, Com
 from nornweave.disagree.drift.lock import LockedAgreement, followed, moved_since, read_lock
 from nornweave.disagree.drift.ranking import CANDIDATES_FROM, SHOWN_FROM, Affinity, ranked
 from nornweave.disagree.drift.reading import FileFacts, read_facts
-from nornweave.disagree.drift.records import Coverage, Report, UnreadFile
+from nornweave.disagree.drift.records import Coverage, Finding, Report, UnreadFile
+from nornweave.disagree.drift.settings import NO_SETTINGS, DriftSettings
 from nornweave.disagree.facts.code import Comment
 
 MAX_GONE = 20
-"""Agreements of a lock that are named when they are gone."""
+"""Agreements of a lock, or entries of a baseline, that are named when they are gone."""
 MAX_FINDINGS = 500
 """Findings that are looked into; of more the most confident."""
 SHALLOW = "a shallow clone: who wrote older lines is not known; fetch the whole history (fetch-depth: 0)"
@@ -64,19 +65,21 @@ class DriftOptions:
 
     Attributes:
         diff: ``BASE..HEAD``; empty for the working tree.
-        baseline: fingerprints that are known; ``None`` if there is no baseline.
+        baseline: fingerprints that are known → what they are about; ``None`` if there is no baseline.
         min_confidence: in [0, 1].
         exclude: globs of files that are left out.
         use_lock: agreements of ``drift.lock`` that broke are findings.
         only_lock: there are no other findings.
+        settings: what the repository says.
     """
 
     diff: str = ""
-    baseline: frozenset[str] | None = None
+    baseline: Mapping[str, str] | None = None
     min_confidence: float = SHOWN_FROM
     exclude: tuple[str, ...] = ()
     use_lock: bool = True
     only_lock: bool = False
+    settings: DriftSettings = NO_SETTINGS
 
     def listed(self, tree: WorkingTree | Commit) -> tuple[SourceFile, ...]:
         """Return the files of a tree that are read.
@@ -84,7 +87,7 @@ class DriftOptions:
         Raises:
             ConfigError: a glob of ``exclude`` is broken.
         """
-        asked = PathFilter(("**",), self.exclude)
+        asked = PathFilter(("**",), (*self.exclude, *self.settings.exclude))
         return tuple(file for file in tree.list() if asked.matches(file.path))
 
 
@@ -177,9 +180,20 @@ def _gone(entries: Iterable[Agreement], pairs: Sequence[CandidatePair]) -> tuple
     """Name the agreements of a lock of which one side is not found any more."""
     there = {key_of(pair) for pair in pairs}
     gone = [one for one in entries if one.key not in there]
-    shown = [f"no longer found: {one.key[1]} ({one.key[0]} and {one.key[2]} said {one.documented})" for one in gone]
+    return _named(
+        [f"no longer found: {one.key[1]} ({one.key[0]} and {one.key[2]} said {one.documented})" for one in gone]
+    )
+
+
+def _named(gone: Sequence[str]) -> tuple[str, ...]:
     more = [f"{len(gone) - MAX_GONE} more are no longer found"] if len(gone) > MAX_GONE else []
-    return (*shown[:MAX_GONE], *more)
+    return (*gone[:MAX_GONE], *more)
+
+
+def _no_longer_known(baseline: Mapping[str, str], found: Iterable[Finding]) -> tuple[str, ...]:
+    """Name the entries of a baseline that nothing matches: they can be taken out of it."""
+    there = {one.fingerprint for one in found}
+    return _named([f"no longer found, in the baseline: {about}" for key, about in baseline.items() if key not in there])
 
 
 def _of_commits(root: Path, options: DriftOptions) -> Scanned:
@@ -293,9 +307,10 @@ def _report(
     heard = [one for one in conflicts if not is_suppressed(one, texts)]
     ignored = len(lost) + len(conflicts) - len(broke) - len(heard)
     found = [*(broken_finding(one, texts) for one in broke), *(finding_of(one, texts) for one in heard)]
-    baseline = options.baseline or frozenset()
+    found = [one for one in found if options.settings.reports(one)]
+    baseline = options.baseline or {}
     fresh = [one for one in found if one.fingerprint not in baseline]
-    notices = []
+    notices = [] if options.diff else list(_no_longer_known(baseline, found))
     if len(fresh) > MAX_FINDINGS:
         notices.append(f"{len(fresh):,} findings; only the {MAX_FINDINGS} most confident are shown")
     shown = fresh[:MAX_FINDINGS]

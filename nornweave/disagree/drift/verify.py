@@ -1,7 +1,8 @@
 """Let a language model read both passages of a finding and say whether they contradict.
 
-The verdict is shown beside the finding; no finding is removed. Verdicts are cached on disk by the prompt, so that the
-same lines are asked about once. The passages are data between fences; nothing in them is an instruction.
+A finding of a full scan that it says is none is left out, and named; an agreement that broke stays, with the verdict.
+Verdicts are cached on disk by the prompt, so that the same lines are asked about once. The passages are data between
+fences; nothing in them is an instruction.
 """
 
 from __future__ import annotations
@@ -180,15 +181,17 @@ class SecondReader:
 
 
 def verified(report: Report, reader: SecondReader, text_of: Callable[[str], str]) -> Report:
-    """Return a report with the second reader's opinions; the findings stay as they are."""
+    """Return a report with the second reader's opinions, without what it says is no contradiction."""
     asked = report.findings[:MAX_ASKED]
     opinions, troubles = reader.opinions([prompt_of(one, text_of) for one in asked])
-    told = tuple(
+    told = [
         finding if opinion is None else replace(finding, verified=opinion.verdict, verified_reason=opinion.reason)
         for finding, opinion in zip(asked, opinions, strict=True)
-    )
-    notices = tuple(f"--verify: {trouble}" for trouble in troubles)
-    return replace(report, findings=(*told, *report.findings[MAX_ASKED:]), notices=(*report.notices, *notices))
+    ]
+    kept = [one for one in told if one.verified != "no" or one.moved]
+    out = [f"left out: {one.message} ({one.verified_reason})" for one in told if one not in kept]
+    notices = (f"--verify: {said}" for said in (*troubles, *out))
+    return replace(report, findings=(*kept, *report.findings[MAX_ASKED:]), notices=(*report.notices, *notices))
 
 
 def second_reader(configuration: Path) -> SecondReader:
