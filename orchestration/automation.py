@@ -159,11 +159,7 @@ def change_sensor(
             return dg.SkipReason(f"looks again in {rests_until - started:.0f} s: the last look took long")
         seen: dict[str, str] = json.loads(context.cursor) if context.cursor else {}
         watched = read_watched(settings).sources
-        resting = {
-            key
-            for key, (mark, listed_at) in of_watched.items()
-            if watched.get(key) == mark and started - listed_at < WATCHED_REST_S
-        }
+        resting = {key for key, last in of_watched.items() if rests(last, watched.get(key), started)}
         sight = look_at(openers, seen, deadline=started + DEADLINE_S, resting=resting)
         ended = time.monotonic()
         rests_until = ended + min(REST * (ended - started), MAX_REST_S)
@@ -188,6 +184,11 @@ def change_sensor(
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=description,
     )
+
+
+def rests(last: tuple[str, float], mark: str | None, now: float) -> bool:
+    """Tell whether a source that is watched need not be listed: its mark is the one it had a short while ago."""
+    return mark == last[0] and now - last[1] < WATCHED_REST_S
 
 
 def ledger_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> dg.SensorDefinition:

@@ -51,11 +51,6 @@ def present() -> datetime:
     return datetime.now(UTC)
 
 
-def aware(moment: datetime) -> datetime:
-    """Return a moment with its offset: UTC unless it has one."""
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-
-
 class Domain(StrEnum):
     """The four domains."""
 

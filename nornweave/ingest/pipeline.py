@@ -7,6 +7,7 @@ file, and each step looks there for what is missing.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections import Counter, defaultdict
@@ -139,52 +140,35 @@ class DomainSync:
                 pipelines, tally = self._parts.pipelines(), self._writer.tally()
                 if self._options.full or any(pipelines.get(each.source_id) != each.pipeline for each in tally):
                     self._options = replace(self._options, told={})  # other documents are due as well
-                told = self._options.told
                 self._listings = list_sources(self._parts.sources, self._options, self._progress)
-                manifest = self._writer.manifest(_within(self._listings) if told else None)
+                manifest = self._writer.manifest(_within(self._listings) if self._options.told else None)
                 compare = partial(diff, self._listings, manifest, pipelines, tally=tally, full=self._options.full)
                 self._changes = _confirmed(compare, self._confirm)
-            if again := self._made_again(pipelines, self._changes):
+            if again := _made_again(self._parts, self._writer, self._changes):
                 logger.warning("%s: %s", self._parts.domain.value, again)
             self._outcomes["unchanged"] += self._changes.unchanged
         return self._changes
 
-    def _made_again(self, pipelines: Mapping[str, str], changes: Changes) -> str:
-        """Say what is read and encoded again though its source did not change it; empty for nothing."""
-        before, now = self._parts.store.published_facts(), self._parts.provenance()
-        tokens = TOKEN_VERSION if self._parts.token_encoder else ""
-        return made_again(changes, pipelines, before, {**now, "token_vectors": tokens}, self._writer.size()[1])
-
     def store_changes(self) -> None:
         """Read, chunk and store what changed; remove what is gone."""
         changes = self.list_changes()
-        intake = Intake(
-            sources={source.id: source for source in self._parts.sources},
-            pipelines=self._parts.pipelines(),
-            chunker=self._parts.chunker,
-            encoder=self._parts.encoder,
-            full=self._options.full,
-        )
-        processed = 0
+        numbers = itertools.count(1)
 
         def count(outcome: DocumentOutcome) -> None:
-            nonlocal processed
-            processed += 1
             self._outcomes[outcome] += 1
-            self._progress("store", processed, len(changes.due))
+            self._progress("store", next(numbers), len(changes.due))
 
         with self._timed("store"):
             if changes.removed:
                 self._writer.apply(Batch(removed=tuple(stored.document_id for stored in changes.removed)))
                 self._outcomes["removed"] += sum(stored.content_hash is not None for stored in changes.removed)
-            for batch in intake.batches(changes.due, count):
+            for batch in _intake(self._parts, full=self._options.full).batches(changes.due, count):
                 self._writer.apply(batch)
 
     def embed(self) -> int:
         """Embed every text that has no vector; return how many."""
         self._writer.adopt(set(self._parts.pipelines().values()), partial(digest, self._parts.encoder.version))
-        total = self._writer.pending_count()
-        if total:
+        if total := self._writer.pending_count():
             with self._timed("embed"):
                 _embed_pending(self._writer, self._parts, partial(self._timed, "encoder"), self._progress)
         self._embedded += total
@@ -280,8 +264,8 @@ class DomainSync:
         current = self._writer.current()
         if not self._publication and before.generation not in (current, None):
             return before  # somebody went back to an older generation, which was not compared with the sources
-        stale = ((failure.source_id, failure.path) for failure in self._writer.failures() if failure.stale)
-        unconfirmed = {*self.list_changes().unlisted, *stale}
+        unconfirmed = {(failure.source_id, failure.path) for failure in self._writer.failures() if failure.stale}
+        unconfirmed.update(self.list_changes().unlisted)
         return verified_by(self._listings, before, current, self._listed_from, unconfirmed=unconfirmed)
 
     def _progress(self, step: str, done: int, total: int) -> None:
@@ -300,6 +284,22 @@ def _timed(seconds: defaultdict[str, float], step: str) -> Iterator[None]:
         yield
     finally:
         seconds[step] += time.perf_counter() - started
+
+
+def _made_again(parts: DomainParts, writer: Writer, changes: Changes) -> str:
+    """Say what is read and encoded again though its source did not change it; empty for nothing."""
+    now = {**parts.provenance(), "token_vectors": TOKEN_VERSION if parts.token_encoder else ""}
+    return made_again(changes, parts.pipelines(), parts.store.published_facts(), now, writer.size()[1])
+
+
+def _intake(parts: DomainParts, *, full: bool) -> Intake:
+    return Intake(
+        sources={source.id: source for source in parts.sources},
+        pipelines=parts.pipelines(),
+        chunker=parts.chunker,
+        encoder=parts.encoder,
+        full=full,
+    )
 
 
 def _is_due(writer: Writer, parts: DomainParts, *, full: bool) -> bool:

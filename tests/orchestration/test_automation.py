@@ -183,9 +183,9 @@ def test_a_watched_source_rests_until_the_process_that_watches_wants_it_listed(
     instance.delete_run(instance.get_runs()[0].run_id)
     assert domains_due() == {"code"}, "it was asked for while a run was under way"
     change("xy")
-    monkeypatch.setattr("orchestration.automation.WATCHED_REST_S", 0)
-    assert domains_due() == TAGS, "what nobody was told of is seen in the end"
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr("orchestration.automation.WATCHED_REST_S", 0)
+        assert domains_due() == TAGS, "what nobody was told of is seen in the end"
     change("xyz")
     write_watched(settings, Watched("1@elsewhere@1", {"code/payments": "2"}))
     assert domains_due() == {"documentation"}, "nothing is known of processes of other machines"

@@ -34,8 +34,8 @@ from nornweave.core.text.checked_values import (
     Score,
     textual,
 )
-from nornweave.core.text.dates import utc_text
-from nornweave.core.types import ChunkId, Domain, aware, freeze
+from nornweave.core.text.dates import aware, utc_text
+from nornweave.core.types import ChunkId, Domain, freeze
 
 MAX_ITEMS = 10_000
 MAX_CONTENT_CHARACTERS = 100_000

@@ -22,7 +22,8 @@ from nornweave.ask.fuse.records import (
     SideRole,
 )
 from nornweave.ask.search.question import ConflictStrategy
-from nornweave.core.types import Fact, Origin, aware
+from nornweave.core.text.dates import aware
+from nornweave.core.types import Fact, Origin
 from nornweave.disagree.assertions.pairing import AssertingPassage, find_contradictions
 from nornweave.disagree.conflicts import DEMOTE_FROM, POSSIBLE_FROM, FactConflict, LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.origins import NO_ORIGINS, Origins, key_of

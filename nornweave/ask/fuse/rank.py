@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from nornweave.ask.fuse.records import ConflictRecord, FusedItem
 from nornweave.config.fusion import RankWeights
-from nornweave.core.types import aware
+from nornweave.core.text.dates import aware
 
 # Days after which a source's recency has fallen to 1/e.
 RECENCY_DAYS = 90.0

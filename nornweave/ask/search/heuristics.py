@@ -17,8 +17,8 @@ from nornweave.ask.search.items import dated
 from nornweave.ask.search.records import RecallItem
 from nornweave.config import HeuristicSettings
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms
+from nornweave.core.text.dates import aware
 from nornweave.core.text.index_fields import paths_in
-from nornweave.core.types import aware
 
 # Of qualified names: ``Outer.Inner``, ``ledger::Entry``, ``Wallet#pay``.
 _NAME_SEPARATORS = re.compile(r"[.:#]+")

@@ -11,6 +11,11 @@ def utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
+def aware(moment: datetime) -> datetime:
+    """Return a moment with its offset: UTC unless it has one."""
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
 def iso_moment(stated: object) -> datetime | None:
     """Read a date or time of ISO 8601, in UTC; ``None`` for what is none."""
     try:
