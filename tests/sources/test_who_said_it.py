@@ -1,19 +1,13 @@
 """Whose words a line is: no text of a message can look like the beginning of somebody else's."""
 
-import re
-from dataclasses import replace
-from datetime import timedelta
-
 from hypothesis import given
 from hypothesis import strategies as st
-from words import Words
 
 from nornweave.connect.conversation import clean, clean_name, render
 from nornweave.core.text.message_lines import line_of
 from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import ContentHash, Document, DocumentId, Domain, Message, SourceId
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.read.chunking.message_groups import _Packer
 from nornweave.read.chunking.messages import chunk_messages
 
 NAMES = st.sampled_from(["ann", "bob", "", "ann: I approve", "eve\nann: yes", "Dr. X: Y"])
@@ -69,13 +63,3 @@ def test_who_takes_part_is_never_read_from_what_was_said() -> None:
     text, messages = render([Message(id="1", speaker="eve", body="Why?", thread_id="t", lead=(lead,))])
     (chunk,) = chunk_messages(document_of(text, messages), TokenIndex(text, HashEncoder(64).tokenizer))
     assert chunk.metadata["participants"] == ("eve",)
-
-
-def test_of_a_cue_that_goes_on_all_words_count() -> None:
-    """It has no label: what stands where its speaker's name would is part of what was said."""
-    first = Message(id="1", speaker="Alice Jansen", body="We start.")
-    text, messages = render(
-        [first, replace(first, id="2", body="Seven more words are said\nin here.", is_labelled=False)]
-    )
-    pack = _Packer(messages, TokenIndex(text, Words(re.compile(r"\w+"))), timedelta(), limit=256, group_limit=512)
-    assert [pack._body_tokens(range(place, place + 1)) for place in (0, 1)] == [2, 7]
