@@ -27,7 +27,7 @@ from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.assets.ledger import LEDGER_KEY
 from orchestration.automation import SYNC_JOB
 from orchestration.definitions import build_definitions
-from orchestration.instance import COMMAND_TAG, DOMAIN_TAG
+from orchestration.instance import COMMAND_TAG, DOMAIN_TAG, PROCESS_TAG, process_mark
 from orchestration.resources import QUERY_INTERRUPTED, run_config
 
 
@@ -90,8 +90,9 @@ def materialize(
 
 def _tags(domains: Sequence[Domain]) -> dict[str, str]:
     only = {DOMAIN_TAG: domains[0].value} if len(domains) == 1 else {}
-    # The daemon tries again what it launched itself; this run's process was somebody's command.
-    return {COMMAND_TAG: "sync", "dagster/max_retries": "0", **only}
+    # The daemon tries again what it launched itself; this run's process was somebody's command. It is named from the
+    # beginning: of a run that was killed before it says where it runs nobody could tell that it is over.
+    return {COMMAND_TAG: "sync", "dagster/max_retries": "0", PROCESS_TAG: process_mark(), **only}
 
 
 def _errors(result: dg.ExecuteInProcessResult) -> Iterator[SerializableErrorInfo]:
