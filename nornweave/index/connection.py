@@ -126,7 +126,12 @@ def limit_memory(connection: Connection, memory: str) -> None:
 
 def lift_memory_limit(connection: Connection) -> None:
     """Let a connection use 80 % of the machine's memory, as DuckDB does by default."""
-    limit_memory(connection, f"{psutil.virtual_memory().total * 8 // 10:d}B")
+    limit_memory(connection, most_memory())
+
+
+def most_memory() -> str:
+    """Return 80 % of the machine's memory, as DuckDB writes sizes."""
+    return f"{psutil.virtual_memory().total * 8 // 10_000_000:d}MB"
 
 
 def load_vss(connection: Connection) -> None:

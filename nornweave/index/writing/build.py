@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -21,6 +22,7 @@ from nornweave.index.connection import (
     check_vss,
     limit_memory,
     load_vss,
+    most_memory,
     statement_file,
 )
 from nornweave.index.port import Candidate, GenerationCounts, Publication
@@ -92,16 +94,16 @@ def build_generation(
     connection.execute(f"create or replace temp table picked as {picked}")
     chunks = _integer(connection, "select count(*) from chunks where document_id in (select document_id from picked)")
     build = partial(_build, connection, file, publication, layout, facts, chunks)
+    # A build of 1.2 million chunks of code ran out of 4 GB.
+    limits = [*([] if chunks > _MANY else [WRITER_MEMORY]), LARGE_MEMORY, most_memory()]
     try:
-        limit_memory(connection, LARGE_MEMORY if chunks > _MANY else WRITER_MEMORY)
-        return build()
-    except duckdb.OutOfMemoryException:
-        if chunks > _MANY:
-            raise
-        log.warning(
-            "%s: texts are too large for %s of memory, building with %s", file.name, WRITER_MEMORY, LARGE_MEMORY
-        )
-        limit_memory(connection, LARGE_MEMORY)
+        for limit, next_limit in pairwise(limits):
+            limit_memory(connection, limit)
+            try:
+                return build()
+            except duckdb.OutOfMemoryException:
+                log.warning("%s: too much for %s of memory, building with %s", file.name, limit, next_limit)
+        limit_memory(connection, limits[-1])
         return build()
     finally:
         connection.execute("drop table if exists temp.picked")
