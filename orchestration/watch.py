@@ -127,7 +127,7 @@ class Watch:
             time.sleep(AGAIN_S)
             return
         # What changed before they were watched is the sensors' to see.
-        self._tell(replace(self._watched, sources={each.key: now() for each in self._sources}))
+        self._tell(replace(self._watched, sources={each.key: new_mark() for each in self._sources}))
         for changed in chain([first], changes):
             self._note(path for _, path in changed)
             yield
@@ -194,13 +194,15 @@ class Watch:
             log.warning("%s: what changed is left to the next look: %s", domain.value, outcome)
             return False
         if outcome.published:
-            self._tell(replace(self._watched, ledger=now()))
+            self._tell(replace(self._watched, ledger=new_mark()))
         return True
 
     def _leave(self, domain: Domain, told: Mapping[str, set[str]]) -> None:
         """Let the sensors look at sources."""
         wanted = {f"{domain.value}/{each}" for each in told}
-        marks = {each.key: now() if each.key in wanted else self._watched.sources[each.key] for each in self._sources}
+        marks = {
+            each.key: new_mark() if each.key in wanted else self._watched.sources[each.key] for each in self._sources
+        }
         self._tell(replace(self._watched, sources=marks))
 
     def _tell(self, watched: Watched) -> None:
@@ -214,8 +216,10 @@ def watched_sources(settings: Settings) -> Iterator[WatchedSource]:
         for configured in settings.sources_of(domain):
             with suppress(NornWeaveError):
                 source = open_source(configured, settings.data_dir)
-                folder = source.watched_folder() if isinstance(source, Watchable) else None
-                if folder and _is_local(folder) and isinstance(source, Watchable):
+                if not isinstance(source, Watchable):
+                    continue
+                folder = source.watched_folder()
+                if folder and _is_local(folder):
                     yield WatchedSource(domain, configured.id, source, folder, identity_of(folder))
 
 
@@ -240,7 +244,7 @@ def _is_local(folder: str) -> bool:
     return nearest is not None and nearest.fstype in LOCAL_FILE_SYSTEMS
 
 
-def now() -> str:
+def new_mark() -> str:
     """Return a mark that was never used."""
     return str(time.time_ns())
 

@@ -70,7 +70,7 @@ def diff(
     manifest: Mapping[tuple[str, str], Stored],
     pipelines: Mapping[str, str],
     *,
-    tally: Sequence[Tally] | None = None,
+    tally: Sequence[Tally] = (),
     full: bool = False,
     confirm_deletes: bool = False,
 ) -> Changes:
@@ -80,7 +80,8 @@ def diff(
         listings: per source id; a source of the manifest that is not among them was taken out of the configuration, and
             its documents go.
         manifest: by source id and path.
-        tally: counts all documents, if the manifest is only of paths that the listings are within.
+        tally: counts all documents, if the manifest is only of paths that the listings are within; one of all documents
+            says it itself.
         pipelines: per source id, the versions and settings that documents go through; a document that went through
             another pipeline is read again.
         confirm_deletes: a person has confirmed the removals that the brake would hold.
@@ -91,7 +92,7 @@ def diff(
         key for key, entry in listed.items() if full or _is_due(entry, manifest.get(key), pipelines[key[0]])
     )
     due = tuple(DueDocument(key[0], listed[key], manifest.get(key)) for key in changed)
-    tally = _counted(manifest) if tally is None else tally
+    tally = tally or _counted(manifest)
     gone, held = _split_removals(listings, listed.keys(), manifest, tally, confirm_deletes=confirm_deletes)
     missing = manifest.keys() - listed.keys()
     unlisted = tuple(missing - {(stored.source_id, stored.path) for stored in gone})
@@ -171,9 +172,9 @@ def _split_removals(
         if listing is not None and listing.withdrawn:  # somebody wants these gone: nothing to ask about
             gone.extend(stored for stored in missing if stored.path in listing.withdrawn)
             missing = [stored for stored in missing if stored.path not in listing.withdrawn]
-        of_source = [each for each in tally if each.source_id == source_id]
-        asks = missing and listing and not confirm_deletes
-        reason = _brake(missing, documents, listing, of_source) if asks and listing else None
+        reason = None
+        if missing and listing and not confirm_deletes:
+            reason = _brake(missing, documents, listing, [each for each in tally if each.source_id == source_id])
         if reason:
             held.append(HeldRemovals(source_id, reason, tuple(stored.path for stored in missing)))
         else:

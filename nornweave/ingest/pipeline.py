@@ -137,7 +137,7 @@ class DomainSync:
         if self._changes is None:
             self._listed_from = present()
             with self._timed("list"):
-                pipelines, tally = self._parts.pipelines(), self._writer.tally()
+                pipelines, tally = self._parts.pipelines(), self._writer.tally() if self._options.told else ()
                 if self._options.full or any(pipelines.get(each.source_id) != each.pipeline for each in tally):
                     self._options = replace(self._options, told={})  # other documents are due as well
                 self._listings = list_sources(self._parts.sources, self._options, self._progress)

@@ -64,10 +64,10 @@ _SAME = MappingProxyType(
 
 _FIGURE = r"v?\d+(?:[.,:/-]\d+)*|(?<![\w.])-\d+(?:[.,:/-]\d+)*|[%€$£¥]|[<>≤≥]=?(?=\s*\d)"
 # Chinese, Japanese and Korean stand without blanks between words: every character is one.
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-_SPACED = rf"(?:(?![{_UNSPACED}])[^\W\d])(?:(?![{_UNSPACED}])\w)*"
+UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+_SPACED = rf"(?:(?![{UNSPACED}])[^\W\d])(?:(?![{UNSPACED}])\w)*"
 _ASCII_WORD = re.compile(rf"(?!v\d)[A-Za-z_]\w*(?:'[a-zA-Z]{{1,2}}\b)?|{_FIGURE}")
-_WORD = re.compile(rf"[{_UNSPACED}]|(?!v\d){_SPACED}(?:['’][a-zA-Z]{{1,2}}\b)?|{_FIGURE}")
+_WORD = re.compile(rf"[{UNSPACED}]|(?!v\d){_SPACED}(?:['’][a-zA-Z]{{1,2}}\b)?|{_FIGURE}")
 _CONTRACTED = re.compile(r"(\w)n['’]t\b")
 _DIGIT = re.compile(r"\d")
 _THOUSANDS = re.compile(r",(?=\d{3}(?!\d))")

@@ -188,9 +188,12 @@ def verified(report: Report, reader: SecondReader, text_of: Callable[[str], str]
         finding if opinion is None else replace(finding, verified=opinion.verdict, verified_reason=opinion.reason)
         for finding, opinion in zip(asked, opinions, strict=True)
     ]
-    kept = [one for one in told if one.verified != "no" or one.moved]
-    out = [f"left out: {one.message} ({one.verified_reason})" for one in told if one not in kept]
-    notices = (f"--verify: {said}" for said in (*troubles, *out))
+    kept: list[Finding] = []
+    out: list[Finding] = []
+    for one in told:
+        (out if one.verified == "no" and not one.moved else kept).append(one)
+    left_out = (f"left out: {one.message} ({one.verified_reason})" for one in out)
+    notices = (f"--verify: {said}" for said in (*troubles, *left_out))
     return replace(report, findings=(*kept, *report.findings[MAX_ASKED:]), notices=(*report.notices, *notices))
 
 

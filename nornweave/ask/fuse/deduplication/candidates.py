@@ -13,6 +13,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from nornweave.core.text.words import UNSPACED
+
 Keys = NDArray[np.uint64]
 Places = NDArray[np.int64]
 
@@ -26,9 +28,7 @@ FEW_WORDS = 12
 # all merge, of a template's rows none has to be compared with every other.
 CROWD, NEIGHBOURS = 32, 4
 _SIGNS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
-# Chinese, Japanese and Korean stand without blanks between words.
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-_WORD = re.compile(rf"[^\W{_UNSPACED}]+|[{_UNSPACED}]")
+_WORD = re.compile(rf"[^\W{UNSPACED}]+|[{UNSPACED}]")
 _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 
 
