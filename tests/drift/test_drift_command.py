@@ -55,6 +55,18 @@ def test_a_wrong_setting_is_named(tmp_path: Path, said: str, named: str) -> None
         run(str(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("said", "named"), [("tool = 3", ""), ("[tool]\nnornweave = 3", ""), ("[tool.nornweave]\ndrift = 3", "drift: ")]
+)
+def test_a_manifest_may_have_anything_where_settings_stand(tmp_path: Path, said: str, named: str) -> None:
+    (parcels(tmp_path) / "pyproject.toml").write_text(said)
+    if named:
+        with pytest.raises(ConfigError, match=named):
+            run(str(tmp_path))
+    else:
+        assert run(str(tmp_path))[0] == 0
+
+
 def test_every_format_is_printed_alone_on_stdout(tmp_path: Path) -> None:
     parcels(tmp_path, timeout=30)
     assert json.loads(run(str(tmp_path), "--json")[1])["counts"]["findings"] == 1

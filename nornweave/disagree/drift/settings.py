@@ -67,8 +67,9 @@ def read_settings(root: Path) -> DriftSettings:
     said = _table(file)
     if said is None:
         file = root / "pyproject.toml"
-        tools = (_table(file) or {}).get("tool", {})
-        said = tools.get("nornweave", {}).get("drift", {}) if isinstance(tools.get("nornweave"), dict) else {}
+        said = _table(file) or {}
+        for table in ("tool", "nornweave", "drift"):
+            said = said.get(table, {}) if isinstance(said, dict) else {}
     try:
         settings = DriftSettings.model_validate(said)
         PathFilter(exclude=settings.exclude)
@@ -76,7 +77,8 @@ def read_settings(root: Path) -> DriftSettings:
             PathFilter((page,), code)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
-        raise ConfigError(f"{file.name}: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
+        place = ".".join(map(str, problem["loc"])) or "drift"
+        raise ConfigError(f"{file.name}: {place}: {problem['msg']}") from error
     except ConfigError as error:
         raise ConfigError(f"{file.name}: {error}") from error
     return settings
