@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fact_support import located
@@ -139,25 +140,32 @@ def test_a_name_of_one_word_has_one_value_in_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "heading", "name", "shown"),
+    ("page", "heading", "name", "said", "shown"),
     [
-        ("README.md", "", "go", RIGHT),
-        ("docs/a.md", "Build > Go", "go", RIGHT),
-        ("docs/a.md", "Derby driver", "go", 0),
-        ("README.md", "", "java", 0),
+        ("README.md", "", "go", "1.14", RIGHT),
+        ("docs/a.md", "Build > Go", "go", "1.14", RIGHT),
+        ("docs/a.md", "Derby driver", "go", "1.14", 0),
+        ("README.md", "", "java", "1.14", 0),
+        ("README.md", "", "go", "1.26", RIGHT),
+        ("README.md", "Development > Go", "go", "1.26", 0),
+        ("CONTRIBUTING.md", "", "go", "1.26", 0),
+        ("CONTRIBUTING.md", "", "go", "1.14", RIGHT),
     ],
 )
 def test_a_requirement_is_the_projects_where_the_page_is_about_building_it(
-    page: str, heading: str, name: str, shown: float
+    page: str, heading: str, name: str, said: str, shown: float
 ) -> None:
+    def requires(version: str, path: str, **changes: Any) -> LocatedFact:
+        return located(name, "1", path, attribute="requires", kind="version", value=f">={version}", **changes)
+
     sides = (
-        located(name, "1.25", "go.mod", side="configuration", form="manifest", attribute="requires"),
-        located(name, "1.14", page, attribute="requires", form="sentence", owner=heading.lower().replace(" >", "")),
+        requires("1.25", "go.mod", side="configuration", form="manifest"),
+        requires(said, page, form="sentence", owner=heading.lower().replace(" >", "")),
     )
     subject = CandidatePair(*sides, FactComparison.DIFFER, 0.8)
     assert scanned(subject, []) == shown
 
-    newest = located(name, "1.25", page, attribute="requires", form="sentence")
+    newest = requires("1.25", page, form="sentence")
     of_versions = CandidatePair(sides[0], newest, FactComparison.AGREE, 0.8)
     assert scanned(subject, [of_versions]) == 0, "what each of several versions requires"
 

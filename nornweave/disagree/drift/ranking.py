@@ -21,6 +21,7 @@ from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.drift.induced.tokens import tokens_of
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.names import words_of
+from nornweave.disagree.facts.versions import read_requirement
 from nornweave.read.chunking.languages import EXTENSIONS, language_of
 
 CANDIDATES_FROM = 0.05
@@ -48,6 +49,8 @@ _OF_PROJECT = frozenset(
     contributing development""".split()  # noqa: SIM905
 )
 """Words of the pages and headings that say what a project requires; elsewhere a part of it does."""
+_FOR_DEVELOPERS = frozenset(("build", "building", "contributing", "development"))
+"""Words of those that are about changing a project: that may need a newer version than running it."""
 _COMPILED_FOR = "java"
 """Its manifests name the version that a project is compiled for, which is not the one that builds it."""
 
@@ -152,11 +155,18 @@ def confidence_in(one: FactConflict, affinity: Affinity, files: int) -> float:
     if one.second.fact.attribute == "requires":
         words = {*words_of(one.second.path), *one.second.fact.owner.split()}
         is_one = affinity.has_one_value(one.first) and affinity.is_stated_once(one.second)
-        is_right = is_one and one.name != _COMPILED_FOR and not words.isdisjoint(_OF_PROJECT)
+        is_of_project = one.name != _COMPILED_FOR and not words.isdisjoint(_OF_PROJECT)
+        is_right = is_one and is_of_project and not (words & _FOR_DEVELOPERS and _asks_for_newer(one))
     else:
         is_one = is_own or not _is_of_another_language(one)
         is_right = is_one and _is_default(one) and _is_plain(one, affinity) and affinity.is_of_one_thing(one)
     return right if is_right else 0.0
+
+
+def _asks_for_newer(one: FactConflict) -> bool:
+    """Tell whether a page asks for a newer version than the manifest."""
+    least, said = (read_requirement(side.fact.value) for side in (one.first, one.second))
+    return least is not None and said is not None and said.least > least.least
 
 
 def _is_of_another_language(one: FactConflict) -> bool:
