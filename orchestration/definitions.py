@@ -14,6 +14,7 @@ from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.private_folder import keep_private
 from nornweave.core.types import Domain
+from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import Progress
 from orchestration.assets import evaluation, ledger, tuning
 from orchestration.assets.domain import asset_key, domain_assets
@@ -33,6 +34,7 @@ def build_definitions(
     domains: Sequence[Domain] | None = None,
     progress: Progress | None = None,
     outcomes: Outcomes | None = None,
+    opened: Mapping[Domain, DomainSync] | None = None,
     refresh_cron: str = DEFAULT_CRON,
     evaluation_cron: str = EVALUATION_CRON,
 ) -> dg.Definitions:
@@ -40,7 +42,7 @@ def build_definitions(
 
     Args:
         domains: which to show; the served ones (those with a source) unless given.
-        progress, outcomes: see ``resources.domain_syncs``.
+        progress, outcomes, opened: see ``resources.domain_syncs``.
         refresh_cron: when every domain is synced, changed or not.
         evaluation_cron: when the published generations are measured.
 
@@ -61,7 +63,7 @@ def build_definitions(
         jobs=[job, measure, fit],
         schedules=schedules,
         sensors=sensors,
-        resources={RESOURCE: domain_syncs(settings, progress=progress, outcomes=outcomes)},
+        resources={RESOURCE: domain_syncs(settings, progress=progress, outcomes=outcomes, opened=opened)},
         # One process per run: starting one per step takes longer than most steps (2.3 s against 10.2 s for four), and
         # the steps share the domain's lock and encoder. Domains run side by side as separate runs.
         executor=dg.in_process_executor,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -66,11 +66,6 @@ OPTIONS = {
         bool, default_value=False, description="List, read and chunk everything again; vectors are reused."
     ),
     "sources": dg.Field([str], default_value=[], description="Ids of the sources to list; all of them unless named."),
-    "told": dg.Field(
-        dg.Map(str, [str]),  # type: ignore[no-untyped-call]
-        default_value={},
-        description="Per source the paths that changed; only these are listed and compared. All of them unless named.",
-    ),
     "wait_s": dg.Field(float, default_value=60.0, description="Seconds to wait for another writer of a domain."),
     "retries": dg.Field(int, default_value=RETRIES, description="How often to try again what may pass by itself."),
     "retry_delay_s": dg.Field(
@@ -164,9 +159,7 @@ class DomainSyncs:
 
     def _opened(self, context: dg.AssetExecutionContext, domain: Domain) -> DomainSync:
         if domain not in self._open:
-            gate = partial(evaluate_candidate, self.settings, domain)
-            sync = domain_sync(self.settings, domain, self.options, self.progress_of(context), gate=gate)
-            self._open[domain] = sync.open()
+            self._open[domain] = sync_of(self.settings, domain, self.options, self.progress_of(context)).open()
         self._step_started = time.perf_counter()
         return self._open[domain]
 
@@ -198,14 +191,24 @@ class DomainSyncs:
                 sync.close()
 
 
+def sync_of(settings: Settings, domain: Domain, options: SyncOptions, progress: Progress) -> DomainSync:
+    """Return the sync of a domain, not open yet; its candidates are measured."""
+    return domain_sync(settings, domain, options, progress, gate=partial(evaluate_candidate, settings, domain))
+
+
 def domain_syncs(
-    settings: Settings, *, progress: Progress | None = None, outcomes: Outcomes | None = None
+    settings: Settings,
+    *,
+    progress: Progress | None = None,
+    outcomes: Outcomes | None = None,
+    opened: Mapping[Domain, DomainSync] | None = None,
 ) -> dg.ResourceDefinition:
     """Return the resource behind the domain assets.
 
     Args:
         progress: called with ``"<domain> <step>"``; without it progress is logged in the run.
         outcomes: filled with each domain's report or error.
+        opened: syncs that are open already; the run goes on with them and closes them.
     """
 
     @dg.resource(config_schema=OPTIONS, description="The open syncs of this run, one per domain.")
@@ -213,25 +216,28 @@ def domain_syncs(
         config, run = context.resource_config, context.run
         if run and context.instance:
             context.instance.add_run_tags(run.run_id, {PROCESS_TAG: process_mark()})
-        opened = DomainSyncs(
+        run_id = run.run_id if run else ""
+        for sync in (opened or {}).values():
+            sync.record_as(run_id)
+        held = DomainSyncs(
             settings=settings,
             options=SyncOptions(
                 full=config["full"],
                 sources=tuple(config["sources"]),
-                told={source: tuple(paths) for source, paths in config["told"].items()},
                 wait_s=config["wait_s"],
-                run_id=run.run_id if run else "",
+                run_id=run_id,
             ),
             retries=config["retries"],
             retry_delay_s=config["retry_delay_s"],
             outcomes={} if outcomes is None else outcomes,
             progress=progress,
             announcements=Announcements(settings),
+            _open=dict(opened or {}),
         )
         try:
-            yield opened
+            yield held
         finally:
-            opened.close()
+            held.close()
 
     return syncs
 
@@ -240,15 +246,14 @@ def run_config(options: SyncOptions, *, retries: int = RETRIES, console_level: s
     """Return the configuration of a run that is not the default one.
 
     Args:
-        options: only ``full``, ``sources``, ``told`` and ``wait_s`` are used: the run has its own id, and configuration
-            confirms nothing.
+        options: only ``full``, ``sources`` and ``wait_s`` are used: the run has its own id, and configuration confirms
+            nothing.
         retries: how often to try again after an error that may pass by itself.
         console_level: of what a run also logs on stderr; all of its events are in the UI in any case.
     """
     config = {
         "full": options.full,
         "sources": list(options.sources),
-        "told": {source: list(paths) for source, paths in options.told.items()},
         "wait_s": float(options.wait_s),
         "retries": retries,
     }

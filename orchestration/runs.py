@@ -52,6 +52,7 @@ def materialize(
     instance: dg.DagsterInstance,
     *,
     after: Sequence[dg.AssetKey] = (LEDGER_KEY, ANSWERS_KEY),
+    opened: Mapping[Domain, DomainSync] | None = None,
 ) -> SyncRun:
     """Sync ``domains`` in one run, which the UI shows like any other.
 
@@ -61,6 +62,7 @@ def materialize(
         options: ``run_id`` is ignored, the run has its own; what they confirm is confirmed on disk, for this run.
         progress: called with ``("<domain> <step>", done, total)``; without it progress is logged in the run.
         after: what follows the publications.
+        opened: syncs of domains that are open already.
 
     Returns:
         How every domain ended, in the order of ``domains``, and what failed after them.
@@ -71,7 +73,7 @@ def materialize(
     if not domains:
         return SyncRun({}, {})
     outcomes: dict[Domain, SyncReport | str] = {}
-    definitions = build_definitions(settings, domains=domains, progress=progress, outcomes=outcomes)
+    definitions = build_definitions(settings, domains=domains, progress=progress, outcomes=outcomes, opened=opened)
     with confirmed(settings, domains, options):
         result = definitions.resolve_job_def(SYNC_JOB).execute_in_process(
             # A person is there: the error is worth more than another try in a minute, and the command says it.

@@ -38,12 +38,13 @@ from nornweave.core.files.paths import Within, is_inside
 from nornweave.core.types import Domain
 from nornweave.index.wiring import store_of
 from nornweave.ingest.pipeline import DomainSync
-from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.records import SyncOptions, no_progress
 from nornweave.ingest.wiring import domain_parts
 from orchestration.automation import has_unfinished_run
 from orchestration.daemon import end_with_starter
 from orchestration.definitions import settings_from_environment
 from orchestration.instance import open_instance, process_mark
+from orchestration.resources import sync_of
 from orchestration.runs import materialize
 from orchestration.watched import Watched, write_watched
 
@@ -173,23 +174,24 @@ class Watch:
         """Sync some paths; return ``False`` if that is not for this process."""
         if not store_of(self.settings, domain).current():
             return False
-        reached: dict[str, tuple[str, ...]] = {}
-        for each in self._sources:
-            if each.domain is domain and each.id in told:
-                listing = each.source.list_within(Within(frozenset(told[each.id])))
-                if paths := sorted(listing.within.paths) if listing.within else [""]:
-                    reached[each.id] = tuple(paths)
-        if not reached:
+        # Before the domain is locked, which writes to ``data_dir``: that may lie in a folder that is watched.
+        listed = {
+            each.id: listing
+            for each in self._sources
+            if each.domain is domain and each.id in told
+            if (listing := each.source.list_within(Within(frozenset(told[each.id])))).is_about_any
+        }
+        if not listed:
             return True
-        options = SyncOptions(told=reached, wait_s=0)
-        with DomainSync(domain_parts(self.settings, domain), options) as sync:
+        with sync_of(self.settings, domain, SyncOptions(listed=listed, wait_s=0), no_progress) as sync:
             changes = sync.list_changes()
             if changes.held or changes.unavailable or not sync.is_of_paths:
                 return False
-        return not (changes.due or changes.removed) or self._is_synced(domain, options)
+            return not (changes.due or changes.removed) or self._is_synced(domain, sync)
 
-    def _is_synced(self, domain: Domain, options: SyncOptions) -> bool:
-        outcome = materialize(self.settings, [domain], options, None, self.instance, after=()).outcomes[domain]
+    def _is_synced(self, domain: Domain, sync: DomainSync) -> bool:
+        run = materialize(self.settings, [domain], SyncOptions(), None, self.instance, after=(), opened={domain: sync})
+        outcome = run.outcomes[domain]
         if isinstance(outcome, str):
             log.warning("%s: what changed is left to the next look: %s", domain.value, outcome)
             return False

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nornweave.config import StorageSettings
+from nornweave.connect.protocol import Watchable
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import Within
 from nornweave.core.text import analyzer
@@ -96,8 +97,10 @@ def memory_parts(
 
 def sync(parts: DomainParts, told: Collection[str] = (), **options: bool) -> SyncReport:
     """Run one sync with a run id, of the paths of the source ``memory`` that it is told of, or of all."""
-    of_paths = {"memory": tuple(told)} if told else {}
-    return run(parts, SyncOptions(run_id="test", wait_s=0, told=of_paths, **options))
+    within = Within(frozenset(told))
+    memory = [each for each in parts.sources if isinstance(each, Watchable) and each.id == "memory"] if told else []
+    listed = {source.id: source.list_within(within) for source in memory}
+    return run(parts, SyncOptions(run_id="test", wait_s=0, listed=listed, **options))
 
 
 def published_texts(parts: DomainParts) -> dict[str, str]:

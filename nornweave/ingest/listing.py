@@ -14,9 +14,8 @@ from datetime import datetime
 from functools import partial
 
 from nornweave.connect.mirror.mirrored import MirroredSource
-from nornweave.connect.protocol import Source, Watchable
+from nornweave.connect.protocol import Source
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.files.paths import Within
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import GenerationId, Listing, Skip
 from nornweave.index.port import Failure
@@ -33,9 +32,10 @@ def list_sources(
     sources: Sequence[Source], options: SyncOptions, progress: Progress
 ) -> dict[str, Listing | Unavailable]:
     """Return the listing of each source, by id; of those that the options leave out, that there is none."""
-    named = options.sources or tuple(options.told)
-    wanted = [source for source in sources if not named or source.id in named]
-    list_one = partial(_listing, progress=progress, again=options.full, told=options.told)
+    if options.listed:
+        return {source.id: options.listed.get(source.id, Unavailable(None)) for source in sources}
+    wanted = [source for source in sources if not options.sources or source.id in options.sources]
+    list_one = partial(_listing, progress=progress, again=options.full)
     with ThreadPoolExecutor(SOURCES_AT_ONCE, thread_name_prefix="listing") as pool:
         # A site that drips keeps no other source waiting.
         listings = dict(zip((source.id for source in wanted), pool.map(list_one, wanted), strict=True))
@@ -49,17 +49,12 @@ def skipped_by(listings: Iterable[Listing | Unavailable], unread: Iterable[Failu
     return tuple(sorted([*listed, *read], key=lambda skip: skip.path))
 
 
-def _listing(
-    source: Source, *, progress: Progress, again: bool, told: Mapping[str, Collection[str]]
-) -> Listing | Unavailable:
-    paths = told.get(source.id)
+def _listing(source: Source, *, progress: Progress, again: bool) -> Listing | Unavailable:
     if isinstance(source, MirroredSource):
         if again:
             source.list_everything_again()
         source.watched_by(partial(_show_reading, progress, source.id))
     try:
-        if paths is not None and isinstance(source, Watchable):
-            return source.list_within(Within(frozenset(paths)))
         listing = source.list()
     except SourceUnavailableError as error:
         logger.info("source %s cannot be listed, its documents stay as they are: %s", source.id, error)

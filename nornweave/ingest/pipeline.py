@@ -137,11 +137,11 @@ class DomainSync:
         if self._changes is None:
             self._listed_from = present()
             with self._timed("list"):
-                pipelines, tally = self._parts.pipelines(), self._writer.tally() if self._options.told else ()
+                pipelines, tally = self._parts.pipelines(), self._writer.tally() if self._options.listed else ()
                 if self._options.full or any(pipelines.get(each.source_id) != each.pipeline for each in tally):
-                    self._options = replace(self._options, told={})  # other documents are due as well
+                    self._options = replace(self._options, listed={})  # other documents are due as well
                 self._listings = list_sources(self._parts.sources, self._options, self._progress)
-                manifest = self._writer.manifest(_within(self._listings) if self._options.told else None)
+                manifest = self._writer.manifest(_within(self._listings) if self._options.listed else None)
                 compare = partial(diff, self._listings, manifest, pipelines, tally=tally, full=self._options.full)
                 self._changes = _confirmed(compare, self._confirm)
             if again := _made_again(self._parts, self._writer, self._changes):
@@ -232,8 +232,12 @@ class DomainSync:
 
     @property
     def is_of_paths(self) -> bool:
-        """Tell whether only the paths were compared that the options tell of."""
-        return bool(self._options.told)
+        """Tell whether only what the options had listed was compared."""
+        return bool(self._options.listed)
+
+    def record_as(self, run_id: str) -> None:
+        """Let the report and the publication's event name a run that began after this was opened."""
+        self._options = replace(self._options, run_id=run_id)
 
     def report(self) -> SyncReport:
         """Say what this run did."""

@@ -14,7 +14,7 @@ from nornweave.connect.protocol import Source
 from nornweave.core.access.rules import encode_source_rules
 from nornweave.core.errors import QualityError, ReconciliationError
 from nornweave.core.text import analyzer, index_fields
-from nornweave.core.types import Domain, GenerationId, Skip, digest
+from nornweave.core.types import Domain, GenerationId, Listing, Skip, digest
 from nornweave.disagree.facts import extract
 from nornweave.index.port import Candidate, Failure, Store
 from nornweave.ingest.confirmations import ConfirmationSubject
@@ -126,8 +126,8 @@ class SyncOptions:
         confirm_deletes: carry out the removals that the mass-delete brake holds.
         accept_quality: publish even if the judged sets say that the candidate is worse.
         sources: ids of the sources to list; empty: all of the domain. The documents of the others stay.
-        told: per source id the paths that changed, as somebody was told: only they are listed and compared, unless
-            documents went through another pipeline. Empty: all.
+        listed: per source id what was listed of it already: only that is compared, unless documents went through
+            another pipeline. Empty: the sources are listed.
         wait_s: how long to wait for another writer of the domain.
         run_id: of the run that this sync belongs to, for the publication's event.
     """
@@ -136,7 +136,7 @@ class SyncOptions:
     confirm_deletes: bool = False
     accept_quality: bool = False
     sources: tuple[str, ...] = ()
-    told: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    listed: Mapping[str, Listing] = field(default_factory=dict)
     wait_s: float = 60
     run_id: str = ""
 
