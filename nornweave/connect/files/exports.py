@@ -4,53 +4,27 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Callable, Collection
-from pathlib import Path
+from collections.abc import Callable
 from typing import ClassVar
 
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.files.skip import Rules
 from nornweave.connect.files.source import read_inside, resolved_root
 from nornweave.connect.files.walk import entry_of, walk
-from nornweave.core.files.paths import PathFilter, unsafe_path
+from nornweave.core.files.paths import PathFilter
 from nornweave.core.text.decode import MAX_BYTES
 from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
 from nornweave.read.isolated import parse_apart
 
-# What macOS puts beside the files of a zip archive.
-_NOT_LISTED = frozenset({"__MACOSX"})
-
-
-class ExportRules(Rules):
-    """Takes files whose names end in a suffix."""
-
-    def __init__(self, suffixes: Collection[str], paths: PathFilter) -> None:
-        super().__init__(Domain.CONVERSATIONS, paths)
-        self._suffixes = suffixes
-
-    def is_unwanted(self, path: str) -> bool:
-        return _is_hidden(path) or Path(path).suffix.lower() not in self._suffixes or super().is_unwanted(path)
-
-    def prunes(self, directory: str) -> bool:
-        return _is_hidden(directory) or super().prunes(directory)
-
-    def skip_directory(self, path: str, is_file: Callable[[str], bool]) -> str | None:  # noqa: ARG002
-        return None
-
-    def skip_file(self, path: str, size: int) -> str | None:  # noqa: ARG002
-        reason = unsafe_path(path)
-        return f"{reason}; rename it" if reason else None
-
-
-def _is_hidden(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return name.startswith(".") or name in _NOT_LISTED
+# Hidden files, and what macOS puts beside the files of a zip archive.
+_LEFT_OUT = (".*", "__MACOSX")
 
 
 class FolderSource:
     """The base class of sources that read a folder, or one file: a document for each file with one of some suffixes.
 
     Attributes:
+        suffixes: of the files that are read unless ``include`` names others.
         parser: a function of a module; ``parse`` runs it in the sandbox.
     """
 
@@ -61,7 +35,8 @@ class FolderSource:
     def __init__(self, settings: SourceSettings) -> None:
         self.id = SourceId(settings.id)
         self.root = settings.required_path
-        self._rules = ExportRules(self.suffixes, PathFilter(settings.include, settings.exclude))
+        include = settings.include or [f"*{spelling}" for each in self.suffixes for spelling in (each, each.upper())]
+        self._rules = Rules(self.domain, PathFilter(include, (*settings.exclude, *_LEFT_OUT)))
 
     def list(self) -> Listing:
         return self.list_files()
