@@ -25,8 +25,6 @@ class SlackServer(Api):
         self.now = BASE
         self.team = "T01"
         self.users: dict[str, dict[str, Any]] = {}
-        self.foreign: dict[str, dict[str, Any]] = {}
-        self.bots: dict[str, dict[str, Any]] = {}
         self.channels: dict[str, dict[str, Any]] = {}
         self.messages: dict[str, dict[str, dict[str, Any]]] = {}
         self._threads: dict[tuple[str, str], set[str]] = {}
@@ -87,8 +85,6 @@ class SlackServer(Api):
         answers = {
             "auth.test": self._who,
             "users.list": self._users,
-            "users.info": self._user,
-            "bots.info": self._bot,
             "users.conversations": self._joined,
             "conversations.history": self._history,
             "conversations.replies": self._thread,
@@ -106,14 +102,6 @@ class SlackServer(Api):
 
     def _users(self, query: Mapping[str, str]) -> dict[str, Any]:
         return self._page("members", [self.users[each] for each in sorted(self.users)], query)
-
-    def _user(self, query: Mapping[str, str]) -> dict[str, Any]:
-        user = {**self.users, **self.foreign}.get(query["user"])
-        return {"ok": True, "user": user} if user else {"ok": False, "error": "user_not_found"}
-
-    def _bot(self, query: Mapping[str, str]) -> dict[str, Any]:
-        bot = self.bots.get(query["bot"])
-        return {"ok": True, "bot": bot} if bot else {"ok": False, "error": "bot_not_found"}
 
     def _joined(self, query: Mapping[str, str]) -> dict[str, Any]:
         sees_private = "private_channel" in query["types"]

@@ -240,21 +240,6 @@ def test_an_expired_cursor_of_the_list_of_people_begins_again(slack: SlackServer
     assert source.paths() == ["general/2026-01-16"]
 
 
-def test_people_and_bots_that_are_not_listed_are_asked_for_once(slack: SlackServer, tmp_path: Path) -> None:
-    channel = slack.add_channel("C01", "general")
-    slack.foreign["U77"] = {"id": "U77", "profile": {"real_name": "Dana of Globex"}}
-    slack.bots["B77"] = {"id": "B77", "name": "Pager"}
-    slack.say(channel, "Hello <@U88>", user="U77")
-    slack.say(channel, "Alarm", user=None, bot_id="B77")
-    source = slack_source(slack, tmp_path)
-    bodies = [said[1:] for said in source.said()["general/2026-01-16"]]
-    assert bodies == [("Dana of Globex", "Hello @U88"), ("Pager", "Alarm")]
-    slack.requests.clear()
-    slack.say(channel, "Again", user="U77")
-    source.said()
-    assert not any(request.path.endswith("info") for request in slack.requests)
-
-
 def test_tombstones_notices_and_archived_channels(slack: SlackServer, tmp_path: Path) -> None:
     channel, archived = slack.add_channel("C01", "general"), slack.add_channel("C02", "old", is_archived=True)
     root = slack.say(channel, "Secret")

@@ -14,10 +14,8 @@ from nornweave.connect.mirror.answers import listed
 from nornweave.connect.mirror.feed import MAX_PAGES, FeedRecord, Known, RecordPage
 from nornweave.connect.slack.api import PER_PAGE, SlackApi, SlackError, next_cursor
 from nornweave.connect.slack.records import (
-    People,
     day_of,
     event_in,
-    ids_in,
     message_of,
     replies,
     root_of,
@@ -54,12 +52,13 @@ class ChannelReader:
         is_thorough: all threads are read again.
         turn: which of the old threads are read again, in a full pass.
         until: a pass of changes looks back to this moment, in seconds since 1970, or further.
+        people: name by id.
         channels: name by id.
     """
 
     api: SlackApi
     known: Known
-    people: People
+    people: Mapping[str, str]
     is_full: bool
     is_thorough: bool
     turn: int
@@ -128,18 +127,18 @@ class ChannelReader:
                     yield self._old_thread(channel, root, latest=latest)
             elif self._needs_replies(channel, event):
                 records += self._thread(channel, root, event)
-                yield RecordPage(records=self._taken(records), position=root)
+                yield RecordPage(records=tuple(records), position=root)
                 records, latest = [], root
             elif says_something(event):
                 records += self._again(channel, event)
-        yield RecordPage(records=self._taken(records), position=str(events[-1]["ts"]))
+        yield RecordPage(records=tuple(records), position=str(events[-1]["ts"]))
 
     def _old_thread(self, channel: Channel, root: str, *, latest: str) -> RecordPage:
         records = self._thread(channel, root)
         read = {record.key for record in records}
         known = self.known.under(thread_prefix(channel.id, root))
         gone = tuple(key for key, _ in known if key not in read)
-        return RecordPage(records=self._taken(records), gone=gone, position=latest)
+        return RecordPage(records=tuple(records), gone=gone, position=latest)
 
     def _needs_replies(self, channel: Channel, event: Mapping[str, Any]) -> bool:
         if not replies(event):
@@ -177,12 +176,7 @@ class ChannelReader:
                     yield replace(self._record(channel, event_in(body)), is_verified=False)
 
     def _record(self, channel: Channel, event: Mapping[str, Any]) -> FeedRecord:
-        self.people.require(ids_in(event))
-        return to_record(event, channel.id, channel.folder, self.people.names, self.channels)
-
-    def _taken(self, records: Iterable[FeedRecord]) -> tuple[FeedRecord, ...]:
-        """Return records with those of the people who were asked for meanwhile."""
-        return (*records, *self.people.taken())
+        return to_record(event, channel.id, channel.folder, self.people, self.channels)
 
 
 def channel_of(listed: Mapping[str, Any]) -> Channel:

@@ -25,7 +25,7 @@ from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.connect.slack.channel import Channel, ChannelReader, channel_of
 from nornweave.connect.slack.connector import SlackSettings
 from nornweave.connect.slack.export import day_bytes, read_message
-from nornweave.connect.slack.records import PREFIX, People, event_in, people_in
+from nornweave.connect.slack.records import PREFIX, event_in, names_in, people_in
 from nornweave.connect.slack.text import Directory
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Domain
@@ -72,7 +72,7 @@ class SlackFeed(Feed):
             until=min(before["at"], began_at) - WINDOW_S,
             began_at=began_at,
             channels={each.id: each.name for each in joined},
-            people=People(self._api, known, ask_again=state.is_full),
+            people=names_in(known),
         )
         chosen = self._chosen(joined)
         unread = (*self._missing(joined), *([left_out("private channels", str(unseen))] if unseen else ()))
