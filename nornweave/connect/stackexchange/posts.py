@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    Discriminator,
-    Field,
-    Tag,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
-
+from nornweave.connect.conversation import as_is, mappings, parse_time
 from nornweave.core.errors import DocumentError
-from nornweave.core.text.dates import utc
 from nornweave.core.text.inline_markup import unescaped
 from nornweave.read.chunking.outlines.blocks import Kind
 from nornweave.read.chunking.outlines.html import HtmlPolicy, read_html
@@ -34,67 +21,6 @@ COMMENTS = "\n\nComments:\n"
 _POSTS = HtmlPolicy(skipped=frozenset({"script", "style"}), marks_code=True, shows_images=True)
 _FENCE = "```"
 _BLANK_LINES = re.compile(r"\n{3,}")
-
-# NUL can stand in JSON and not in an index.
-Text = Annotated[str, AfterValidator(lambda text: text.replace("\0", "\ufffd"))]
-Identity = Annotated[Text, BeforeValidator(lambda value: str(value)[:40] if isinstance(value, int) else value)]
-
-
-class _Owner(BaseModel):
-    display_name: Text | None = None
-
-
-class _Written(BaseModel):
-    """What questions, answers and comments have in common; comments come without a body unless it was asked for."""
-
-    body: Text | None = None
-    body_markdown: Text | None = None
-    owner: _Owner | None = None
-
-    @property
-    def text(self) -> str:
-        # The API escapes Markdown as if it were HTML; undone, it is what the author typed, code blocks included.
-        if self.body_markdown and self.body_markdown.strip():
-            return unescaped(self.body_markdown).replace("\r\n", "\n").strip()
-        return text_of_html(self.body or "")
-
-    @property
-    def author(self) -> str | None:
-        return _line((self.owner and self.owner.display_name) or "") or None
-
-
-class _Answer(_Written):
-    answer_id: Identity | None = None
-    question_id: Identity | None = None
-    score: int | None = None
-    creation_date: datetime | None = None
-    last_activity_date: datetime | None = None
-    link: Text | None = None
-    share_link: Text | None = None
-    is_accepted: bool | None = None
-    comments: tuple[_Written, ...] | None = None
-
-    @model_validator(mode="after")
-    def _says_something(self) -> _Answer:
-        if not (self.body or "").strip() and not (self.body_markdown or "").strip():
-            raise ValueError("no body (or body_markdown)")
-        return self
-
-
-class _Question(_Answer):
-    title: Annotated[Text, Field(min_length=1)]
-    tags: tuple[Text, ...] | None = None
-    accepted_answer_id: Identity | None = None
-    answers: tuple[_Answer, ...] | None = None
-
-
-def _kind(item: Any) -> str:
-    return "answer" if isinstance(item, dict) and "title" not in item and "answer_id" in item else "question"
-
-
-_ITEMS = TypeAdapter(
-    list[Annotated[Annotated[_Question, Tag("question")] | Annotated[_Answer, Tag("answer")], Discriminator(_kind)]]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,52 +43,86 @@ class Post:
 
 
 def posts_in(value: Any) -> Iterator[Post]:
-    """Yield the questions and answers of an export, in its order.
+    """Yield the questions and answers of an export, in its order; optional fields of another kind count as absent.
 
     Raises:
-        DocumentError: something is missing or of another kind; the message says where.
+        DocumentError: a question without a title, or anything without a body; the message says where.
     """
     if isinstance(value, dict) and "error_message" in value:
         message, code = value["error_message"], value.get("error_id")
         raise DocumentError(f"the API's answer is an error: {message!r} ({code!r}); fetch the questions again")
     items = value.get("items", [value]) if isinstance(value, dict) else value
-    try:
-        # Lone surrogates, which JSON can contain and UTF-8 cannot, are replaced.
-        posts = _ITEMS.validate_json(json.dumps(items, ensure_ascii=False).encode("utf-8", "replace"))
-    except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in problem["loc"] if part not in ("question", "answer"))
-        found = f"{problem['msg']}, found {str(problem['input'])[:40]!r}"
-        raise DocumentError(
-            f"items.{place}: {found}; expected questions with title and body, as the API gives them"
-        ) from error
-    for number, item in enumerate(posts):
+    for number, item in enumerate(_objects(items, "items")):
+        place = f"items.{number}"
+        if "title" not in item and "answer_id" in item:
+            yield _post(item, place, _id(item, "question_id"), is_question=False)
+            continue
         # A question without an id still owns the answers inside it.
-        own = item.question_id or f"(items.{number})" if isinstance(item, _Question) else None
-        yield _post(item, own or item.question_id)
-        for answer in (item.answers or ()) if isinstance(item, _Question) else ():
-            yield _post(answer, own)
+        own = _id(item, "question_id") or f"({place})"
+        yield _post(item, place, own, is_question=True)
+        for at, answer in enumerate(_objects(item.get("answers") or [], f"{place}.answers")):
+            yield _post(answer, f"{place}.answers.{at}", own, is_question=False)
 
 
-def _post(item: _Answer, question: str | None) -> Post:
-    asked = item if isinstance(item, _Question) else None
-    said = [(each.author or "someone", " ".join(each.text.split())) for each in item.comments or ()]
+def _objects(value: Any, place: str) -> list[dict[str, Any]]:
+    objects = mappings(value)
+    if not isinstance(value, list) or len(objects) < len(value):
+        raise _unlike(place, f"a list of objects is expected, found {str(value)[:40]!r}")
+    return objects
+
+
+def _post(item: Mapping[str, Any], place: str, question: str | None, *, is_question: bool) -> Post:
+    title = _line(_text(item, "title")) if is_question else ""
+    if is_question and not title:
+        raise _unlike(place, "no title")
+    if not (_text(item, "body").strip() or _text(item, "body_markdown").strip()):
+        raise _unlike(place, "no body (or body_markdown)")
+    said = [(_author(each) or "someone", " ".join(_body(each).split())) for each in mappings(item.get("comments"))]
     lines = [f"- {author}: {text}" for author, text in said if text]
+    tags = as_is(item.get("tags"), list) if is_question else None
     return Post(
-        id=question if asked else item.answer_id,
-        parent=None if asked else question,
-        is_question=asked is not None,
-        title=_line(asked.title) if asked else "",
-        text=item.text + (COMMENTS + "\n".join(lines) if lines else ""),
-        author=item.author,
-        score=item.score,
-        created=utc(item.creation_date) if item.creation_date else None,
-        active=utc(item.last_activity_date) if item.last_activity_date else None,
-        tags=(asked.tags or ()) if asked else (),
-        link=item.link or item.share_link or None,
-        accepted_answer=asked.accepted_answer_id if asked else None,
-        is_accepted=item.is_accepted,
+        id=question if is_question else _id(item, "answer_id"),
+        parent=None if is_question else question,
+        is_question=is_question,
+        title=title,
+        text=_body(item) + (COMMENTS + "\n".join(lines) if lines else ""),
+        author=_author(item),
+        score=as_is(item.get("score"), int),
+        created=parse_time(item.get("creation_date")),
+        active=parse_time(item.get("last_activity_date")),
+        tags=tuple(_storable(tag) for tag in tags or () if isinstance(tag, str)),
+        link=_text(item, "link") or _text(item, "share_link") or None,
+        accepted_answer=_id(item, "accepted_answer_id"),
+        is_accepted=as_is(item.get("is_accepted"), bool),
     )
+
+
+def _unlike(place: str, found: str) -> DocumentError:
+    return DocumentError(f"{place}: {found}; expected questions with title and body, as the API gives them")
+
+
+def _id(item: Mapping[str, Any], key: str) -> str | None:
+    value = item.get(key)
+    return _storable(str(value)[:40]) if isinstance(value, int | str) else None
+
+
+def _text(item: Mapping[str, Any], key: str) -> str:
+    return _storable(as_is(item.get(key), str) or "")
+
+
+def _storable(text: str) -> str:
+    """Replace what JSON can hold and an index cannot: NUL, and lone surrogates."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def _author(item: Mapping[str, Any]) -> str | None:
+    return _line(_text(as_is(item.get("owner"), dict) or {}, "display_name")) or None
+
+
+def _body(item: Mapping[str, Any]) -> str:
+    # The API escapes Markdown as if it were HTML; undone, it is what the author typed, code blocks included.
+    markdown = _text(item, "body_markdown")
+    return unescaped(markdown).replace("\r\n", "\n").strip() if markdown.strip() else text_of_html(_text(item, "body"))
 
 
 def _line(text: str) -> str:
