@@ -111,24 +111,8 @@ def evaluated_metadata(evaluated: Sequence[Evaluated], scope: ResultScope) -> Me
     return {
         **numbers,
         "queries": sum(evaluation.result.measured for evaluation in evaluated),
-        **filled(
-            {
-                "measures": measures_table(evaluated, scope),
-                "stages of the first set": stages_table(evaluated[0], scope) if evaluated else "",
-            }
-        ),
+        **filled({"measures": measures_table(evaluated, scope)}),
     }
-
-
-def kept_metadata(found: Sequence[Evaluation]) -> Metadata:
-    """Repeat what history knows of a generation that did not change, so that its curves go on."""
-    numbers: dict[str, float] = {}
-    for place, record in enumerate(found):
-        for name, measure in CURVES.items():
-            if metric := record.metric(LAST_STAGE, measure):
-                numbers[_curve(name, place, record.domain, record.set_name)] = round(metric.mean, 4)
-    when = f"measured on {found[0].at:%Y-%m-%d %H:%M} UTC" if found else "not measured yet"
-    return {**numbers, "summary": f"nothing changed since the published generation; {when}"}
 
 
 def _curve(name: str, place: int, domain: str, set_name: str) -> str:
@@ -152,16 +136,6 @@ def measures_table(evaluated: Sequence[Evaluated], scope: ResultScope) -> str:
         title = set_title(evaluation.result.subject, evaluation.result.name)
         rows.append((title, str(evaluation.result.measured), evaluation.generation, *cells))
     return table(("set", "queries", "generation", *MEASURES), rows)
-
-
-def stages_table(evaluation: Evaluated, scope: ResultScope) -> str:
-    """Return the ablation of one set: what each stage alone would have answered."""
-    run = evaluation.result.scope(scope)
-    rows = [
-        (stage.stage, *(f"{stage.metrics[measure].mean:.3f}" for measure in MEASURES))
-        for stage in (run.stages if run else ())
-    ]
-    return table(("stage", *MEASURES), rows)
 
 
 def answers_metadata(evaluated: Sequence[Evaluated]) -> Metadata:

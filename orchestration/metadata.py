@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import dagster as dg
 
-from nornweave.disagree.conflicts import LocatedFact
-from nornweave.disagree.facts.values import show
 from nornweave.disagree.ledger.entries import Ledger
 from nornweave.index.port import Candidate, Failure, Publication
 from nornweave.ingest.diff import Changes
@@ -24,7 +21,7 @@ CELL_CHARACTERS = 300
 
 def documents_metadata(changes: Changes, seconds: float) -> Metadata:
     """Describe what the sources list, against what is stored."""
-    numbers: Metadata = {
+    return {
         "listed": changes.listed,
         "to_read": len(changes.due),
         "to_remove": len(changes.removed),
@@ -33,14 +30,6 @@ def documents_metadata(changes: Changes, seconds: float) -> Metadata:
         "unavailable_sources": len(changes.unavailable),
         "seconds": seconds,
     }
-    tables = {
-        "held removals (confirm: nornweave sync --confirm-deletes)": table(
-            ("source", "removals", "why"),
-            [(held.source_id, str(len(held.paths)), held.reason) for held in changes.held],
-        ),
-        "unavailable sources (their documents stay)": table(("source", "why"), sorted(changes.unavailable.items())),
-    }
-    return {**numbers, **filled(tables)}
 
 
 def chunks_metadata(report: SyncReport, seconds: float) -> Metadata:
@@ -55,12 +44,7 @@ def chunks_metadata(report: SyncReport, seconds: float) -> Metadata:
         "left_out": len(report.skipped),
         "chunks": report.chunks,
         "seconds": seconds,
-        **filled(
-            {
-                "failed documents": failures_table(report.failed),
-                "left out on purpose": reasons_table(skip.reason for skip in report.skipped),
-            }
-        ),
+        **filled({"failed documents": failures_table(report.failed)}),
     }
 
 
@@ -71,23 +55,10 @@ def embeddings_metadata(embedded: int, seconds: float) -> Metadata:
 
 
 def ledger_metadata(ledger: Ledger) -> Metadata:
-    """Describe the open conflicts, newest first."""
+    """Count the open conflicts, and those that are new or settled."""
     new = [entry for entry in ledger.open if entry.first_seen == ledger.made_at]
     settled = [entry for entry in ledger.settled if entry.settled == ledger.made_at]
-    rows = [
-        (entry.entity, entry.attribute, *map(_value_and_place, entry.sides), entry.reason)
-        for entry in ledger.open[:SHOWN]
-    ]
-    return {
-        "open": len(ledger.open),
-        "new": len(new),
-        "settled": len(settled),
-        **filled({"open conflicts": table(("entity", "attribute", "probably holds", "against", "why"), rows)}),
-    }
-
-
-def _value_and_place(side: LocatedFact) -> str:
-    return f"{show(side.fact.kind, side.fact.value, side.fact.unit)} ({side.domain}: {side.path})"
+    return {"open": len(ledger.open), "new": len(new), "settled": len(settled)}
 
 
 def index_metadata(candidate: Candidate | None, seconds: float) -> Metadata:
@@ -141,12 +112,6 @@ def failures_table(failures: Sequence[Failure]) -> str:
         for failure in failures
     ]
     return table(("document", "why", "older version answers"), rows)
-
-
-def reasons_table(reasons: Iterable[str]) -> str:
-    """Return how often each reason was given, most frequent first."""
-    counts = sorted(Counter(reasons).items(), key=lambda item: (-item[1], item[0]))
-    return table(("documents", "why"), [(str(count), reason) for reason, count in counts])
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -12,7 +12,6 @@ from evals.evaluation import (
     evaluate_published,
     judge_published,
 )
-from evals.judgments import JudgmentOrigin
 from evals.results import ResultScope
 from evals.runs import Progress
 from evals.sets import configured_sets, sets_across
@@ -20,13 +19,13 @@ from nornweave.ask.engine import Engine
 from nornweave.config import EvaluationSettings, Settings
 from nornweave.core.types import Domain
 from nornweave.improve.history import history_of
-from nornweave.improve.records import ALL_DOMAINS, Verdict
+from nornweave.improve.records import ALL_DOMAINS
 from nornweave.index.leases.domain_lease import pull
 from nornweave.index.wiring import store_of
 from nornweave.ingest.alarms import Alarm, AlarmKind
 from orchestration.announcements import Announcements
 from orchestration.assets import OWNERS, Result
-from orchestration.checks import answers_metadata, evaluated_metadata, kept_metadata, trend_metadata
+from orchestration.checks import answers_metadata, evaluated_metadata, trend_metadata
 from orchestration.metadata import Metadata
 from orchestration.resources import translated
 
@@ -95,10 +94,8 @@ def domain_evaluation(
     }, report
 
 
-def candidate_evaluation(
-    settings: Settings, domain: Domain, report: GenerationReport | None, *, built: bool
-) -> Metadata:
-    """Describe what was found out about a candidate, or what is known of the generation that stays.
+def candidate_evaluation(settings: Settings, report: GenerationReport | None, *, built: bool) -> Metadata:
+    """Describe what was found out about a candidate, or say why there is nothing.
 
     Args:
         report: ``None`` without a candidate, and where the domain is not gated.
@@ -108,15 +105,7 @@ def candidate_evaluation(
         return {**described, **_trends(settings, report.evaluated, ResultScope.DOMAIN)}
     if built:
         return {"summary": "not measured: the domain names no judged set, or turns its gate off (docs/evaluation.md)"}
-    published = store_of(settings, domain).current()
-    known = history_of(settings).evaluations(
-        domain=domain.value, scope=ResultScope.DOMAIN.value, generation=published or "", limit=20
-    )
-    # A refused candidate had the name that the published one has now.
-    newest = {record.set_name: record for record in reversed(known) if record.verdict is not Verdict.REFUSED}
-    return kept_metadata(
-        sorted(newest.values(), key=lambda record: (record.origin == JudgmentOrigin.GENERATED, record.set_name))
-    )
+    return {"summary": "nothing changed since the published generation"}
 
 
 def answers_evaluation(settings: Settings, run_id: str, progress: Progress | None, *, syncs: bool) -> Metadata:

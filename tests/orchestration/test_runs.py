@@ -327,8 +327,5 @@ def test_failed_documents_are_shown_with_their_reasons(settings: Settings, insta
 
     assert isinstance(report, SyncReport)
     metadata = metadata_of(instance, Domain.DOCUMENTATION, "chunks")
-    named = [*report.failed, *report.skipped]
-    assert len(named) == 1
-    shown = "failed documents" if report.failed else "left out on purpose"
-    assert metadata["failed" if report.failed else "left_out"] == 1
-    assert named[0].reason[:20] in str(metadata[shown])
+    assert metadata["failed"] == len(report.failed) == 1
+    assert report.failed[0].reason[:20] in str(metadata["failed documents"])
