@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
+from pydantic import TypeAdapter
+
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.dates import utc
 from nornweave.core.text.decode import check_size
@@ -225,25 +227,17 @@ def mappings(value: object) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
+_MESSAGES = TypeAdapter(tuple[Message, ...])
+
+
 def to_canonical(header: Mapping[str, JsonValue], raw: Iterable[Message]) -> bytes:
     """Write a conversation as JSON that is equal exactly when it says the same; ``from_canonical`` reads it."""
-    content = {**header, "messages": [_to_plain(each) for each in raw]}
+    messages = _MESSAGES.dump_python(tuple(raw), mode="json", exclude_defaults=True)
+    content = {**header, "messages": messages}
     return json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def _to_plain(raw: Message) -> dict[str, JsonValue]:
-    plain: dict[str, JsonValue] = {"id": raw.id, "speaker": raw.speaker, "body": raw.body}
-    optional: dict[str, JsonValue] = {
-        "thread_id": raw.thread_id,
-        "timestamp": raw.timestamp.isoformat() if raw.timestamp else None,
-        "reactions": raw.reactions or None,
-        "lead": list(raw.lead) or None,
-        "channel": raw.channel,
-    }
-    return {**plain, **{key: value for key, value in optional.items() if value is not None}}
-
-
-def from_canonical(content: bytes, path: str) -> tuple[dict[str, Any], list[Message]]:
+def from_canonical(content: bytes, path: str) -> tuple[dict[str, Any], tuple[Message, ...]]:
     """Read what ``to_canonical`` wrote.
 
     Raises:
@@ -251,21 +245,8 @@ def from_canonical(content: bytes, path: str) -> tuple[dict[str, Any], list[Mess
     """
     header = load_json(content, path)
     try:
-        messages = [_from_plain(each) for each in header.pop("messages")]
+        messages = _MESSAGES.validate_python(header.pop("messages"))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise DocumentError(f"{path}: not what was fetched from this source ({error!r}); sync again.") from error
+        found = type(error).__name__
+        raise DocumentError(f"{path}: not what was fetched from this source ({found}); sync again.") from error
     return header, messages
-
-
-def _from_plain(plain: Mapping[str, Any]) -> Message:
-    timestamp = plain.get("timestamp")
-    return Message(
-        id=str(plain["id"]),
-        speaker=str(plain["speaker"]),
-        body=str(plain["body"]),
-        thread_id=plain.get("thread_id"),
-        timestamp=datetime.fromisoformat(timestamp) if timestamp else None,
-        reactions=int(plain.get("reactions", 0)),
-        lead=tuple(str(line) for line in plain.get("lead", ())),
-        channel=plain.get("channel"),
-    )
