@@ -1,4 +1,4 @@
-"""Sign JSON documents with Ed25519: receipts of deletions, and what is published to object storage.
+"""Sign JSON documents with Ed25519: receipts of deletions, confirmations, and what is published to object storage.
 
 The key is made once a workspace::
 
@@ -67,7 +67,7 @@ def check_signed(document: Mapping[str, Any], keys: Collection[str]) -> None:
         raise SignatureError(f"it is signed by {signer[:80]!r}, which is none of the keys that are trusted here")
     try:
         public_key(signer).verify(base64.b64decode(signature, validate=True), signed_bytes(document))
-    except (InvalidSignature, binascii.Error) as error:
+    except (InvalidSignature, ValueError) as error:
         raise SignatureError("its signature is not valid: it was changed after it was signed") from error
 
 

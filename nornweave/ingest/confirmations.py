@@ -1,23 +1,19 @@
 """What a person has confirmed at the command line: on disk, signed, for one domain and one state, used once.
 
 A run's configuration confirms nothing: whoever reaches the Dagster UI can write one. A run that is held back looks for
-a confirmation here instead, and uses it up. Only a process that can read ``data_dir`` can make one.
+a confirmation here instead, and uses it up. Only a process that can read the key in ``data_dir`` can make one.
 
 ::
 
     data_dir/confirmations/
-      secret              signs; only this user can read it
       code.removals.json  waits for the run that is held back by it
       used/               confirmations that were used; none counts twice
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import secrets
-import stat
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,8 +22,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from nornweave.core.errors import ConfirmationError
+from nornweave.core.errors import ConfirmationError, NornWeaveError
 from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.signatures import check_signed, own_keys, signer_of
 from nornweave.core.types import Domain
 
 VALID_FOR_S = 24 * 3600.0
@@ -48,18 +45,24 @@ class Confirmations:
     """The confirmations of one data directory.
 
     Attributes:
-        folder: made when something is confirmed.
+        data_dir: has the key that signs.
         clock: seconds since 1970.
     """
 
-    folder: Path
+    data_dir: Path
     clock: Callable[[], float] = time.time
+
+    @property
+    def folder(self) -> Path:
+        """The folder that holds them; made when something is confirmed."""
+        return self.data_dir / "confirmations"
 
     def issue(self, domain: Domain, subject: ConfirmationSubject, state: str) -> None:
         """Confirm a state; an older confirmation of the domain's subject goes.
 
         Raises:
             ConfirmationError: it cannot be written.
+            ConfigError: the key cannot be used.
         """
         confirmation = {
             "domain": domain.value,
@@ -71,8 +74,7 @@ class Confirmations:
         try:
             (self.folder / "used").mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.chmod(0o700)
-            signed = {**confirmation, "signature": _signature(self._secret_to_sign(), confirmation)}
-            write_whole(self._file(domain, subject), json.dumps(signed))
+            write_whole(self._file(domain, subject), json.dumps(signer_of(self.data_dir).signed(confirmation)))
         except OSError as error:
             raise ConfirmationError(f"{self.folder}: nothing can be confirmed there: {error}") from error
 
@@ -89,7 +91,7 @@ class Confirmations:
                 return False
             used = self._check(confirmation, domain, subject, state)
             file.rename(used)
-        except (ConfirmationError, OSError, ValueError) as error:
+        except (NornWeaveError, OSError, ValueError, KeyError, TypeError) as error:
             file.unlink(missing_ok=True)
             raise ConfirmationError(
                 f"the confirmation in {file.name} does not count: {error}; confirm again"
@@ -105,21 +107,19 @@ class Confirmations:
         """Return where a confirmation goes when it is used.
 
         Raises:
-            ConfirmationError: it is forged, used, too old, or about something else.
+            SignatureError: it is forged.
+            ConfirmationError: it is used, too old, or about something else.
         """
-        signature, key = str(confirmation.get("signature", "")), self._secret()
-        unsigned = {name: value for name, value in confirmation.items() if name != "signature"}
-        if not key or not hmac.compare_digest(signature.encode(), _signature(key, unsigned).encode()):
-            raise ConfirmationError("it is not signed with this data directory's secret")
-        issued = datetime.fromtimestamp(unsigned["issued_at"], UTC)
-        if not 0 <= self.clock() - unsigned["issued_at"] + 1 <= VALID_FOR_S:
+        check_signed(confirmation, own_keys(self.data_dir))
+        issued = datetime.fromtimestamp(confirmation["issued_at"], UTC)
+        if not 0 <= self.clock() - confirmation["issued_at"] + 1 <= VALID_FOR_S:
             raise ConfirmationError(f"it was made at {issued:%Y-%m-%d %H:%M} UTC and is valid for 24 hours")
-        if (unsigned["domain"], unsigned["subject"]) != (domain.value, subject.value):
-            raise ConfirmationError(f"it is about {unsigned['subject']} in {unsigned['domain']}")
-        used: Path = self.folder / "used" / unsigned["nonce"]
+        if (confirmation["domain"], confirmation["subject"]) != (domain.value, subject.value):
+            raise ConfirmationError(f"it is about {confirmation['subject']} in {confirmation['domain']}")
+        used: Path = self.folder / "used" / confirmation["nonce"]
         if used.exists():
             raise ConfirmationError(f"it was made at {issued:%Y-%m-%d %H:%M} UTC and has been used already")
-        if unsigned["state"] != state:
+        if confirmation["state"] != state:
             raise ConfirmationError(f"what is held has changed since it was made at {issued:%Y-%m-%d %H:%M} UTC")
         return used
 
@@ -136,27 +136,7 @@ class Confirmations:
     def _file(self, domain: Domain, subject: ConfirmationSubject) -> Path:
         return self.folder / f"{domain.value}.{subject.value}.json"
 
-    def _secret_to_sign(self) -> str:
-        key = self._secret()
-        if not key:
-            key = secrets.token_hex(32)
-            write_whole(self.folder / "secret", key)
-        return key
-
-    def _secret(self) -> str:
-        """Return the key; empty when there is none, or one that others could have read."""
-        file = self.folder / "secret"
-        try:
-            return "" if stat.S_IMODE(file.stat().st_mode) & 0o077 else file.read_text(encoding="ascii")
-        except FileNotFoundError:
-            return ""
-
     def _forget_expired(self) -> None:
         for file in (self.folder / "used").iterdir():
             if file.stat().st_mtime < self.clock() - 2 * VALID_FOR_S:
                 file.unlink(missing_ok=True)
-
-
-def _signature(key: str, confirmation: Mapping[str, Any]) -> str:
-    text = json.dumps(confirmation, sort_keys=True)
-    return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()

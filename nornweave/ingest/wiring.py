@@ -72,4 +72,4 @@ def chunker_of(configured: DomainSettings) -> Chunker:
 
 def confirmations_of(settings: Settings) -> Confirmations:
     """Return the confirmations made at the command line."""
-    return Confirmations(folder=settings.data_dir / "confirmations")
+    return Confirmations(data_dir=settings.data_dir)

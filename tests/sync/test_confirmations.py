@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from waiting import Clock
 
-from nornweave.core.errors import ConfirmationError
+from nornweave.core.errors import ConfigError, ConfirmationError
+from nornweave.core.signatures import signer_of
 from nornweave.core.types import Domain
 from nornweave.ingest.confirmations import VALID_FOR_S, Confirmations, ConfirmationSubject
 
@@ -23,7 +24,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def confirmations(tmp_path: Path, clock: Clock) -> Confirmations:
-    return Confirmations(folder=tmp_path / "confirmations", clock=clock)
+    return Confirmations(data_dir=tmp_path / "var", clock=clock)
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def test_a_confirmation_counts_once(confirmations: Confirmations, file: Path) ->
 
 def test_without_a_confirmation_nothing_is_confirmed_and_nothing_is_written(confirmations: Confirmations) -> None:
     assert not confirmations.redeem(*REMOVALS, STATE)
-    assert not confirmations.folder.exists()
+    assert not confirmations.data_dir.exists()
 
 
 def test_a_confirmation_that_is_put_back_is_refused(confirmations: Confirmations, file: Path, tmp_path: Path) -> None:
@@ -70,16 +71,16 @@ def test_a_confirmation_that_was_altered_is_refused(
     confirmations: Confirmations, file: Path, name: str, value: object
 ) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text()), name: value}))
-    assert "not signed with this data directory's secret" in refusal(confirmations)
+    assert "it was changed after it was signed" in refusal(confirmations)
 
 
 def test_a_confirmation_of_another_data_directory_is_refused(
     confirmations: Confirmations, file: Path, tmp_path: Path, clock: Clock
 ) -> None:
-    other = Confirmations(folder=tmp_path / "other", clock=clock)
+    other = Confirmations(data_dir=tmp_path / "other", clock=clock)
     other.issue(*REMOVALS, STATE)
     shutil.copy(other.folder / file.name, file)
-    assert "not signed" in refusal(confirmations)
+    assert "none of the keys that are trusted here" in refusal(confirmations)
 
 
 def test_a_confirmation_of_another_domain_or_subject_is_refused(confirmations: Confirmations, file: Path) -> None:
@@ -106,22 +107,19 @@ def test_a_damaged_confirmation_is_refused(confirmations: Confirmations, file: P
     assert refusal(confirmations).startswith("the confirmation in code.removals.json does not count: ")
 
 
-def test_only_this_user_can_read_the_secret(confirmations: Confirmations, file: Path) -> None:
-    secret = confirmations.folder / "secret"
-    modes = [path.stat().st_mode & 0o777 for path in (confirmations.folder, secret, file)]
+def test_what_the_key_has_signed_for_another_purpose_is_refused(confirmations: Confirmations, file: Path) -> None:
+    file.write_text(json.dumps(signer_of(confirmations.data_dir).signed({"domain": "code", "gone": True})))
+    assert "does not count" in refusal(confirmations)
+
+
+def test_only_this_user_can_read_the_key(confirmations: Confirmations, file: Path) -> None:
+    key = confirmations.data_dir / "keys" / "signing.pem"
+    modes = [path.stat().st_mode & 0o777 for path in (confirmations.folder, key, file)]
     assert modes == [0o700, 0o600, 0o600]
-
-
-def test_a_secret_that_others_could_read_signs_nothing_more(confirmations: Confirmations, file: Path) -> None:
-    secret = confirmations.folder / "secret"
-    before = secret.read_text()
-    secret.chmod(0o644)
-    assert "not signed" in refusal(confirmations)
-
-    confirmations.issue(*REMOVALS, STATE)
-
-    assert secret.read_text() != before
-    assert confirmations.redeem(*REMOVALS, STATE)
+    key.chmod(0o644)
+    assert "other users can read this key" in refusal(confirmations)
+    with pytest.raises(ConfigError, match="other users can read this key"):
+        confirmations.issue(*REMOVALS, STATE)
 
 
 def test_what_is_withdrawn_confirms_nothing(confirmations: Confirmations, file: Path) -> None:
