@@ -132,9 +132,9 @@ def test_sitemaps_of_robots_txt_in_indexes_packed_and_plain_are_read(site: SiteS
     site.other = {
         "/m/self": Reply(index.encode()),
         "/m/b.gz": Reply(packed),
-        "/m/list.txt": Reply(f"{site.url}/guide/c\n".encode()),
+        "/m/c.xml": Reply(f"<urlset><url><loc>{site.url}/guide/c</loc></url></urlset>".encode()),
     }
-    site.robots = f"Sitemap: {site.url}/m/self\nSitemap: /m/list.txt\nSitemap: https://other.example.org/s.xml"
+    site.robots = f"Sitemap: {site.url}/m/self\nSitemap: /m/c.xml\nSitemap: https://other.example.org/s.xml"
     assert Source(site, tmp_path).paths() == ["guide/b", "guide/c"]
 
 

@@ -1,4 +1,4 @@
-"""The sitemaps of a site: XML, lists of addresses, indexes of sitemaps, packed or not.
+"""The sitemaps of a site: XML, indexes of sitemaps, packed or not.
 
 They are those of robots.txt, those at the usual places, and those that they name.
 
@@ -8,7 +8,6 @@ Source: sitemaps.org/protocol.html (0.9).
 from __future__ import annotations
 
 import io
-import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,7 +27,6 @@ MAX_BYTES = 64 * 1024 * 1024
 MAX_ENTRIES = 100_000
 """Of one sitemap; the protocol allows 50,000."""
 _GZIP = b"\x1f\x8b"
-_LINES = re.compile(rb"[^\r\n]+")
 
 
 class NoSitemapError(ValueError):
@@ -55,13 +53,7 @@ def read_sitemap(content: bytes) -> Iterator[ListedPage]:
     Raises:
         NoSitemapError: it is none, is broken, or unpacks to more than ``MAX_BYTES``.
     """
-    content = _unpacked(content)
-    beginning = content[:1_000].lstrip(b"\xef\xbb\xbf \t\r\n")
-    if beginning.startswith(b"<"):
-        return _in_xml(content.lstrip(b"\xef\xbb\xbf \t\r\n"))
-    if beginning.lower().startswith((b"http://", b"https://")):
-        return _in_lines(content)
-    raise NoSitemapError("neither XML nor a list of addresses")
+    return _in_xml(_unpacked(content).lstrip(b"\xef\xbb\xbf \t\r\n"))
 
 
 def _unpacked(content: bytes) -> bytes:
@@ -75,15 +67,6 @@ def _unpacked(content: bytes) -> bytes:
     if unpacker.unconsumed_tail:
         raise NoSitemapError(f"it unpacks to more than {MAX_BYTES:,} bytes")
     return unpacked
-
-
-def _in_lines(content: bytes) -> Iterator[ListedPage]:
-    for number, line in enumerate(_LINES.finditer(content)):
-        if number >= MAX_ENTRIES:
-            return
-        address = line[0].decode("utf-8", "replace").strip()
-        if address.startswith(("http://", "https://")):
-            yield ListedPage(address)
 
 
 def _in_xml(content: bytes) -> Iterator[ListedPage]:
@@ -203,7 +186,7 @@ class SitemapReader:
 
     def _ask(self, address: str) -> ApiAnswer | None:
         """Return the answer; ``None`` where there is no sitemap."""
-        headers = {"Accept": "application/xml,text/xml,text/plain,*/*;q=0.5"}
+        headers = {"Accept": "application/xml,text/xml,*/*;q=0.5"}
         try:
             answer = self.client.get(address, headers=headers, allowed=frozenset({404, 410}))
         except OtherHostError:
