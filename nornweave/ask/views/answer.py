@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, NotRequired
 
 from pydantic import Field
@@ -31,8 +31,8 @@ from nornweave.ask.views.items import (
     coverage_document,
     gap_document,
     item_document,
-    moment_text,
 )
+from nornweave.ask.views.shaping import in_shape, moment_text
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.values import stated
 
@@ -54,6 +54,12 @@ class ClaimDocument(TypedDict):
     qualifiers: Annotated[list[str], Field(description="why it may not be meant as a fact about now")]
     statement: Annotated[str | None, Field(description="the sentence or line that says it")]
     char_range: Annotated[list[int] | None, Field(description="[start, end) in the document's text")]
+
+
+_NOTHING_SAID: Mapping[str, object] = {
+    **dict.fromkeys(("kind", "name", "owner", "attribute", "value", "unit", "statement", "char_range")),
+    "qualifiers": [],
+}
 
 
 class SideDocument(ClaimDocument):
@@ -209,11 +215,7 @@ def extract_document(sentences: Sequence[ExtractedSentence]) -> list[ExtractDocu
 
 def answerable_document(answerable: Answerable) -> AnswerableDocument:
     """Return whether something in an answer answers."""
-    return {
-        "probability": answerable.probability,
-        "unknown_words": list(answerable.unknown_words),
-        "words": answerable.words,
-    }
+    return in_shape(AnswerableDocument, answerable)
 
 
 def fused_item_document(ranked: FusedItem, conflicts: Sequence[ConflictRecord]) -> FusedItemDocument:
@@ -234,57 +236,22 @@ def fused_item_document(ranked: FusedItem, conflicts: Sequence[ConflictRecord]) 
 
 def conflict_document(conflict: ConflictRecord) -> ConflictDocument:
     """Return a conflict with both sides."""
-    return {
-        "items": list(conflict.items),
-        "detector": conflict.detector.value,
-        "entity": conflict.entity,
-        "attribute": conflict.attribute,
-        "claims": [_side(side) for side in conflict.sides],
-        "resolution": conflict.resolution.value,
-        "resolved_to": conflict.resolved_to,
-        "reason": conflict.reason,
-        "explanation": conflict.explanation,
-        "confidence": conflict.confidence,
-    }
+    return in_shape(ConflictDocument, conflict, claims=[_side(side) for side in conflict.sides])
 
 
 def synthesis_document(synthesis: Synthesis) -> SynthesisDocument:
     """Return how a synthesis went."""
-    return {
-        "reason": synthesis.reason,
-        "model": synthesis.model,
-        "cited": list(synthesis.cited),
-        "unknown_citations": list(synthesis.unknown_citations),
-    }
+    return in_shape(SynthesisDocument, synthesis)
 
 
 def claim_document(fact: Fact | None, chunk_id: str, citation: Citation) -> ClaimDocument:
     """Return what a chunk states; without a fact where it stands."""
-    return {
-        "chunk_id": chunk_id,
-        "domain_id": citation.domain_id,
-        "source_path": citation.source_path,
-        "agent_id": citation.agent_id,
-        "timestamp": moment_text(citation.timestamp),
-        "kind": fact.kind if fact else None,
-        "name": fact.name if fact else None,
-        "owner": fact.owner if fact else None,
-        "attribute": fact.attribute if fact else None,
-        "value": stated(fact) if fact else None,
-        "unit": fact.unit if fact else None,
-        "qualifiers": list(fact.qualifiers) if fact else [],
-        "statement": fact.statement if fact else None,
-        "char_range": [fact.span.start, fact.span.end] if fact else None,
-    }
+    said = {"value": stated(fact), "char_range": [fact.span.start, fact.span.end]} if fact else _NOTHING_SAID
+    return in_shape(ClaimDocument, citation, fact, chunk_id=chunk_id, **said)
 
 
 def _merge_document(merge: Merge) -> MergeDocument:
-    return {
-        "kept": merge.kept,
-        "dropped": merge.dropped,
-        "reason": merge.reason,
-        "similarity": round(merge.similarity, 6),
-    }
+    return in_shape(MergeDocument, merge, similarity=round(merge.similarity, 6))
 
 
 def _side(side: ConflictSide) -> SideDocument:

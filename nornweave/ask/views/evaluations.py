@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from nornweave.ask.views.shaping import in_shape
 from nornweave.core.types import Domain
 from nornweave.improve.comparison import EvaluationComparison, compare
 from nornweave.improve.history import EvaluationHistory
@@ -100,25 +101,16 @@ def evaluation_document(evaluation: Evaluation) -> EvaluationDocument:
             "mean": round(metric.mean, 4),
             "interval": [round(metric.low, 4), round(metric.high, 4)],
         }
-    return {
-        "evaluation_id": evaluation.evaluation_id,
-        "run_id": evaluation.run_id,
-        "at": evaluation.at.isoformat(),
-        "domain": evaluation.domain,
-        "set": evaluation.set_name,
-        "origin": evaluation.origin,
-        "scope": evaluation.scope,
-        "generation": evaluation.generation,
-        "verdict": evaluation.verdict.value,
-        "commit": evaluation.commit,
-        "plan": evaluation.plan,
-        "queries": evaluation.queries,
-        "measured": evaluation.measured,
-        "missing_documents": evaluation.missing,
-        "failed_queries": evaluation.failed,
-        "latency_ms": {"p50": _rounded(evaluation.p50_ms), "p95": _rounded(evaluation.p95_ms)},
-        "stages": stages,
-    }
+    return in_shape(
+        EvaluationDocument,
+        evaluation,
+        at=evaluation.at.isoformat(),
+        set=evaluation.set_name,
+        missing_documents=evaluation.missing,
+        failed_queries=evaluation.failed,
+        latency_ms={"p50": _rounded(evaluation.p50_ms), "p95": _rounded(evaluation.p95_ms)},
+        stages=stages,
+    )
 
 
 def comparison_document(
@@ -169,22 +161,22 @@ def _compared(history: EvaluationHistory, before: Evaluation, after: Evaluation)
 def _measure_document(
     evaluation: Evaluation, stage: str, measure: str, compared: EvaluationComparison
 ) -> MeasureComparisonDocument:
-    return {
-        "set": evaluation.set_name,
-        "scope": evaluation.scope,
-        "stage": stage,
-        "measure": measure,
-        "queries": compared.queries,
-        "before": round(compared.before, 4),
-        "after": round(compared.after, 4),
-        "interval": [round(compared.low, 4), round(compared.high, 4)],
-        "p_value": round(compared.p_value, 4),
-        "better": compared.better,
-        "worse": [
+    return in_shape(
+        MeasureComparisonDocument,
+        compared,
+        set=evaluation.set_name,
+        scope=evaluation.scope,
+        stage=stage,
+        measure=measure,
+        before=round(compared.before, 4),
+        after=round(compared.after, 4),
+        interval=[round(compared.low, 4), round(compared.high, 4)],
+        p_value=round(compared.p_value, 4),
+        worse=[
             {"query_id": one.query, "before": round(one.before, 4), "after": round(one.after, 4)}
             for one in compared.worse[:WORST]
         ],
-    }
+    )
 
 
 def _rounded(value: float | None) -> float | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
 from nornweave.ask.fuse.records import Recalled
-from nornweave.ask.search.records import Citation, CoverageGap, Explanation, RecallItem, RecallResponse, SourceState
+from nornweave.ask.search.records import Citation, CoverageGap, RecallItem, RecallResponse, SourceState
+from nornweave.ask.views.shaping import LEFT_OUT, in_shape
 
 
 class ScoreDocument(TypedDict):
@@ -36,10 +36,10 @@ class CitationDocument(TypedDict):
     title: str | None
     revision: str | None
     stale: Annotated[bool, Field(description="a newer version of the document could not be ingested")]
+    agent_id: Annotated[str | None, Field(description="who says so on another machine; null for what is served here")]
     verified_at: Annotated[
         str | None, Field(description="when the source last confirmed that the document exists as it is; RFC 3339")
     ]
-    agent_id: Annotated[str | None, Field(description="who says so on another machine; null for what is served here")]
 
 
 class SourceScoreDocument(TypedDict):
@@ -90,73 +90,31 @@ class RecallDocument(TypedDict):
 
 def recall_document(response: RecallResponse) -> RecallDocument:
     """Return one agent's answer."""
-    return {
-        "agent_id": response.agent_id,
-        "domain_id": response.domain_id,
-        "items": [item_document(item) for item in response.items],
-        "latency_ms": round(response.latency_ms, 3),
-        "total_searched": response.total_searched,
-        "retrieval": dict(response.retrieval),
-        "generation": response.generation,
-        "indexed_at": response.indexed_at,
-        "notices": list(response.notices),
-        "expansions": list(response.expansions),
-        "calibrated": response.calibrated,
-    }
+    return in_shape(
+        RecallDocument,
+        response,
+        items=[item_document(item) for item in response.items],
+        latency_ms=round(response.latency_ms, 3),
+    )
 
 
 def item_document(item: RecallItem) -> ItemDocument:
     """Return an item of one agent."""
     explained = item.explanation
     signals = {**explained.contributions, **explained.bonuses} if explained else {}
-    document: ItemDocument = {
-        "chunk_id": item.chunk_id,
-        "content": item.content,
-        "score": {"value": item.score, "signals": signals},
-        "citation": citation_document(item.citation),
-        "sources": {name: {"rank": source.rank, "score": source.score} for name, source in item.sources.items()},
-        "rerank_score": item.rerank_score,
-        "metadata": dict(item.metadata),
-    }
-    if explained:
-        document["explanation"] = _explanation(explained)
-    return document
+    return in_shape(
+        ItemDocument,
+        item,
+        score={"value": item.score, "signals": signals},
+        citation=citation_document(item.citation),
+        sources={name: {"rank": source.rank, "score": source.score} for name, source in item.sources.items()},
+        explanation=in_shape(ExplanationDocument, explained) if explained else LEFT_OUT,
+    )
 
 
 def citation_document(citation: Citation) -> CitationDocument:
     """Return where something stands."""
-    return {
-        "domain_id": citation.domain_id,
-        "source_id": citation.source_id,
-        "source_path": citation.source_path,
-        "timestamp": moment_text(citation.timestamp),
-        "line_range": list(citation.line_range) if citation.line_range else None,
-        "char_range": list(citation.char_range),
-        "page": citation.page,
-        "section": citation.section,
-        "message_ids": list(citation.message_ids) if citation.message_ids else None,
-        "url": citation.url,
-        "title": citation.title,
-        "revision": citation.revision,
-        "stale": citation.stale,
-        "agent_id": citation.agent_id,
-        "verified_at": moment_text(citation.verified_at),
-    }
-
-
-def _explanation(explanation: Explanation) -> ExplanationDocument:
-    return {
-        "weights": dict(explanation.weights),
-        "contributions": dict(explanation.contributions),
-        "combined": explanation.combined,
-        "bonuses": dict(explanation.bonuses),
-        "model_score": explanation.model_score,
-    }
-
-
-def moment_text(moment: datetime | None) -> str | None:
-    """Return a moment as ISO 8601 with its zone, ``Z`` for UTC."""
-    return moment.isoformat().replace("+00:00", "Z") if moment else None
+    return in_shape(CitationDocument, citation, message_ids=list(citation.message_ids or ()) or None)
 
 
 class SourceFreshnessDocument(TypedDict):
@@ -227,16 +185,5 @@ def _covered_by(responses: Sequence[RecallResponse]) -> CoverageDocument:
 
 
 def _covered(response: RecallResponse) -> CoverageDocument:
-    return {
-        "searched": True,
-        "agent_id": response.agent_id,
-        "generation": response.generation,
-        "indexed_at": response.indexed_at,
-        "total_searched": response.total_searched,
-        "retrieval": dict(response.retrieval),
-        "latency_ms": response.latency_ms,
-        "notices": list(response.notices),
-        "sources": {
-            name: {"listed_at": each.listed_at, "bound": each.bound} for name, each in response.sources.items()
-        },
-    }
+    freshness = {name: in_shape(SourceFreshnessDocument, each) for name, each in response.sources.items()}
+    return in_shape(CoverageDocument, response, searched=True, sources=freshness, reason=LEFT_OUT, others=LEFT_OUT)

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
+from nornweave.ask.views.shaping import in_shape
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import GenerationId
 from nornweave.disagree.conflicts import LocatedFact
@@ -85,39 +86,26 @@ def ledger_document(ledger: Ledger | None, published: Mapping[str, GenerationId]
 
 def ledger_entry_document(entry: LedgerEntry) -> LedgerEntryDocument:
     """Return one entry as JSON has it."""
-    return {
-        "entry_id": entry.entry_id,
-        "entity": entry.entity,
-        "attribute": entry.attribute,
-        "detector": entry.detector,
-        "sides": [_side_document(side) for side in entry.sides],
-        "also": [_side_document(side) for side in entry.also],
-        "suggested": entry.suggested,
-        "reason": entry.reason,
-        "explanation": entry.explanation,
-        "confidence": entry.confidence,
-        "first_seen": utc_text(entry.first_seen),
-        "settled": utc_text(entry.settled) if entry.settled else None,
-    }
+    return in_shape(
+        LedgerEntryDocument,
+        entry,
+        sides=[_side_document(side) for side in entry.sides],
+        also=[_side_document(side) for side in entry.also],
+        first_seen=utc_text(entry.first_seen),
+        settled=utc_text(entry.settled) if entry.settled else None,
+    )
 
 
 def _side_document(side: LocatedFact) -> LedgerSideDocument:
-    fact = side.fact
-    return {
-        "domain_id": side.domain,
-        "source_id": side.source_id,
-        "source_path": side.path,
-        "chunk_id": side.chunk_id,
-        "side": fact.side,
-        "name": fact.name,
-        "owner": fact.owner,
-        "value": stated(fact),
-        "unit": fact.unit,
-        "statement": fact.statement,
-        "char_range": [fact.span.start, fact.span.end],
-        "line_range": list(side.line_range) if side.line_range else None,
-        "timestamp": utc_text(side.updated_at) if side.updated_at else None,
-        "updated_at": utc_text(side.updated_at) if side.updated_at else None,
-        "revision": side.revision,
-        "author": side.author,
-    }
+    updated_at = utc_text(side.updated_at) if side.updated_at else None
+    return in_shape(
+        LedgerSideDocument,
+        side,
+        side.fact,
+        domain_id=side.domain,
+        source_path=side.path,
+        value=stated(side.fact),
+        char_range=[side.fact.span.start, side.fact.span.end],
+        timestamp=updated_at,
+        updated_at=updated_at,
+    )

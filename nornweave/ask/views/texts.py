@@ -10,7 +10,8 @@ from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict bef
 
 from nornweave.ask.search.items import citation_of
 from nornweave.ask.views.answer import ClaimDocument, claim_document
-from nornweave.ask.views.items import CitationDocument, citation_document, moment_text
+from nornweave.ask.views.items import CitationDocument, citation_document
+from nornweave.ask.views.shaping import in_shape, moment_text
 from nornweave.connect.inbox.deposits import InboxDocument
 from nornweave.core.types import Domain
 from nornweave.index.inbox_life_cycle import DepositPage
@@ -141,52 +142,34 @@ class WithdrawnDocument(TypedDict):
 
 def documents_document(page: DepositPage) -> DocumentsDocument:
     """Return a page of documents."""
-    documents: list[DocumentStateDocument] = [
-        {
-            "source_path": state.source_path,
-            "source_id": state.source_id,
-            "status": state.status.value,
-            "generation": state.generation,
-            "reason": state.reason,
-            "updated_at": state.updated_at,
-            "size": state.size,
-            "chunks": state.chunks,
-        }
-        for state in page.documents
-    ]
+    documents = [in_shape(DocumentStateDocument, state) for state in page.documents]
     return {"documents": documents, "next": page.next}
 
 
 def chunk_document(domain: Domain, chunk: StoredChunk, generation: str, verified_at: datetime | None) -> ChunkDocument:
     """Return the text behind a citation."""
     citation = citation_of(domain, chunk, verified_at)
-    return {
-        "chunk_id": chunk.chunk_id,
-        "domain_id": domain.value,
-        "content": chunk.content,
-        "citation": citation_document(citation),
-        "metadata": dict(chunk.metadata),
-        "claims": [claim_document(fact, chunk.chunk_id, citation) for fact in chunk.facts],
-        "generation": generation,
-    }
+    return in_shape(
+        ChunkDocument,
+        chunk,
+        domain_id=domain.value,
+        citation=citation_document(citation),
+        claims=[claim_document(fact, chunk.chunk_id, citation) for fact in chunk.facts],
+        generation=generation,
+    )
 
 
 def document_document(
     domain: Domain, source_id: str, path: str, stored: StoredText, generation: str
 ) -> DocumentDocument:
     """Return a whole document."""
-    return {
-        "domain_id": domain.value,
-        "source_id": source_id,
-        "source_path": path,
-        "title": stored.title,
-        "format": stored.format,
-        "timestamp": moment_text(stored.updated_at),
-        "revision": stored.revision,
-        "url": stored.url,
-        "stale": stored.stale,
-        "metadata": dict(stored.metadata),
-        "text": stored.text,
-        "chunks": list(stored.chunk_ids),
-        "generation": generation,
-    }
+    return in_shape(
+        DocumentDocument,
+        stored,
+        domain_id=domain.value,
+        source_id=source_id,
+        source_path=path,
+        timestamp=moment_text(stored.updated_at),
+        chunks=list(stored.chunk_ids),
+        generation=generation,
+    )

@@ -8,6 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
 from nornweave.ask.search.question import Question
+from nornweave.ask.views.shaping import in_shape
 from nornweave.ask.why import Stage, Why
 
 _STAGES = {
@@ -36,16 +37,8 @@ class WhyDocument(TypedDict):
 
 def why_document(why: Why) -> WhyDocument:
     """Return why a place is not in an answer."""
-    return {
-        "shown": why.stage is None,
-        "stage": why.stage,
-        "words": _STAGES[why.stage],
-        "rank": why.rank,
-        "margin": why.margin,
-        "change": why.change,
-        "changed": _body(why.changed) if why.changed else None,
-        "retrievers": dict(why.retrievers),
-    }
+    changed = _body(why.changed) if why.changed else None
+    return in_shape(WhyDocument, why, shown=why.stage is None, words=_STAGES[why.stage], changed=changed)
 
 
 def _body(question: Question) -> dict[str, Any]:

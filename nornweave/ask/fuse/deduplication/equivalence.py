@@ -81,7 +81,7 @@ def compare(
     if _other_code(one, other):
         return None
     mine, theirs = _without_common(one.slots, other.slots)
-    if Counter(one.turns) != Counter(other.turns) or _in_each_others_places(first, second):
+    if Counter(one.turns) != Counter(other.turns) or _in_each_others_places(first.said, second.said):
         return None
     if _other_bonds(first, second):
         return None
@@ -154,18 +154,8 @@ def _misspelt(one: str, other: str) -> bool:
     return edits <= 1 or (edits == 2 and sorted(one) == sorted(other))
 
 
-def _in_each_others_places(first: TextReading, second: TextReading) -> bool:
-    """Tell whether the same words stand in each other's places (``on Linux a, on macOS b``)."""
-    if first.said == second.said:
-        return False
-    if _places_exchanged(first.said, second.said):
-        return True
-    others = {tuple(sorted(unit.said)): unit.said for unit in second.units}
-    return any(_places_exchanged(unit.said, others.get(tuple(sorted(unit.said)), ())) for unit in first.units)
-
-
-def _places_exchanged(mine: Sequence[str], theirs: Sequence[str]) -> bool:
-    """Tell whether two orders of the same words differ in places apart from each other.
+def _in_each_others_places(mine: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Tell whether the same words stand in each other's places (``on Linux a, on macOS b``).
 
     Neighbours that change places (``b and a``) and clauses that do so say the same as before: there, all places from
     the first to the last that differs differ.

@@ -1,0 +1,48 @@
+"""Records as JSON, by the shapes that the API documents: a field is written down once, in its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import Enum
+from typing import Final, TypeVar, cast
+
+Shape = TypeVar("Shape")
+LEFT_OUT: Final = object()
+"""Instead of a value: the key is not there."""
+
+
+def in_shape(shape: type[Shape], *records: object, **others: object) -> Shape:
+    """Return records in a shape: each key with what ``others`` say, else with the attribute of that name.
+
+    Args:
+        shape: a ``TypedDict``; its order of keys is that of the document.
+        records: the first one that has an attribute of a key's name counts.
+        others: JSON for the keys that are not plain attributes; ``LEFT_OUT`` for those that are not there.
+    """
+    document: dict[str, object] = {}
+    for key in shape.__annotations__:
+        value = others[key] if key in others else _attribute(records, key)
+        if value is not LEFT_OUT:
+            document[key] = value
+    return cast(Shape, document)
+
+
+def moment_text(moment: datetime | None) -> str | None:
+    """Return a moment as ISO 8601 with its zone, ``Z`` for UTC."""
+    return moment.isoformat().replace("+00:00", "Z") if moment else None
+
+
+def _attribute(records: Sequence[object], name: str) -> object:
+    """Return an attribute as JSON has it; raises ``StopIteration`` for one that no record has."""
+    value = next(getattr(record, name) for record in records if hasattr(record, name))
+    match value:
+        case Enum():
+            return value.value
+        case datetime():
+            return moment_text(value)
+        case tuple():
+            return list(value)
+        case Mapping():
+            return dict(value)
+    return value
