@@ -95,11 +95,13 @@ def test_a_server_in_the_background_ends_on_sigterm_with_all_its_processes(confi
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("moment", [
-    ("nornweave.core.process", "typer"),  # the command is imported
-    ("Dagster UI: starting", "dagster._core.events"),  # Dagster is
-    ("orchestration.webserver", "dagster._core.events"),  # a process that Dagster started imports it
+@pytest.mark.parametrize(("number", "moment"), [
+    # The command is imported.
+    (signal.SIGINT, ("nornweave.core.process", "typer")),
+    (signal.SIGTERM, ("nornweave.core.process", "typer")),
+    # Dagster is, then what a process imports that Dagster started. ``up`` ends both in one way, whatever ended it.
+    (signal.SIGTERM, ("Dagster UI: starting", "dagster._core.events")),
+    (signal.SIGINT, ("orchestration.webserver", "dagster._core.events")),
 ])  # fmt: skip
 def test_a_signal_while_it_starts_ends_everything_silently(
     moment: tuple[str, ...], number: signal.Signals, config: str

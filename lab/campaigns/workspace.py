@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -118,22 +119,24 @@ class Workspace:
 
 
 class References:
-    """What a first sync of each version publishes, found out when it is asked for."""
+    """What a first sync of each version publishes, found out when it is asked for; once for all campaigns of a seed."""
+
+    _states: ClassVar[dict[tuple[int, int], State]] = {}
 
     def __init__(self, folder: Path, seed: int) -> None:
         self._folder = folder
         self._seed = seed
-        self._states: dict[int, State] = {}
 
     def __getitem__(self, version: int) -> State:
         """Return the state of a version."""
-        if version not in self._states:
+        key = self._seed, version
+        if key not in self._states:
             workspace = Workspace(self._folder, self._folder / f"var-{version}", self._seed)
             workspace.write(version)
             for domain in workspace.settings.served_domains:
                 run(domain_parts(workspace.settings, domain), SyncOptions(run_id="reference", wait_s=0))
-            self._states[version] = published_state(workspace.settings)
-        return self._states[version]
+            self._states[key] = published_state(workspace.settings)
+        return self._states[key]
 
 
 def published_state(settings: Settings) -> State:
