@@ -165,6 +165,8 @@ class GenerationCounts:
     """Chunks that the BM25 tables can find, plus those without a single term."""
     orphans: int
     """Vectors, postings or chunks that belong to nothing."""
+    terms: tuple[int, ...] = ()
+    """Of all chunks together, in each field; of a file alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ import duckdb
 
 from nornweave.config import StorageSettings
 from nornweave.core.errors import StoreError
+from nornweave.core.types import FIELDS
 from nornweave.index.connection import (
     WRITER_MEMORY,
     Connection,
@@ -206,7 +207,14 @@ def _count(connection: Connection) -> GenerationCounts:
               + (select count(*) from generation.chunks anti join generation.documents using (document_no))
             """,
         ),
+        terms=_terms(connection),
     )
+
+
+def _terms(connection: Connection) -> tuple[int, ...]:
+    columns = ", ".join(f"coalesce(sum(in_{field}), 0)::bigint" for field in FIELDS)
+    (terms,) = connection.execute(f"select {columns} from generation.lengths").fetchall()
+    return tuple(terms)
 
 
 def _drop_temporary_tables(connection: Connection) -> None:

@@ -24,7 +24,7 @@ from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.manifest import Manifest, SegmentFile, read_manifest
 from nornweave.index.outcomes import write_outcomes
 from nornweave.index.port import Candidate, Publication
-from nornweave.index.searching.generation_file import TEXTS_OF, DataFile, lengths_in, read_rows
+from nornweave.index.searching.generation_file import TEXTS_OF, DataFile, read_rows
 from nornweave.index.writing.build import Layout, build_generation, insert_publication
 from nornweave.index.writing.moving import MovingTables
 from nornweave.index.writing.segment_plan import plan
@@ -142,8 +142,7 @@ class DuckDBWriter(MovingTables):
             checksum = checksum_of(file)
         except OSError as error:
             raise StoreError(f"{file}: cannot be read: {error}") from error
-        terms = lengths_in(DataFile(file)).terms
-        return SegmentFile(name=name, checksum=checksum, terms=terms, **asdict(built.counts))
+        return SegmentFile(name=name, checksum=checksum, **asdict(built.counts))
 
     def publish(self, candidate: Candidate) -> Publication:
         before = self._files.current()
