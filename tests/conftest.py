@@ -4,10 +4,12 @@ import gc
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import httpx._transports.default as http
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from nornweave.core.process import collect_rarely
 
@@ -54,6 +56,20 @@ http.create_ssl_context = cache(http.create_ssl_context)  # type: ignore[attr-de
 
 # Imports and tests are a million objects that stay: nothing is looked for among them, neither now nor later.
 gc.disable()
+
+
+class Scheduling(LoadFileScheduling):
+    """Files to workers; those about models to one of them: PyTorch is imported once, for five seconds and a gigabyte."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "models" if "models/" in file else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    """Distribute tests."""
+    return Scheduling(config, log)
 
 
 def pytest_collection_finish() -> None:
