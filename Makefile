@@ -16,8 +16,8 @@ demo: $(RUNTIME)
 
 # The longest files come first (tests/conftest.py); xdist would sort them by their number of tests.
 # Many tests start processes: each would compile torch and Dagster anew where Python may not keep bytecode (30 s against 13).
-# For two cores: workers wait for processes that they have started and for time that has to pass.
-WORKERS ?= 3
+# For two cores: workers wait for processes that they have started and for time that has to pass, some two fifths of it.
+WORKERS ?= 5
 # They make files durable tens of thousands of times, and wait for the disk each time: where there is room they use a folder in memory.
 SHARED_MEMORY := /dev/shm
 HAS_ROOM = test "$$(df --output=avail $(SHARED_MEMORY) | tail -1)" -gt 6000000 && ! grep -q ' $(SHARED_MEMORY) .*noexec' /proc/mounts
@@ -72,6 +72,8 @@ $(RUNTIME): pyproject.toml requirements/runtime.txt
 $(DEVELOPMENT): $(RUNTIME) requirements/development.txt requirements/torch-cpu.txt requirements/torch.txt
 	$(PIP) $(LOCKED) requirements/development.txt
 	$(PIP) $(LOCKED) requirements/torch-cpu.txt || $(PIP) $(LOCKED) requirements/torch.txt
+	# Else each worker of the first run compiles everything at once, for 12 s of processor time each.
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --collect-only >/dev/null || true
 	touch $(DEVELOPMENT)
 
 # What is installed and under which licences, without asking anybody: build/sbom.cdx.json (CycloneDX) and build/licences.md.

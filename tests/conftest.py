@@ -15,36 +15,39 @@ from nornweave.core.process import collect_rarely
 
 # What takes 10 s or more, longest first. A worker gets a file at a time: a long one at the end lets the others idle.
 LONGEST = (
-    "evals/test_campaigns.py",
-    "models/test_minilm_encoder.py",
-    "orchestration/test_standby.py",
     "cluster/test_machines.py",
+    "orchestration/test_standby.py",
+    "models/test_minilm_encoder.py",
+    "evals/test_campaigns.py",
     "store/test_segments.py",
-    "cli/test_cli.py",
-    "publication/test_replica_processes.py",
     "api/test_schema_fuzzing.py",
-    "examples/test_documented_output.py",
-    "test_wheel.py",
-    "api/test_workers.py",
-    "deletion/test_receipts.py",
-    "orchestration/test_supervisor.py",
-    "evals/test_planted_regressions.py",
-    "pages/test_in_browser.py",
-    "orchestration/test_runs.py",
-    "api/test_access_routes.py",
-    "test_robustness.py",
-    "api/test_syncs.py",
     "evals/test_tuning.py",
-    "retrieval/test_access_property.py",
+    "deletion/test_receipts.py",
+    "publication/test_replica_processes.py",
+    "orchestration/test_supervisor.py",
+    "orchestration/test_watch.py",
+    "test_interrupts.py",
+    "api/test_access_routes.py",
+    "pages/test_in_browser.py",
     "orchestration/test_evaluation_assets.py",
-    "store/test_store_contract.py",
-    "api/test_receipts_route.py",
-    "api/test_mcp_stdio.py",
-    "sync/test_sync_properties.py",
-    "chunking/test_sections.py",
+    "retrieval/test_access_property.py",
+    "test_wheel.py",
+    "test_robustness.py",
+    "api/test_workers.py",
+    "evals/test_planted_regressions.py",
     "orchestration/test_webserver.py",
-    "test_path.py",
+    "orchestration/test_runs.py",
+    "examples/test_documented_output.py",
+    "store/test_store_contract.py",
+    "cli/test_cli.py",
+    "api/test_syncs.py",
+    "sync/test_sync_properties.py",
+    "api/test_mcp_stdio.py",
+    "api/test_receipts_route.py",
+    "chunking/test_sections.py",
+    "cluster/test_kubernetes_jobs.py",
     "publication/test_following.py",
+    "test_path.py",
 )
 
 # The same examples every time: what fails fails for everybody, and nothing depends on the clock of a busy machine.
@@ -59,7 +62,7 @@ gc.disable()
 
 
 class Scheduling(LoadFileScheduling):
-    """Files to workers; those about models to one of them: PyTorch is imported once, for five seconds and a gigabyte."""
+    """Files to workers; those about models to one: PyTorch is imported once, for five seconds and a gigabyte."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)

@@ -51,7 +51,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         ],
         "domains": {
             name: {"evaluation": {"judgments": [str(ROOT / "evals" / "golden" / name)], "generated": generated}}
-            for name, generated in (("code", 100), ("documentation", 5))
+            for name, generated in (("code", 40), ("documentation", 5))
         },
     }
     (folder / "nornweave.yaml").write_text(yaml.safe_dump(configured), encoding="utf-8")

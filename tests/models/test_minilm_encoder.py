@@ -156,9 +156,9 @@ def test_odd_texts_have_a_vector(minilm: Encoder, text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lead", ["", " " * 100_000], ids=["long", "blank-first"])
+@pytest.mark.parametrize("lead", ["", " " * 20_000], ids=["long", "blank-first"])
 def test_of_a_long_text_the_first_tokens_count(minilm: Encoder, original: Any, lead: str) -> None:
-    text = lead + "payment " * 100_000
+    text = lead + "payment " * 20_000
     wanted = original.encode([text, "payment " * 254], normalize_embeddings=True, show_progress_bar=False)
     assert minilm.encode_query(text) @ wanted[0] > 0.999
     assert minilm.encode_query(text) @ wanted[1] > 0.999

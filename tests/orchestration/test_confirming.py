@@ -29,7 +29,7 @@ DOCS = Domain.DOCUMENTATION
 @pytest.fixture
 def held(settings: Settings, instance: dg.DagsterInstance) -> Settings:
     """Return a workspace whose documentation is stored and then emptied: two removals are held."""
-    materialize(settings, [DOCS], SyncOptions(wait_s=0), no_progress, instance)
+    materialize(settings, [DOCS], SyncOptions(), no_progress, instance)
     for file in folder_of(settings).iterdir():
         file.unlink()
     return settings
@@ -44,7 +44,7 @@ def execute(settings: Settings, instance: dg.DagsterInstance, **config: bool) ->
     build_definitions(settings).resolve_job_def(SYNC_JOB).execute_in_process(
         instance=instance,
         asset_selection=domain_keys(DOCS),
-        run_config={"resources": {RESOURCE: {"config": {"wait_s": 0.0, **config}}}},
+        run_config={"resources": {RESOURCE: {"config": config}}},
     )
     latest: dict[str, object] = read_status(domain_folder(settings, DOCS))["latest"]
     return latest
@@ -93,7 +93,7 @@ def test_a_confirmation_of_other_removals_removes_nothing(held: Settings, instan
 
 
 def test_the_command_line_confirms_for_its_own_run_only(held: Settings, instance: dg.DagsterInstance) -> None:
-    asked = SyncOptions(wait_s=0, confirm_deletes=True, accept_quality=True)
+    asked = SyncOptions(confirm_deletes=True, accept_quality=True)
     with confirmed(held, [DOCS], asked):
         waiting = {file.name for file in (held.data_dir / "confirmations").glob("*.json")}
     assert waiting == {"documentation.removals.json", "documentation.quality.json"}
@@ -108,7 +108,7 @@ def test_the_command_line_confirms_for_its_own_run_only(held: Settings, instance
 
 
 def test_the_option_removes_what_it_did_before(held: Settings) -> None:
-    command = ["--config", str(held.file), "sync", "--domain", "documentation", "--wait", "0", "--json"]
+    command = ["--config", str(held.file), "sync", "--domain", "documentation", "--json"]
     runner = CliRunner()
 
     waiting = json.loads(runner.invoke(app, command).stdout)["documentation"]

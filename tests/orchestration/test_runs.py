@@ -1,14 +1,15 @@
 """The document path through Dagster: real runs over real files, recorded in a real instance."""
 
 import sys
-import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 
 import dagster as dg
 import forked
 import pytest
+from waiting import until
 from workspace_support import Configure, write_workspace
 
 from nornweave.cli.sync import _sync_failed
@@ -206,15 +207,21 @@ def test_a_busy_domain_is_tried_again_in_the_background(settings: Settings, inst
     config["resources"]["syncs"]["config"]["retry_delay_s"] = 0.05
     job = build_definitions(settings).resolve_job_def(SYNC_JOB)
     lock = WriterLock(domain_folder(settings, Domain.CODE) / "writer.lock", purpose="test")
-    lock.__enter__()
-    threading.Timer(2.5, lock.__exit__, (None, None, None)).start()
+    retried = dg.DagsterEventType.STEP_UP_FOR_RETRY
 
-    result = job.execute_in_process(
-        config, instance=instance, asset_selection=domain_keys(Domain.CODE), raise_on_error=False
-    )
+    def release_once_retried() -> None:
+        until(lambda: any(events_of(instance, run.run_id, retried) for run in instance.get_runs()))
+        lock.__exit__(None, None, None)
+
+    lock.__enter__()
+    with ThreadPoolExecutor(1) as threads:
+        released = threads.submit(release_once_retried)
+        result = job.execute_in_process(
+            config, instance=instance, asset_selection=domain_keys(Domain.CODE), raise_on_error=False
+        )
+        released.result()
 
     assert result.success
-    assert events_of(instance, result.run_id, dg.DagsterEventType.STEP_UP_FOR_RETRY)
     assert store_of(settings, Domain.CODE).current()
 
 

@@ -289,7 +289,7 @@ def test_a_rollback_brings_all_segments_back_and_the_next_sync_forward(tmp_path:
 def test_files_that_no_manifest_names_are_removed(tmp_path: Path, corpus: dict[str, str]) -> None:
     source = filled("s", corpus)
     parts = memory_parts(tmp_path, source)
-    for number in range(8):
+    for number in range(5):
         source.write(f"{number:02}.md", f"text of round {number}")
         sync(parts)
     files = parts.store.files
