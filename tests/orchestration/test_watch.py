@@ -119,7 +119,7 @@ def workspace(tmp_path: Path, empty_home: Path) -> Iterator[Workspace]:
             started.end()
 
 
-def test_what_is_saved_moved_or_deleted_is_published_by_a_run_of_these_paths(workspace: Workspace) -> None:
+def test_what_changes_is_published_by_a_run_of_these_paths_unless_a_person_must_confirm(workspace: Workspace) -> None:
     workspace.start()
     part, texts = workspace.folder / "part", workspace.published()
 
@@ -141,6 +141,11 @@ def test_what_is_saved_moved_or_deleted_is_published_by_a_run_of_these_paths(wor
     workspace.write("part/page.md.swp", "x")
     workspace.write("part/02.md", "# Page\n\nAgain.")
     workspace.publishes({**texts, "part/02.md": "# Page\n\nAgain."})
+    before, mark = workspace.current(), workspace.watched.sources[DOCS]
+    shutil.rmtree(part)  # that is left to the sensors
+    workspace.until(lambda: workspace.watched.sources[DOCS] != mark)
+    assert workspace.current() == before
+
     assert workspace.stop() == 0
     assert workspace.watched == Watched(), "it is gone: sensors look as without it"
     *later, first = workspace.runs()
@@ -149,28 +154,9 @@ def test_what_is_saved_moved_or_deleted_is_published_by_a_run_of_these_paths(wor
     assert {1, 2} >= set(later), "none is begun for nothing, and none compares more than these paths"
 
 
-def test_what_a_person_must_confirm_is_left_to_the_sensors(workspace: Workspace) -> None:
-    workspace.start()
-    before, mark = workspace.current(), workspace.watched.sources[DOCS]
-
-    shutil.rmtree(workspace.folder / "part")
-
-    workspace.until(lambda: workspace.watched.sources[DOCS] != mark)
-    assert workspace.current() == before
-    assert workspace.stop() == 0
-    assert workspace.runs() == [12]
-
-
-def test_it_ends_when_the_settings_change(workspace: Workspace) -> None:
-    workspace.start()
-    text = workspace.settings.file.read_text()
-    workspace.settings.file.write_text(text.replace("handbook", "manual"))
-    workspace.write("part/00.md", "# Page\n\nSaved.\n")
-    assert workspace.process
-    assert workspace.process.wait(WITHIN_S) == 0
-
-
-def test_a_sync_that_was_killed_is_finished_by_the_next_process(workspace: Workspace) -> None:
+def test_a_sync_that_was_killed_is_finished_by_the_next_process_which_ends_when_settings_change(
+    workspace: Workspace,
+) -> None:
     workspace.start()
     workspace.write("part/00.md", "# Page\n\nSaved.")
     workspace.until(lambda: len(_unfinished(workspace.settings)) > 0 or workspace.current() == "gen-000002")
@@ -183,6 +169,12 @@ def test_a_sync_that_was_killed_is_finished_by_the_next_process(workspace: Works
     assert _unfinished(workspace.settings) == [], "its run is marked as failed"
     workspace.write("part/01.md", "# Page\n\nSaved.")
     workspace.until(lambda: workspace.published()["part/01.md"] == "# Page\n\nSaved.")
+
+    text = workspace.settings.file.read_text()
+    workspace.settings.file.write_text(text.replace("handbook", "manual"))
+    workspace.write("part/00.md", "# Page\n\nSaved again.\n")
+    assert workspace.process
+    assert workspace.process.wait(WITHIN_S) == 0
 
 
 @pytest.mark.parametrize("error", [
