@@ -64,20 +64,7 @@ def automation(
         ConfigError: one of the two is no cron expression.
     """
     return [corpus_refresh(settings, job, cron), evaluation_schedule(measure, evaluation_cron)], [
-        change_sensor(
-            "inbox_sensor",
-            job,
-            {domain: {INBOX: _inbox(settings, domain)} for domain in settings.served_domains},
-            settings,
-            description="Syncs a domain soon after documents were handed in over HTTP.",
-        ),
-        change_sensor(
-            "source_changes",
-            job,
-            {domain: _local_sources(settings, domain) for domain in settings.served_domains},
-            settings,
-            description="Syncs a domain soon after a file or a commit changed in one of its local sources.",
-        ),
+        change_sensor(settings, job),
         ledger_sensor(settings, job),
         *([webhook_sensor(settings)] if settings.webhook or os.environ.get(BROKERS) else []),
     ]
@@ -145,10 +132,9 @@ def _schedule(setting: tuple[str, str], **fields: Any) -> dg.ScheduleDefinition:
         raise ConfigError(f"{stated} is no cron expression; five fields are expected, like {example!r}") from error
 
 
-def change_sensor(
-    name: str, job: dg.UnresolvedAssetJobDefinition, openers: Openers, settings: Settings, *, description: str
-) -> dg.SensorDefinition:
-    """Return a sensor that asks for a run of each domain whose sources list something else than they did."""
+def change_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> dg.SensorDefinition:
+    """Return the sensor that asks for a run of each domain whose sources here list something else than they did."""
+    openers = {domain: _local_sources(settings, domain) for domain in settings.served_domains}
     rests_until = 0.0
     of_watched: dict[str, tuple[str, float]] = {}  # what their mark was, and when they were listed
 
@@ -177,12 +163,12 @@ def change_sensor(
         )
 
     return dg.SensorDefinition(
-        name=name,
+        name="source_changes",
         job=job,
         evaluation_fn=look,
         minimum_interval_seconds=LOOK_INTERVAL_S,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description=description,
+        description="Syncs a domain soon after documents were handed in, or changed in one of its local sources.",
     )
 
 
@@ -283,13 +269,7 @@ def has_unfinished_run(instance: dg.DagsterInstance, group: str) -> bool:
 
 
 def _local_sources(settings: Settings, domain: Domain) -> Mapping[str, Opener]:
-    """Return the sources that may be listed every few seconds: those on this machine."""
-    return {
-        source.id: partial(open_source, source, settings.data_dir)
-        for source in settings.sources_of(domain)
-        if not source.is_remote
-    }
-
-
-def _inbox(settings: Settings, domain: Domain) -> Opener:
-    return lambda: InboxSource(INBOX, domain, settings.inbox(domain))
+    """Return the sources that may be listed every few seconds: the inbox, and those on this machine."""
+    sources = [source for source in settings.sources_of(domain) if not source.is_remote]
+    named = {source.id: partial(open_source, source, settings.data_dir) for source in sources}
+    return {INBOX: partial(InboxSource, INBOX, domain, settings.inbox(domain)), **named}

@@ -5,7 +5,6 @@ A check that fails blocks publication within its run.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import dagster as dg
@@ -136,18 +135,6 @@ def measures_table(evaluated: Sequence[Evaluated], scope: ResultScope) -> str:
         title = set_title(evaluation.result.subject, evaluation.result.name)
         rows.append((title, str(evaluation.result.measured), evaluation.generation, *cells))
     return table(("set", "queries", "generation", *MEASURES), rows)
-
-
-def answers_metadata(evaluated: Sequence[Evaluated]) -> Metadata:
-    """Describe the answers over all domains: the means of the domains' sets are what is plotted."""
-    runs = [run for evaluation in evaluated if (run := evaluation.result.scope(ResultScope.EVERYWHERE))]
-    served = [stage for run in runs if (stage := run.stage(LAST_STAGE))]
-    means = {
-        name: round(math.fsum(stage.metrics[measure].mean for stage in served) / len(served), 4)
-        for name, measure in CURVES.items()
-        if served
-    }
-    return {**evaluated_metadata(evaluated, ResultScope.EVERYWHERE), **means}
 
 
 def findings_metadata(report: GenerationReport) -> Metadata:

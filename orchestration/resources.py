@@ -58,6 +58,7 @@ INTERRUPTED = "interrupted; what was stored stays, and the next sync finishes th
 LOG_EVERY_S = 5.0
 RETRIES = 2
 RETRY_DELAY_S = 10.0
+"""Before the first retry; twice as long before each one after it."""
 
 RESOURCE = "syncs"
 # No option confirms anything: whoever reaches the UI can start a run with any configuration (``confirmations.py``).
@@ -68,9 +69,6 @@ OPTIONS = {
     "sources": dg.Field([str], default_value=[], description="Ids of the sources to list; all of them unless named."),
     "wait_s": dg.Field(float, default_value=60.0, description="Seconds to wait for another writer of a domain."),
     "retries": dg.Field(int, default_value=RETRIES, description="How often to try again what may pass by itself."),
-    "retry_delay_s": dg.Field(
-        float, default_value=RETRY_DELAY_S, description="Seconds before the first retry; doubled for each one after it."
-    ),
 }
 
 
@@ -84,7 +82,6 @@ class DomainSyncs:
     settings: Settings
     options: SyncOptions
     retries: int
-    retry_delay_s: float
     outcomes: Outcomes
     progress: Progress | None
     announcements: Announcements
@@ -112,7 +109,7 @@ class DomainSyncs:
                 self._give_up(domain, str(sync.refusal))
         except NornWeaveError as error:
             if isinstance(error, retryable) and context.retry_number < self.retries:
-                raise dg.RetryRequested(self.retries, self.retry_delay_s * 2**context.retry_number) from error
+                raise dg.RetryRequested(self.retries, RETRY_DELAY_S * 2**context.retry_number) from error
             raise self._failure(domain, full_disk(error, self.settings.data_dir) or str(error)) from error
         except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt):
             self._give_up(domain, INTERRUPTED)
@@ -228,7 +225,6 @@ def domain_syncs(
                 run_id=run_id,
             ),
             retries=config["retries"],
-            retry_delay_s=config["retry_delay_s"],
             outcomes={} if outcomes is None else outcomes,
             progress=progress,
             announcements=Announcements(settings),

@@ -126,13 +126,8 @@ def _failed_after(result: dg.ExecuteInProcessResult) -> Mapping[str, str]:
 
 def _why(result: dg.ExecuteInProcessResult) -> str:
     """Return why a run ended before it came to a domain: a defect, never a domain's own error."""
-    errors = [
-        event.event_specific_data.error
-        for event in result.all_events
-        if event.event_type is dg.DagsterEventType.RUN_FAILURE
-        and isinstance(event.event_specific_data, JobFailureData)
-        and event.event_specific_data.error
-    ]
+    found = (event.event_specific_data for event in result.all_events)
+    errors = [data.error for data in found if isinstance(data, JobFailureData) and data.error]
     ended = "the run ended before it came to this domain"
     return f"{ended}: {_message(errors[0])}" if errors else ended
 

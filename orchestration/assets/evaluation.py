@@ -25,7 +25,7 @@ from nornweave.index.wiring import store_of
 from nornweave.ingest.alarms import Alarm, AlarmKind
 from orchestration.announcements import Announcements
 from orchestration.assets import OWNERS, Result
-from orchestration.checks import answers_metadata, evaluated_metadata, trend_metadata
+from orchestration.checks import evaluated_metadata, trend_metadata
 from orchestration.metadata import Metadata
 from orchestration.resources import translated
 
@@ -133,7 +133,8 @@ def answers_evaluation(settings: Settings, run_id: str, progress: Progress | Non
             settings, engine, sets, scopes=(ResultScope.EVERYWHERE,), run_id=run_id, progress=progress
         )
     _announce(settings, None, judge_published(evaluated, ResultScope.EVERYWHERE, EvaluationSettings()), run_id)
-    return {**answers_metadata(evaluated), **_trends(settings, evaluated, ResultScope.EVERYWHERE)}
+    described = evaluated_metadata(evaluated, ResultScope.EVERYWHERE)
+    return {**described, **_trends(settings, evaluated, ResultScope.EVERYWHERE)}
 
 
 def _announce(settings: Settings, domain: Domain | None, report: GenerationReport, run_id: str) -> None:

@@ -86,9 +86,8 @@ def test_the_cron_expression_can_be_set(settings: Settings) -> None:
     assert schedule.cron_schedule == "*/5 * * * *"
 
 
-@pytest.mark.parametrize("name", ["source_changes", "inbox_sensor"])
-def test_sensors_are_on_and_look_every_few_seconds(settings: Settings, name: str) -> None:
-    sensor = build_definitions(settings).resolve_sensor_def(name)
+def test_the_sensor_is_on_and_looks_every_few_seconds(settings: Settings) -> None:
+    sensor = build_definitions(settings).resolve_sensor_def("source_changes")
     assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
     assert sensor.minimum_interval_seconds == 5
 
@@ -117,7 +116,7 @@ def test_the_first_look_asks_for_every_domain_and_the_next_for_none(
 
     assert domains_of(first) == TAGS
     assert domains_of(second) == set()
-    assert "looked at 4 documents of 2 sources: no change" in str(second.skip_reason)
+    assert "looked at 4 documents of 4 sources: no change" in str(second.skip_reason)
 
 
 @pytest.mark.parametrize("change", ["added", "changed", "removed"])
@@ -218,17 +217,16 @@ def test_a_source_that_cannot_be_listed_fails_nothing(configure: Configure, inst
 
 
 def test_a_document_in_the_inbox_asks_for_its_domain(settings: Settings, instance: dg.DagsterInstance) -> None:
-    empty = tick(settings, instance, "inbox_sensor")
-    assert domains_of(empty) == set(), "an empty inbox is no reason to run"
-    assert domains_of(tick(settings, instance, "inbox_sensor", empty.cursor)) == set()
+    empty = tick(settings, instance, "source_changes")
+    assert domains_of(tick(settings, instance, "source_changes", empty.cursor)) == set()
     inbox = settings.data_dir / "inbox" / "documentation"
     inbox.mkdir(parents=True)
     (inbox / f"{'0' * 32}.json").write_text("{}")
 
-    after = tick(settings, instance, "inbox_sensor", empty.cursor)
+    after = tick(settings, instance, "source_changes", empty.cursor)
 
     assert domains_of(after) == {"documentation"}
-    assert domains_of(tick(settings, instance, "inbox_sensor", after.cursor)) == set()
+    assert domains_of(tick(settings, instance, "source_changes", after.cursor)) == set()
 
 
 def test_what_is_looked_at_too_late_keeps_its_mark(tmp_path: Path) -> None:

@@ -202,9 +202,11 @@ def test_a_busy_domain_is_an_error_at_the_command_line(settings: Settings, insta
     assert not events_of(instance, last_run(instance).run_id, dg.DagsterEventType.STEP_UP_FOR_RETRY)
 
 
-def test_a_busy_domain_is_tried_again_in_the_background(settings: Settings, instance: dg.DagsterInstance) -> None:
+def test_a_busy_domain_is_tried_again_in_the_background(
+    settings: Settings, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestration.resources.RETRY_DELAY_S", 0.05)
     config = run_config(SyncOptions(wait_s=0), retries=8)
-    config["resources"]["syncs"]["config"]["retry_delay_s"] = 0.05
     job = build_definitions(settings).resolve_job_def(SYNC_JOB)
     lock = WriterLock(domain_folder(settings, Domain.CODE) / "writer.lock", purpose="test")
     retried = dg.DagsterEventType.STEP_UP_FOR_RETRY
