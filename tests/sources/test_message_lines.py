@@ -41,24 +41,20 @@ def test_lines_without_id_are_known_by_their_number() -> None:
 
 
 @pytest.mark.parametrize(("path", "content"), [
-    ("a.json", [{"text": "one"}, {"text": "two"}]),
-    ("a.json", {"name": "export", "messages": [{"text": "one"}, {"text": "two"}]}),
     ("a.json", '{"text": "one"}\n{"text": "two"}'),
     ("a.txt", '{"text": "one"}\n{"text": "two"}'),
     ("a.ndjson", '{"text": ["o", {"text": "ne"}]}\n{"text": "two"}\n'),
 ])  # fmt: skip
-def test_json_in_its_several_wrappings(path: str, content: object) -> None:
-    found = parsed(path, content if isinstance(content, str) else json.dumps(content))
-    assert [message.body for message in found.messages] == ["one", "two"]
+def test_lines_of_json_whatever_the_file_is_called(path: str, content: str) -> None:
+    assert [message.body for message in parsed(path, content).messages] == ["one", "two"]
 
 
 @pytest.mark.parametrize(("path", "content", "expected"), [
     ("a.jsonl", '{"text": "one"}\n{"text": }', "line 2 column 10"),
-    ("a.json", '[\n{"text": "one"},\n]', "line 3 column 1"),
+    ("a.json", '[\n{"text": "one"}\n]', "line 1 column 2.*expected one JSON object a line"),
     ("a.jsonl", "[1, 2]", "message 1 is a JSON list"),
     ("a.jsonl", '{"texte": "one"}', "texte"),
-    ("a.json", "7", "expected a list of messages"),
-    ("a.json", "[" * 100_000, "nested too deeply"),
+    ("a.json", "7", "message 1 is a JSON int"),
     ("a.jsonl", "[" * 100_000, "line 1"),
     ("a.log", b"\x7fELF\x00\x00", "binary"),
     ("a.log", b" \n ", "empty"),

@@ -41,9 +41,9 @@ def test_a_broken_byte_does_not_change_the_encoding() -> None:
 
 
 @pytest.mark.parametrize(("raw", "found"), [
-    (b"\x89PNG\r\n\x1a\n" + b"abc" * 50, "PNG"),
-    (b"PK\x03\x04 some archive", "ZIP"),
-    (b"\x7fELF\x02\x01\x01", "ELF"),
+    (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + b"abc" * 50, "NUL bytes"),
+    (b"PK\x03\x04\x14\x00 some archive", "NUL bytes"),
+    (b"\x7fELF\x02\x01\x01", "control characters"),
     (b"%PDF-1.7\nplain enough\n", "PDF"),
     (b"text\x00text", "NUL bytes, the first at 4"),
     (b"ab\x01\x02\x03\x04" * 20, "control characters"),

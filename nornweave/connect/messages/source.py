@@ -1,4 +1,4 @@
-"""A source of newline-delimited messages: chat logs as text, JSON lines, JSON lists."""
+"""A source of newline-delimited messages: chat logs as text, JSON lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from nornweave.connect.conversation import (
     clean_name,
     conversation,
     gather_threads,
-    load_json,
     mappings,
     parse_time,
 )
@@ -26,7 +25,7 @@ from nornweave.core.text.decode import decode
 from nornweave.core.types import Document, Entry, Message, SourceId
 
 SUFFIXES = (".txt", ".log", ".jsonl", ".ndjson", ".json")
-_LINES = (".jsonl", ".ndjson")
+_LINES = (".jsonl", ".ndjson", ".json")
 
 # What exports call the same thing, likeliest first.
 TEXT_KEYS = ("text", "content", "message", "body")
@@ -71,10 +70,8 @@ def read_messages(raw: bytes, path: PurePosixPath) -> list[Message]:
         DocumentError: binary, empty, or broken JSON.
     """
     text = decode(raw).replace("\r\n", "\n").replace("\r", "\n")
-    if path.suffix.lower() in _LINES or (path.suffix.lower() != ".json" and _looks_like_json_lines(text)):
+    if path.suffix.lower() in _LINES or _looks_like_json_lines(text):
         return _from_objects(_json_lines(text))
-    if path.suffix.lower() == ".json":
-        return _from_objects(_json_file(text))
     began = date_of(path)
     lines = enumerate(text.split("\n"), start=1)
     return [message for number, line in lines if (message := _from_line(line, number, began)) is not None]
@@ -100,18 +97,6 @@ def _json_lines(text: str) -> Iterator[tuple[int, object]]:
             ) from error
         except (ValueError, RecursionError) as error:
             raise DocumentError(f"line {number}: no readable JSON ({type(error).__name__})") from error
-
-
-def _json_file(text: str) -> Iterator[tuple[int, object]]:
-    """Read a list of messages, an object that holds one under ``messages``, or JSON lines all the same."""
-    if _looks_like_json_lines(text) and "\n" in text.strip():
-        yield from _json_lines(text)
-        return
-    content = load_json(text, "the file")
-    listed = content.get("messages", [content]) if isinstance(content, dict) else content
-    if not isinstance(listed, list):
-        raise DocumentError(f"a JSON {type(listed).__name__}; expected a list of messages, or one object a line")
-    yield from enumerate(listed, start=1)
 
 
 def _from_objects(numbered: Iterator[tuple[int, object]]) -> list[Message]:
