@@ -1,6 +1,5 @@
 import contextlib
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -64,16 +63,6 @@ def test_several_repositories_in_one_file_stay_apart(tmp_path: Path) -> None:
     found = document("all.json", tmp_path)
     assert [message.thread_id for message in found.messages] == ["a/x#1", "a/y#1"]
     assert [message.channel for message in found.messages] == ["a/x", "a/y"]
-
-
-def test_a_comments_gate_follows_the_issues_beside_it(tmp_path: Path) -> None:
-    root = Path(shutil.copytree(GOLDEN, tmp_path / "dump"))
-    before = {entry.path: entry.gate for entry in dump(root).list().entries}
-    issues = json.loads((root / "issues.json").read_text())
-    (root / "issues.json").write_text(json.dumps([{**issues[0], "title": "Renamed"}]))
-    after = {entry.path: entry.gate for entry in dump(root).list().entries}
-    assert {path for path in after if after[path] != before[path]} == {"comments.json", "issues.json"}
-    assert document("comments.json", root).messages[0].lead == ("dana: Renamed",)
 
 
 @pytest.mark.parametrize("content", ["[]", '[{"name": "bug", "color": "red"}]', "7", "null", '{"comments": 3}'])

@@ -25,18 +25,13 @@ from nornweave.connect.conversation import (
     to_canonical,
 )
 from nornweave.connect.files.exports import FolderSource
-from nornweave.core.errors import DocumentError
-from nornweave.core.text.message_lines import line_of
-from nornweave.core.types import Entry, JsonValue, Listing, Message, digest
+from nornweave.core.types import Entry, JsonValue, Message
 
 COMMENT_KEYS = ("comments", "review_comments", "reviewComments", "reviews")
 _LISTS = ("issues", "pull_requests", "pulls", "items", "nodes", "comments", "review_comments")
 # Of the API, and as people see it; the host may be an enterprise's own.
 _API_PATH = re.compile(r"/repos/([\w.-]+/[\w.-]+)(?:/(?:issues|pulls)/(\d+))?")
 _WEB_PATH = re.compile(r"//[^/]+/([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)")
-_LEAD_CHARACTERS = 600
-# A file of comments looks for its issues in so many files beside it.
-_MAX_SIBLINGS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,29 +161,19 @@ def write_issues(issues: Sequence[Issue], name: str) -> bytes:
 
 
 class GithubDumpSource(FolderSource):
-    """JSON files of issues and pull requests as the REST API gives them, their comments embedded or beside them."""
+    """JSON files of issues and pull requests as the REST API gives them, with their comments in the same file."""
 
-    version = "github-3"
+    version = "github-4"
     suffixes = (".json", ".jsonl", ".ndjson")
     parser = staticmethod(conversation_document)
 
-    def list(self) -> Listing:
-        """List the files; each is a document, whose threads are its issues."""
-        listed = self.list_files()
-        return replace(
-            listed, entries=tuple(replace(each, gate=_gate(each, listed.entries)) for each in listed.entries)
-        )
-
     def fetch(self, entry: Entry) -> bytes:
-        """Read one file, and the titles of the issues that its comments are about.
+        """Read one file; its threads are its issues.
 
         Raises:
             DocumentError: broken JSON (line and column are named), or nothing like issues or comments in it.
         """
-        issues = _issues(self._objects(entry.path))
-        if any(issue.opening is None for issue in issues):
-            issues = _with_leads(issues, self._openings_beside(entry.path))
-        return write_issues(issues, PurePosixPath(entry.path).stem)
+        return write_issues(_issues(self._objects(entry.path)), PurePosixPath(entry.path).stem)
 
     def _objects(self, path: str) -> tuple[dict[str, Any], ...]:
         raw = self.read(path)
@@ -198,31 +183,6 @@ class GithubDumpSource(FolderSource):
         return tuple(
             each for number, line in lines if line.strip() for each in _flat(load_json(line, f"line {number}"))
         )
-
-    def _openings_beside(self, path: str) -> Mapping[tuple[str, str], str]:
-        """Return the first line of each issue in the other files of a folder, by repository and number."""
-        folder = PurePosixPath(path).parent
-        files = self.list_files().entries
-        beside = [file.path for file in files if PurePosixPath(file.path).parent == folder and file.path != path]
-        found: dict[tuple[str, str], str] = {}
-        for other in beside[:_MAX_SIBLINGS]:
-            try:
-                issues = _issues(self._objects(other))
-            except DocumentError:
-                continue  # that file's own failure
-            for issue in issues:
-                if issue.opening is not None:
-                    line = line_of(issue.opening.speaker, issue.title)[:_LEAD_CHARACTERS]
-                    found[issue.repository or "", issue.number] = found["", issue.number] = line
-        return found
-
-
-def _gate(file: Entry, files: Sequence[Entry]) -> str:
-    """A file of comments shows the titles of issues in the files beside it, so it changes with them."""
-    path = PurePosixPath(file.path)
-    if not re.search(r"comment|review", path.name):
-        return file.gate
-    return digest(*(other.gate for other in files if PurePosixPath(other.path).parent == path.parent), file.gate)
 
 
 def _flat(content: object) -> Iterator[dict[str, Any]]:
@@ -256,15 +216,3 @@ def _issues(objects: Iterable[Mapping[str, Any]]) -> list[Issue]:
     for (repository, number), said in comments.items():
         found.append(replace(read_issue({}, said), repository=repository, number=number, opening=None))
     return [issue for issue in found if issue.opening is not None or issue.comments]
-
-
-def _with_leads(issues: Sequence[Issue], openings: Mapping[tuple[str, str], str]) -> list[Issue]:
-    led = []
-    for issue in issues:
-        lead = openings.get((issue.repository or "", issue.number))
-        if lead is None or issue.opening is not None:
-            led.append(issue)
-        else:
-            comments = tuple(replace(each, lead=(lead,)) for each in issue.comments)
-            led.append(replace(issue, comments=comments, title=lead))
-    return led
