@@ -158,7 +158,9 @@ def change_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> d
         requests = [run_request(domain) for domain in openers if domain in sight.changed - waiting]
         return dg.SensorResult(
             run_requests=requests,
-            skip_reason=None if requests else sight.summary(len(waiting)),
+            skip_reason=None
+            if requests
+            else "; ".join(["no change in a domain that is not being synced", *sight.problems]),
             cursor=json.dumps(cursor, sort_keys=True),
         )
 
@@ -207,22 +209,13 @@ class Sight:
         marks: ``domain/source`` → digest of its listing; what was not looked at keeps its old mark.
         listed: what was looked at.
         changed: domains with another listing than last time.
-        entries: how many documents were listed.
         problems: sources that could not be listed, or not in time.
     """
 
     marks: dict[str, str] = field(default_factory=dict)
     listed: set[str] = field(default_factory=set)
     changed: set[Domain] = field(default_factory=set)
-    entries: int = 0
     problems: list[str] = field(default_factory=list)
-
-    def summary(self, waiting: int) -> str:
-        """Say what was looked at."""
-        said = f"looked at {self.entries:,} documents of {len(self.marks)} sources: no change"
-        if waiting:
-            said += f" but in {waiting} domains that are being synced"
-        return "; ".join([said, *self.problems])
 
 
 def look_at(openers: Openers, seen: Mapping[str, str], *, deadline: float, resting: Collection[str] = ()) -> Sight:
@@ -247,7 +240,6 @@ def look_at(openers: Openers, seen: Mapping[str, str], *, deadline: float, resti
         # A source that is empty when it is first seen has nothing to sync.
         if mark != seen.get(key) and (listing.entries or key in seen):
             sight.changed.add(domain)
-        sight.entries += len(listing.entries)
         sight.marks[key] = mark
         sight.listed.add(key)
     return sight

@@ -32,6 +32,7 @@ _ELSEWHERE = """\
   # - {id: wiki, domain: documentation, type: confluence, url: "https://team.atlassian.net", spaces: [ENG],
   #    user: me@example.org, token_env: ATLASSIAN_TOKEN}
   # - {id: chat, domain: conversations, type: slack, token_env: SLACK_TOKEN, channels: [engineering]}
+  # - {id: issues, domain: conversations, type: github, repository: owner/name}   # set GITHUB_TOKEN
   # - {id: tickets, domain: conversations, type: jira, url: "https://team.atlassian.net", projects: [PAY],
   #    user: me@example.org, token_env: ATLASSIAN_TOKEN}
   # - {id: questions, domain: research, type: stackexchange, site: stackoverflow, tags: [duckdb]}
@@ -120,9 +121,6 @@ def _lines(proposals: Sequence[Proposal], base: Path, folder: Path) -> Iterator[
     for each in proposals:
         path = _relative(base, folder / each.path)
         yield f"  - {_flow(_keys(each, path))}   # {each.why}\n"
-        if each.repository and each.domain.value == "code":
-            issues = {"id": f"{each.id}-issues", "domain": "conversations", "type": "github"}
-            yield f"  # - {_flow({**issues, 'repository': each.repository})}   # its issues; set GITHUB_TOKEN\n"
     yield _ELSEWHERE if proposals else _ELSEWHERE.replace("  # ", "# ")
 
 

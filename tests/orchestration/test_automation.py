@@ -116,7 +116,7 @@ def test_the_first_look_asks_for_every_domain_and_the_next_for_none(
 
     assert domains_of(first) == TAGS
     assert domains_of(second) == set()
-    assert "looked at 4 documents of 4 sources: no change" in str(second.skip_reason)
+    assert "no change" in str(second.skip_reason)
 
 
 @pytest.mark.parametrize("change", ["added", "changed", "removed"])
@@ -144,7 +144,6 @@ def test_a_change_during_a_run_is_seen_after_it(settings: Settings, instance: dg
 
     during = tick(settings, instance, "source_changes", before.cursor)
     assert domains_of(during) == set()
-    assert "1 domains that are being synced" in str(during.skip_reason)
 
     instance.delete_run(instance.get_runs()[0].run_id)
     assert domains_of(tick(settings, instance, "source_changes", during.cursor)) == {"code"}

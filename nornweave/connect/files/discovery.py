@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path, PurePosixPath
 
-from nornweave.connect.git.program import GitFailedError, run_git
-from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.read.chunking.languages import language_of
@@ -20,11 +18,9 @@ from nornweave.read.chunking.languages import language_of
 MAX_DEPTH = 3
 MAX_FOLDERS = 5_000
 MAX_PROPOSALS = 40
-_GIT_S = 10.0
 _LEFT_OUT = frozenset({"node_modules", "venv", "env", "site-packages", "target", "build", "dist", "vendor", "var"})
 _DOCUMENTS = frozenset({".md", ".markdown", ".rst", ".html", ".txt"})
 _RECORDINGS = (".vtt", ".srt")
-_GITHUB = re.compile(r"github\.com[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
 _RESEARCH = frozenset({"research", "papers", "paper", "literature", "bibliography", "publications"})
 
 
@@ -35,7 +31,6 @@ class Proposal:
     Attributes:
         id: unique among the proposals, as ``nornweave.yaml`` wants it.
         path: relative to the folder that was looked at; ``.`` for itself.
-        repository: ``owner/name`` on GitHub that a repository comes from.
         exclude: globs of what is another source.
     """
 
@@ -44,7 +39,6 @@ class Proposal:
     type: str
     path: str
     why: str
-    repository: str | None = None
     exclude: tuple[str, ...] = ()
 
 
@@ -91,8 +85,7 @@ def look_around(root: Path) -> tuple[Proposal, ...]:
     proposals: list[Proposal] = []
     for tree, domain, why in offers[:MAX_PROPOSALS]:
         name = _identifier(root, tree.path, domain, {each.id for each in proposals})
-        repository = _github_repository(root / tree.path) if tree.type == "git" else None
-        proposals.append(Proposal(name, domain, tree.type, tree.path, why, repository, tuple(_excluded(tree, trees))))
+        proposals.append(Proposal(name, domain, tree.type, tree.path, why, tuple(_excluded(tree, trees))))
     return tuple(proposals)
 
 
@@ -160,12 +153,3 @@ def numbered(name: str) -> Iterator[str]:
     """Yield a name, and then the same with numbers from 2."""
     yield name
     yield from (f"{name}-{number}" for number in count(2))
-
-
-def _github_repository(folder: Path) -> str | None:
-    try:
-        url = run_git(folder, "config", "--get", "remote.origin.url", timeout_s=_GIT_S).decode("utf-8", "replace")
-    except (GitFailedError, SourceUnavailableError):
-        return None
-    match = _GITHUB.search(url.strip())
-    return match[1] if match else None

@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from nornweave.connect.conversation import (
-    as_is,
     clean,
     clean_name,
     conversation,
@@ -116,7 +115,8 @@ def _from_objects(numbered: Iterator[tuple[int, object]]) -> list[Message]:
 
 
 def _from_object(content: Mapping[str, Any], number: int) -> Message | None:
-    body = clean(_text(_first(content, TEXT_KEYS)))
+    said = _first(content, TEXT_KEYS)
+    body = clean(str(said)) if isinstance(said, str | int | float) else ""
     if not body:
         return None
     moment = _first(content, TIME_KEYS)
@@ -138,15 +138,6 @@ def _from_object(content: Mapping[str, Any], number: int) -> Message | None:
 
 def _first(content: Mapping[str, Any], keys: Sequence[str]) -> object:
     return next((content[key] for key in keys if content.get(key) not in (None, "")), None)
-
-
-def _text(value: object) -> str:
-    """Return a text, also one that comes in parts (``["see ", {"text": "PR 247"}]``)."""
-    if isinstance(value, list):
-        return "".join(_text(part) for part in value if isinstance(part, (str, dict)))
-    if isinstance(value, dict):
-        return as_is(value.get("text"), str) or ""
-    return str(value) if isinstance(value, (str, int, float)) else ""
 
 
 def _name(value: object) -> str:
