@@ -3,8 +3,10 @@
 A YAML or JSON mapping of path → record::
 
     papers/attention.pdf: {title: Attention Is All You Need, updated_at: 2017-06-12, authors: [Vaswani, Shazeer]}
+    "**/*.md": {tags: [handbook]}
 
-Keys are paths relative to the source's root. Aliases (``*name``) are not read.
+Keys are paths relative to the source's root, or globs; a later glob goes before an earlier one, a plain path before
+any glob. Aliases (``*name``) are not read, and there may be ``MAX_GLOBS`` globs.
 """
 
 from __future__ import annotations
@@ -18,34 +20,56 @@ from pathlib import Path
 
 import yaml
 
+from nornweave.connect.files.gitignore import IgnoreFile
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
-from nornweave.core.files.paths import is_text, unsafe_path
+from nornweave.core.files.paths import PathFilter, is_text, unsafe_path
 from nornweave.core.text.dates import utc
 from nornweave.core.text.decode import MAX_BYTES, check_size
-from nornweave.core.types import Entry, JsonValue, Metadata, canonical_json, digest, freeze
+from nornweave.core.types import NO_METADATA, Entry, JsonValue, Metadata, digest, freeze
 from nornweave.read.plain_yaml import load_plain_yaml
 
+MAX_GLOBS = 1_000
+"""Globs of one sidecar: every file is compared with each."""
+MAX_GLOB_CHARACTERS = 1_000
+
 _SHOWN = 200
+_GLOB_CHARACTERS = frozenset("*?[")
 _TEXTS = frozenset({"title", "url", "revision"})
 
 
-def dated(entry: Entry, records: Mapping[str, Metadata]) -> Entry:
-    """Return a document with everything that a sidecar says about its path; its gate changes with that."""
-    record = records.get(entry.path)
-    if not record:
-        return entry
-    stated, revision = record.get("updated_at"), record.get("revision")
-    return replace(
-        entry,
-        gate=f"{entry.gate}-{digest(canonical_json(record))}",
-        updated_at=datetime.fromisoformat(stated) if isinstance(stated, str) else entry.updated_at,
-        revision=revision if isinstance(revision, str) else None,
-        metadata=record,
-    )
+class Sidecar:
+    """The records of one sidecar."""
+
+    def __init__(self, records: Mapping[str, Metadata]) -> None:
+        self._exact = {key: record for key, record in records.items() if not _is_glob(key)}
+        # An ignore file matches what its globs name, in linear time whatever the pattern.
+        self._globs = tuple((IgnoreFile(key), record) for key, record in records.items() if _is_glob(key))
+
+    def dated(self, entry: Entry) -> Entry:
+        """Return a document with everything that is said about its path; its gate changes with that."""
+        merged: dict[str, JsonValue] = {}
+        for glob, record in self._globs:
+            if _matches(glob, entry.path):
+                merged.update(record)
+        merged.update(self._exact.get(entry.path, NO_METADATA))
+        if not merged:
+            return entry
+        stated, revision = merged.get("updated_at"), merged.get("revision")
+        mark = digest(json.dumps(merged, sort_keys=True, ensure_ascii=False))
+        return replace(
+            entry,
+            gate=f"{entry.gate}-{mark}",
+            updated_at=datetime.fromisoformat(stated) if isinstance(stated, str) else entry.updated_at,
+            revision=revision if isinstance(revision, str) else None,
+            metadata=freeze(merged),
+        )
 
 
-def load_sidecar(file: Path) -> Mapping[str, Metadata]:
-    """Read a sidecar; return its records by path.
+NO_SIDECAR = Sidecar({})
+
+
+def load_sidecar(file: Path) -> Sidecar:
+    """Read a sidecar.
 
     Raises:
         SourceUnavailableError: it is missing, unreadable or broken: the file, what was found and what is expected.
@@ -56,7 +80,7 @@ def load_sidecar(file: Path) -> Mapping[str, Metadata]:
         check_size(len(raw))
         text = raw.decode("utf-8-sig")
         loaded = json.loads(text) if file.suffix.lower() == ".json" else load_plain_yaml(text)
-        return _checked({} if loaded is None else loaded)
+        return Sidecar(_checked({} if loaded is None else loaded))
     except OSError as error:
         raise _broken(file, f"it cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, ConfigError, DocumentError, RecursionError, ValueError) as error:
@@ -66,13 +90,18 @@ def load_sidecar(file: Path) -> Mapping[str, Metadata]:
 def _checked(loaded: object) -> dict[str, Metadata]:
     if not isinstance(loaded, dict):
         raise ValueError(f"it holds a {type(loaded).__name__}")  # noqa: TRY004 - translated with the file above
+    if sum(_is_glob(str(key)) for key in loaded) > MAX_GLOBS:
+        raise ValueError(f"it has more than {MAX_GLOBS:,} globs; name files by their paths")
     records = {}
     for key, fields in loaded.items():
         path = str(key).removeprefix("./")
-        if reason := unsafe_path(path):
+        if _is_glob(path):
+            if len(path) > MAX_GLOB_CHARACTERS or "\n" in path:
+                expected = f"a glob on one line, of at most {MAX_GLOB_CHARACTERS:,} characters"
+                raise ValueError(f"{path[:40]!r}…: expected {expected}")
+            PathFilter([path])
+        elif reason := unsafe_path(path):
             raise ValueError(reason)
-        if "*" in path:
-            raise ValueError(f"{path[:40]!r} is a glob, expected the path of one file")
         if not isinstance(fields, dict):
             found = f"{path!r}: found {type(fields).__name__}"
             raise ValueError(f"{found}, expected a mapping such as {{title: …}}")  # noqa: TRY004 - as above
@@ -109,6 +138,19 @@ def _moment(place: str, value: object) -> str:
         return utc(datetime.fromisoformat(str(value))).isoformat()
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{place} is {str(value)[:40]!r}, expected a date such as 2024-05-01T10:00:00Z") from error
+
+
+def _is_glob(key: str) -> bool:
+    return not _GLOB_CHARACTERS.isdisjoint(key)
+
+
+def _matches(glob: IgnoreFile, path: str) -> bool:
+    """Tell whether a glob names a file or a folder that holds it."""
+    *folders, name = path.split("/")
+    above = ("/".join(folders[: end + 1]) for end in range(len(folders)))
+    if any(glob.verdict(place, place.rpartition("/")[2], is_directory=True) for place in above):
+        return True
+    return glob.verdict(path, name, is_directory=False) is True
 
 
 def _broken(file: Path, found: str) -> SourceUnavailableError:

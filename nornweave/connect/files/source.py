@@ -9,7 +9,7 @@ import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from nornweave.connect.files.sidecar import dated, load_sidecar
+from nornweave.connect.files.sidecar import NO_SIDECAR, load_sidecar
 from nornweave.connect.files.skip import DECIDING, Rules
 from nornweave.connect.files.walk import entry_of, walk
 from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VERSION
@@ -80,14 +80,14 @@ class FilesSource:
     def list_within(self, within: Within | None) -> Listing:
         """List the files below some paths; see ``protocol.Watchable``."""
         root, status = resolved_root(self.id, self.root)
-        sidecar = load_sidecar(self.metadata) if self.metadata else {}
+        sidecar = load_sidecar(self.metadata) if self.metadata else NO_SIDECAR
         if stat.S_ISREG(status.st_mode):
-            return Listing((dated(entry_of(self.root.name, status), sidecar),))
+            return Listing((sidecar.dated(entry_of(self.root.name, status)),))
         rules = Rules(self.domain, PathFilter(self.include, self.exclude))
         own = self._path_of_sidecar(root)
         within = _widened(within, own) if within else None
         walked = walk(root, rules, gitignore=self.domain is Domain.CODE, within=within)
-        entries = tuple(dated(entry, sidecar) for entry in walked.entries if entry.path != own)
+        entries = tuple(sidecar.dated(entry) for entry in walked.entries if entry.path != own)
         left_out = () if own is None else (Skip(own, "the metadata file of this source"),)
         skipped = tuple(sorted(walked.skipped + left_out, key=lambda skip: skip.path))
         return replace(walked, entries=entries, skipped=skipped)
