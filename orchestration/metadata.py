@@ -21,6 +21,13 @@ CELL_CHARACTERS = 300
 
 def documents_metadata(changes: Changes, seconds: float) -> Metadata:
     """Describe what the sources list, against what is stored."""
+    tables = {
+        "held removals (confirm: nornweave sync --confirm-deletes)": table(
+            ("source", "removals", "why"),
+            [(held.source_id, str(len(held.paths)), held.reason) for held in changes.held],
+        ),
+        "unavailable sources (their documents stay)": table(("source", "why"), sorted(changes.unavailable.items())),
+    }
     return {
         "listed": changes.listed,
         "to_read": len(changes.due),
@@ -29,6 +36,7 @@ def documents_metadata(changes: Changes, seconds: float) -> Metadata:
         "held_removals": sum(len(held.paths) for held in changes.held),
         "unavailable_sources": len(changes.unavailable),
         "seconds": seconds,
+        **filled(tables),
     }
 
 

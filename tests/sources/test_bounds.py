@@ -44,8 +44,10 @@ def refusal(listed: FilesSource) -> str:
         ("a.md: {revision: 1" + ":1" * 500_000 + "}", r"a number has 1000001 characters; expected 1000"),
         ("a.md: {title: {x: " + "y" * 1_000_000 + "}}", "expected text"),
         ("? " + "y" * 1_000_000 + "\n: 1\n", r"the path has 1000000 characters; expected 1 to 1024"),
+        ("".join(f"'{i}*': {{tags: [x]}}\n" for i in range(1_001)), "more than 1,000 globs"),
+        ("? '*" + "a" * 2_000 + "'\n: {tags: [x]}\n", "of at most 1,000 characters"),
     ],
-    ids=["aliases", "merge", "flow", "block", "number", "value", "key"],
+    ids=["aliases", "merge", "flow", "block", "number", "value", "key", "globs", "long glob"],
 )
 def test_a_side_file_that_asks_for_much_is_refused_in_few_words(tmp_path: Path, text: str, found: str) -> None:
     (tmp_path / "a.md").write_text("a")
@@ -75,6 +77,19 @@ def test_plain_values_are_read_as_ever() -> None:
 
 
 # Rules ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_side_files_globs_match_in_linear_time(tmp_path: Path) -> None:
+    (tmp_path / ("a" * 200 + ".md")).write_text("a")
+    (tmp_path / "docs/deep").mkdir(parents=True)
+    (tmp_path / "docs/deep/b.md").write_text("b")
+    explosive = "*a" * 40 + "b"
+    (tmp_path / "meta.yaml").write_text(f"'{explosive}': {{tags: [x]}}\n'doc*': {{tags: [y]}}\n'!*': {{tags: [z]}}\n")
+    listing = source(tmp_path, tmp_path / "meta.yaml").list()
+    assert {entry.path: entry.metadata.get("tags") for entry in listing.entries} == {
+        "a" * 200 + ".md": None,
+        "docs/deep/b.md": ("y",),
+    }
 
 
 @pytest.mark.parametrize(("text", "found"), [
