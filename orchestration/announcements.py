@@ -64,11 +64,6 @@ class Announcements:
         for outbox in self._outboxes:
             outbox.deliver(heed_pause=heed_pause)
 
-    @property
-    def waiting(self) -> int:
-        """How many events wait."""
-        return sum(len(outbox.waiting()) for outbox in self._outboxes)
-
     def _put(self, event: dict[str, Any]) -> None:
         for outbox in self._outboxes:
             outbox.put(event)

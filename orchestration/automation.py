@@ -74,10 +74,8 @@ def webhook_sensor(settings: Settings) -> dg.SensorDefinition:
     """Return the sensor that posts the events which the webhook has not taken yet; it asks for no run."""
 
     def look(_: dg.SensorEvaluationContext) -> dg.SkipReason:
-        announcements = Announcements(settings)
-        announcements.deliver(heed_pause=True)
-        waiting = announcements.waiting
-        return dg.SkipReason(f"{waiting} events wait for their receiver" if waiting else "no event waits")
+        Announcements(settings).deliver(heed_pause=True)
+        return dg.SkipReason("events were sent, if any waited and their receiver answers")
 
     return dg.SensorDefinition(
         name="webhook_delivery",
@@ -145,7 +143,12 @@ def change_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> d
             return dg.SkipReason(f"looks again in {rests_until - started:.0f} s: the last look took long")
         seen: dict[str, str] = json.loads(context.cursor) if context.cursor else {}
         watched = read_watched(settings).sources
-        resting = {key for key, last in of_watched.items() if rests(last, watched.get(key), started)}
+        # What is watched rests while its mark is the one it had a short while ago.
+        resting = {
+            key
+            for key, (mark, listed_at) in of_watched.items()
+            if watched.get(key) == mark and started - listed_at < WATCHED_REST_S
+        }
         sight = look_at(openers, seen, deadline=started + DEADLINE_S, resting=resting)
         ended = time.monotonic()
         rests_until = ended + min(REST * (ended - started), MAX_REST_S)
@@ -172,11 +175,6 @@ def change_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> d
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Syncs a domain soon after documents were handed in, or changed in one of its local sources.",
     )
-
-
-def rests(last: tuple[str, float], mark: str | None, now: float) -> bool:
-    """Tell whether a source that is watched need not be listed: its mark is the one it had a short while ago."""
-    return mark == last[0] and now - last[1] < WATCHED_REST_S
 
 
 def ledger_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> dg.SensorDefinition:

@@ -78,20 +78,11 @@ def domain_evaluation(
         sets = configured_sets(settings, engine, [domain])
         if not sets:
             return {"summary": UNJUDGED}, None
-        evaluated = evaluate_published(
-            settings,
-            engine,
-            sets,
-            scopes=(ResultScope.DOMAIN, ResultScope.UNFILTERED),
-            run_id=run_id,
-            progress=progress,
-        )
+        scopes = (ResultScope.DOMAIN, ResultScope.UNFILTERED)
+        evaluated = evaluate_published(settings, engine, sets, scopes=scopes, run_id=run_id, progress=progress)
     report = judge_published(evaluated, ResultScope.DOMAIN, settings.domains[domain].evaluation)
     _announce(settings, domain, report, run_id)
-    return {
-        **evaluated_metadata(evaluated, ResultScope.DOMAIN),
-        **_trends(settings, evaluated, ResultScope.DOMAIN),
-    }, report
+    return _described(settings, evaluated, ResultScope.DOMAIN), report
 
 
 def candidate_evaluation(settings: Settings, report: GenerationReport | None, *, built: bool) -> Metadata:
@@ -101,8 +92,7 @@ def candidate_evaluation(settings: Settings, report: GenerationReport | None, *,
         report: ``None`` without a candidate, and where the domain is not gated.
     """
     if report:
-        described = evaluated_metadata(report.evaluated, ResultScope.DOMAIN)
-        return {**described, **_trends(settings, report.evaluated, ResultScope.DOMAIN)}
+        return _described(settings, report.evaluated, ResultScope.DOMAIN)
     if built:
         return {"summary": "not measured: the domain names no judged set, or turns its gate off (docs/evaluation.md)"}
     return {"summary": "nothing changed since the published generation"}
@@ -133,8 +123,7 @@ def answers_evaluation(settings: Settings, run_id: str, progress: Progress | Non
             settings, engine, sets, scopes=(ResultScope.EVERYWHERE,), run_id=run_id, progress=progress
         )
     _announce(settings, None, judge_published(evaluated, ResultScope.EVERYWHERE, EvaluationSettings()), run_id)
-    described = evaluated_metadata(evaluated, ResultScope.EVERYWHERE)
-    return {**described, **_trends(settings, evaluated, ResultScope.EVERYWHERE)}
+    return _described(settings, evaluated, ResultScope.EVERYWHERE)
 
 
 def _announce(settings: Settings, domain: Domain | None, report: GenerationReport, run_id: str) -> None:
@@ -161,17 +150,14 @@ def _is_known(settings: Settings) -> bool:
     return bool(known) and known[0].at.timestamp() > max(moved)
 
 
-def _trends(settings: Settings, evaluated: Sequence[Evaluated], scope: ResultScope) -> Metadata:
-    """Return a picture of each set's history."""
-    history = history_of(settings)
-    return {
-        name: picture
-        for evaluation in evaluated
-        for name, picture in trend_metadata(
-            evaluation.result.name,
-            history.evaluations(domain=evaluation.result.subject, set_name=evaluation.result.name, scope=scope.value),
-        ).items()
-    }
+def _described(settings: Settings, evaluated: Sequence[Evaluated], scope: ResultScope) -> Metadata:
+    """Describe evaluations, with a picture of each set's history."""
+    described, history = dict(evaluated_metadata(evaluated, scope)), history_of(settings)
+    for each in (one.result for one in evaluated):
+        described |= trend_metadata(
+            each.name, history.evaluations(domain=each.subject, set_name=each.name, scope=scope.value)
+        )
+    return described
 
 
 _ANSWERS = (
