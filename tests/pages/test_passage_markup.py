@@ -102,6 +102,23 @@ def test_restructured_text_reads_as_markdown_does() -> None:
     assert "hidden" not in str(tree(blocks))
 
 
+def test_html_is_read_with_the_numbers_of_its_lines() -> None:
+    text = (
+        "<title>no</title><script>no</script><nav>no</nav>\n<h2>Head</h2>\n<p>A *<code>x[1]</code></p>\n"
+        "<ul><li>one\n<li>two<ul><li>in</ul></ul><table>\n<tr><th>a<th>b</tr>\n<tr><td>1<td>2</table>\n"
+        "<pre>\ndef f():\n    g()\n</pre>"
+    )
+    blocks = blocks_of(text, frozenset(), format="html", first_line=11)
+    assert [(block.tag, block.lines[0]) for block in blocks] == [
+        ("heading", 12), ("p", 13), ("ul", 14), ("table", 16), ("pre", 19),
+    ]  # fmt: skip
+    assert [(run.text, run.style) for run in blocks[1].runs] == [("A *", ""), ("x[1]", "code")]
+    assert [block.runs[0].text for block in every(blocks[2:3]) if block.tag == "li"] == ["one", "two", "in"]
+    assert [[cell.runs[0].text for cell in row.blocks] for row in blocks[3].blocks] == [["a", "b"], ["1", "2"]]
+    assert [row.lines[0] for row in blocks[3].blocks] == [16, 17]
+    assert [(line.lines[0], line.runs[0].text) for line in blocks[4].blocks] == [(19, "def f():"), (20, "    g()")]
+
+
 @pytest.mark.parametrize("format_", ["markdown", "rst"])
 def test_nothing_of_a_document_becomes_markup_that_runs(format_: str) -> None:
     text = (
