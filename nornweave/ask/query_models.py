@@ -7,7 +7,7 @@ import threading
 from nornweave.config import DomainSettings, EmbeddingSettings, RerankingSettings, Settings
 from nornweave.index.wiring import encoder_of
 from nornweave.models.encoders.openvino import OpenVinoEncoder
-from nornweave.models.encoders.queries import BatchedQueries, EncoderLoad, QueryMemo
+from nornweave.models.encoders.queries import EncoderLoad, QueryMemo
 from nornweave.models.rerankers import RerankerSlot
 
 
@@ -29,8 +29,7 @@ class QueryModels:
         with self._loading:
             if configured.embedding not in self._memos:
                 encoder = encoder_of(self._settings, configured)
-                local = isinstance(encoder, OpenVinoEncoder)
-                self._memos[configured.embedding] = QueryMemo(BatchedQueries(encoder) if local else encoder)
+                self._memos[configured.embedding] = QueryMemo(encoder, together=isinstance(encoder, OpenVinoEncoder))
             return self._memos[configured.embedding]
 
     def reranker(self, configured: RerankingSettings) -> RerankerSlot:

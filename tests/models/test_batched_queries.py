@@ -2,16 +2,15 @@
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from waiting import WITHIN_S, until
+from waiting import WITHIN_S
 
 from nornweave.core.errors import EncoderError
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.port import Progress, Vectors
-from nornweave.models.encoders.queries import MOST_TOGETHER, BatchedQueries
+from nornweave.models.encoders.queries import MOST_TOGETHER, QueryMemo
 
 
 class SlowEncoder(HashEncoder):
@@ -40,16 +39,15 @@ class SlowEncoder(HashEncoder):
 @pytest.mark.parametrize("count", [1, 2, MOST_TOGETHER + 3])
 def test_those_that_come_meanwhile_are_encoded_together(count: int) -> None:
     encoder = SlowEncoder()
-    queries = BatchedQueries(encoder)
+    queries = QueryMemo(encoder, together=True)
     texts = [f"question {number}" for number in range(count)]
-    with ThreadPoolExecutor(count + 1) as pool:
-        first = pool.submit(queries.encode_query, "first")
-        assert encoder.started.wait(WITHIN_S)
-        others = [pool.submit(queries.encode_query, text) for text in texts]
-        until(lambda: len(queries._waiting) >= count)
-        encoder.may_go_on.set()
-        found = {text: future.result(WITHIN_S) for text, future in zip(texts, others, strict=True)}
-        assert np.array_equal(first.result(WITHIN_S), HashEncoder(64).encode_query("first"))
+    first = queries.begin("first")
+    assert encoder.started.wait(WITHIN_S)
+    others = [queries.begin(text) for text in texts]
+    assert queries.load.waiting == count
+    encoder.may_go_on.set()
+    found = {text: future.result(WITHIN_S).vector for text, future in zip(texts, others, strict=True)}
+    assert np.array_equal(first.result(WITHIN_S).vector, HashEncoder(64).encode_query("first"))
     assert all(np.array_equal(found[text], HashEncoder(64).encode_query(text)) for text in texts)
     assert encoder.batches == [1, min(count, MOST_TOGETHER), *([3] if count > MOST_TOGETHER else [])]
 
@@ -57,22 +55,21 @@ def test_those_that_come_meanwhile_are_encoded_together(count: int) -> None:
 def test_a_query_alone_is_encoded_at_once() -> None:
     encoder = SlowEncoder()
     encoder.may_go_on.set()
-    queries = BatchedQueries(encoder)
+    queries = QueryMemo(encoder, together=True)
     for text in ("one", "two"):
-        assert np.array_equal(queries.encode_query(text), HashEncoder(64).encode_query(text))
+        assert np.array_equal(queries.encode(text).vector, HashEncoder(64).encode_query(text))
     assert encoder.batches == [1, 1]
 
 
-def test_an_error_reaches_everybody_of_its_batch_and_nobody_else() -> None:
+def test_an_error_reaches_everybody_of_its_batch_nobody_else_and_is_forgotten() -> None:
     encoder = SlowEncoder()
-    queries = BatchedQueries(encoder)
-    with ThreadPoolExecutor(4) as pool:
-        first = pool.submit(queries.encode_query, "broken")
-        assert encoder.started.wait(WITHIN_S)
-        others = [pool.submit(queries.encode_query, text) for text in ("broken", "a", "b")]
-        until(lambda: len(queries._waiting) >= 3)
-        encoder.may_go_on.set()
-        for future in (first, *others):
-            with pytest.raises(EncoderError, match="broken"):
-                future.result(WITHIN_S)
-    assert np.array_equal(queries.encode_query("later"), HashEncoder(64).encode_query("later"))
+    queries = QueryMemo(encoder, together=True)
+    first = queries.begin("first")
+    assert encoder.started.wait(WITHIN_S)
+    others = [queries.begin(text) for text in ("broken", "a", "b")]
+    encoder.may_go_on.set()
+    assert np.array_equal(first.result(WITHIN_S).vector, HashEncoder(64).encode_query("first"))
+    for future in others:
+        with pytest.raises(EncoderError, match="broken"):
+            future.result(WITHIN_S)
+    assert np.array_equal(queries.encode("a").vector, HashEncoder(64).encode_query("a"))

@@ -25,7 +25,7 @@ from nornweave.index.searching.token_vectors import CHANCE
 from nornweave.ingest.records import DomainParts
 from nornweave.models.encoders.hashing import WORD, HashEncoder
 from nornweave.models.encoders.port import Progress, Vectors
-from nornweave.models.encoders.queries import BatchedQueries, QueryMemo
+from nornweave.models.encoders.queries import QueryMemo
 from nornweave.models.encoders.tokens import (
     TOKEN_DIMENSIONS,
     TOKEN_LENGTH,
@@ -201,7 +201,7 @@ def test_queries_of_a_batch_have_their_own_tokens() -> None:
     for query, text in zip(encode_queries(encoder, texts), texts, strict=True):
         assert isinstance(query, EncodedQuery)
         np.testing.assert_array_equal(query.tokens, encoder.tokens_of(text))
-        np.testing.assert_array_equal(QueryMemo(BatchedQueries(encoder)).encode(text).tokens, query.tokens)
+        np.testing.assert_array_equal(QueryMemo(encoder, together=True).encode(text).tokens, query.tokens)
     assert encode_queries(encoder, ["big dog"])[0].starts == encode_queries(encoder, ["big dog", "x"])[0].starts
 
 

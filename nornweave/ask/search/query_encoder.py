@@ -15,8 +15,8 @@ from nornweave.models.encoders.tokens import EncodedQuery
 log = logging.getLogger(__name__)
 
 
-# Encoders may hang (a remote one, a busy machine). They are waited for in threads of their own, or late queries would
-# hold all that the other retrievers and domains run on.
+# While an encoder is being loaded, questions wait in threads of their own, or they would hold all that the other
+# retrievers and domains run on.
 THREADS = 8
 
 
@@ -53,8 +53,9 @@ class QueryEncoder:
 
         Its error is an ``EncoderError``: the encoder cannot be loaded, is not the generation's, or fails.
         """
-        known = self._memo.known(text) if self._memo and not self.mismatch(meta) else None
-        return known or self._threads.submit(self._encode, text, meta)
+        if self._memo and not self.mismatch(meta):
+            return self._memo.begin(text)
+        return self._threads.submit(self._encode, text, meta)
 
     def _encode(self, text: str, meta: Mapping[str, str]) -> EncodedQuery:
         memo = self.load()
