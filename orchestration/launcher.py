@@ -9,7 +9,7 @@ from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
 from dagster_celery.launcher import CeleryRunLauncher
 
 from nornweave.core.errors import StoreError
-from nornweave.index.leases.domain_lease import run_lease
+from nornweave.index.leases.wiring import run_lease
 from nornweave.share.workers.wiring import workers_of
 from orchestration.definitions import settings_from_environment
 

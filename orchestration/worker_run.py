@@ -13,7 +13,7 @@ import dagster as dg
 from dagster._cli.api import _execute_run_command_body
 
 from nornweave.core.errors import NornWeaveError
-from nornweave.index.leases.domain_lease import run_lease
+from nornweave.index.leases.wiring import run_lease
 from nornweave.share.workers.wiring import workers_of
 from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment
 from orchestration.instance import write_instance

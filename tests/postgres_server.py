@@ -12,6 +12,12 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from lab.access.corpora import DIMENSIONS
+from nornweave.config import StorageSettings
+from nornweave.index.corpus import DuckDBStore
+from nornweave.index.postgresql.carrier import FilesInServer, server_lock
+from nornweave.index.postgresql.server import Server
+
 
 class PostgresServer:
     """A server in a folder; listens on a socket there and nowhere else."""
@@ -62,6 +68,21 @@ def postgres_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresServer]
             yield server
         finally:
             server.stop()
+
+
+def store_in(
+    server: Server, folder: Path, settings: StorageSettings | None = None, *, dimensions: int = DIMENSIONS
+) -> DuckDBStore:
+    """Return the store of one domain whose files are in a schema."""
+    settings = settings or StorageSettings()
+    return DuckDBStore(
+        folder,
+        settings,
+        dimensions=dimensions,
+        open_lock=server_lock(server, settings),
+        elsewhere=FilesInServer(server, folder, settings),
+        has_server=True,
+    )
 
 
 NUMBERS = itertools.count()

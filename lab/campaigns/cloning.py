@@ -20,7 +20,7 @@ from lab.campaigns.workspace import NO_MODELS
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
-from nornweave.index.wiring import file_store_of
+from nornweave.index.wiring import store_of
 
 # The share of kills that a sync to the end follows; after the others the next one is killed as well.
 FINISHED = 0.4
@@ -85,7 +85,7 @@ def _children_of(process: int) -> list[int]:
 
 def published_pages(settings: Settings) -> dict[str, str]:
     """Return the words that are published of each document, by its path."""
-    store = file_store_of(settings, Domain.DOCUMENTATION)
+    store = store_of(settings, Domain.DOCUMENTATION)
     current = store.current()
     if current is None:
         return {}

@@ -29,7 +29,7 @@ from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.manifest import Manifest
-from nornweave.index.wiring import domain_folder, file_store_of, store_of
+from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.records import SyncOptions
 
 _STEP_BYTES = 64
@@ -136,9 +136,7 @@ class _Campaign:
 
     def _until_pointer_moves(self, child: CampaignChild) -> str:
         """Wait until another generation is published."""
-        files = [
-            file_store_of(self._workspace.settings, each).files for each in self._workspace.settings.served_domains
-        ]
+        files = [store_of(self._workspace.settings, each).files for each in self._workspace.settings.served_domains]
         before = [each.current() for each in files]
         while child.is_running and before == [each.current() for each in files]:
             time.sleep(0.0005)
@@ -189,7 +187,7 @@ class _Campaign:
 
     def _manifests(self) -> Iterator[tuple[Domain, Manifest]]:
         for domain in () if self._order.storage else self._workspace.settings.served_domains:
-            files = file_store_of(self._workspace.settings, domain).files
+            files = store_of(self._workspace.settings, domain).files
             current = files.current()
             if current and (manifest := files.manifest(current)):
                 yield domain, manifest

@@ -25,7 +25,7 @@ from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain, GenerationId, present
 from nornweave.index.generations.kept import number_of
 from nornweave.index.manifest import Manifest
-from nornweave.index.wiring import file_store_of
+from nornweave.index.wiring import store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts
@@ -103,7 +103,7 @@ def _publish(settings: Settings, number: int, seed: int) -> bool:
 
 def _publish_again(settings: Settings) -> None:
     """Publish the segments that are published, as a generation of their own."""
-    files = file_store_of(settings, Domain.DOCUMENTATION).files
+    files = store_of(settings, Domain.DOCUMENTATION).files
     generation = files.next()
     manifest = _manifest(settings).model_copy(update={"generation": generation})
     files.build_path(generation).write_text(manifest.model_dump_json(), encoding="utf-8")
@@ -112,7 +112,7 @@ def _publish_again(settings: Settings) -> None:
 
 
 def _manifest(settings: Settings) -> Manifest:
-    files = file_store_of(settings, Domain.DOCUMENTATION).files
+    files = store_of(settings, Domain.DOCUMENTATION).files
     current = files.current()
     manifest = files.manifest(current) if current else None
     assert manifest, "a sync writes one"

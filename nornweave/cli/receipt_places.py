@@ -21,10 +21,11 @@ from nornweave.core.deletion import Deleted, Place, Search, passages_of
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import GenerationId
+from nornweave.index.corpus import DuckDBStore
 from nornweave.index.ledger_file import ledger_place
 from nornweave.index.port import Remains, Writer
 from nornweave.index.searching.generation_file import read_rows
-from nornweave.index.wiring import INBOX, DomainStore, store_of
+from nornweave.index.wiring import INBOX, store_of
 from nornweave.share.garbage import store_places
 
 SYNC = "a sync removes it: run `nornweave sync`, then the receipt again"
@@ -77,14 +78,14 @@ def known_text(settings: Settings, deleted: Deleted) -> Deleted:
     return replace(deleted, passages=passages_of(texts, is_elsewhere), is_quoted_in=is_quoted_in)
 
 
-def _texts(store: DomainStore, generation: GenerationId, deleted: Deleted) -> list[str]:
+def _texts(store: DuckDBStore, generation: GenerationId, deleted: Deleted) -> list[str]:
     try:
         return store.texts_of(generation, deleted, also_gone=True)
     except StoreError:
         return []
 
 
-def _generations(store: DomainStore) -> list[Place]:
+def _generations(store: DuckDBStore) -> list[Place]:
     def others() -> list[GenerationId]:
         return [generation for generation in store.generations() if generation != store.current()]
 
@@ -107,7 +108,7 @@ def _generations(store: DomainStore) -> list[Place]:
     ]
 
 
-def _may_hold(store: DomainStore, generation: GenerationId, deleted: Deleted) -> bool:
+def _may_hold(store: DuckDBStore, generation: GenerationId, deleted: Deleted) -> bool:
     """Tell whether a generation has the document, or cannot be read."""
     try:
         return bool(store.texts_of(generation, deleted, also_gone=True))

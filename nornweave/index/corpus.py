@@ -13,8 +13,8 @@ from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
 from nornweave.core.files.lock import Lock, WriterLock
 from nornweave.core.types import GenerationId
-from nornweave.index.generations.kept import Elsewhere
 from nornweave.index.generations.publish import GenerationFiles
+from nornweave.index.generations.segment_files import Elsewhere
 from nornweave.index.port import Writer
 from nornweave.index.searching.generation_file import TEXTS_OF, DataFile, read_rows
 from nornweave.index.writing.build import Layout
@@ -46,11 +46,12 @@ class DuckDBStore:
         token_vectors: str = "",
         open_lock: OpenLock = file_lock,
         elsewhere: Elsewhere | None = None,
+        has_server: bool = False,
     ) -> None:
         self.folder = folder
         self._open_lock = open_lock
         self.files = GenerationFiles(folder / "generations", elsewhere)
-        self._layout = Layout(settings, dimensions, declared, token_vectors)
+        self._layout = Layout(settings, dimensions, declared, token_vectors, has_server)
 
     @contextmanager
     def writer(self, *, wait_s: float = 0, purpose: str = "sync") -> Iterator[Writer]:

@@ -212,6 +212,9 @@ class ObjectStore:
         except MissingObjectError:
             return
 
+    def overwrite(self) -> None:
+        """Return: objects are removed whole."""
+
     @staticmethod
     def _folder_store(folder: Path) -> AnyStore:
         from obstore.store import LocalStore

@@ -5,48 +5,50 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from nornweave.config import DomainSettings, EmbeddingSettings, Settings
 from nornweave.config.workspace import INBOX_ID, WorkspaceStorageSettings
 from nornweave.core.extras import optional
 from nornweave.core.types import Domain, SourceId
-from nornweave.index.corpus import DuckDBStore, file_lock
-from nornweave.index.leases.domain_lease import files_elsewhere, lease_lock
+from nornweave.index.corpus import DuckDBStore
 from nornweave.index.leases.lease import DATABASE_VARIABLE
+from nornweave.index.leases.wiring import files_elsewhere, lease_lock
 from nornweave.index.writing.declared import DeclaredFilters
 from nornweave.models.encoders import Encoder, load_encoder
 from nornweave.models.encoders.loading import machine_cache
 
 if TYPE_CHECKING:
     from nornweave.index.postgresql.server import Server
-    from nornweave.index.postgresql.store import PostgresStore
-
-DomainStore: TypeAlias = "DuckDBStore | PostgresStore"
 
 # Every domain has an inbox, without configuration.
 INBOX = SourceId(INBOX_ID)
 
 
-def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0, token_vectors: str = "") -> DomainStore:
+def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0, token_vectors: str = "") -> DuckDBStore:
     """Return the domain's storage; ``dimensions`` and ``token_vectors`` matter to writers only.
 
     Raises:
         ConfigError: it is in PostgreSQL, and the packages for that are not installed.
     """
-    if settings.storage is None:
-        return file_store_of(settings, domain, dimensions=dimensions, token_vectors=token_vectors)
-    server = _server(settings, _schema(settings.storage, domain))
-    from nornweave.index.postgresql.store import PostgresStore
-
-    return PostgresStore(
-        server,
-        domain_folder(settings, domain),
-        settings.domains[domain].storage,
+    workers, folder, storage = settings.workers, domain_folder(settings, domain), settings.domains[domain].storage
+    store = partial(
+        DuckDBStore,
+        folder,
+        storage,
         dimensions=dimensions,
         declared=_declared(settings, domain),
         token_vectors=token_vectors,
     )
+    if settings.storage:
+        server = _server(settings, _schema(settings.storage, domain))
+        from nornweave.index.postgresql.carrier import FilesInServer, server_lock
+
+        elsewhere = FilesInServer(server, folder, storage)
+        return store(open_lock=server_lock(server, storage), elsewhere=elsewhere, has_server=True)
+    if workers and workers.leases:
+        return store(open_lock=partial(lease_lock, workers), elsewhere=files_elsewhere(workers, folder))
+    return store()
 
 
 def workspace_server(settings: Settings) -> Server | None:
@@ -96,21 +98,6 @@ def storage_schemas(settings: Settings) -> tuple[str, ...]:
 
 def _schema(storage: WorkspaceStorageSettings, domain: Domain) -> str:
     return f"{storage.schema_prefix}_{domain.value}"
-
-
-def file_store_of(settings: Settings, domain: Domain, *, dimensions: int = 0, token_vectors: str = "") -> DuckDBStore:
-    """Return the domain's storage in files, whether or not the configuration names a server."""
-    workers, folder = settings.workers, domain_folder(settings, domain)
-    shared = workers if workers and workers.leases else None
-    return DuckDBStore(
-        folder,
-        settings.domains[domain].storage,
-        dimensions=dimensions,
-        declared=_declared(settings, domain),
-        token_vectors=token_vectors,
-        open_lock=partial(lease_lock, shared) if shared else file_lock,
-        elsewhere=files_elsewhere(shared, folder) if shared else None,
-    )
 
 
 def _declared(settings: Settings, domain: Domain) -> DeclaredFilters:

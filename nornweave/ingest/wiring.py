@@ -11,7 +11,7 @@ from nornweave.connect.git.clone import remove_unused
 from nornweave.connect.git.connector import GitSettings
 from nornweave.connect.inbox.source import InboxSource
 from nornweave.core.types import Domain
-from nornweave.index.leases.domain_lease import pull
+from nornweave.index.leases.wiring import pull
 from nornweave.index.wiring import INBOX, encoder_of, store_of
 from nornweave.ingest.confirmations import Confirmations
 from nornweave.ingest.pipeline import DomainSync

@@ -17,7 +17,7 @@ from nornweave.index.generations.kept import number_of
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.object_store import ObjectStore
 from nornweave.index.outcomes import STATUS
-from nornweave.index.wiring import domain_folder, file_store_of
+from nornweave.index.wiring import domain_folder, store_of
 from nornweave.share.download import download
 from nornweave.share.manifest import Pointer, PublishedManifest, digest_of, read_json
 
@@ -42,7 +42,7 @@ def bring(
         PublicationError: the store cannot be reached, or what it has is damaged, older or of another domain.
         Stopped: the replica is shutting down.
     """
-    domain, files = pointer.domain, file_store_of(settings, pointer.domain).files
+    domain, files = pointer.domain, store_of(settings, pointer.domain).files
     if _is_here(store, pointer, files.current()):
         _remove_forbidden(files, pointer)
         return

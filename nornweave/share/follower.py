@@ -17,7 +17,7 @@ from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import Domain
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.object_store import ObjectStore, StoredDocument
-from nornweave.index.wiring import file_store_of
+from nornweave.index.wiring import store_of
 from nornweave.share.bring import Stopped, bring
 from nornweave.share.manifest import Pointer, pointer_key, read_json
 from nornweave.share.standing import DomainStanding, Standing, read_standing, standing_file, write_standing
@@ -199,7 +199,7 @@ class Follower:
 
     def _follow(self, domain: Domain) -> str | None:
         """Bring a domain up to date; whatever goes wrong, what was brought before stays. Return what is wrong."""
-        files = file_store_of(self.settings, domain).files
+        files = store_of(self.settings, domain).files
         known = self._standing.domains.get(domain.value, DomainStanding())
         pointer: Pointer | None = None
 

@@ -11,9 +11,9 @@ from nornweave.config import Settings
 from nornweave.core.errors import ConfigError, NornWeaveError, PublicationError, PublisherConflictError
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, present
-from nornweave.index.leases.domain_lease import held_domain
+from nornweave.index.leases.wiring import held_domain
 from nornweave.index.object_store import ObjectStore
-from nornweave.index.wiring import domain_folder, file_store_of
+from nornweave.index.wiring import domain_folder, store_of
 from nornweave.share.standing import Published, publisher_id, read_published, record_file, write_published
 from nornweave.share.upload import Upload
 from nornweave.share.workspace_document import publish_workspace, take_over_workspace
@@ -54,7 +54,7 @@ def publish_domains(
     for domain in domains:
         try:
             with held_domain(settings, domain_folder(settings, domain), "publish", WAIT_S) as confirm:
-                files = file_store_of(settings, domain).files
+                files = store_of(settings, domain).files
                 done[domain] = upload(domain=domain, files=files, confirm=confirm).run()
         except NornWeaveError as error:
             note_problem(settings, domain, str(error))

@@ -20,7 +20,7 @@ from nornweave.config import EvaluationSettings, Settings
 from nornweave.core.types import Domain
 from nornweave.improve.history import history_of
 from nornweave.improve.records import ALL_DOMAINS
-from nornweave.index.leases.domain_lease import pull
+from nornweave.index.leases.wiring import pull
 from nornweave.index.wiring import store_of
 from nornweave.ingest.alarms import Alarm, AlarmKind
 from orchestration.announcements import Announcements

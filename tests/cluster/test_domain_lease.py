@@ -26,12 +26,13 @@ from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import DomainBusyError, LeaseLostError, StoreError
 from nornweave.core.types import Domain
 from nornweave.index.generations.publish import GenerationFiles
-from nornweave.index.leases.domain_lease import DomainLease, FilesElsewhere, pull, pull_generations
+from nornweave.index.leases.domain_lease import DomainLease, FilesElsewhere, pull_generations
 from nornweave.index.leases.lease import Lease
 from nornweave.index.leases.parts import Digests
+from nornweave.index.leases.wiring import pull
 from nornweave.index.object_store import ObjectStore
 from nornweave.index.searching.generation_file import read_rows
-from nornweave.index.wiring import file_store_of
+from nornweave.index.wiring import store_of
 from nornweave.index.writing import segment_plan
 from nornweave.ingest.records import SyncOptions, no_progress
 from nornweave.ingest.wiring import domain_sync
@@ -170,6 +171,35 @@ def test_the_files_of_a_domain_move_with_its_lease(database, tmp_path):
         assert (tmp_path / "one/code/working.duckdb").read_bytes() == b"working, 2"
         assert (tmp_path / "one/code/generations/CURRENT").read_bytes() == b"gen-000001\n"
     assert len(list((tmp_path / "objects/domains/code").iterdir())) == 2  # what nobody names is removed
+
+
+def test_who_was_killed_goes_on_where_it_was_unless_another_machine_has_committed(database, tmp_path):
+    working, pointer = tmp_path / "one/code/working.duckdb", tmp_path / "one/code/generations/CURRENT"
+
+    def killed(content: bytes) -> None:
+        holder = domain_lease(database, tmp_path, "one")
+        holder.__enter__()
+        working.write_bytes(content)
+        holder._lease.release()
+        holder._local.__exit__()
+
+    with domain_lease(database, tmp_path, "one"):
+        pointer.parent.mkdir()
+        pointer.write_bytes(b"gen-000001\n")
+        working.write_bytes(b"working, 1")
+    killed(b"working, 2")
+    objects = ObjectStore(ObjectStoreSettings(url=f"file://{tmp_path}/objects"))
+    assert pull_generations(lease_of(database), objects, tmp_path / "one/code")
+    with domain_lease(database, tmp_path, "one"):
+        assert working.read_bytes() == b"working, 2"
+    killed(b"working, 3")
+    with domain_lease(database, tmp_path, "two"):
+        (tmp_path / "two/code/working.duckdb").write_bytes(b"working, 4")
+    with domain_lease(database, tmp_path, "one"):
+        assert working.read_bytes() == b"working, 4"
+    pointer.unlink()
+    with domain_lease(database, tmp_path, "one"):
+        assert pointer.is_file()
 
 
 def test_a_damaged_object_is_not_checked_out(database, tmp_path):
@@ -319,7 +349,7 @@ def answers_on(tmp_path: Path, machine: str) -> dict[str, list[str]]:
     """Return the texts of each generation as a machine reads it, which may have to fetch them."""
     settings = settings_of(tmp_path, machine)
     pull(settings, Domain.DOCUMENTATION)
-    files = file_store_of(settings, Domain.DOCUMENTATION).files
+    files = store_of(settings, Domain.DOCUMENTATION).files
     texts = {}
     for generation in files.all():
         rows = [row for file in files.data_files(generation) for row in read_rows(file, "select content from chunks")]

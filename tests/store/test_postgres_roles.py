@@ -4,23 +4,22 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from postgres_server import PostgresServer, postgres_server
+from postgres_server import PostgresServer, postgres_server, store_in
 from questions import question_of
 from shown_answers import document
 from test_history import evaluation, values_of
 
-from lab.access.corpora import DIMENSIONS, Written, publish_into
+from lab.access.corpora import Written, publish_into
 from nornweave.ask.feedback.book import FeedbackBook
 from nornweave.ask.feedback.postgresql import FeedbackTables
-from nornweave.config import StorageSettings
 from nornweave.core.access.viewer import ANYONE, OPERATOR
 from nornweave.core.errors import StoreError
 from nornweave.improve.postgresql_history import PostgresHistory
+from nornweave.index.corpus import DuckDBStore
 from nornweave.index.postgresql.ledger import LedgerRow
 from nornweave.index.postgresql.pool import close_idle
 from nornweave.index.postgresql.schema import role_statements
 from nornweave.index.postgresql.server import Server
-from nornweave.index.postgresql.store import PostgresStore
 
 SCHEMA = "nornweave_documentation"
 WORKSPACE = "nornweave_workspace"
@@ -57,9 +56,8 @@ def server() -> Iterator[PostgresServer]:
         close_idle()
 
 
-def store_of(server: PostgresServer, role: str) -> PostgresStore:
-    folder = server.folder.parent / f"store-{role}"
-    return PostgresStore(Server(server.url_of(role), SCHEMA), folder, StorageSettings(), dimensions=DIMENSIONS)
+def store_of(server: PostgresServer, role: str) -> DuckDBStore:
+    return store_in(Server(server.url_of(role), SCHEMA), server.folder.parent / f"of-{role}" / "documentation")
 
 
 def rows(server: PostgresServer, role: str, statement: str) -> list[tuple[object, ...]]:
@@ -78,12 +76,11 @@ def test_a_reader_serves_everything_and_writes_nothing(server: PostgresServer) -
     with pytest.raises(StoreError, match="permission denied"):
         store.rollback("gen-000001")
     for statement in (
-        "delete from g000001_chunks",
-        "update pointer set number = 7",
-        "drop table g000001_chunks",
+        "delete from chunks",
+        "update carried set state = '{}'",
+        "drop table chunks",
         "create table mine (a int)",
-        "select * from documents",
-        "select * from embeddings",
+        "delete from objects",
     ):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             rows(server, "serve", statement)
@@ -93,10 +90,10 @@ def test_a_reader_serves_everything_and_writes_nothing(server: PostgresServer) -
     ("role", "paths"), [("ann", "a"), ("bob", "ab"), ("eve", "abce"), ("serve", "abcdef"), ("ingest", "abcdef")]
 )
 def test_people_see_the_documents_of_their_groups(server: PostgresServer, role: str, paths: str) -> None:
-    found = rows(server, role, "select path from g000001_documents order by path")
+    found = rows(server, role, "select path from documents order by path")
     assert [path for (path,) in found] == [f"{name}.md" for name in paths]
-    assert rows(server, role, "select count(*) from g000001_chunks") == [(len(paths),)]
-    assert rows(server, role, "select count(*) from g000001_chunks where content like '%zeta%'") == [("f" in paths,)]
+    assert rows(server, role, "select count(*) from chunks") == [(len(paths),)]
+    assert rows(server, role, "select count(*) from chunks where content like '%zeta%'") == [("f" in paths,)]
 
 
 def test_roles_take_over_what_was_synced_before_there_were_any(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,18 +109,18 @@ def test_roles_take_over_what_was_synced_before_there_were_any(monkeypatch: pyte
         assert store.files.current() == "gen-000002"
         with psycopg.connect(running.url, autocommit=True) as connection:
             connection.execute(role_statements([SCHEMA], WORKSPACE))  # as for a new domain
-        assert rows(running, "bob", "select path from g000002_documents order by path") == [("a.md",), ("b.md",)]
+        assert rows(running, "bob", "select path from documents order by path") == [("a.md",), ("b.md",)]
         close_idle()
 
 
 def test_people_see_no_index(server: PostgresServer) -> None:
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        rows(server, "eve", "select * from g000001_file")
+        rows(server, "eve", "select * from objects")
 
 
 def test_strangers_see_nothing(server: PostgresServer) -> None:
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        rows(server, "stranger", f"select * from {SCHEMA}.g000001_documents")
+        rows(server, "stranger", f"select * from {SCHEMA}.documents")
 
 
 def test_writers_replace_each_other(server: PostgresServer) -> None:

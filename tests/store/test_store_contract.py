@@ -15,7 +15,7 @@ from typing import Any
 import forked
 import numpy as np
 import pytest
-from postgres_server import PostgresServer, postgres_server
+from postgres_server import PostgresServer, postgres_server, store_in
 from support import MemorySource, memory_parts, sync
 from waiting import until
 
@@ -28,10 +28,9 @@ from nornweave.core.types import Entry
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.fact_pairs import read_fact_pairs
 from nornweave.index.generations.serving import ServedGeneration
-from nornweave.index.postgresql.generations import PostgresGenerations
+from nornweave.index.postgresql.carrier import FilesInServer
 from nornweave.index.postgresql.pool import REFUSED_S, close_idle
 from nornweave.index.postgresql.server import Server
-from nornweave.index.postgresql.store import PostgresStore
 from nornweave.index.searching.arrays import open_arrays
 from nornweave.index.searching.generation_file import facts_of, read_rows
 from nornweave.ingest.records import DomainParts
@@ -49,8 +48,7 @@ def make(server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Ma
         folder, settings = tmp_path_factory.mktemp("store"), storage or StorageSettings()
         if kind == "duckdb":
             return DuckDBStore(folder, settings, dimensions=dimensions)
-        schema = Server(server.url, f"contract_{next(numbers)}")
-        return PostgresStore(schema, folder, settings, dimensions=dimensions)
+        return store_in(Server(server.url, f"contract_{next(numbers)}"), folder, settings, dimensions=dimensions)
 
     return made
 
@@ -171,19 +169,19 @@ def test_only_one_writes(store: Any) -> None:
 KILLED = """
 import sys
 from pathlib import Path
+import numpy as np
 sys.path[:0] = [sys.argv[1]]
-from support import MemorySource
+from postgres_server import store_in
 from nornweave.config import StorageSettings
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.port import Batch
 from nornweave.index.postgresql.server import Server
-from nornweave.index.postgresql.store import PostgresStore
 folder, url, schema = Path(sys.argv[2]), sys.argv[3], sys.argv[4]
 if url:
-    store = PostgresStore(Server(url, schema), folder, StorageSettings(), dimensions=16)
+    store = store_in(Server(url, schema), folder)
 else:
     store = DuckDBStore(folder, StorageSettings(), dimensions=16)
 with store.writer(purpose="doomed") as writer:
+    writer.add_vectors(["left"], np.ones((1, 16), np.float32))
     writer.build("doomed", {"domain": "documentation", "encoder": "x", "access": "{}"})
     print("built", flush=True)
     sys.stdin.read()
@@ -195,7 +193,8 @@ def test_a_writer_that_is_killed_leaves_what_was_published(store: Any, server: P
     source.write("a", "alpha")
     parts = parts_of(store, source)
     sync(parts)
-    place = (server.url, store.server.schema) if isinstance(store, PostgresStore) else ("", "")
+    elsewhere = store.files._elsewhere
+    place = (server.url, elsewhere._server.schema) if isinstance(elsewhere, FilesInServer) else ("", "")
     doomed = forked.Popen(
         [sys.executable, "-c", KILLED, str(Path(__file__).parents[1]), str(store.folder), *place],
         stdin=subprocess.PIPE,
@@ -210,16 +209,11 @@ def test_a_writer_that_is_killed_leaves_what_was_published(store: Any, server: P
         doomed.send_signal(signal.SIGKILL)
     assert store.generations() == ("gen-000001",)
     source.write("a", "beta")
-    with store.writer(wait_s=60):
-        pass
+    with store.writer(wait_s=60) as writer:
+        assert writer._rows("select 1 from embeddings where embedding_key = 'left'"), "what was encoded is not lost"
     published = sync(parts).generation
     assert store.generations() == ("gen-000001", published)
-    if isinstance(store, PostgresStore):
-        left = store.server.rows("select relname from pg_class where relname like 'g%%_file' and relnamespace = "
-                                 "to_regnamespace(%s)", [store.server.schema])  # fmt: skip
-        assert len(left) == 2
-        copies = sorted(file.name.split("-")[1] for file in (store.folder / "copies").glob("*.duckdb"))
-        assert copies == ["000001", published.removeprefix("gen-")]
+    assert not list(store.files.folder.glob(".build-*"))
 
 
 WRITTEN = (
@@ -342,7 +336,7 @@ def test_the_index_of_pgvector_finds_what_is_nearest(with_index: tuple[Any, Any]
         shared.append(len(set(wanted.numbers) & set(got.numbers)) / 10)
         if mask is not None:
             assert (list(wanted.numbers), list(wanted.scores)) == (list(got.numbers), list(got.scores))
-    assert indexed.meta["built_with"] == "hnsw"
+    assert indexed.meta["built_with"] == "pgvector"
     assert np.mean(shared) >= 0.99
     if mask is None:
         until(lambda: searches_of_the_index(indexed) >= searches + 20)
@@ -370,7 +364,7 @@ def test_a_restricted_viewer_is_not_shown_what_the_index_knows(with_index: tuple
 def test_the_last_copy_answers_while_the_server_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with postgres_server(monkeypatch) as server:
         folder, settings = tmp_path / "store", StorageSettings(vector_index="hnsw")
-        store = PostgresStore(Server(server.url, "recovers"), folder, settings, dimensions=DIMENSIONS)
+        store = store_in(Server(server.url, "recovers"), folder, settings)
         publish_into(store, WRITTEN)
         served = ServedGeneration(store.files)
         query = np.full(DIMENSIONS, DIMENSIONS**-0.5, np.float32)
@@ -397,55 +391,49 @@ def test_the_last_copy_answers_while_the_server_is_away(tmp_path: Path, monkeypa
         close_idle()
 
 
-def test_another_machine_fetches_a_copy_once(make: Make, tmp_path: Path) -> None:
+def server_of(store: Any) -> Server:
+    server: Server = store.files._elsewhere._server
+    return server
+
+
+def test_another_machine_fetches_a_segment_once(make: Make, tmp_path: Path) -> None:
     store = make("postgresql")
     publish_into(store, WRITTEN)
-    elsewhere = PostgresGenerations(store.server, tmp_path)
+    elsewhere = store_in(server_of(store), tmp_path / store.folder.name).files
+    assert elsewhere.current() == store.current()
     with elsewhere.open(store.current()) as there, store.files.open(store.current()) as here:
         assert there.chunks(np.arange(5, dtype=np.int32)) == here.chunks(np.arange(5, dtype=np.int32))
-    (copy,) = (tmp_path / "copies").glob("*.duckdb")
-    fetched = copy.stat().st_mtime_ns
+    (segment,) = elsewhere.folder.glob("*.duckdb")
+    fetched = segment.stat().st_mtime_ns
     elsewhere.open(store.current()).close()
-    assert copy.stat().st_mtime_ns == fetched
-    copy.write_bytes(copy.read_bytes()[:-100])
+    assert segment.stat().st_mtime_ns == fetched
+    segment.write_bytes(segment.read_bytes()[:-100])
     with elsewhere.open(store.current()) as there:
         assert there.document_count == len(WRITTEN)
-    copy.unlink()
     for statement, problem in (
-        ("update g000001_file set content = substr(content, 2) where part = 1 returning part", "is damaged"),
-        ("delete from g000001_file where part = 1 returning part", "an earlier version stored gen-000001; run"),
-        ("update g000001_file set content = substr(content, 2) where part = 0 returning part", "is damaged"),
+        ("update objects set content = substr(content, 2) where part = 0 returning part", "is damaged"),
+        ("delete from objects returning part", "there is no such object"),
     ):
-        assert store.server.rows(statement)
+        segment.unlink(missing_ok=True)
+        assert server_of(store).rows(statement)
         with pytest.raises(StoreError, match=problem):
             elsewhere.open(store.current())
-        assert not list((tmp_path / "copies").glob("*.duckdb"))
+        assert not list(elsewhere.folder.glob("*.duckdb"))
 
 
-def test_processes_of_a_machine_fetch_a_copy_once_and_what_a_killed_one_left_goes(make: Make, tmp_path: Path) -> None:
+def test_processes_of_a_machine_fetch_a_segment_once(make: Make, tmp_path: Path) -> None:
     store = make("postgresql")
     publish_into(store, WRITTEN)
-    (tmp_path / "copies" / ".copy-killed").mkdir(parents=True)
+    folder = tmp_path / store.folder.name
     with ThreadPoolExecutor(4) as executor:
-        machines = [PostgresGenerations(store.server, tmp_path) for _ in range(4)]
-        files = set(executor.map(lambda one: one.local_file(store.current()), machines))
-    assert len(files) == 1
-    assert sorted(file.suffix for file in (tmp_path / "copies").iterdir()) == [".arrays", ".crc32", ".duckdb"]
+        machines = [store_in(server_of(store), folder).files for _ in range(4)]
 
+        def opened(files: Any) -> int:
+            with files.open(files.current()) as index:
+                return int(index.document_count)
 
-def test_a_generation_of_an_earlier_version_is_built_again(make: Make) -> None:
-    store = make("postgresql")
-    publish_into(store, WRITTEN)
-    with store.server.connect() as connection:
-        connection.execute("alter table g000001_file rename to g000001_terms")
-        connection.execute("update generations set meta = meta - 'checksum'")
-        connection.execute("update meta set value = replace(value, 'stored_as', 'x') where key = 'published_facts'")
-    assert store.generations() == ()
-    with pytest.raises(StoreError, match="run `nornweave sync`"):
-        store.files.open(store.current())
-    publish_into(store, WRITTEN)
-    assert store.current() == "gen-000002"
-    store.files.open(store.current()).close()
+        assert {*executor.map(opened, machines)} == {len(WRITTEN)}
+    assert not [file for file in (folder / "generations").iterdir() if file.name.startswith(".")]
 
 
 class Crashing(MemorySource):
@@ -468,7 +456,7 @@ def test_a_server_that_is_killed_in_the_middle_is_an_error_and_the_next_sync_com
 ) -> None:
     with postgres_server(monkeypatch) as server, ThreadPoolExecutor(2) as executor:
         postgres = Server(server.url, "killed")
-        store = PostgresStore(postgres, tmp_path / "store", StorageSettings(), dimensions=DIMENSIONS)
+        store = store_in(postgres, tmp_path / "store")
         calm = MemorySource()
         calm.write("a", "alpha")
         sync(parts_of(store, calm))
@@ -485,11 +473,8 @@ def test_a_server_that_is_killed_in_the_middle_is_an_error_and_the_next_sync_com
         server.start()
         time.sleep(REFUSED_S)  # so long readers believe that it is away
         assert store.generations() == ("gen-000001",)
-        left = tmp_path / "store" / ".build-killed"  # as a process leaves it that was killed while it built
-        left.mkdir()
         report = sync(parts_of(store, source))
         assert (report.generation, report.failed) == (store.current(), ())
-        assert not left.exists()
         with store.files.open(store.current()) as index:
             texts = index.contents(np.arange(index.size, dtype=np.int32)).values()
             assert sorted(texts) == ["beta a", "beta b", "beta c"]

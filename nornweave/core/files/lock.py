@@ -72,8 +72,11 @@ class Lock(Protocol):
             LeaseLostError: it is not; nothing may be written any more.
         """
 
-    def commit(self) -> None:
+    def commit(self, *, overwriting: bool = False) -> None:
         """Make the domain's files, as they are now, the ones that the next holder starts from.
+
+        Args:
+            overwriting: leave no bytes of what they replace.
 
         Raises:
             LeaseLostError: the lock is not held any more; what others see stays.
@@ -126,7 +129,7 @@ class WriterLock:
     def confirm(self) -> None:
         """Return: the operating system takes this lock from nobody."""
 
-    def commit(self) -> None:
+    def commit(self, *, overwriting: bool = False) -> None:
         """Return: whoever comes next reads the same disk."""
 
     def _acquire(self, descriptor: int) -> None:

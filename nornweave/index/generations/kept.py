@@ -12,19 +12,20 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from nornweave.core.access.rules import Statement
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId
 from nornweave.index.generations.checksums import check
 from nornweave.index.generations.moves import Move, read_moves
+from nornweave.index.generations.segment_files import Elsewhere, SegmentFiles
 from nornweave.index.index import Index
 from nornweave.index.manifest import Manifest, read_manifest
 from nornweave.index.searching.access_today import AccessToday, access_today
-from nornweave.index.searching.arrays import arrays_file, check_arrays
-from nornweave.index.searching.generation import open_generation
+from nornweave.index.searching.arrays import arrays_file
+from nornweave.index.searching.generation import no_index, open_generation, open_shared
 from nornweave.index.searching.generation_file import DataFile, facts_of
 from nornweave.index.searching.segments import open_segments
 from nornweave.index.searching.visibility import NO_STATEMENTS
@@ -33,57 +34,6 @@ MANIFEST_SUFFIX = ".json"
 NAME = re.compile(r"gen-\d{6,}")
 _COMPLETE = re.compile(r"^gen-(\d{6,})\.(?:duckdb|json)$")
 SEGMENT = re.compile(r"^gen-(\d{6,})-\d{3}\.duckdb$")
-
-
-class Elsewhere(Protocol):
-    """Where files of a domain lie that are not on this disk yet."""
-
-    def has(self, file: Path) -> bool:
-        """Tell whether a file, which is not here, is there."""
-
-    def fetch(self, file: Path) -> None:
-        """Bring a file, if it is there.
-
-        Raises:
-            StoreError: it is there, and cannot be brought whole.
-        """
-
-
-class SegmentFiles:
-    """The files of segments below ``folder``.
-
-    They may lie ``elsewhere``: one that is read is brought here first, and one that is not is never brought.
-    """
-
-    def __init__(self, folder: Path, elsewhere: Elsewhere | None = None) -> None:
-        self.folder = folder
-        self._elsewhere = elsewhere
-
-    def bring(self, file: Path) -> None:
-        """Bring a file that lies elsewhere.
-
-        Raises:
-            StoreError: it cannot be brought whole.
-        """
-        if self._elsewhere and not file.exists():
-            self._elsewhere.fetch(file)
-
-    def is_elsewhere(self, file: Path) -> bool:
-        """Tell whether a file is not here and can be brought; what was stored there is whole."""
-        return self._elsewhere is not None and not file.exists() and self._elsewhere.has(file)
-
-    def check_segment(self, file: Path) -> None:
-        """Compare the files of a segment with what was published; those that lie elsewhere are not brought.
-
-        Raises:
-            StoreError: one is missing or damaged.
-        """
-        if not self.is_elsewhere(file):
-            if not file.is_file():
-                raise StoreError(f"{file}: is missing; roll back, or sync again")
-            check(file)
-        if not self.is_elsewhere(arrays_file(file)):
-            check_arrays(file)
 
 
 class KeptGenerations(SegmentFiles):
@@ -95,6 +45,7 @@ class KeptGenerations(SegmentFiles):
 
     def current(self) -> GenerationId | None:
         """Return the published generation, or ``None`` when nothing was published."""
+        self._look()
         try:
             name = self._pointer.read_text(encoding="ascii").strip()
         except FileNotFoundError:
@@ -104,6 +55,10 @@ class KeptGenerations(SegmentFiles):
         if not NAME.fullmatch(name):
             raise StoreError(f"{self._pointer}: names {name!r}, expected a generation such as 'gen-000001'; roll back")
         return GenerationId(name)
+
+    def _look(self) -> None:
+        if self._elsewhere:
+            self._elsewhere.look()
 
     def published_at(self) -> float | None:
         """Return when the pointer was moved last, in seconds since 1970; ``None`` when nothing was published."""
@@ -116,6 +71,7 @@ class KeptGenerations(SegmentFiles):
 
     def all(self) -> tuple[GenerationId, ...]:
         """Return the complete generations, oldest first."""
+        self._look()
         if not self.folder.is_dir():
             return ()
         numbers = sorted(int(match[1]) for file in self.folder.iterdir() if (match := _COMPLETE.match(file.name)))
@@ -192,12 +148,14 @@ class KeptGenerations(SegmentFiles):
         """
         manifest = self.manifest(generation)
         if manifest is None:
-            return open_generation(self.path(generation), statements, today=today)
+            return open_generation(self.path(generation), statements, today)
         files = [self._data_file(segment.name) for segment in manifest.segments]
         for file in files:
             self.bring(file)
             self.bring(arrays_file(file))
-        return open_segments(files, manifest, statements, today)
+        nearest = self._elsewhere.nearest if self._elsewhere else no_index
+        opening = partial(open_shared, statements=statements, today=today, nearest=nearest)
+        return open_segments(files, manifest, opening)
 
     def facts(self, generation: GenerationId) -> Mapping[str, str]:
         """Return the metadata of a generation without loading it.

@@ -1,37 +1,41 @@
 """The writer's lock of a domain on several machines: a lease, and the domain's files, which move with it.
 
 Workers share no disk. Whoever takes the lease gets the files that the last holder committed: the lease's row names them
-with their SHA-256, and they lie on object storage. Segments and the working file are nearly all bytes of a domain: they
-stay there until somebody reads them, and a commit names them again. It writes the files that changed under new names
-and then the row, under the fence: a holder that has lost the lease can leave objects behind that nobody names, and
-nothing else.
+with their SHA-256, and they lie on object storage, or in PostgreSQL (``index/postgresql/carrier.py``). Segments and the
+working file are nearly all bytes of a domain: they stay there until somebody reads them, and a commit names them again.
+It writes the files that changed under new names and then the row, under the fence: a holder that has lost the lease can
+leave objects behind that nobody names, and nothing else.
+
+While nobody else has committed, the folder of the last holder's machine has those files, and what it wrote since.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
-from nornweave.config import Settings
-from nornweave.config.publish import WorkersSettings
-from nornweave.core.errors import ConfigError, DomainBusyError, MissingObjectError, PublicationError, StoreError
-from nornweave.core.files.lock import Lock, WriterLock, held
-from nornweave.core.types import Domain
+from nornweave.core.errors import DomainBusyError, MissingObjectError, PublicationError, StoreError
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.lock import WriterLock, held
 from nornweave.index.generations.checksums import checksum_file
-from nornweave.index.leases.lease import DATABASE_VARIABLE, Lease, plain_address
-from nornweave.index.leases.parts import Digests, join, send, sha256_of
-from nornweave.index.object_store import ObjectStore
+from nornweave.index.leases.lease import Claim
+from nornweave.index.leases.parts import Digests, Objects, join, send, sha256_of
+from nornweave.index.searching.vectors import Nearest
 from nornweave.index.writing.moving import DOCUMENTS_FILE, WORKING_FILE
 
 log = logging.getLogger(__name__)
 
 FILES = "files"
+_COMMIT, _MARK = "commit", ".commit"
+"""The name of a commit, and the file with the name of the one that the files of a folder come from."""
+_PULL_S = 2.0
+"""A writer waits so long at least: another process of its machine may be bringing what was published."""
 _LOCAL = (".lock", ".wal", ".tmp")
 _READERS = "generations/"
 _SEGMENT = re.compile(r"(generations/gen-\d{6,}-\d{3}\.duckdb)(?:\.arrays)?")
@@ -44,22 +48,25 @@ class DomainLease:
 
     shares_files = True
 
-    def __init__(self, lease: Lease, objects: ObjectStore, folder: Path, *, purpose: str, wait_s: float) -> None:
+    def __init__(self, lease: Claim, objects: Objects, folder: Path, *, purpose: str, wait_s: float) -> None:
         self._lease = lease
         self._objects = objects
         self._folder = folder
         self._wait_s = wait_s
         # The folder is one process's at a time, also while it waits for the lease.
-        self._local = WriterLock(folder / "writer.lock", purpose=purpose, wait_s=wait_s)
+        self._local = WriterLock(
+            folder / "writer.lock", purpose=purpose, wait_s=max(wait_s, _PULL_S), waits_silently=not wait_s
+        )
         self._files: Files = {}
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.enter_context(self._local)
-            self._files = self._lease.take(self._wait_s).get(FILES, {})
+            state = self._lease.take(self._wait_s)
             stack.callback(self._lease.release)
-            if self._files:
+            self._files = state.get(FILES, {})
+            if self._files and not _is_newest_here(self._folder, state):
                 _check_out(self._objects, self._folder, self._files)
             self._resources = stack.pop_all()
         return self
@@ -90,17 +97,22 @@ class DomainLease:
         """Return if the lease is still held; see ``Lock``."""
         self._lease.confirm()
 
-    def commit(self) -> None:
+    def commit(self, *, overwriting: bool = False) -> None:
         """Store what changed and name it in the lease's row; see ``Lock``."""
         self._lease.confirm()
         stored = {found.key for found in self._objects.list(f"domains/{self._folder.name}")}
         files = self._uploaded(stored)
         if files == self._files:
             return
-        self._lease.commit({FILES: files})
+        mark, name = self._folder / _MARK, secrets.token_hex(8)
+        mark.unlink(missing_ok=True)  # if this fails, the next holder begins with what was committed
+        self._lease.commit({FILES: files, _COMMIT: name})
         self._files = files
+        write_whole(mark, name)
         try:
             self._remove_others(stored)
+            if overwriting:
+                self._objects.overwrite()
         except PublicationError as error:
             log.warning("what is not needed any more stays: %s", error)
 
@@ -153,11 +165,18 @@ class FilesElsewhere:
         folder: of the domain on this machine.
     """
 
-    def __init__(self, lease: Callable[[], Lease], objects: Callable[[], ObjectStore], folder: Path) -> None:
+    def __init__(self, lease: Callable[[], Claim], objects: Callable[[], Objects], folder: Path) -> None:
         self._lease = lease
         self._objects = objects
         self._folder = folder
         self._files: Files = {}
+
+    def look(self) -> None:
+        """Return: what was published is pulled, once a command or a step."""
+
+    def nearest(self, file: Path, meta: Mapping[str, str]) -> Nearest | None:  # noqa: ARG002
+        """Return nothing: a segment has its index in its file."""
+        return None
 
     def has(self, file: Path) -> bool:
         """Tell whether the row names a file."""
@@ -183,29 +202,39 @@ class FilesElsewhere:
         return self._files.get(name)
 
 
-def pull_generations(lease: Lease, objects: ObjectStore, folder: Path) -> bool:
-    """Bring the published generations of a domain to this machine, without its lease; return whether it was done.
+def pull_generations(lease: Claim, objects: Objects, folder: Path) -> bool:
+    """Bring the published generations of a domain to this machine, without its lease; return whether they are here.
 
     A process that writes the domain on this machine has newer ones: then nothing is done.
     """
     try:
-        with WriterLock(folder / "writer.lock", purpose="pull"):
-            while wanted := _published(lease):
+        with held(folder / ".pulling"), WriterLock(folder / "writer.lock", purpose="pull"):
+            while wanted := _published(state := lease.state()):
+                if _is_newest_here(folder, state):
+                    return True
                 try:
                     _check_out(objects, folder, wanted, within=_READERS)
                 except StoreError:
-                    if _published(lease) == wanted:
+                    if _published(lease.state()) == wanted:
                         raise
                 else:
                     return True
             return False
     except DomainBusyError:
         return False
+    except OSError as error:
+        raise StoreError(f"{folder}: what is published could not be brought: {error}") from error
 
 
-def _published(lease: Lease) -> Files:
+def _is_newest_here(folder: Path, state: Mapping[str, Any]) -> bool:
+    """Tell whether a folder holds what was last committed, or more: nobody else has committed since."""
+    mark, pointer = folder / _MARK, folder / _READERS / "CURRENT"
+    return mark.is_file() and pointer.is_file() and mark.read_text(encoding="ascii") == state.get(_COMMIT)
+
+
+def _published(state: Mapping[str, Any]) -> Files:
     """Return what readers open, and what says how it was made."""
-    files: Files = lease.state().get(FILES, {})
+    files: Files = state.get(FILES, {})
     return {name: file for name, file in files.items() if name.startswith(_READERS) or name == DOCUMENTS_FILE}
 
 
@@ -215,7 +244,7 @@ def _files_of(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _check_out(objects: ObjectStore, folder: Path, files: Files, *, within: str = "") -> None:
+def _check_out(objects: Objects, folder: Path, files: Files, *, within: str = "") -> None:
     """Make a folder hold nothing but ``files``, and all but those that are brought later; the pointer comes last.
 
     Raises:
@@ -257,7 +286,7 @@ def _below(folder: Path, name: str) -> Path:
     return folder / pure
 
 
-def _fetch(objects: ObjectStore, file: Mapping[str, str], path: Path) -> None:
+def _fetch(objects: Objects, file: Mapping[str, str], path: Path) -> None:
     """Bring a file.
 
     Raises:
@@ -273,8 +302,8 @@ def _fetch(objects: ObjectStore, file: Mapping[str, str], path: Path) -> None:
             size = temporary.stat().st_size
     except MissingObjectError as error:
         raise StoreError(f"{error}; the next sync of a machine that has the file stores it anew") from error
-    except PublicationError as error:
-        raise StoreError(str(error)) from error
+    except (PublicationError, OSError) as error:
+        raise StoreError(f"{path}: could not be brought: {error}") from error
     log.info("%s: brought, %d bytes", path, size)
     if "object" in file and sha256_of(temporary) != file["sha256"]:  # each part was compared when it came
         temporary.unlink()
@@ -287,60 +316,3 @@ def _fetch(objects: ObjectStore, file: Mapping[str, str], path: Path) -> None:
 def _earlier(path: Path) -> Path:
     """Return where an earlier copy of a file waits for the later one, which has most of its parts."""
     return path.with_name(f".{path.name}.earlier")
-
-
-def lease_lock(workers: WorkersSettings, folder: Path, purpose: str, wait_s: float) -> Lock:
-    """Return the writer's lock of the domain in ``folder``, as several machines share it.
-
-    Raises:
-        ConfigError: the environment names no PostgreSQL server.
-    """
-    objects = ObjectStore(workers.store)
-    return DomainLease(_lease(workers, folder, purpose), objects, folder, purpose=purpose, wait_s=wait_s)
-
-
-def files_elsewhere(workers: WorkersSettings, folder: Path) -> FilesElsewhere:
-    """Return where the files of the domain in ``folder`` lie that are not on this machine."""
-    return FilesElsewhere(lambda: _lease(workers, folder, "read"), lambda: ObjectStore(workers.store), folder)
-
-
-@contextmanager
-def held_domain(settings: Settings, folder: Path, purpose: str, wait_s: float) -> Iterator[Callable[[], None]]:
-    """Hold a domain that several machines share, with its files as they are now; one machine's needs no holding.
-
-    Yields:
-        What fails once another machine has taken over.
-    """
-    workers = settings.workers
-    if workers is None or not workers.leases:
-        yield lambda: None
-        return
-    with lease_lock(workers, folder, purpose, wait_s) as lock:
-        yield lock.confirm
-
-
-def pull(settings: Settings, *domains: Domain) -> None:
-    """Bring what other machines have published of these domains, or of all, to this one, if leases are configured."""
-    workers = settings.workers
-    if workers is None or not workers.leases:
-        return
-    for domain in domains or settings.served_domains:
-        folder = settings.data_dir / "domains" / domain.value
-        pull_generations(_lease(workers, folder, "pull"), ObjectStore(workers.store), folder)
-
-
-def run_lease(workers: WorkersSettings, run_id: str) -> Lease:
-    """Return the lease that shows that the process of a Dagster run lives."""
-    return Lease(_database(os.environ), f"run {run_id}", purpose="run", seconds=workers.lease_s)
-
-
-def _lease(workers: WorkersSettings, folder: Path, purpose: str) -> Lease:
-    name = f"{workers.objects} {folder.name}"  # several installations may share a server
-    return Lease(_database(os.environ), name, purpose=purpose, seconds=workers.lease_s)
-
-
-def _database(environment: Mapping[str, str]) -> str:
-    address = environment.get(DATABASE_VARIABLE)
-    if not address:
-        raise ConfigError(f"workers.leases: true needs PostgreSQL; set {DATABASE_VARIABLE} to its address")
-    return plain_address(address)

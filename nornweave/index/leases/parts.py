@@ -14,17 +14,42 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import write_whole
-from nornweave.index.object_store import PARTS_AT_ONCE, ObjectStore
+from nornweave.index.object_store import PARTS_AT_ONCE, StoredDocument, StoredObject
 
 PART_BYTES = 1 << 20
 CLOCK_NS = 50_000_000
 """A file that was written later than this before it was read may be written again without another time."""
 
 
-def send(objects: ObjectStore, path: Path, prefix: str, stored: Iterable[str]) -> list[str]:
+class Objects(Protocol):
+    """Where files lie that others can fetch; see ``ObjectStore``."""
+
+    url: str
+
+    def read(self, key: str) -> StoredDocument | None:
+        """Return a small object."""
+
+    def fetch(self, key: str, file: Path) -> None:
+        """Write an object to a file."""
+
+    def write(self, key: str, content: bytes | Path) -> None:
+        """Write an object; it is there as a whole or not at all."""
+
+    def list(self, prefix: str) -> Iterator[StoredObject]:
+        """Yield the objects below a prefix."""
+
+    def remove(self, key: str) -> None:
+        """Remove an object."""
+
+    def overwrite(self) -> None:
+        """Leave no bytes of what was removed."""
+
+
+def send(objects: Objects, path: Path, prefix: str, stored: Iterable[str]) -> list[str]:
     """Store the parts of a file that are not ``stored`` yet, under names that begin with ``prefix``.
 
     Returns:
@@ -46,7 +71,7 @@ def send(objects: ObjectStore, path: Path, prefix: str, stored: Iterable[str]) -
         return list(pool.map(lambda part: sent(*part), _parts(path)))
 
 
-def join(objects: ObjectStore, keys: Sequence[str], target: Path, earlier: Sequence[Path]) -> int:
+def join(objects: Objects, keys: Sequence[str], target: Path, earlier: Sequence[Path]) -> int:
     """Write a file out of its parts; those that an ``earlier`` copy has are not fetched.
 
     Returns:

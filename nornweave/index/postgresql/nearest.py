@@ -1,4 +1,4 @@
-"""Ask pgvector's HNSW index for the chunks that are nearest to a query, among all chunks of a generation.
+"""Ask pgvector's HNSW index for the chunks that are nearest to a query, among all chunks of a segment.
 
 It is for domains with ``vector_index: hnsw``. Searches under a filter and for restricted viewers use the vectors of the
 local copy, and so does every search while the server is away.
@@ -12,11 +12,17 @@ import time
 import numpy as np
 from pgvector import Vector
 from pgvector.psycopg import register_vector
+from psycopg import sql
 
+from nornweave.config import StorageSettings
 from nornweave.core.errors import StoreError
+from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.port import Numbers, Vectors
 from nornweave.index.postgresql.pool import Connection
+from nornweave.index.postgresql.schema import need_pgvector
 from nornweave.index.postgresql.server import Server
+from nornweave.index.searching.arrays import arrays_file, open_arrays
+from nornweave.index.searching.generation_file import facts_of
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +35,7 @@ _LOOK_AGAIN_S = 10.0
 
 
 class ServerIndex:
-    """The index of one generation; implements ``vectors.Nearest``; safe to use from several threads."""
+    """The index of one segment; implements ``vectors.Nearest``; safe to use from several threads."""
 
     def __init__(self, server: Server, table: str, dimensions: int, width: int) -> None:
         """Store the parameters.
@@ -79,3 +85,52 @@ def prepare(connection: Connection) -> None:
     if not getattr(connection, "_nornweave_vectors", False):
         register_vector(connection)
         connection._nornweave_vectors = True  # type: ignore[attr-defined]
+
+
+def table_of(segment: str) -> str:
+    """Return the table with the vectors of a segment, by the name of its file."""
+    return f"vectors_{segment.removesuffix('.duckdb').removeprefix('gen-').replace('-', '_')}"
+
+
+def index_segments(connection: Connection, server: Server, files: GenerationFiles, settings: StorageSettings) -> None:
+    """Make an index for each published segment that is to have one; drop those of segments that are kept no more.
+
+    Raises:
+        StoreError, psycopg.Error: the server or a file cannot be read.
+    """
+    manifests = [manifest for generation in files.all() if (manifest := files.manifest(generation))]
+    kept = {table_of(segment.name) for manifest in manifests for segment in manifest.segments}
+    statement = (
+        "select relname from pg_class where relnamespace = to_regnamespace(%s) and relname ~ '^vectors_[0-9_]+$'"
+    )
+    there = {name for (name,) in connection.execute(statement, [server.schema]).fetchall()}
+    current = files.current()
+    for file in files.data_files(current) if current and settings.vector_index == "hnsw" else ():
+        if (table := table_of(file.path.name)) not in there and facts_of(file.path)["built_with"] == "pgvector":
+            files.bring(arrays_file(file.path))
+            vectors = open_arrays(file.path, facts_of(file.path)["arrays"])["vectors"]
+            with connection.transaction():
+                _index(connection, server, table, np.asarray(vectors, np.float32), settings)
+    for table in there - kept:
+        connection.execute(sql.SQL("drop table {}").format(sql.Identifier(table)))
+
+
+def _index(connection: Connection, server: Server, table: str, vectors: Vectors, settings: StorageSettings) -> None:
+    dimensions = vectors.shape[1]
+    need_pgvector(connection, server)
+    prepare(connection)
+    connection.execute(f"create table {table} (chunk_no integer primary key, vector vector({dimensions:d}) not null)")
+    with connection.cursor() as cursor, cursor.copy(f"copy {table} from stdin with (format binary)") as copied:
+        copied.set_types(["int4", "vector"])
+        for number, vector in enumerate(vectors):
+            copied.write_row((number, Vector(vector)))
+    connection.execute(
+        "do $$ begin if exists (select from pg_roles where rolname = 'nornweave_reader') then "
+        f"grant select on {table} to nornweave_reader; end if; end $$"
+    )
+    width = max(settings.hnsw_ef_construction, 2 * settings.hnsw_m)  # pgvector takes no less
+    connection.execute("set local maintenance_work_mem = '512MB'")
+    connection.execute(
+        f"create index on {table} using hnsw ((vector::halfvec({dimensions:d})) halfvec_cosine_ops) "
+        f"with (m = {settings.hnsw_m:d}, ef_construction = {width:d})"
+    )

@@ -18,51 +18,37 @@ import psycopg
 from psycopg import sql
 
 from nornweave.core.errors import DomainBusyError, StoreError
-from nornweave.core.files.lock import describe_holder, holder_text
-from nornweave.core.types import GenerationId
-from nornweave.index.generations.kept import number_of
+from nornweave.core.files.lock import describe_holder
 from nornweave.index.postgresql.pool import Connection
 from nornweave.index.postgresql.server import Server, translated
 
 logger = logging.getLogger(__name__)
 POLL_S = 0.1
-_WRITER = 0  # generations are numbered from 1
-_ROLES = ("nornweave_owner", "nornweave_writer", "nornweave_reader", "nornweave_people")
+_WRITER = 0
 # Each changes when its tables do.
-SCHEMA = "1"
+SCHEMA = "2"
 WORKSPACE_SCHEMA = "1"
 _MAKING = 1  # the second key of an advisory lock; 0 is the writer's
 
 
-def prepare_schema(connection: Connection, server: Server, dimensions: int) -> None:
-    """Make what is missing; forget the vectors of another size.
+def prepare_schema(connection: Connection, server: Server) -> None:
+    """Make what is missing.
 
     Raises:
-        StoreError: pgvector is missing, or the schema is of another version.
+        StoreError: the schema is of another version.
         psycopg.Error: the server refuses.
     """
-    _need_pgvector(connection, server)
     with connection.transaction():
         make_schema(connection, server)
         row = connection.execute("select to_regclass('meta') is not null").fetchone()
         if not row or not row[0]:
             connection.execute(statement_text("schema"))
             connection.execute("insert into meta values ('schema', %s)", [SCHEMA])
-        meta: dict[str, str] = dict(connection.execute("select key, value from meta").fetchall())
-        if meta.get("schema") != SCHEMA:
+        found = connection.execute("select value from meta where key = 'schema'").fetchone()
+        if found != (SCHEMA,):
             raise StoreError(
-                f"{server.name}: has version {meta.get('schema')!r}, this version needs {SCHEMA!r}; drop the schema: "
+                f"{server.name}: has version {found and found[0]!r}, this version needs {SCHEMA!r}; drop the schema: "
                 "the next sync fills it from the sources"
-            )
-        # Of a schema that was made before there were token vectors; a writer that does not own it needs it to be there.
-        column = "select from pg_attribute where attrelid = 'embeddings'::regclass and attname = 'tokens'"
-        if connection.execute(column).fetchone() is None:
-            connection.execute("alter table embeddings add column if not exists tokens bytea")
-        if meta.get("dimensions") != str(dimensions):
-            connection.execute("delete from embeddings")
-            connection.execute(
-                "insert into meta values ('dimensions', %s) on conflict (key) do update set value = excluded.value",
-                [str(dimensions)],
             )
 
 
@@ -102,7 +88,12 @@ def make_schema(connection: Connection, server: Server) -> None:
         connection.execute(sql.SQL("create schema {}").format(sql.Identifier(server.schema)))
 
 
-def _need_pgvector(connection: Connection, server: Server) -> None:
+def need_pgvector(connection: Connection, server: Server) -> None:
+    """Make the extension unless it is there.
+
+    Raises:
+        StoreError: it is missing.
+    """
     if connection.execute("select 1 from pg_extension where extname = 'vector'").fetchone():
         return
     try:
@@ -134,23 +125,6 @@ def lock_class(schema: str) -> int:
     return zlib.crc32(f"nornweave/{schema}".encode()) - (1 << 31)
 
 
-def name_of(number: int) -> GenerationId:
-    """Return the name of a generation."""
-    return GenerationId(f"gen-{number:06d}")
-
-
-def prefix_of(generation: GenerationId) -> str:
-    """Return what the names of a generation's tables begin with.
-
-    Raises:
-        StoreError: it is not the name of a generation.
-    """
-    try:
-        return f"g{number_of(generation):06d}_"
-    except ValueError as error:
-        raise StoreError(f"{generation!r} is not a generation; expected a name such as 'gen-000001'") from error
-
-
 def take_lock(connection: Connection, server: Server, *, wait_s: float) -> None:
     """Take the writer's lock for as long as the connection lives.
 
@@ -177,17 +151,9 @@ def release_lock(connection: Connection) -> None:
         connection.execute("select pg_advisory_unlock_all()")
 
 
-def write_holder(connection: Connection, purpose: str) -> None:
-    """Say who holds the lock."""
-    connection.execute(
-        "insert into writer (holder) values (%s) on conflict (one) do update set holder = excluded.holder",
-        [holder_text(purpose)],
-    )
-
-
 def _describe_holder(connection: Connection, server: Server) -> str:
-    exists = connection.execute("select to_regclass('writer') is not null").fetchone()
-    row = connection.execute("select holder from writer").fetchone() if exists and exists[0] else None
+    exists = connection.execute("select to_regclass('carried') is not null").fetchone()
+    row = connection.execute("select holder from carried").fetchone() if exists and exists[0] else None
     return describe_holder(server.name, row[0] if row else "")
 
 
@@ -205,14 +171,6 @@ def _schema_statements(schema: str, tables: str, version: str, grants: str) -> s
         version=version,
         grants=statement_text(grants).format(schema=schema),
     )
-
-
-def grant_generation(connection: Connection, prefix: str, tables: Iterable[str]) -> None:
-    """Let readers read a generation, and people the documents of their groups, where the roles are there."""
-    row = connection.execute("select count(*) from pg_roles where rolname = any(%s)", [list(_ROLES)]).fetchone()
-    if row and row[0] == len(_ROLES):
-        names = ", ".join(f"{prefix}{table}" for table in tables)
-        connection.execute(statement_text("generation_access").format(g=prefix, tables=names))
 
 
 @contextmanager

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from nornweave.core.access.rules import Statement
 from nornweave.core.access.viewer import Viewer
@@ -34,6 +35,9 @@ from nornweave.index.searching.vectors import HnswVectors, Nearest, VectorIndex,
 from nornweave.index.searching.visibility import NO_STATEMENTS, Visibilities, Visible
 
 log = logging.getLogger(__name__)
+
+NearestOf: TypeAlias = Callable[[Path, Mapping[str, str]], Nearest | None]
+"""A segment and how it was built → what asks an index over its vectors that is elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +87,28 @@ class Segment:
         return self if visible is None else Segment(self.opened, visible.lengths(self.opened.mapped.terms), visible)
 
 
+def no_index(_: Path, __: Mapping[str, str]) -> None:
+    """Return nothing: a segment has its index in its file."""
+
+
 def open_generation(
     path: Path,
     statements: Mapping[str, Statement] = NO_STATEMENTS,
-    nearest: Nearest | None = None,
     today: AccessToday | None = None,
 ) -> Index:
     """Open one file; the index is a context manager, safe to use from several threads.
 
     Args:
         statements: what the configuration says now about who may see each source, beside what the file says.
-        nearest: asks an index over the vectors that is elsewhere.
         today: of an older generation, what is stated of its documents today.
 
     Raises:
         StoreError: the file is missing, damaged or of another schema.
     """
     with ExitStack() as stack:
-        file, mapped = _opened(stack, path, nearest)
+        file, mapped = _opened(stack, path, no_index)
         opened = OpenFile(file, mapped, {}, _visibilities(file, statements, today))
-        meta = {**file.meta, "built_with": "hnsw"} if nearest else file.meta
-        return Index(meta, Segment(opened, mapped.terms.own), stack.pop_all())
+        return Index(file.meta, Segment(opened, mapped.terms.own), stack.pop_all())
 
 
 class _Shared:
@@ -122,14 +127,21 @@ _lock = threading.Lock()
 
 
 def open_shared(
-    stack: ExitStack, path: Path, statements: Mapping[str, Statement], today: AccessToday | None, live: Mask | None
+    stack: ExitStack,
+    path: Path,
+    live: Mask | None,
+    *,
+    statements: Mapping[str, Statement],
+    today: AccessToday | None,
+    nearest: NearestOf,
 ) -> OpenFile:
     """Open a segment, once for all generations of this process that have it; ``stack`` gives it back.
 
     Args:
         stack: ends the use.
-        statements, today: as ``open_generation``.
         live: which of its documents there are, by number; ``None`` for all.
+        statements, today: as ``open_generation``.
+        nearest: says what asks an index over its vectors that is elsewhere.
 
     Raises:
         StoreError: the file is missing, damaged or of another schema.
@@ -145,7 +157,7 @@ def open_shared(
     stack.callback(_give_back, key, shared)
     with shared.lock:
         if shared.opened is None:
-            shared.opened = (*_opened(shared.resources, path), {})
+            shared.opened = (*_opened(shared.resources, path, nearest), {})
         file, mapped, masks = shared.opened
     if live is not None and len(live) != file.all_documents:
         raise StoreError(f"{path}: is not the file that the manifest means; roll back")
@@ -161,7 +173,7 @@ def _give_back(key: tuple[str, int, int, int], shared: _Shared) -> None:
     shared.resources.close()
 
 
-def _opened(stack: ExitStack, path: Path, nearest: Nearest | None = None) -> tuple[GenerationFile, Mapped]:
+def _opened(stack: ExitStack, path: Path, nearest: NearestOf) -> tuple[GenerationFile, Mapped]:
     """Open one file; ``stack`` closes it.
 
     Raises:
@@ -171,7 +183,8 @@ def _opened(stack: ExitStack, path: Path, nearest: Nearest | None = None) -> tup
     stack.callback(file.close)
     with file.opening():
         arrays = open_arrays(path, file.identity)
-        vectors = HnswVectors(nearest, load_matrix(arrays)) if nearest else _vectors(file, arrays)
+        asking = nearest(path, file.meta)
+        vectors = HnswVectors(asking, load_matrix(arrays)) if asking else _vectors(file, arrays)
         keys, names = load_names(arrays)
         mapped = Mapped(
             TermLists(arrays), load_pairs(arrays), names, keys, Cards(arrays), vectors, TokenVectors(arrays)

@@ -22,19 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nornweave.config import Bm25Settings
-from nornweave.core.access.rules import Statement
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.index.index import Index
 from nornweave.index.manifest import Manifest
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
 from nornweave.index.records import StoredChunk, StoredText
-from nornweave.index.searching.access_today import AccessToday
 from nornweave.index.searching.completing import Completion, merged_completions
 from nornweave.index.searching.conditions import Condition
 from nornweave.index.searching.counting import ServedDocument, StatedDocument
 from nornweave.index.searching.finding import FoundLines, LinePattern, merged_lines
-from nornweave.index.searching.generation import OpenFile, Segment, open_shared
+from nornweave.index.searching.generation import OpenFile, Segment
 from nornweave.index.searching.inverted import DEFAULT_BM25, NO_LENGTHS, FrequentTerms, Lengths
 from nornweave.index.searching.numbering import Numbering
 from nornweave.index.searching.ranked_chunks import Hits, best
@@ -329,10 +327,11 @@ def with_lengths(opened: Sequence[OpenFile], visible: Sequence[Visible | None]) 
     return [Segment(each, corpus, part) for each, part in zip(opened, visible, strict=True)]
 
 
-def open_segments(
-    files: Sequence[Path], manifest: Manifest, statements: Mapping[str, Statement], today: AccessToday | None = None
-) -> Index:
+def open_segments(files: Sequence[Path], manifest: Manifest, opening: Callable[..., OpenFile]) -> Index:
     """Open the files of a manifest as one index.
+
+    Args:
+        opening: opens one, given what closes it, its path and which of its documents there are.
 
     Raises:
         StoreError: a file is missing, damaged, of another schema, or not the one that the manifest means.
@@ -340,7 +339,7 @@ def open_segments(
     with ExitStack() as stack:
         opened = []
         for file, told in zip(files, manifest.segments, strict=True):
-            opened.append(open_shared(stack, file, statements, today, told.live()))
+            opened.append(opening(stack, file, told.live()))
             if opened[-1].mapped.terms.own != Lengths(told.chunks, told.terms):
                 raise StoreError(f"{file}: is not the file that {manifest.generation} was published with; roll back")
         segments = with_lengths(opened, [each.visibilities.everything for each in opened])

@@ -54,12 +54,21 @@ class Layout:
     Attributes:
         dimensions: of the vectors; matters to writers only.
         token_vectors: version of the vectors of tokens beside those of texts; empty for none.
+        has_server: whether a server has the index over the vectors, if there is one.
     """
 
     settings: StorageSettings
     dimensions: int
     declared: DeclaredFilters = NO_DECLARED_FILTERS
     token_vectors: str = ""
+    has_server: bool = False
+
+    @property
+    def built_with(self) -> Literal["exact", "hnsw", "pgvector"]:
+        """Return how the vectors of a segment are searched."""
+        if self.settings.vector_index != "hnsw":
+            return "exact"
+        return "pgvector" if self.has_server else "hnsw"
 
     def facts(self) -> dict[str, str]:
         """Return the versions that decide how a generation is built; if they change, the published one is outdated."""
@@ -90,7 +99,7 @@ def build_generation(
         StoreError: the file was left with a write-ahead log, or ``vss`` is asked for and cannot be loaded.
         duckdb.Error: the disk is full, or the working file is damaged.
     """
-    if layout.settings.vector_index == "hnsw":
+    if layout.built_with == "hnsw":
         check_vss()
     connection.execute(f"create or replace temp table picked as {picked}")
     chunks = _integer(connection, "select count(*) from chunks where document_id in (select document_id from picked)")
@@ -115,13 +124,12 @@ def _build(
     connection: Connection, file: Path, publication: Publication, layout: Layout, facts: Mapping[str, str], chunks: int
 ) -> Candidate:
     file.unlink(missing_ok=True)
-    attach(connection, file, "generation", is_small=chunks <= _SMALL and layout.settings.vector_index != "hnsw")
+    attach(connection, file, "generation", is_small=chunks <= _SMALL and layout.built_with != "hnsw")
     try:
         connection.execute(statement_file("generation"))
         fill_declared(connection, layout.declared)
         connection.execute(statement_file("declared") + statement_file("facets"))
-        vector_index: Literal["exact", "hnsw"] = "hnsw" if layout.settings.vector_index == "hnsw" else "exact"
-        if vector_index == "hnsw":
+        if layout.built_with == "hnsw":
             connection.execute("create table generation.vectors as select chunk_no, vector from vectors")
             index_vectors(connection, layout.settings)
         counts = _count(connection)
@@ -129,7 +137,7 @@ def _build(
             **facts,
             "generation": publication.generation,
             "built_at": publication.created_at.isoformat(),
-            "built_with": vector_index,
+            "built_with": layout.built_with,
             "arrays": secrets.token_hex(8),
         }
         connection.executemany("insert into generation.meta values (?, ?)", list(described.items()))
@@ -144,7 +152,7 @@ def _build(
     return Candidate(
         generation=publication.generation,
         counts=counts,
-        vector_index=vector_index,
+        vector_index="exact" if layout.built_with == "exact" else "hnsw",
         size_bytes=file.stat().st_size + arrays_file(file).stat().st_size,
         publication=publication,
         facts=facts,

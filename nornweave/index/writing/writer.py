@@ -110,7 +110,7 @@ class DuckDBWriter(MovingTables):
         return Candidate(
             generation=generation,
             counts=manifest.counts,
-            vector_index="hnsw" if self._layout.settings.vector_index == "hnsw" else "exact",
+            vector_index="exact" if self._layout.built_with == "exact" else "hnsw",
             size_bytes=self._files.of_candidate(generation).size_bytes(generation),
             publication=publication,
             facts=self._facts(facts),
@@ -196,6 +196,7 @@ class DuckDBWriter(MovingTables):
     def _overwrite(self) -> None:
         with self._closed():
             overwrite(self._file)
+            self._lock.commit(overwriting=True)
 
     def _record_publication(self, candidate: Candidate, manifest: Manifest) -> None:
         """Record that a candidate is published, and which document of it is where."""

@@ -8,12 +8,12 @@ declare
   each record;
 begin
   for each in
-    select oid::regclass as relation, relname ~ '^g[0-9]+_' as is_of_generation from pg_class
+    select oid::regclass as relation, relname ~ '^vectors_[0-9_]+$' as is_of_segment from pg_class
     where relnamespace = '{schema}'::regnamespace and relkind in ('r', 'v', 'S')
       and not exists (select from pg_depend where objid = pg_class.oid and deptype in ('a', 'i'))  -- with their table
       and pg_get_userbyid(relowner) not in ('nornweave_owner', 'nornweave_writer')
   loop
-    if each.is_of_generation then
+    if each.is_of_segment then
       execute format('alter table %s owner to nornweave_writer', each.relation);
       execute format('grant select on %s to nornweave_reader', each.relation);
     else

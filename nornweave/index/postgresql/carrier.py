@@ -1,0 +1,183 @@
+"""The files of one domain in PostgreSQL, as object storage has those of machines that write in turns.
+
+Whoever writes holds a session advisory lock on the connection that does all the writing: without the connection there
+is no lock and no way to write. What is published is in one row, which names the files, and is written in the
+transaction that shows their documents to people with SQL.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from nornweave.config import StorageSettings
+from nornweave.core.errors import MissingObjectError
+from nornweave.core.files.lock import holder_text
+from nornweave.index.generations.publish import GenerationFiles
+from nornweave.index.leases.domain_lease import DomainLease, FilesElsewhere, pull_generations
+from nornweave.index.object_store import PART_BYTES, StoredDocument, StoredObject
+from nornweave.index.postgresql.nearest import ServerIndex, index_segments, table_of
+from nornweave.index.postgresql.people import show
+from nornweave.index.postgresql.pool import Connection
+from nornweave.index.postgresql.schema import compact, prepare_schema, release_lock, take_lock, writing
+from nornweave.index.postgresql.server import Server, translated
+from nornweave.index.searching.vectors import Nearest
+
+
+class PostgresCarrier:
+    """The schema of one domain; implements ``lease.Claim`` and ``parts.Objects``.
+
+    Objects are rows of 8 MB at most, which a reader fetches within the deadline of one statement.
+    """
+
+    def __init__(self, server: Server, folder: Path, settings: StorageSettings, purpose: str) -> None:
+        """Store the parameters; ``folder`` has the files of the domain on this machine."""
+        self.url = server.name
+        self.fence = 0
+        self._server = server
+        self._files = GenerationFiles(folder / "generations", FilesElsewhere(lambda: self, lambda: self, folder))
+        self._settings = settings
+        self._purpose = purpose
+        self._former_copies = folder / "copies"
+        self._resources = ExitStack()
+        self._lock = threading.Lock()
+        """Of the connection: parts of a file come from several threads."""
+
+    def take(self, wait_s: float) -> Mapping[str, Any]:
+        """Take the lock; see ``Claim``."""
+        with ExitStack() as stack:
+            connection = stack.enter_context(writing(self._server, "cannot be written"))
+            take_lock(connection, self._server, wait_s=wait_s)
+            stack.callback(release_lock, connection)
+            prepare_schema(connection, self._server)
+            shutil.rmtree(self._former_copies, ignore_errors=True)  # of an earlier version
+            said = "update carried set fence = fence + 1, holder = %s returning fence, state"
+            ((self.fence, state),) = connection.execute(said, [holder_text(self._purpose)]).fetchall()
+            self._connection: Connection = connection
+            self._resources = stack.pop_all()
+        return dict(state)
+
+    def state(self) -> Mapping[str, Any]:
+        """Return what the row says; see ``Claim``."""
+        rows = self._server.rows_if_there("select state from carried")
+        return dict(rows[0][0]) if rows else {}
+
+    def committed(self) -> str | None:
+        """Return the name of the last commit."""
+        rows = self._server.rows_if_there("select state->>'commit' from carried")
+        return rows[0][0] if rows else None
+
+    def confirm(self) -> None:
+        """Return if the connection, and so the lock, is still there; see ``Claim``."""
+        with translated(self._server, "the lock is lost, nothing more is published"):
+            self._connection.execute("select 1")
+
+    def commit(self, state: Mapping[str, Any]) -> None:
+        """Write the row, and what people with SQL and searches of vectors find; see ``Claim``."""
+        connection = self._connection
+        with translated(self._server, "nothing was published, the old generation stays"):
+            index_segments(connection, self._server, self._files, self._settings)
+            with connection.transaction():
+                connection.execute("update carried set state = %s", [Jsonb(dict(state))])
+                show(connection, self._files)
+
+    def release(self) -> None:
+        """Let others take the lock; see ``Claim``."""
+        self._resources.close()
+
+    def read(self, key: str) -> StoredDocument:
+        """Return an object; see ``Objects``."""
+        return StoredDocument(b"".join(self._parts(key)), None)
+
+    def fetch(self, key: str, file: Path) -> None:
+        """Write an object to a file; see ``Objects``."""
+        with file.open("wb") as stream:
+            for part in self._parts(key):
+                stream.write(part)
+
+    def _parts(self, key: str) -> Iterator[bytes]:
+        ((count,),) = self._server.rows("select count(*) from objects where key = %s", [key])
+        if not count:
+            raise MissingObjectError(f"{self.url}/{key}: there is no such object")
+        for part in range(count):
+            statement = "select content from objects where key = %s and part = %s"
+            yield from (content for (content,) in self._server.rows(statement, [key, part]))
+
+    def write(self, key: str, content: bytes | Path) -> None:
+        """Write an object; see ``Objects``."""
+        statement = (
+            "insert into objects values (%s, %s, %s) on conflict (key, part) do update set content = excluded.content"
+        )
+        with self._lock, translated(self._server, f"{key} was not stored"), self._connection.transaction():
+            for part, piece in enumerate(_pieces(content)):
+                self._connection.execute(statement, [key, part, piece])
+
+    def list(self, prefix: str) -> Iterator[StoredObject]:
+        """Yield the objects below a prefix; see ``Objects``."""
+        statement = (
+            "select key, sum(octet_length(content))::bigint from objects where starts_with(key, %s) group by key"
+        )
+        for key, size in self._server.rows(statement, [prefix]):
+            yield StoredObject(key, size, datetime.now(UTC))
+
+    def remove(self, key: str) -> None:
+        """Remove an object; see ``Objects``."""
+        with translated(self._server, f"{key} was not removed"):
+            self._connection.execute("delete from objects where key = %s", [key])
+
+    def overwrite(self) -> None:
+        """Write the tables anew, which have the bytes of removed rows; see ``Objects``."""
+        with translated(self._server, "removed rows are not overwritten"):
+            compact(self._connection, ("objects", "documents", "chunks"))
+
+
+def _pieces(content: bytes | Path) -> Iterator[bytes]:
+    if isinstance(content, bytes):
+        yield content
+        return
+    with content.open("rb") as stream:
+        while piece := stream.read(PART_BYTES):
+            yield piece
+
+
+class FilesInServer(FilesElsewhere):
+    """The segments of a domain in PostgreSQL; who asks what is published asks the server.
+
+    Raises:
+        StoreError: from every method, while the server cannot be asked.
+    """
+
+    def __init__(self, server: Server, folder: Path, settings: StorageSettings) -> None:
+        self._carrier = PostgresCarrier(server, folder, settings, "read")
+        super().__init__(lambda: self._carrier, lambda: self._carrier, folder)
+        self._server = server
+        self._seen: str | None = None
+
+    def look(self) -> None:
+        """Bring what was published since the last look; segments come when they are read."""
+        committed = self._carrier.committed()
+        if committed != self._seen and pull_generations(self._carrier, self._carrier, self._folder):
+            self._files, self._seen = {}, committed
+
+    def nearest(self, file: Path, meta: Mapping[str, str]) -> Nearest | None:
+        """Return what asks the index over a segment's vectors; a candidate has none yet."""
+        if meta["built_with"] != "pgvector" or file.name.startswith("."):
+            return None
+        return ServerIndex(self._server, table_of(file.name), int(meta["dimensions"]), int(meta["hnsw_ef_search"]))
+
+
+def server_lock(server: Server, settings: StorageSettings) -> Callable[[Path, str, float], DomainLease]:
+    """Return what makes the lock of a domain's folder."""
+
+    def lock(folder: Path, purpose: str, wait_s: float) -> DomainLease:
+        carrier = PostgresCarrier(server, folder, settings, purpose)
+        return DomainLease(carrier, carrier, folder, purpose=purpose, wait_s=wait_s)
+
+    return lock

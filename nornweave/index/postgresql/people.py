@@ -1,0 +1,99 @@
+"""Documents and chunks of the published generation as tables, for people with SQL; row-level security hides the rest.
+
+They are written where the roles of ``nornweave roles`` are there. Rows have the segment that they are in: a publication
+writes those of its new segments, and removes those that are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, Literal
+
+import duckdb
+
+from nornweave.core.access.rules import decode_rule, decode_source_rules, encode_rule
+from nornweave.core.errors import StoreError
+from nornweave.index.connection import Connection as FileConnection
+from nornweave.index.connection import connect_reader
+from nornweave.index.generations.publish import GenerationFiles
+from nornweave.index.postgresql.pool import Connection
+from nornweave.index.searching.generation_file import DataFile
+
+_BATCH_ROWS = 2_000
+# PostgreSQL stores no NUL in a text; another character in its place keeps every position.
+_NO_NUL = str.maketrans("\0", "\N{REPLACEMENT CHARACTER}")
+_ARE_THERE = """
+select from pg_roles where rolname = 'nornweave_people' and has_table_privilege(oid, 'documents'::regclass, 'select')
+"""
+_DOCUMENT = """
+select document_no, document_id, source_id, path, gate, content_hash, format, title, updated_at, revision, url,
+  metadata, "text", access, stale
+from documents
+where document_no in (select unnest(?::integer[]))
+"""
+_CHUNK = """
+select chunk_no, document_no, chunk_id, position, char_start, char_end, line_start, line_end, page, content, context,
+  title, section, message_ids, token_count, metadata, facts
+from chunks
+where document_no in (select unnest(?::integer[]))
+"""
+
+
+def show(connection: Connection, files: GenerationFiles) -> None:
+    """Make the tables say what is published on this machine.
+
+    Raises:
+        StoreError, psycopg.Error: they were not written.
+    """
+    current = files.current()
+    if current is None or connection.execute(_ARE_THERE).fetchone() is None:
+        return
+    held = {file.path.name: file for file in files.data_files(current)}
+    connection.execute("delete from documents where segment <> all(%s)", [list(held)])
+    for name, file in held.items():
+        _show_segment(connection, name, file)
+
+
+def _show_segment(connection: Connection, name: str, file: DataFile) -> None:
+    rows = connection.execute("select document_no from documents where segment = %s", [name]).fetchall()
+    shown = {number for (number,) in rows}
+    reader = connect_reader(file.path)
+    try:
+        live = {number for (number,) in reader.execute("select document_no from documents").fetchall()} - {*file.gone}
+        statement = "delete from documents where segment = %s and document_no = any(%s)"
+        connection.execute(statement, [name, list(shown - live)])  # their chunks go with them
+        if missing := sorted(live - shown):
+            rules: dict[int, str] = {}
+            _insert(connection, "documents", ([name, *row] for row in _documents(reader, missing, rules)))
+            chunks = _rows(reader, _CHUNK, missing)
+            _insert(connection, "chunks", ([name, *row, rules[row[1]]] for row in chunks))
+    finally:
+        reader.close()
+
+
+def _insert(connection: Connection, table: Literal["documents", "chunks"], rows: Iterator[list[Any]]) -> None:
+    """Add rows; ``copy`` does not go with row-level security."""
+    first = next(rows, None)
+    if first is not None:
+        statement = f"insert into {table} values ({', '.join(['%s'] * len(first))})"
+        connection.cursor().executemany(statement, chain([first], rows))
+
+
+def _documents(reader: FileConnection, numbers: list[int], rules: dict[int, str]) -> Iterator[list[Any]]:
+    """Yield documents, each with its whole rule (what is stated about it and about its source), and note the rules."""
+    ((sources,),) = reader.execute("select value from meta where key = 'access'").fetchall()
+    stated = decode_source_rules(sources)
+    for row in _rows(reader, _DOCUMENT, numbers):
+        source_id, own = row[2], decode_rule(row[13])
+        rules[row[0]] = encode_rule((*own, *((stated[source_id],) if source_id in stated else ()))) or "[]"
+        yield [*row, rules[row[0]]]
+
+
+def _rows(reader: FileConnection, statement: str, numbers: list[int]) -> Iterator[list[Any]]:
+    try:
+        for batch in reader.execute(statement, [numbers]).to_arrow_reader(_BATCH_ROWS):
+            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                yield [value.translate(_NO_NUL) if isinstance(value, str) else value for value in row]
+    except duckdb.Error as error:
+        raise StoreError(f"a segment cannot be read: {error}; roll back, or sync again") from error

@@ -1,3 +1,0 @@
-create unique index on {g}chunks (chunk_id);
-
-create index on {g}chunks (document_no);
