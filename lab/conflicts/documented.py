@@ -1,7 +1,8 @@
 """Documented defaults that agree with the code, found by literals alone; nothing is shared with the extractors.
 
 A default counts as documented when code says ``name = literal``, and a page or a comment has the
-name and, at most three lines below, the same literal on a line with the word *default*.
+name and, at most three lines below, the same literal on a line with the word *default*. In a table whose
+header has the word, the literal opens the cell of that column. Tests and examples define nothing.
 """
 
 from __future__ import annotations
@@ -54,12 +55,12 @@ _OPENING = re.compile(
     r"(?=[`*'\"]|[ \t]*(?:[:|(\n]|[ ]{2}|$))"
 )
 _WRITTEN = re.compile(
-    rf"(?P<quoted>{_STRING})|(?P<list>{_LIST})|(?<![\w.-])(?P<number>-?\d[\d_,]*(?:\.\d+)?(?:e\d)?)"
+    rf"(?P<quoted>(?![\"'](?:-?\d+|true|false)[\"']){_STRING})|(?P<list>{_LIST})|(?<![\w.-])(?P<number>-?\d[\d_,]*(?:\.\d+)?(?:e\d)?)"
     r"(?:[ ]?(?P<unit>ms|s|m|h|sec\w*|min\w*|hour\w*|days?|milli\w*|[kKmMgG]i?[bB]|bytes))?(?![\w.]\w|[\w-])|"
     r"\b(?P<switch>[Tt]rue|[Ff]alse|(?:[Oo]n|[Oo]ff|[Ee]nabled|[Dd]isabled)(?= by default)|"
     r"(?<=is )(?:enabled|disabled)|(?<=[`\"'])(?:on|off)(?=[`\"']))\b"
 )
-_DEFAULT = re.compile(r"(?<![\w.])default(?:s|ed|ing)?(?![\w.(])", re.IGNORECASE)
+_DEFAULT = re.compile(r"(?<![\w.\"'])default(?:s|ed|ing)?(?![\w.(])", re.IGNORECASE)
 _RULE = re.compile(r"\s*[|+]?[ :]*(?:={3,}|-{3,})[-=|+: ]*$")
 _NO_NAMES = frozenset(("default", "defaults", "value", "true", "false"))
 _ITEM = re.compile(rf"{_STRING}|[^,\s]+")
@@ -142,7 +143,7 @@ def definitions(files: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Return name → canonical literal → first place, of the programs given by path."""
     found: dict[str, dict[str, str]] = defaultdict(dict)
     for path, text in files.items():
-        program = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+        program = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text.partition("#[cfg(test)]")[0])
         for pattern in _DEFINITIONS:
             for match in pattern.finditer(program):
                 place = f"{path}:{program.count(chr(10), 0, match.start()) + 1}"
@@ -169,14 +170,18 @@ def _defaults(path: str, text: str, role: Role, known: Known) -> Iterator[Docume
         # What follows a comment is what it is about, unless the comment names something itself.
         below = [_lines(text, end, min(len(text), end + 400))[:2]] if role == "code" else []
         subject = next((line for line in (below[0] if below else []) if line[1].strip()), None)
-        in_table = False
+        column: int | None = None
         for at, line in enumerate(lines):
-            opens_table = bool(_DEFAULT.search(line[1])) and at + 1 < len(lines) and bool(_RULE.match(lines[at + 1][1]))
-            in_table = opens_table or (in_table and bool(line[1].strip()))
-            if opens_table or not (_DEFAULT.search(line[1]) or in_table):
+            word = _DEFAULT.search(line[1])
+            if word and at + 1 < len(lines) and _RULE.match(lines[at + 1][1]):
+                column = line[1].count("|", 0, word.start())
+                continue
+            column = column if line[1].strip() else None
+            if word is None and column is None:
                 continue
             above = [other for other in lines[max(0, at - 2 * LINES_BELOW) : at] if other[1].strip()][-LINES_BELOW:]
-            found = _default(path, line, [] if in_table else above, None if in_table else subject, known)
+            named = (above, subject) if column is None else ([], None)
+            found = _default(path, line, *named, known, column or 0)
             if found:
                 yield found
 
@@ -205,12 +210,14 @@ def _prose(text: str, role: Role) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _default(path: str, line: Line, above: list[Line], subject: Line | None, known: Known) -> Documented | None:
-    """Read the literal next to the word, if the nearest name before it is defined with the same."""
+def _default(path: str, line: Line, above: list[Line], subject: Line | None, known: Known,
+             column: int) -> Documented | None:  # fmt: skip
+    """Read the literal next to the word or in the column, if the nearest name before it is defined with the same."""
     offset, text = line
     word = _DEFAULT.search(text)
     at = word.start() if word else 0
-    literals = [match for match in _WRITTEN.finditer(text) if word is None or _belongs(text, word, match)]
+    literals = [match for match in _WRITTEN.finditer(text) if (_opens(text, column, match) if column else
+                word is None or _belongs(text, word, match))]  # fmt: skip
     for match in sorted(literals, key=lambda one: (one.start() < at, abs(one.start() - at))):
         top, name = offset, _nearest(text, match.start(), known)
         for start, other in reversed(above) if name is None else ():
@@ -228,6 +235,12 @@ def _default(path: str, line: Line, above: list[Line], subject: Line | None, kno
             return Documented(_kind(group, name, match["unit"]), name, path, top, offset + start, offset + end,
                               match[group], place, frozenset(known[name]))  # fmt: skip
     return None
+
+
+def _opens(line: str, column: int, literal: re.Match[str]) -> bool:
+    """Tell whether a literal is the first thing in a cell of a row."""
+    before = line[: literal.start()]
+    return before.count("|") == column and not re.search(r"\w", before.rpartition("|")[2])
 
 
 def _belongs(line: str, word: re.Match[str], literal: re.Match[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -27,6 +28,9 @@ _LEFT_OUT = frozenset(
     """.git node_modules vendor dist t test tests testing spec specs bench benchmark benchmarks example examples
     fixtures __pycache__ third_party locale locales i18n types""".split()  # noqa: SIM905
 )
+# ``Quartz.Tests.Unit/``, ``RetryTest.cs``, ``page.spec.tsx``.
+_APART = re.compile(r"(?:^|[/._-])(?:tests?|specs?|examples?|bench(?:mark)?s?|fixtures?)(?=[/._A-Z-]|$)|"
+                    r"(?:Test|Spec|Example|Benchmark|Fixture)s?(?=[/._A-Z-]|$)")  # fmt: skip
 # Pages that speak of what was: altering them contradicts nothing.
 _PAST = ("changelog", "changes", "history", "news", "release", "whatsnew", "upgrad", "migrat", "todo", "licen")
 
@@ -65,14 +69,10 @@ def texts(root: Path) -> Iterator[tuple[str, Role, str]]:
 
 def _role(path: str) -> Role | None:
     place = PurePosixPath(path.lower())
+    if _APART.search(path) or place.name.endswith((".min.js", ".d.ts")):
+        return None
     if place.suffix in _PAGES:
         return None if any(part.lstrip("0123456789.-_").startswith(_PAST) for part in place.parts) else "documentation"
-    if (
-        place.name.endswith((".min.js", ".d.ts"))
-        or place.stem.startswith("test_")
-        or place.stem.endswith(("_test", ".test"))
-    ):
-        return None
     return "code" if language_of(path) else None
 
 

@@ -101,6 +101,19 @@ def test_a_literal_that_the_word_is_not_about_is_left_alone() -> None:
     assert list(documented([("a.md", "documentation", page), FILES[1]], {})) == []
 
 
+def test_a_cell_of_another_column_and_what_tests_say_are_no_defaults() -> None:
+    page = "| Name | Default | Meaning |\n|---|---|---|\n| `max_lamps` | none | `1024` is the most |\n"
+    assert list(documented([("a.md", "documentation", page), FILES[1]], {})) == []
+    program = "fn a() {}\n#[cfg(test)]\nmod tests { max_lamps: 1024 }\n"
+    assert definitions({"lib.rs": program}) == {}
+
+
+def test_a_switch_in_quotes_becomes_another_switch() -> None:
+    comment = '/// <param name="is_dimmed">Default is <see langword="true"/>.</param>\n'
+    (one,) = documented([("a.cs", "code", comment), FILES[1]], {})
+    assert (one.kind, one.literal) == ("boolean", "true")
+
+
 def test_the_entry_that_a_default_stands_in_is_whose_it_is() -> None:
     page = "max_lamps (int): how many.\nunknown_thing (int): more.\n    Default: 1024.\n"
     assert list(documented([("a.md", "documentation", page), FILES[1]], {})) == []
@@ -131,7 +144,8 @@ def test_drift_in_a_repository_is_noticed(tmp_path: Path) -> None:
 
 
 def test_tests_and_changelogs_are_left_out_of_repositories(tmp_path: Path) -> None:
-    for path in ("src/lamp.py", "tests/test_lamp.py", "docs/lamp.rst", "CHANGELOG.md", "docs/releases/2.0.md"):
+    for path in ("src/lamp.py", "tests/test_lamp.py", "Lamp.Tests/Lamp.cs", "docs/lamp.rst", "CHANGELOG.md",
+                 "docs/releases/2.0.md"):  # fmt: skip
         (tmp_path / "lamp" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "lamp" / path).write_text("x = 1\n", encoding="utf-8")
     listed = tmp_path / "list.txt"
