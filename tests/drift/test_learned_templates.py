@@ -46,8 +46,8 @@ def test_grouped_digits_are_one_number(text: str, value: str | None) -> None:
 FIELDS = {"flush_rows": 10, "retry_rounds": 7, "queue_slots": 31, "merge_width": 64}
 
 
-def notation(values: dict[str, int]) -> str:
-    rows = "".join(f"({name} int starts {value})\n" for name, value in values.items())
+def notation(values: dict[str, int], row: str = "({name} int starts {value})") -> str:
+    rows = "".join(f"{row.format(name=name, value=value)}\n" for name, value in values.items())
     return f"# Reference\n\n```\n{rows}```\n"
 
 
@@ -65,6 +65,32 @@ def test_a_notation_that_no_extractor_knows_is_learned_and_a_broken_agreement_fo
     ]
     assert report.coverage is not None
     assert (report.coverage.compared, report.coverage.agree) == (4, 3)
+
+
+def test_one_of_two_places_of_a_line_that_changes_is_found(tmp_path: Path) -> None:
+    page = notation(FIELDS, "{name} -> {value}, int starts {value}")
+    repository = Repository(tmp_path)
+    base = repository.commit({"docs/a.md": page, "a.py": program(FIELDS)}, "2024-02-01T12:00:00Z")
+    repository.commit({"docs/a.md": page.replace("starts 31", "starts 45")}, "2024-03-01T12:00:00Z")
+    report = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report
+    assert [(one.name, one.second.value) for one in report.findings] == [("queue slots", "45")]
+
+
+def test_a_default_that_takes_the_value_of_an_example_is_found(tmp_path: Path) -> None:
+    page = notation(FIELDS) + notation(FIELDS | {"queue_slots": 45}, "{name}={value}")
+    repository = Repository(tmp_path)
+    base = repository.commit({"docs/a.md": page, "a.py": program(FIELDS)}, "2024-02-01T12:00:00Z")
+    repository.commit({"docs/a.md": page.replace("starts 31", "starts 45")}, "2024-03-01T12:00:00Z")
+    report = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report
+    assert [(one.name, one.second.value) for one in report.findings] == [("queue slots", "45")]
+
+
+def test_a_name_in_one_word_is_that_of_the_code(tmp_path: Path) -> None:
+    page = notation({name.replace("_", ""): value for name, value in FIELDS.items()})
+    write(tmp_path, {"docs/a.md": page.replace("(", "(--"), "a.py": program(FIELDS)})
+    report = scan(tmp_path, DriftOptions()).report
+    assert report.coverage is not None
+    assert (report.coverage.compared, report.coverage.agree) == (4, 4)
 
 
 def test_a_notation_whose_values_do_not_agree_states_nothing(tmp_path: Path) -> None:

@@ -120,6 +120,12 @@ OPTIONS = [
     ("go", 'package p\nfunc f() { viper.SetDefault("depth", 3) }'),
     ("javascript", "program.option('-d, --depth <n>', 'how deep', 3)"),
     ("javascript", "yargs.option('depth', { type: 'number', default: 3 })"),
+    ("rust", 'fn f(b: Builder) -> B { b.set_default("width", 2)?.set_default("depth", 3)?.set_default("tone", 4)? }'),
+    ("javascript", "yargs.option('width', { default: 2 }).option('depth', { default: 3 }).command()"),
+    ("go", "package p\nfunc (c *C) Init() { if c.Depth == 0 { c.Depth = 3 } }"),
+    ("go", "package p\nfunc newLamp() *Lamp { return &Lamp{Depth: 3} }"),
+    ("python", "def f(depth=None):\n    if not depth:\n        depth = 3"),
+    ("csharp", "class Lamp { int Depth { get; set; } public Lamp() { Depth = 3; } }"),
     ("javascript", "function f (options) { const depth = options.depth ?? 3 }"),
     ("javascript", "function f (depth) { depth = depth == null ? 3 : depth }"),
     ("java", 'class A { void f(@RequestParam(defaultValue = "3") int depth) {} }'),
@@ -135,6 +141,16 @@ def test_declared_options_and_fallbacks_state_defaults(language: str, text: str)
         if fact.attribute == "default" and fact.form in {"option", "fallback", "definition"}
     }
     assert ("depth", "3") in defaults
+
+
+@pytest.mark.parametrize(("language", "text"), [
+    ("go", 'package p\nfunc (c *C) Run() { if c.Rows == 0 { c.Depth = 3 } }'),
+    ("go", 'package p\nfunc (c *C) Run() { if c.Depth == 5 { c.Depth = 3 } }'),
+    ("csharp", "class Lamp { int Depth { get; set; } public void Run() { Depth = 3; } }"),
+    ("csharp", "class Lamp { public Lamp(Room room) { Depth = 3; } }"),
+])  # fmt: skip
+def test_what_is_set_while_a_program_runs_is_no_default(language: str, text: str) -> None:
+    assert not [fact for fact in read(text, language) if fact.name == "depth"]
 
 
 def test_keys_of_declarations_are_no_names() -> None:

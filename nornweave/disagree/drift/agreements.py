@@ -29,7 +29,7 @@ AgreementKey: TypeAlias = tuple[str, str, str, str]
 
 
 Lines: TypeAlias = tuple[int, int]
-"""How many lines of a page and of the code say something."""
+"""How many statements of a page, and how many lines of the code, say something."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -68,8 +68,9 @@ class Before:
     """What there was at the base.
 
     Attributes:
-        agreements: of the base → in how many lines of the page and of the code they stand; paths are those of the head.
-        documented, coded: who read it, path, name and value of everything that was stated; empty if unknown.
+        agreements: of the base → how often the page and the code state them; paths are those of the head.
+        documented: who read it, path, name, value and statement of everything on pages; empty if unknown.
+        coded: path, name and value of everything in code; empty if unknown.
     """
 
     agreements: Mapping[Agreement, Lines]
@@ -95,12 +96,12 @@ def agreement_of(pair: CandidatePair) -> Agreement:
 
 
 def agreements_of(pairs: Iterable[CandidatePair]) -> dict[Agreement, Lines]:
-    """Return what agrees, with the number of lines that say so."""
+    """Return what agrees, with how often each side says so; a line of a page may: ``rows = 5  # default: 5``."""
     lines: dict[Agreement, tuple[set[int], set[int]]] = defaultdict(lambda: (set(), set()))
     for pair in pairs:
         if pair.outcome is FactComparison.AGREE:
             page, code = lines[agreement_of(pair)]
-            page.add(pair.other.fact.line)
+            page.add(pair.other.fact.span.start)
             code.add(pair.code.fact.line)
     return {one: (len(page), len(code)) for one, (page, code) in lines.items()}
 
@@ -119,8 +120,12 @@ def before(pairs: Sequence[CandidatePair], renamed: Mapping[str, str]) -> Before
         )
         for pair in pairs
     ]
-    documented = frozenset((_reading(pair), *_value(pair.other)) for pair in moved)
-    return Before(agreements_of(moved), documented, frozenset(_value(pair.code) for pair in moved))
+    return Before(agreements_of(moved), frozenset(map(_stated, moved)), frozenset(_value(pair.code) for pair in moved))
+
+
+def _stated(pair: CandidatePair) -> tuple[str, ...]:
+    """Return what a page states and how: an example may have had the value that the default has now."""
+    return (_reading(pair), *_value(pair.other), pair.other.fact.statement)
 
 
 def _value(one: LocatedFact) -> tuple[str, str, str]:
@@ -187,13 +192,13 @@ def _differing(
         for pair in pairs
     ]
     still = [pair for pair, page, code in sides if pair.outcome is FactComparison.AGREE and not (page and code)]
-    lines = len({pair.other.fact.line for pair in still}), len({pair.code.fact.line for pair in still})
+    lines = len({pair.other.fact.span.start for pair in still}), len({pair.code.fact.line for pair in still})
     if all(now >= then for now, then in zip(lines, base.agreements[agreement], strict=True)):
         return
     for pair, has_page_moved, has_code_moved in sides:
         if pair.outcome is not FactComparison.DIFFER or has_page_moved == has_code_moved:
             continue
-        if has_page_moved and (_reading(pair), *_value(pair.other)) not in base.documented:
+        if has_page_moved and _stated(pair) not in base.documented:
             yield pair, "second"
         elif has_code_moved and _value(pair.code) not in base.coded:
             yield pair, "first"

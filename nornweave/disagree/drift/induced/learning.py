@@ -54,7 +54,7 @@ class CodeNames:
         for one in facts:
             if one.fact.side in {"code", "configuration"} and one.fact.attribute in {"default", "value", "setting"}:
                 kinds[one.fact.kind][one.fact.value] += 1
-                for key in {one.fact.name, *join_keys(one.fact.name)}:
+                for key in _keys(one.fact.name):
                     self._by_key[key].append(one)
         self._chance = {
             (kind, value): count / sum(values.values())
@@ -65,15 +65,16 @@ class CodeNames:
 
     def _is_known(self, written: str) -> bool:
         name = read_name(written)
-        return name is not None and len(name.name) > 2 and any(key in self._by_key for key in join_keys(name.name))
+        return name is not None and len(name.name) > 2 and any(key in self._by_key for key in _keys(name.name))
 
     def holders(self, statement: LocatedFact) -> Sequence[LocatedFact]:
         """Return the values of the name of a statement; of a qualified name those of its owner, if there are any."""
         found: dict[int, LocatedFact] = {}
-        for key in join_keys(statement.fact.name):
+        for key in _keys(statement.fact.name):
             found |= {id(one): one for one in self._by_key.get(key, ())}
+        joined = "".join(statement.name_words)
+        same = [one for one in found.values() if "".join(one.name_words) == joined]
         matching = [one for one in found.values() if match_names(statement, one) is not NameMatch.OTHER]
-        same = [one for one in matching if one.name_words == statement.name_words]
         chosen = same or matching
         owner = set(words_of(statement.title or ""))
         owned = [one for one in chosen if owner and not owner.isdisjoint(one.context)]
@@ -82,6 +83,11 @@ class CodeNames:
     def telling(self, fact: Fact) -> float:
         """Return how unlikely it is that a value agrees by chance, in [0, 1]."""
         return 1 - self._chance.get((fact.kind, fact.value), 0.0)
+
+
+def _keys(name: str) -> set[str]:
+    """Return what a name is found by; a command line may have its words in one: ``--maxrows``."""
+    return {*join_keys(name), name.replace(" ", "")}
 
 
 def located(statement: Statement, path: str) -> LocatedFact | None:
@@ -101,6 +107,7 @@ def located(statement: Statement, path: str) -> LocatedFact | None:
         form="learned",
         span=Span(statement.start, statement.end),
         line=statement.line,
+        statement=statement.template,
     )
     number = (statement.line + 1, statement.line + 1)
     return LocatedFact(fact=fact, domain="documentation", path=path, title=name.owner, line_range=number)

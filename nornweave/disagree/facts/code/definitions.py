@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Form
 from nornweave.disagree.facts.code.members import default_by_place, read_key
@@ -18,6 +20,13 @@ _UPPER = lazy_pattern(r"^[A-Z][A-Z0-9_]+$")
 _MEMBER = lazy_pattern(r"^(?:self|this|cls|\$this)(?:\.|->|\?\.)|^@")
 _UNSET = lazy_pattern(r"\b(?:None|null|nil|undefined)\b|\belse\s*[{:]?\s*$")
 """Before an assignment under a condition: it is made where nothing was given."""
+_EMPTY = lazy_pattern(
+    r"\b(?P<asked>\w+)\)?(?:\s*(?:={2,3}|is)\s*(?:\"\"|''|0|None|null|nil|['\"]?undefined)"
+    r"|\.(?:is_?[eE]mpty|empty|is_none|nil))(?!\w)"
+    r"|(?:!|\bnot )\s*(?:[\w$]+(?:\.|->))*(?P<denied>\w+)\s*[){:\n]"
+)
+_CONDITION = 200
+"""Characters between the word *if* and the first thing that is set under it."""
 _FALLS_BACK = lazy_pattern(r"\|\||\?|\bor\b|\belse\b|[gG]et|fetch|[eE]nv|default|pop\(")
 
 
@@ -61,16 +70,34 @@ def read_assignment(site: ValueSite, reading: Reading) -> None:
 
 def _in_function(site: ValueSite, function: ValueSite, text: str, reading: Reading) -> None:
     """Read what a function sets: the fields of what it makes, defaults, or what nobody has given."""
-    is_member = bool(_MEMBER.match(site.name))
+    is_member = bool(_MEMBER.match(site.name)) or _is_own_field(site, function, reading)
     is_made = is_member and (is_maker(function.name) or function.name[:1].isupper())
-    if is_made and site.parent is not None and site.parent.role == "if":
-        is_made = bool(_UNSET.search(reading.text[site.parent.start : site.start]))
+    condition = reading.text[site.parent.start : site.start] if site.parent and site.parent.role == "if" else ""
+    if condition:
+        is_made = is_made and bool(_UNSET.search(condition))
     is_default = says_default(function.name) and ("." in site.name or is_member)
+    is_default = is_default or _is_unset(site, condition)
     if not (is_made or is_default or _FALLS_BACK.search(text)):  # most: cheap to tell
         return
     value = reading.constants.read(text)
     if value is not None and (is_made or is_default or _falls_back(site, value, text)):
         reading.add(site, value, "default", _form(value) if is_made else "fallback")
+
+
+def _is_own_field(site: ValueSite, function: ValueSite, reading: Reading) -> bool:
+    """Tell whether a constructor sets a field of its class without ``this.``."""
+    owner = function.parent
+    if owner is None or owner.role != "class" or owner.bare_name != function.bare_name:
+        return False
+    return any(other.role == "field" and other.name == site.name and other.parent is owner for other in reading.sites)
+
+
+def _is_unset(site: ValueSite, condition: str) -> bool:
+    """Tell whether an assignment stands right behind the question whether its own target is empty."""
+    last = re.split(r"\W+", site.bare_name)[-1]
+    if not last or len(condition) > _CONDITION or "else" in condition:
+        return False
+    return any(last in match.groups() for match in _EMPTY.finditer(condition))
 
 
 def _falls_back(site: ValueSite, value: Value, text: str) -> bool:

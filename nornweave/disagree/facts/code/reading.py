@@ -17,6 +17,7 @@ from nornweave.disagree.facts.values import Value
 
 _DEFAULT_WORDS = frozenset({"default", "defaults", "initial", "fallback", "fallbacks", "canonicalize"})
 _MAKERS = frozenset({"__init__", "__new__", "__construct", "__post_init__", "constructor", "initialize", "init", "new"})
+_NEW = lazy_pattern(r"New|new[A-Z_]")
 _DEFINITIONS = frozenset({"class", "function"})
 _SYMBOL = lazy_pattern(r"^[\w.:#$@!?<>\[\]() -]{1,120}$")
 _DECLARED = lazy_pattern(
@@ -69,7 +70,7 @@ def says_default(name: str) -> bool:
 def is_maker(name: str) -> bool:
     """Tell whether a function makes objects: what it sets are their defaults."""
     last = name.rpartition(".")[2]
-    return last in _MAKERS or last.startswith("New") or last.startswith("new_")
+    return last in _MAKERS or bool(_NEW.match(last))
 
 
 def owner_of(site: ValueSite, base: Base) -> str:
@@ -138,7 +139,7 @@ class Reading:
         if value.kind == "string" and len(value.text) > MAX_STRING:
             return
         end = site.value[1] if site.value and site.value[1] - site.start <= MAX_SPAN else site.end
-        start = site.name_start if 0 <= site.name_start < end and site.role != "call" else site.start
+        start = site.name_start if 0 <= site.name_start < end else site.start
         fact = fact_of(
             self.passage,
             name=name or site.bare_name,

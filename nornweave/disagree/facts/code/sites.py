@@ -174,8 +174,9 @@ class _Reader:
         """Set the name; ``False`` if the place is not worth keeping."""
         start, end = node.start_byte - self.shift, node.end_byte - self.shift
         site.name_start = start
-        if site.role == "call":
-            start = site.start  # of some grammars the name leaves out what the method is called on
+        if site.role == "call":  # of some grammars the name has what the method is called on, of others it has not
+            site.name_start = max(start, self.text.rfind(".", start, end) + 1)
+            start = site.start
         if end - start > MAX_NAME:
             if site.role not in {"call", "fallback"}:
                 return False

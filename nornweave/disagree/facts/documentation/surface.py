@@ -30,7 +30,9 @@ _REFERRING = lazy_pattern(
 )
 _JAVADOC = lazy_pattern(r"\{@(?:code|link|linkplain|literal|value)\s+([^{}\n]{1,200})\}")
 # ``<see cref="RetryOptions.Delay"/>`` of comments in C#.
-_SEE = lazy_pattern(r"<(?:see|seealso|paramref|typeparamref) (?:cref|name|langword)=\"(?:[A-Z]:)?([\w.]{1,120})\" ?/>")
+_SEE = lazy_pattern(
+    r"<(?:see|seealso|paramref|typeparamref) (?:cref|name|langword)=\"(?:[A-Z]:)?(-?[\w.]{1,120})\" ?/>"
+)
 _RDOC = lazy_pattern(r"(?<![\w+])\+([A-Za-z_][\w:.?!]{1,60})\+(?![\w+])")
 _LINK = lazy_pattern(r"!?\[([^\[\]]{1,200})\](\([^()\s]{0,500}(?:\s\"[^\"\n]{0,200}\")?\)|\[[^\[\]\n]{0,100}\])")
 NEAR = 400
