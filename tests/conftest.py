@@ -50,6 +50,12 @@ LONGEST = (
     "test_path.py",
 )
 
+# They import PyTorch or LiteLLM, for four or five seconds of processor time each, and a gigabyte.
+MODELS = (
+    "models/", "answer/test_synthesis.py", "api/test_chat.py", "api/test_event_streams.py", "drift/test_verify.py",
+    "pages/test_writing.py",
+)  # fmt: skip
+
 # The same examples every time: what fails fails for everybody, and nothing depends on the clock of a busy machine.
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
@@ -62,11 +68,11 @@ gc.disable()
 
 
 class Scheduling(LoadFileScheduling):
-    """Files to workers; those about models to one: PyTorch is imported once, for five seconds and a gigabyte."""
+    """Files to workers; those that import the same large library to one."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return "models" if "models/" in file else file
+        return "models" if any(each in file for each in MODELS) else file
 
 
 @pytest.hookimpl(optionalhook=True)
