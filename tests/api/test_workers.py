@@ -83,67 +83,46 @@ def test_both_answer_keep_their_port_and_end_together(served: tuple[forked.Popen
     assert psutil.wait_procs(processes, STOP_S)[1] == []
 
 
-def test_what_was_ready_stays_so_while_others_load_and_when_one_is_replaced(
-    published: Settings, tmp_path: Path
-) -> None:
+def test_one_that_dies_is_replaced_and_no_request_of_the_others_fails(published: Settings, tmp_path: Path) -> None:
+    log = tmp_path / "log"
     with running(tmp_path, SERVE, published.file, 2) as (server, url):
-        answers: list[int] = []
+        readiness: list[int] = []
 
-        def ask() -> int:
-            answers.append(httpx.get(f"{url}/ready", trust_env=False, timeout=START_S).status_code)
-            return answers[-1]
+        def status(path: str) -> int:
+            return httpx.get(f"{url}/{path}", trust_env=False, timeout=START_S).status_code
 
-        assert httpx.get(f"{url}/health", trust_env=False, timeout=START_S).status_code == 200
-        until(lambda: ask() == 200)
-        answers.clear()
-        until(lambda: ask() and both_accept(server, url), (tmp_path / "log").read_text)
-        victim = psutil.Process(server.pid).children()[-1]
-        victim.suspend()  # it takes no connection any more, so that none is lost with it
-        victim.kill()
-        until(lambda: not victim.is_running())
-        until(lambda: ask() and both_accept(server, url), (tmp_path / "log").read_text)
-        assert set(answers) == {200}
+        def is_ready() -> bool:
+            readiness.append(status("ready"))
+            return readiness[-1] == 200
 
+        assert status("health") == 200
+        until(is_ready)
+        readiness.clear()
+        until(lambda: is_ready() and both_accept(server, url), log.read_text)  # the second one loads
+        parent = psutil.Process(server.pid)
+        before = {child.pid for child in parent.children()}
+        victim = min(before)
+        os.kill(victim, signal.SIGSTOP)  # from here on it takes no connection: none of the requests is under way in it
 
-def test_ctrl_c_in_a_terminal_ends_both(served: tuple[forked.Popen, str], tmp_path: Path) -> None:
-    """A terminal sends it to every process: the worker ends before its parent has told it to."""
-    server, _ = served
-    for process in [*psutil.Process(server.pid).children(), server]:
-        os.kill(process.pid, signal.SIGINT)
-    assert server.wait(STOP_S) == 0
-    assert "Fatal" not in (tmp_path / "log").read_text()
+        def ask(number: int) -> int:
+            if number == 20:
+                os.kill(victim, signal.SIGKILL)
+            return status("agents")
 
+        with ThreadPoolExecutor(4) as clients:
+            assert set(clients.map(ask, range(100))) == {200}
+        until(lambda: is_ready() and both_accept(server, url), log.read_text)
+        after = {child.pid for child in parent.children()}
+        assert len(after) == 2 and victim not in after
+        assert before - {victim} <= after
+        assert set(readiness) == {200}
+        assert f"serving process {victim} was ended by SIGKILL" in log.read_text()
 
-def test_a_worker_ends_with_a_parent_that_is_killed(served: tuple[forked.Popen, str]) -> None:
-    server, url = served
-    processes = listeners(server, url)
-    server.kill()
-    assert psutil.wait_procs(processes, STOP_S)[1] == []
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(f"{url}/health", trust_env=False, timeout=START_S)
-
-
-def test_one_that_dies_is_replaced_and_no_request_of_the_others_fails(
-    served: tuple[forked.Popen, str], tmp_path: Path
-) -> None:
-    server, url = served
-    parent, log = psutil.Process(server.pid), tmp_path / "log"
-    before = {child.pid for child in parent.children()}
-    victim = min(before)
-    os.kill(victim, signal.SIGSTOP)  # from here on it takes no connection: none of the requests is under way in it
-
-    def ask(number: int) -> int:
-        if number == 20:
-            os.kill(victim, signal.SIGKILL)
-        return httpx.get(f"{url}/agents", trust_env=False, timeout=START_S).status_code
-
-    with ThreadPoolExecutor(4) as clients:
-        assert set(clients.map(ask, range(100))) == {200}
-    until(lambda: both_accept(server, url), log.read_text)
-    after = {child.pid for child in parent.children()}
-    assert len(after) == 2 and victim not in after
-    assert before - {victim} <= after
-    assert f"serving process {victim} was ended by SIGKILL" in log.read_text()
+        # Ctrl-C: a terminal sends it to every process, so that a worker ends before its parent has told it to.
+        for process in [*parent.children(), parent]:
+            process.send_signal(signal.SIGINT)
+        assert server.wait(STOP_S) == 0
+    assert "Fatal" not in log.read_text()
 
 
 def ending_at_once(code: int) -> subprocess.Popen[bytes]:
@@ -230,7 +209,7 @@ def test_when_none_of_them_can_serve_that_is_the_end() -> None:
     assert announced == []
 
 
-def test_any_of_them_takes_feedback_of_the_others_answers_and_keeps_it_when_killed(
+def test_feedback_of_any_answer_is_kept_by_those_that_are_killed_and_workers_end_with_their_parent(
     served: tuple[forked.Popen, str], published: Settings
 ) -> None:
     server, url = served
@@ -241,8 +220,12 @@ def test_any_of_them_takes_feedback_of_the_others_answers_and_keeps_it_when_kill
         stored = httpx.post(f"{url}/feedback", json=body, trust_env=False, timeout=START_S)
         assert stored.status_code == 200, stored.text
         said[answer["query_id"]] = body["useful"]
-    for process in listeners(server, url):
-        process.kill()
+    workers = psutil.Process(server.pid).children()
+    workers[0].kill()
+    server.kill()
+    assert psutil.wait_procs(workers, STOP_S)[1] == []
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{url}/health", trust_env=False, timeout=START_S)
     judged = FeedbackBook(FeedbackFile(published.data_dir / "feedback")).judged()
     kept = {answer.query_id: list(answer.votes.values()) for answer in judged}
     assert {query_id: kept[query_id] for query_id in said} == {query_id: [useful] for query_id, useful in said.items()}

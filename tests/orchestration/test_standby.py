@@ -25,6 +25,11 @@ from orchestration.standby import LEASE_S
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
+def ignore_interrupts() -> None:
+    """Do as a shell that starts a background job of a script."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 class Dagster:
     """``python -m orchestration`` in a process group of its own."""
 
@@ -40,6 +45,7 @@ class Dagster:
                 [sys.executable, "-m", "orchestration", "--port", str(self.port)],
                 env={**os.environ, "NORNWEAVE_CONFIG": str(folder / "nornweave.yaml"), DATABASE_VARIABLE: database},
                 stdout=stream, stderr=stream, process_group=0,
+                preexec_fn=ignore_interrupts,
             )  # fmt: skip
 
     def works(self) -> bool:
@@ -100,8 +106,10 @@ def test_the_second_waits_and_takes_over_when_the_first_is_killed_paused_or_stop
             assert second.process.wait(HANGS_S) == 1, "who comes back ends: another one works"
             assert re.search("another machine has taken over", second.log.read_text())
             assert third.works()
+            family = psutil.Process(third.process.pid).children(recursive=True)
             third.signal(signal.SIGINT)
             assert third.process.wait(HANGS_S) == 0
+            assert not psutil.wait_procs(family, 60)[1]
             handed_over = Lease(plain_address(database), "dagster", purpose="test", seconds=LEASE_S)
             handed_over.take(0)  # who stops hands over at once
             handed_over.release()

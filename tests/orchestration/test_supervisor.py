@@ -34,14 +34,6 @@ supervisor.STOP_WITHIN_S = float(patience[0]) if patience else supervisor.STOP_W
 child = Child(name="server", command=(sys.executable, "-c", program, port), host="127.0.0.1", port=int(port))
 sys.exit(supervise([child], lambda line: print(line, flush=True)))
 """
-UP = """
-import sys
-from pathlib import Path
-from nornweave.connect.connectors import load_settings
-from nornweave.share.supervisor import up
-ports = map(int, sys.argv[2:])
-sys.exit(up(load_settings(Path(sys.argv[1]), {}), dagster_port=next(ports), port=next(ports)))
-"""
 
 
 def answers(port: int) -> bool:
@@ -181,23 +173,3 @@ def test_the_supervisor_and_what_only_helps_or_reads_load_no_libraries_of_others
     script = f"import sys, {loaded}; print({unused} & sys.modules.keys())"
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert said == "set()\n"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="killing the supervisor needs PR_SET_PDEATHSIG")
-def test_the_dagster_ui_starts_and_ends_with_a_killed_supervisor(
-    settings: Settings, started: Callable[..., subprocess.Popen[str]], tmp_path: Path
-) -> None:
-    """``test_wheel`` stops it by a signal."""
-    port = free_port()
-    api_port = free_port()
-    supervisor = started(UP, settings.file, port, api_port, ready=port)
-    processes = family(supervisor)
-    assert len(processes) >= 5, "the API; dagster dev, webserver, daemon, code server"
-    until(lambda: f"API: http://127.0.0.1:{api_port}" in (tmp_path / "log").read_text())
-    until(lambda: f"Dagster UI: http://127.0.0.1:{port}" in (tmp_path / "log").read_text())
-
-    supervisor.kill()
-
-    supervisor.wait(STOP_S)
-    until(lambda: all_gone(processes), lambda: [one.cmdline() for one in processes if one.is_running()])
