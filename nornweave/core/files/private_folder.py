@@ -24,8 +24,8 @@ def user_cache(name: str) -> Path:
 def keep_private(data_dir: Path, configuration: Path) -> None:
     """Make files of this process, its children and ``data_dir`` readable only by this user.
 
-    A folder that an older version made for everybody is tightened, with everything in it. One that holds the
-    configuration file, or that is everybody's such as ``/tmp``, stays as it is.
+    A folder that others may enter is closed, and so is everything in it. One that holds the configuration file, or
+    that is everybody's such as ``/tmp``, stays as it is.
 
     Args:
         data_dir: need not be there yet.
@@ -40,25 +40,8 @@ def keep_private(data_dir: Path, configuration: Path) -> None:
                 "data_dir %s holds more than NornWeave's files and stays readable; name a folder of its own", data_dir
             )
             return
-        _tighten(data_dir)
+        data_dir.chmod(stat.S_IMODE(mode) & ~UMASK)
     except FileNotFoundError:
         return
     except OSError as error:
-        log.warning("other users can read data_dir %s: %s; run 'chmod -R go= %s'", data_dir, error.strerror, data_dir)
-
-
-def _tighten(folder: Path) -> None:
-    """Remove the rights of others, from the top down, so that nobody can enter meanwhile."""
-    _close(folder)
-    for place, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            _close(Path(place, name))
-
-
-def _close(path: Path) -> None:
-    try:
-        mode = path.lstat().st_mode
-        if mode & UMASK and not stat.S_ISLNK(mode):
-            path.chmod(stat.S_IMODE(mode) & ~UMASK)
-    except FileNotFoundError:  # its writer is done with it
-        return
+        log.warning("other users can read data_dir %s: %s; run 'chmod go= %s'", data_dir, error.strerror, data_dir)
