@@ -8,10 +8,8 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from nornweave.config.sources import SourceSettings
-from nornweave.connect.files.skip import Rules
-from nornweave.connect.files.source import read_inside, resolved_root
-from nornweave.connect.files.walk import entry_of, walk
-from nornweave.core.files.paths import PathFilter
+from nornweave.connect.files.source import FilesSource, read_inside
+from nornweave.connect.files.walk import entry_of
 from nornweave.core.text.decode import MAX_BYTES
 from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
 from nornweave.read.isolated import parse_apart
@@ -35,29 +33,19 @@ class FolderSource:
     def __init__(self, settings: SourceSettings) -> None:
         self.id = SourceId(settings.id)
         self.root = settings.required_path
-        include = settings.include or [f"*{spelling}" for each in self.suffixes for spelling in (each, each.upper())]
-        self._rules = Rules(self.domain, PathFilter(include, (*settings.exclude, *_LEFT_OUT)))
+        spellings = (spelling for each in self.suffixes for spelling in (each, each.upper()))
+        include = settings.include or tuple(f"*{each}" for each in spellings)
+        exclude = (*settings.exclude, *_LEFT_OUT)
+        self._files = FilesSource(self.id, self.domain, self.root, include=include, exclude=exclude)
 
     def list(self) -> Listing:
-        return self.list_files()
+        return self._files.list()
 
     def fetch(self, entry: Entry) -> bytes:
         return self.read(entry.path)
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         return parse_apart(type(self).parser, self.id, entry, raw)
-
-    def list_files(self) -> Listing:
-        """List the files, by path, unread, and what looked like one but was left out.
-
-        Raises:
-            SourceUnavailableError: the folder, or one inside it, is missing or cannot be read.
-        """
-        root, status = resolved_root(self.id, self.root)
-        if not stat.S_ISREG(status.st_mode):
-            return walk(root, self._rules, gitignore=False)
-        name = self.root.name
-        return Listing(() if self._rules.is_unwanted(name) else (entry_of(name, status),))
 
     def read(self, path: str, max_bytes: int = MAX_BYTES) -> bytes:
         """Read one listed file; see ``read_inside``."""

@@ -86,7 +86,7 @@ class SlackSource(FolderSource):
         Raises:
             SourceUnavailableError: no readable folder, or none that looks like an export.
         """
-        listed = self.list_files()
+        listed = super().list()
         files = listed.entries
         days = [file for file in files if file.path.count("/") == 1]
         deeper = (Skip(file.path, "deeper than <channel>/<date>.json") for file in files if file.path.count("/") > 1)
