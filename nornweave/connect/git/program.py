@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import subprocess
-import tempfile
 import threading
-import time
 import weakref
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
+from nornweave.connect.git.watched import Bounds, OutOfTimeError, no_git, stream
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
 
 # A repository's own configuration may name programs to run. ``safe.directory`` is what git asks before it trusts any of
@@ -48,7 +46,6 @@ MIN_VERSION = (2, 32)
 """The oldest git that sources are read with: older ones do not know ``GIT_CONFIG_GLOBAL``."""
 MAX_FIELD_BYTES = 1 << 16
 """The longest path, or other field, that is read from what git prints."""
-_READ_BYTES = 1 << 20
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 
 
@@ -116,22 +113,17 @@ def stream_git(root: Path, *arguments: str, timeout_s: float, must_finish: bool 
         GitFailedError: it exits with an error.
         SourceUnavailableError: it is not installed or takes longer than ``timeout_s``.
     """
-    deadline = time.monotonic() + timeout_s
-    with tempfile.TemporaryFile() as complaint:
-        process = _start(root, *arguments, complaint=complaint.fileno() if must_finish else subprocess.DEVNULL)
-        try:
-            while chunk := _read(_descriptor_of(process), _READ_BYTES, deadline):
-                yield chunk
-            if must_finish and process.wait(max(0.1, deadline - time.monotonic())):
-                complaint.seek(0)
-                lines = complaint.read(MAX_FIELD_BYTES).decode("utf-8", "replace").strip().splitlines()
-                raise GitFailedError(lines[0] if lines else f"git {arguments[0]} ended with {process.returncode}")
-        except (TimeoutError, subprocess.TimeoutExpired) as error:
-            if must_finish:
-                slow = f"git {arguments[0]} in {str(root)!r} took longer than {timeout_s:g} s"
-                raise SourceUnavailableError(f"{slow}; raise timeout_s or try again") from error
-        finally:
-            _stop(process)
+    name = f"git {arguments[0]} in {str(root)!r}"
+    try:
+        command = git_command(root.absolute(), *arguments)
+        code, complaint = yield from stream(command, git_environment(), Bounds(timeout_s), name)
+    except OutOfTimeError as error:
+        if must_finish:
+            slow = f"{name} took longer than {timeout_s:g} s; raise timeout_s or try again"
+            raise SourceUnavailableError(slow) from error
+        return
+    if must_finish and code:
+        raise GitFailedError(complaint.strip().partition("\n")[0] or f"git {arguments[0]} ended with {code}")
 
 
 def split_fields(stream: Iterable[bytes]) -> Iterator[str]:
@@ -187,7 +179,12 @@ class Blobs:
             self._close()
 
     def _open(self) -> subprocess.Popen[bytes]:
-        process = _start(self._root, "cat-file", "--batch")
+        command = git_command(self._root, "cat-file", "--batch")
+        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+        try:
+            process = subprocess.Popen(command, env=git_environment(), stdin=pipe, stdout=pipe, stderr=nowhere)
+        except OSError as error:
+            raise no_git(error) from error
         self._process = process
         self._finalizer = weakref.finalize(self, _stop, process)
         return process
@@ -221,47 +218,6 @@ def _blob_from(process: subprocess.Popen[bytes], blob: str) -> bytes | None:
     if kind != b"blob":
         raise ValueError(f"it is a {kind.decode('ascii', 'replace')}")
     return content
-
-
-def no_git(error: OSError) -> SourceUnavailableError:
-    """Return the message for a git that cannot be started."""
-    return SourceUnavailableError(
-        f"the git program cannot be started: {error.strerror}; install git, or use a source of type files"
-    )
-
-
-def _start(root: Path, *arguments: str, complaint: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(
-            git_command(root, *arguments),
-            env=git_environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=complaint,
-            bufsize=-1,
-        )
-    except OSError as error:
-        raise no_git(error) from error
-
-
-def _descriptor_of(process: subprocess.Popen[bytes]) -> int:
-    if process.stdout is None:
-        raise OSError("git has no output")
-    return process.stdout.fileno()
-
-
-def _read(descriptor: int, size: int, deadline: float) -> bytes:
-    """Read available bytes, at most ``size``; ``b""`` at the end.
-
-    Raises:
-        TimeoutError: nothing came until the deadline.
-    """
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN | select.POLLHUP)
-    left_ms = max(0.0, deadline - time.monotonic()) * 1000
-    if not poll.poll(left_ms):
-        raise TimeoutError
-    return os.read(descriptor, size)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -7,25 +7,35 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from nornweave.connect.git.program import no_git
 from nornweave.core.errors import SourceUnavailableError
 
 LOOK_S = 0.3
 """How often the size of what it writes is looked at."""
 END_S = 5.0
-_READ_BYTES = 1 << 16
+_READ_BYTES = 1 << 20
 _COMPLAINT_BYTES = 1 << 14
 MEGABYTE = 1_000_000
 
 
 class TooLargeError(SourceUnavailableError):
     """What is fetched is larger than it may be."""
+
+
+class OutOfTimeError(SourceUnavailableError):
+    """A program takes longer than it may."""
+
+
+def no_git(error: OSError) -> SourceUnavailableError:
+    """Return the message for a git that cannot be started."""
+    return SourceUnavailableError(
+        f"the git program cannot be started: {error.strerror}; install git, or use a source of type files"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +65,19 @@ class GitEnded:
     complaint: str
 
 
-def run_watched(command: Sequence[str], environment: Mapping[str, str], bounds: Bounds, name: str) -> GitEnded:
-    """Run a program to its end.
+def stream(
+    command: Sequence[str], environment: Mapping[str, str], bounds: Bounds, name: str
+) -> Generator[bytes, None, tuple[int, str]]:
+    """Run a program and yield what it prints as it comes; closing the iterator ends the program.
 
     It has no terminal, so that nothing in it can ask. If this process is killed, its next word to the pipe ends it.
 
+    Returns:
+        Its code, and the end of what it complained about.
+
     Raises:
-        SourceUnavailableError: it took too long, or cannot be started; ``TooLargeError`` when it wrote too much.
+        OutOfTimeError: it took too long.
+        SourceUnavailableError: it cannot be started; ``TooLargeError`` when it wrote too much.
     """
     try:
         process = subprocess.Popen(
@@ -77,15 +93,29 @@ def run_watched(command: Sequence[str], environment: Mapping[str, str], bounds: 
     except OSError as error:
         raise no_git(error) from error
     try:
-        said, complaint = _watch(process, bounds, name)
+        complaint = yield from _watch(process, bounds, name)
         code = process.wait(END_S)
     except subprocess.TimeoutExpired as error:
-        raise SourceUnavailableError(f"{name}: git does not end; the next sync tries again") from error
+        raise OutOfTimeError(f"{name}: git does not end; the next sync tries again") from error
     finally:
         _end(process)
     if bounds.folder:
         _check_size(bounds, name)
-    return GitEnded(code, said, complaint.decode("utf-8", "replace").replace("\r", "\n"))
+    return code, complaint.decode("utf-8", "replace").replace("\r", "\n")
+
+
+def run_watched(command: Sequence[str], environment: Mapping[str, str], bounds: Bounds, name: str) -> GitEnded:
+    """Run a program to its end; see ``stream``."""
+    said = bytearray()
+    with closing(stream(command, environment, bounds, name)) as running:
+        while True:
+            try:
+                said += next(running)
+            except StopIteration as ended:
+                code, complaint = ended.value
+                return GitEnded(code, bytes(said), complaint)
+            if len(said) > bounds.max_answer_bytes:
+                raise SourceUnavailableError(f"{name}: git prints more than {bounds.max_answer_bytes:,} bytes of names")
 
 
 def size_of(folder: Path) -> int:
@@ -98,33 +128,32 @@ def size_of(folder: Path) -> int:
     return total
 
 
-def _watch(process: subprocess.Popen[bytes], bounds: Bounds, name: str) -> tuple[bytes, bytes]:
-    """Read both pipes until they end."""
+def _watch(process: subprocess.Popen[bytes], bounds: Bounds, name: str) -> Generator[bytes, None, bytes]:
+    """Read both pipes until they end; yield one, return the end of the other."""
     deadline, look_at = time.monotonic() + bounds.seconds, 0.0
     pipes = {pipe.fileno(): pipe is process.stdout for pipe in (process.stdout, process.stderr) if pipe}
-    said, complaint = bytearray(), bytearray()
+    complaint = b""
     poll = select.poll()
     for descriptor in pipes:
         poll.register(descriptor, select.POLLIN | select.POLLHUP)
     while pipes:
-        for descriptor, _ in poll.poll(LOOK_S * 1000):
+        left_s = max(0.0, deadline - time.monotonic())
+        for descriptor, _ in poll.poll(min(LOOK_S, left_s) * 1000):
             chunk = os.read(descriptor, _READ_BYTES)
             if not chunk:
                 poll.unregister(descriptor)
                 del pipes[descriptor]
             elif pipes[descriptor]:
-                said += chunk
+                yield chunk
             else:
                 complaint = (complaint + chunk)[-_COMPLAINT_BYTES:]
         now = time.monotonic()
         if now > deadline:
-            raise SourceUnavailableError(f"{name}: no end within {bounds.seconds:g} s; the next sync tries again")
-        if len(said) > bounds.max_answer_bytes:
-            raise SourceUnavailableError(f"{name}: git prints more than {bounds.max_answer_bytes:,} bytes of names")
+            raise OutOfTimeError(f"{name}: no end within {bounds.seconds:g} s; the next sync tries again")
         if bounds.folder and now > look_at:
             look_at = now + LOOK_S
             _check_size(bounds, name)
-    return bytes(said), bytes(complaint)
+    return complaint
 
 
 def _check_size(bounds: Bounds, name: str) -> None:
