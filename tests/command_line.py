@@ -1,7 +1,7 @@
 """The ``nornweave`` command as a process: with its own exit code, stdout and stderr.
 
 The process is forked from a server that has imported everything, once for all tests: importing takes longer than most
-commands. ``python -m nornweave.cli`` is started by ``test_help_names_every_command``, the installed program by
+commands. ``python -m nornweave.cli`` is started by ``test_help_names_every_command_once``, the installed program by
 ``test_wheel``.
 """
 

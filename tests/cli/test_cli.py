@@ -69,8 +69,10 @@ def test_the_version_is_printed_without_a_configuration(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, f"nornweave {__version__}\n")
 
 
-def test_help_has_every_command_once_with_a_sentence_that_fits(tmp_path: Path) -> None:
-    done = nornweave(tmp_path, "--help")
+def test_help_names_every_command_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "nornweave.cli", "-h"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
     sections = done.stdout[done.stdout.index("Use:") :].split("\n\n")
     rows = [line for section in sections for line in section.splitlines()[1:]]
     assert sorted(row.split()[0] for row in rows) == sorted(get_command(app).commands)
@@ -193,14 +195,6 @@ def test_a_wrong_configuration_stops_every_command(workspace: Path) -> None:
         assert (done.returncode, done.stdout) == (2, "")
         assert "'sourcs'" in done.stderr
         assert "sources" in done.stderr
-
-
-def test_help_names_every_command(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "nornweave.cli", "-h"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    for command in ("sync", "query", "status", "rollback", "up"):
-        assert command in done.stdout
 
 
 def test_status_before_anything_was_ingested(workspace: Path) -> None:

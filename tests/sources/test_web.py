@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.apis import STAND_INS
-from lab.apis.server import HANG_UP, Reply, serving
+from lab.apis.server import Reply, serving
 from lab.apis.site import SiteServer, large, small
 from nornweave.connect.connectors import open_source
 from nornweave.connect.mirror.answers import Limits
@@ -424,20 +424,6 @@ def test_a_new_date_alone_changes_no_document(site: SiteServer, tmp_path: Path) 
 
 
 # --- faults
-
-
-def test_a_site_that_is_down_deletes_nothing(site: SiteServer, tmp_path: Path) -> None:
-    chain(site, *"abcdefgh")
-    source = Source(site, tmp_path)
-    assert len(source.paths()) == 9
-    for fault in (HANG_UP, Reply(b"", 503), Reply(b"", 429, {"retry-after": "9999"})):
-        source.a_day_later()
-        site.before = lambda _, fault=fault: site.faults.append(fault)
-        listing = source.list()
-        site.before = lambda _: None
-        site.faults.clear()
-        assert (len(listing.entries), bool(listing.problem)) == (9, True)
-    assert source.list().problem is None
 
 
 def test_many_failures_one_after_another_are_an_outage(site: SiteServer, tmp_path: Path) -> None:
