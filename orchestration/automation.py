@@ -77,13 +77,8 @@ def webhook_sensor(settings: Settings) -> dg.SensorDefinition:
         Announcements(settings).deliver(heed_pause=True)
         return dg.SkipReason("events were sent, if any waited and their receiver answers")
 
-    return dg.SensorDefinition(
-        name="webhook_delivery",
-        evaluation_fn=look,
-        minimum_interval_seconds=WEBHOOK_INTERVAL_S,
-        default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Posts events that the webhook did not take at first; after each failure it waits longer.",
-    )
+    does = "Posts events that the webhook did not take at first; after each failure it waits longer."
+    return _sensor("webhook_delivery", look, does, every_s=WEBHOOK_INTERVAL_S)
 
 
 def corpus_refresh(
@@ -143,8 +138,11 @@ def change_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> d
             return dg.SkipReason(f"looks again in {rests_until - started:.0f} s: the last look took long")
         seen: dict[str, str] = json.loads(context.cursor) if context.cursor else {}
         watched = read_watched(settings).sources
+        # What changes while a run is under way is not taken note of: the first tick after that run sees it.
+        busy = [domain for domain in openers if has_unfinished_run(context.instance, domain.value)]
+        resting = {f"{domain.value}/{name}" for domain in busy for name in openers[domain]}
         # What is watched rests while its mark is the one it had a short while ago.
-        resting = {
+        resting |= {
             key
             for key, (mark, listed_at) in of_watched.items()
             if watched.get(key) == mark and started - listed_at < WATCHED_REST_S
@@ -152,29 +150,14 @@ def change_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> d
         sight = look_at(openers, seen, deadline=started + DEADLINE_S, resting=resting)
         ended = time.monotonic()
         rests_until = ended + min(REST * (ended - started), MAX_REST_S)
-        waiting = {domain for domain in sight.changed if has_unfinished_run(context.instance, domain.value)}
-        listed = {key for key in sight.listed if Domain(key.partition("/")[0]) not in waiting}
-        of_watched.update({key: (mark, started) for key, mark in watched.items() if key in listed})
-        cursor = {key: mark for key, mark in sight.marks.items() if Domain(key.partition("/")[0]) not in waiting}
-        # What changed while a run is under way is not taken note of: the next tick after that run sees it again.
-        cursor |= {key: mark for key, mark in seen.items() if Domain(key.partition("/")[0]) in waiting}
-        requests = [run_request(domain) for domain in openers if domain in sight.changed - waiting]
-        return dg.SensorResult(
-            run_requests=requests,
-            skip_reason=None
-            if requests
-            else "; ".join(["no change in a domain that is not being synced", *sight.problems]),
-            cursor=json.dumps(cursor, sort_keys=True),
-        )
+        of_watched.update({key: (mark, started) for key, mark in watched.items() if key in sight.listed})
+        requests = [run_request(domain) for domain in openers if domain in sight.changed]
+        nothing = "; ".join(["no change in a domain that is not being synced", *sight.problems])
+        cursor = json.dumps(sight.marks, sort_keys=True)
+        return dg.SensorResult(requests, skip_reason=None if requests else nothing, cursor=cursor)
 
-    return dg.SensorDefinition(
-        name="source_changes",
-        job=job,
-        evaluation_fn=look,
-        minimum_interval_seconds=LOOK_INTERVAL_S,
-        default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Syncs a domain soon after documents were handed in, or changed in one of its local sources.",
-    )
+    does = "Syncs a domain soon after documents were handed in, or changed in one of its local sources."
+    return _sensor("source_changes", look, does, job=job)
 
 
 def ledger_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> dg.SensorDefinition:
@@ -189,13 +172,21 @@ def ledger_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> d
         request = dg.RunRequest(asset_selection=[LEDGER_KEY], tags={DOMAIN_TAG: LEDGER_GROUP})
         return dg.SensorResult(run_requests=[request], cursor=due)
 
+    does = "Makes the conflict ledger anew after a saved file was published by itself."
+    return _sensor("ledger_after_changes", look, does, job=job)
+
+
+def _sensor(
+    name: str, look: Callable[..., Any], does: str, every_s: int = LOOK_INTERVAL_S, **fields: Any
+) -> dg.SensorDefinition:
+    """Return a sensor that is on."""
     return dg.SensorDefinition(
-        name="ledger_after_changes",
-        job=job,
+        name=name,
         evaluation_fn=look,
-        minimum_interval_seconds=LOOK_INTERVAL_S,
+        minimum_interval_seconds=every_s,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Makes the conflict ledger anew after a saved file was published by itself.",
+        description=does,
+        **fields,
     )
 
 

@@ -154,12 +154,7 @@ def instance_config(home: Path, *, postgres: bool) -> dict[str, Any]:
         "retention": {
             "schedule": {"purge_after_days": KEEP_TICKS_DAYS},
             "sensor": {
-                "purge_after_days": {
-                    "skipped": 1,
-                    "success": KEEP_TICKS_DAYS,
-                    "failure": KEEP_TICKS_DAYS,
-                    "started": KEEP_TICKS_DAYS,
-                }
+                "purge_after_days": {"skipped": 1, **dict.fromkeys(("success", "failure", "started"), KEEP_TICKS_DAYS)}
             },
         },
     }

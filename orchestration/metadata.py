@@ -101,15 +101,7 @@ def generation_metadata(publication: Publication | None, report: SyncReport) -> 
     }
     if publication is None:
         return numbers
-    rows = [
-        (what, path)
-        for what, paths in (
-            ("added", publication.added),
-            ("changed", publication.changed),
-            ("removed", publication.removed),
-        )
-        for path in paths
-    ]
+    rows = [(what, path) for what in ("added", "changed", "removed") for path in getattr(publication, what)]
     return {**numbers, **filled({"documents in this publication": table(("what", "document"), rows)})}
 
 
