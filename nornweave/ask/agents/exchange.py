@@ -69,22 +69,15 @@ class CitationBody(Foreign):
 
     def citation(self, domain_id: str, chunk_id: str, length: int) -> Citation:
         """Return it as fusion takes it; the content's ``length`` where no characters are named."""
-        return Citation(
-            domain_id=self.domain_id or domain_id,
-            source_id=self.source_id or "",
-            source_path=self.source_path or chunk_id,
-            timestamp=self.timestamp,
-            line_range=self.line_range,
-            char_range=self.char_range or (0, length),
-            page=self.page,
-            section=self.section,
-            message_ids=None if self.message_ids is None else tuple(self.message_ids),
-            url=self.url,
-            title=self.title,
-            revision=self.revision,
-            stale=bool(self.stale),
-            verified_at=self.verified_at,
-        )
+        known = {
+            "domain_id": self.domain_id or domain_id,
+            "source_id": self.source_id or "",
+            "source_path": self.source_path or chunk_id,
+            "char_range": self.char_range or (0, length),
+            "message_ids": None if self.message_ids is None else tuple(self.message_ids),
+            "stale": bool(self.stale),
+        }
+        return Citation(**{**dict(self), **known})
 
 
 class SourceScoreBody(Foreign):
@@ -147,19 +140,13 @@ class ResponseBody(Foreign):
 
     def response(self) -> RecallResponse:
         """Return it as fusion takes it."""
-        return RecallResponse(
-            agent_id=self.agent_id,
-            domain_id=self.domain_id,
-            generation=self.generation,
-            indexed_at=self.indexed_at,
-            items=tuple(item.item(self.domain_id) for item in self.items),
-            retrieval=MappingProxyType(dict(self.retrieval)),
-            total_searched=self.total_searched,
-            latency_ms=self.latency_ms,
-            notices=tuple(self.notices),
-            expansions=tuple(self.expansions),
-            calibrated=self.calibrated,
-        )
+        known = {
+            "items": tuple(item.item(self.domain_id) for item in self.items),
+            "retrieval": MappingProxyType(dict(self.retrieval)),
+            "notices": tuple(self.notices),
+            "expansions": tuple(self.expansions),
+        }
+        return RecallResponse(**{**dict(self), **known})
 
 
 GROUPS_HEADER = "nornweave-viewer-groups"

@@ -26,6 +26,7 @@ from nornweave.ask.views.changes import (
     ShownDocument,
 )
 from nornweave.ask.views.ledger import ledger_entry_document
+from nornweave.ask.views.shaping import in_shape
 from nornweave.config import Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import GenerationNotKeptError, NoGenerationError, StoreError
@@ -243,12 +244,9 @@ def _written(as_of: AsOf) -> str:
 
 def _moment(side: Side) -> MomentDocument:
     at = side.then.published_at
-    return {
-        "generation": side.then.generation,
-        "published_at": utc_text(at) if at else None,
-        "indexed_at": side.index.built_at,
-        "notice": side.then.notice,
-    }
+    return in_shape(
+        MomentDocument, side.then, published_at=utc_text(at) if at else None, indexed_at=side.index.built_at
+    )
 
 
 def _place(place: Place) -> PlaceDocument:
@@ -256,13 +254,7 @@ def _place(place: Place) -> PlaceDocument:
 
 
 def _shown(item: FusedItem) -> ShownDocument:
-    citation = item.item.citation
-    return {
-        "chunk_id": item.item.chunk_id,
-        "domain_id": citation.domain_id,
-        "source_id": citation.source_id,
-        "source_path": citation.source_path,
-    }
+    return in_shape(ShownDocument, item, item.citation)
 
 
 def _moved(change: AnswerChangeDocument) -> float:

@@ -11,12 +11,15 @@ from pathlib import Path
 
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.records import FindQuery
+from nornweave.ask.views.shaping import in_shape
 from nornweave.ask.views.texts import (
     ChunkDocument,
+    CompletionDocument,
     CompletionsDocument,
     DocumentDocument,
     FindDocument,
     HeadingDocument,
+    LineMatchDocument,
     chunk_document,
     document_document,
 )
@@ -105,14 +108,7 @@ class SeenTexts:
                 document["not_searched"].append({"domain_id": agent.domain.value, "reason": str(error)})
                 continue
             document["matches"] += [
-                {
-                    "domain_id": agent.domain.value,
-                    "source_id": match.source_id,
-                    "source_path": match.path,
-                    "line": match.line,
-                    "text": match.text,
-                    "chunk_id": match.chunk_id,
-                }
+                in_shape(LineMatchDocument, match, domain_id=agent.domain.value, source_path=match.path)
                 for match in found.matches
             ]
             document["truncated"] = document["truncated"] or not found.is_complete
@@ -127,12 +123,7 @@ class SeenTexts:
             with _readable(domain), agent.generation.use(self._viewer) as generation:
                 found += [(completion, domain) for completion in generation.complete(typed, limit)]
         best = sorted(found, key=lambda each: each[0].order)[:limit]
-        return {
-            "completions": [
-                {"text": each.text, "kind": each.kind, "domain_id": domain.value, "chunks": each.chunks}
-                for each, domain in best
-            ]
-        }
+        return {"completions": [in_shape(CompletionDocument, each, domain_id=domain.value) for each, domain in best]}
 
 
 @contextmanager
