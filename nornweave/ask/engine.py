@@ -37,7 +37,7 @@ from nornweave.config.fusion import FusionSettings
 from nornweave.config.tuned_plans import plan_in_force
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import Domain, GenerationId
-from nornweave.index.generations.known import Generations
+from nornweave.index.generations.kept import KeptGenerations
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.ledger_file import LineBook
 from nornweave.index.wiring import store_of
@@ -194,7 +194,7 @@ class Engine:
             raise KeyError(place)
         return self.path.remote.executor(place[1])
 
-    def _files(self, domain: Domain) -> Generations:
+    def _files(self, domain: Domain) -> KeptGenerations:
         files = store_of(self._settings, domain).files
         candidate = self._candidates.get(domain)
         return files.of_candidate(candidate) if candidate else files

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId
@@ -93,11 +93,7 @@ class Manifest(_Record):
 
     generation: str = Field(pattern=r"^gen-\d{6,}$")
     built_at: str
-    segments: tuple[SegmentFile, ...] = Field(
-        min_length=1,
-        max_length=MOST_SEGMENTS,
-        validation_alias=AliasChoices("segments", "shards"),  # as earlier versions called what never lost a document
-    )
+    segments: tuple[SegmentFile, ...] = Field(min_length=1, max_length=MOST_SEGMENTS)
 
     @property
     def counts(self) -> GenerationCounts:

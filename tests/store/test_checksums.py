@@ -14,8 +14,7 @@ from nornweave.index.fact_pairs import read_fact_pairs
 from nornweave.index.generations import checksums
 from nornweave.index.generations.checksums import check, checksum_file
 from nornweave.index.generations.serving import ServedGeneration
-from nornweave.index.searching.generation import open_generation
-from nornweave.index.searching.generation_file import DataFile
+from nornweave.index.searching.generation_file import DataFile, GenerationFile
 from nornweave.ingest.records import DomainParts
 
 
@@ -69,7 +68,7 @@ def test_one_changed_bit_is_found_wherever_it_is(parts: DomainParts, share: floa
     file = published(parts)
     check(file)
     flip(file, int(share * file.stat().st_size))
-    for opens in (open_generation, lambda file: read_fact_pairs({"documentation": [DataFile(file)]})):
+    for opens in (GenerationFile, lambda file: read_fact_pairs({"documentation": [DataFile(file)]})):
         with pytest.raises(StoreError, match=r"gen-000002-000\.duckdb: is damaged: its checksum is .* roll back"):
             opens(file)
 

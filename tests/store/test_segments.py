@@ -11,7 +11,6 @@ from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -27,11 +26,10 @@ from nornweave.core.errors import StoreError
 from nornweave.core.text.analyzer import pair_key
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.fact_pairs import read_fact_pairs
-from nornweave.index.generations.checksums import checksum_file
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
 from nornweave.index.passages import read_passages
-from nornweave.index.searching.arrays import arrays_file, open_arrays, writing_arrays
+from nornweave.index.searching.arrays import arrays_file
 from nornweave.index.searching.generation_file import statistics_of
 from nornweave.index.writing.segment_plan import LARGEST, NEGLIGIBLE_SHARE, SMALLEST, SegmentFill, joining
 from nornweave.ingest.records import DomainParts
@@ -371,58 +369,6 @@ def test_vector_indexes_of_segments_answer_as_that_of_one_file(tmp_path: Path, c
         several, one = (stack.enter_context(each.store.files.open(each.store.current())) for each in parts)
         assert several.meta["built_with"] == "hnsw"
         assert_same(one, several, WORDS[:4], 5)
-
-
-def test_what_was_published_before_there_were_segments_answers_until_the_next_sync(
-    tmp_path: Path, corpus: dict[str, str]
-) -> None:
-    parts = memory_parts(tmp_path, filled("s", corpus))
-    generation = sync(parts).generation
-    files = parts.store.files
-    (file,) = files.data_files(generation)
-    file.path.rename(older := files.folder / f"{generation}.duckdb")
-    arrays_file(file.path).rename(arrays_file(older))
-    files.path(generation).unlink()
-    assert len(published_texts(parts)) == 20
-    with parts.store.writer() as writer:
-        writer._connection.execute("alter table published drop column segment")
-        writer._connection.execute("update meta set value = '8' where key = 'schema'")
-    report = sync(parts)
-    assert (report.published, report.embedded, report.added) == (True, 0, 0)
-    assert len(published_texts(parts)) == 20
-    assert files.all() == (generation, report.generation)
-
-
-def test_what_was_published_before_arrays_were_answers_with_those_that_a_reader_made(
-    tmp_path: Path, corpus: dict[str, str]
-) -> None:
-    parts = memory_parts(tmp_path, filled("s", corpus))
-    generation = sync(parts).generation
-    (segment,) = (file.path for file in parts.store.files.data_files(generation))
-    with duckdb.connect(segment) as connection:
-        meta = dict(connection.execute("select key, value from meta").fetchall())
-        connection.execute("update meta set value = '8' where key = 'generation_schema'")
-        connection.execute("delete from meta where key = 'arrays'")
-    checksum_file(segment).unlink()
-    arrays = {name: array.copy() for name, array in open_arrays(segment, meta["arrays"]).items()}
-    with writing_arrays(segment, f"{generation} {meta['built_at']} {segment.stat().st_size}") as writer:
-        for name, array in arrays.items():
-            writer.add(name, array)
-    assert len(published_texts(parts)) == 20
-    arrays_file(segment).unlink()
-    with pytest.raises(StoreError, match=r"\.arrays: is missing; roll back, or sync again"):
-        published_texts(parts)
-    report = sync(parts)
-    assert (report.published, report.embedded) == (True, 0)
-    assert len(published_texts(parts)) == 20
-
-
-def test_a_manifest_of_shards_is_one_of_segments(tmp_path: Path, corpus: dict[str, str]) -> None:
-    parts = memory_parts(tmp_path, filled("s", corpus))
-    file = parts.store.files.path(sync(parts).generation)
-    file.with_name(f"{file.name}.crc32").unlink()
-    file.write_text(file.read_text().replace('"segments"', '"shards"'))
-    assert len(published_texts(parts)) == 20
 
 
 def documents(version: int) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 ``gen-N.json`` is a manifest: it names the segments of a generation, files ``gen-M-SSS.duckdb`` that later generations
 have as well. All of them are complete and never change, and their checksums lie beside them. ``CURRENT`` names the
-generation that readers open. One of an earlier version is a single file, ``gen-N.duckdb``.
+generation that readers open.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ from nornweave.index.index import Index
 from nornweave.index.manifest import Manifest, read_manifest
 from nornweave.index.searching.access_today import AccessToday, access_today
 from nornweave.index.searching.arrays import arrays_file
-from nornweave.index.searching.generation import no_index, open_generation, open_shared
+from nornweave.index.searching.generation import no_index, open_shared
 from nornweave.index.searching.generation_file import DataFile, facts_of
 from nornweave.index.searching.segments import open_segments
 from nornweave.index.searching.visibility import NO_STATEMENTS
 
 MANIFEST_SUFFIX = ".json"
 NAME = re.compile(r"gen-\d{6,}")
-_COMPLETE = re.compile(r"^gen-(\d{6,})\.(?:duckdb|json)$")
-SEGMENT = re.compile(r"^gen-(\d{6,})-\d{3}\.duckdb$")
+_COMPLETE = re.compile(r"^gen-(\d{6,})\.json$")
+SEGMENT = re.compile(r"^gen-(\d{6,})(?:-\d{3})?\.duckdb$")
+"""Of a segment; versions before there were segments named files otherwise, which nothing names any more."""
 
 
 class KeptGenerations(SegmentFiles):
@@ -78,8 +79,8 @@ class KeptGenerations(SegmentFiles):
         return tuple(GenerationId(f"gen-{number:06d}") for number in numbers)
 
     def path(self, generation: GenerationId) -> Path:
-        """Return the file of a complete generation, or its manifest."""
-        return _file_or_manifest(self.folder / f"{generation}.duckdb")
+        """Return the manifest of a complete generation."""
+        return self.folder / f"{generation}{MANIFEST_SUFFIX}"
 
     def of_candidate(self, candidate: GenerationId) -> KeptGenerations:
         """Return the generations as if a candidate was published."""
@@ -89,14 +90,13 @@ class KeptGenerations(SegmentFiles):
         """Return the manifest of a candidate."""
         return self.folder / f".build-{generation.removeprefix('gen-')}{MANIFEST_SUFFIX}"
 
-    def manifest(self, generation: GenerationId) -> Manifest | None:
-        """Return the manifest of a generation; ``None`` when an earlier version wrote it as one file.
+    def manifest(self, generation: GenerationId) -> Manifest:
+        """Return the manifest of a generation.
 
         Raises:
             StoreError: it cannot be read.
         """
-        file = self.path(generation)
-        return read_manifest(file) if file.suffix == MANIFEST_SUFFIX else None
+        return read_manifest(self.path(generation))
 
     def data_files(self, generation: GenerationId) -> tuple[DataFile, ...]:
         """Return the DuckDB files of a generation, one for each segment, with what of them is gone; they are here then.
@@ -110,10 +110,8 @@ class KeptGenerations(SegmentFiles):
         return files
 
     def _files_of(self, generation: GenerationId) -> tuple[DataFile, ...]:
-        manifest = self.manifest(generation)
-        if manifest is None:
-            return (DataFile(self.path(generation)),)
-        return tuple(DataFile(self._data_file(each.name), each.gone_numbers()) for each in manifest.segments)
+        segments = self.manifest(generation).segments
+        return tuple(DataFile(self._data_file(each.name), each.gone_numbers()) for each in segments)
 
     def named_files(self, generation: GenerationId) -> tuple[DataFile, ...]:
         """Return the files of a generation; a manifest that cannot be read stands for those that it names."""
@@ -123,7 +121,7 @@ class KeptGenerations(SegmentFiles):
             return (DataFile(self.path(generation)),)
 
     def parts(self, generation: GenerationId) -> tuple[Path, ...]:
-        """Return all files that a reader of a generation needs, the manifest first if there is one.
+        """Return all files that a reader of a generation needs, the manifest first.
 
         Raises:
             StoreError: its manifest cannot be read.
@@ -147,8 +145,6 @@ class KeptGenerations(SegmentFiles):
             StoreError: it is missing, damaged or of another schema.
         """
         manifest = self.manifest(generation)
-        if manifest is None:
-            return open_generation(self.path(generation), statements, today)
         files = [self._data_file(segment.name) for segment in manifest.segments]
         for file in files:
             self.bring(file)
@@ -166,10 +162,7 @@ class KeptGenerations(SegmentFiles):
         manifest = self.manifest(generation)
         file = self._files_of(generation)[-1].path
         self.bring(file)
-        facts = facts_of(file)
-        if manifest is None:
-            return facts
-        return {**facts, "generation": manifest.generation, "built_at": manifest.built_at}
+        return {**facts_of(file), "generation": manifest.generation, "built_at": manifest.built_at}
 
     def check(self, generation: GenerationId) -> None:
         """Compare the files of a generation with what was published; those that lie elsewhere are not brought.
@@ -265,11 +258,6 @@ class CandidateFiles(KeptGenerations):
 def segment_build_path(folder: Path, name: str) -> Path:
     """Return where the file of a segment is built that will have this name."""
     return folder / f".build-{name.removeprefix('gen-')}"
-
-
-def _file_or_manifest(file: Path) -> Path:
-    manifest = file.with_suffix(MANIFEST_SUFFIX)
-    return manifest if manifest.exists() else file
 
 
 def previous_of(generations: Sequence[GenerationId], current: GenerationId | None, place: str) -> GenerationId:

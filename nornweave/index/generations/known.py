@@ -5,52 +5,19 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping
 
 from nornweave.core.access.rules import Statement
 from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.generations.moves import AsOf, Move, Then, then
+from nornweave.index.generations.kept import KeptGenerations
+from nornweave.index.generations.moves import AsOf, Then, then
 from nornweave.index.index import Index
-from nornweave.index.searching.access_today import AccessToday
 
 log = logging.getLogger(__name__)
 
 # Older generations of a domain that stay open: who compares two moments asks them in turn.
 MOST_PAST = 2
-
-
-class Generations(Protocol):
-    """The generations of one domain, wherever they are stored.
-
-    Raises:
-        StoreError: from every method, when they cannot be read.
-    """
-
-    def current(self) -> GenerationId | None:
-        """Return the published generation, or ``None`` when nothing was published."""
-
-    def published_at(self) -> float | None:
-        """Return when it was published, in seconds since 1970; ``None`` when nothing was."""
-
-    def all(self) -> tuple[GenerationId, ...]:
-        """Return the complete generations, oldest first."""
-
-    def open(
-        self, generation: GenerationId, statements: Mapping[str, Statement], today: AccessToday | None = None
-    ) -> Index:
-        """Open a generation, with what the configuration says now about who may see each source."""
-
-    def moves(self) -> Sequence[Move]:
-        """Return when each generation was published, oldest first.
-
-        Raises:
-            QueryError: that is not known where they are stored.
-        """
-
-    def access_today(self, generation: GenerationId) -> AccessToday:
-        """Return who may see the documents of an older generation today."""
 
 
 class OpenGeneration:
@@ -93,7 +60,7 @@ class PastGenerations:
     that, and one whose files were removed answers nobody any more.
     """
 
-    def __init__(self, files: Generations, statements: Mapping[str, Statement]) -> None:
+    def __init__(self, files: KeptGenerations, statements: Mapping[str, Statement]) -> None:
         self._files = files
         self._statements = statements
         self._open: OrderedDict[tuple[GenerationId, GenerationId | None], OpenGeneration] = OrderedDict()
@@ -105,7 +72,6 @@ class PastGenerations:
 
         Raises:
             GenerationNotKeptError: nothing that was published so early is kept.
-            QueryError: nothing is known of it where the domain is stored.
             StoreError: what is kept cannot be told.
         """
         return then(as_of, self._files.moves(), self._files.all())

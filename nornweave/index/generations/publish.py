@@ -164,5 +164,5 @@ def _unnamed_segments(files: GenerationFiles) -> list[Path]:
     except StoreError as error:
         log.warning("no file of a segment is removed: %s", error)
         return []
-    named = {segment.name for manifest in manifests if manifest for segment in manifest.segments}
+    named = {segment.name for manifest in manifests for segment in manifest.segments}
     return [file for file in segments if file.name not in named]

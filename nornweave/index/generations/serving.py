@@ -13,8 +13,8 @@ from nornweave.core.access.rules import Statement, group_name
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.generations.kept import number_of
-from nornweave.index.generations.known import Generations, OpenGeneration, PastGenerations
+from nornweave.index.generations.kept import KeptGenerations, number_of
+from nornweave.index.generations.known import OpenGeneration, PastGenerations
 from nornweave.index.generations.moves import AsOf
 from nornweave.index.index import Index
 
@@ -44,7 +44,7 @@ class _Opener:
         refused: the published generation if it could not be opened.
     """
 
-    def __init__(self, files: Generations, statements: Mapping[str, Statement], now: Callable[[], float]) -> None:
+    def __init__(self, files: KeptGenerations, statements: Mapping[str, Statement], now: Callable[[], float]) -> None:
         self._files = files
         self._statements = statements
         self._now = now
@@ -135,7 +135,7 @@ class ServedGeneration:
 
     def __init__(
         self,
-        files: Generations,
+        files: KeptGenerations,
         *,
         access: Mapping[str, Sequence[str]] = NO_GROUPS,
         now: Callable[[], float] = time.monotonic,

@@ -98,8 +98,7 @@ def index_segments(connection: Connection, server: Server, files: GenerationFile
     Raises:
         StoreError, psycopg.Error: the server or a file cannot be read.
     """
-    manifests = [manifest for generation in files.all() if (manifest := files.manifest(generation))]
-    kept = {table_of(segment.name) for manifest in manifests for segment in manifest.segments}
+    kept = {table_of(segment.name) for generation in files.all() for segment in files.manifest(generation).segments}
     statement = (
         "select relname from pg_class where relnamespace = to_regnamespace(%s) and relname ~ '^vectors_[0-9_]+$'"
     )

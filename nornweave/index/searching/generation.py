@@ -1,4 +1,4 @@
-"""Open the files of a generation, and one that is a generation of its own as an ``Index``.
+"""Open the segments of a generation.
 
 What a query touches is mapped from a file beside the segment, which workers share: vectors, BM25 postings, word pairs,
 names and what is shown of chunks. Texts, filters and whatever else is read in SQL are in the segment.
@@ -18,7 +18,6 @@ from nornweave.core.access.rules import Statement
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.index.connection import lift_memory_limit, load_vss
-from nornweave.index.index import Index
 from nornweave.index.port import Mask
 from nornweave.index.searching.access_today import AccessToday
 from nornweave.index.searching.arrays import Arrays, open_arrays
@@ -32,7 +31,7 @@ from nornweave.index.searching.search import FileSearch, Mapped
 from nornweave.index.searching.terms import TermLists
 from nornweave.index.searching.token_vectors import TokenVectors
 from nornweave.index.searching.vectors import HnswVectors, Nearest, VectorIndex, load_hnsw, load_matrix
-from nornweave.index.searching.visibility import NO_STATEMENTS, Visibilities, Visible
+from nornweave.index.searching.visibility import Visibilities, Visible
 
 log = logging.getLogger(__name__)
 
@@ -91,26 +90,6 @@ def no_index(_: Path, __: Mapping[str, str]) -> None:
     """Return nothing: a segment has its index in its file."""
 
 
-def open_generation(
-    path: Path,
-    statements: Mapping[str, Statement] = NO_STATEMENTS,
-    today: AccessToday | None = None,
-) -> Index:
-    """Open one file; the index is a context manager, safe to use from several threads.
-
-    Args:
-        statements: what the configuration says now about who may see each source, beside what the file says.
-        today: of an older generation, what is stated of its documents today.
-
-    Raises:
-        StoreError: the file is missing, damaged or of another schema.
-    """
-    with ExitStack() as stack:
-        file, mapped = _opened(stack, path, no_index)
-        opened = OpenFile(file, mapped, {}, _visibilities(file, statements, today))
-        return Index(file.meta, Segment(opened, mapped.terms.own), stack.pop_all())
-
-
 class _Shared:
     """A file that is open for several generations of a process."""
 
@@ -140,7 +119,8 @@ def open_shared(
     Args:
         stack: ends the use.
         live: which of its documents there are, by number; ``None`` for all.
-        statements, today: as ``open_generation``.
+        statements: what the configuration says now about who may see each source, beside what the file says.
+        today: of an older generation, what is stated of its documents today.
         nearest: says what asks an index over its vectors that is elsewhere.
 
     Raises:
@@ -182,7 +162,7 @@ def _opened(stack: ExitStack, path: Path, nearest: NearestOf) -> tuple[Generatio
     file = GenerationFile(path)
     stack.callback(file.close)
     with file.opening():
-        arrays = open_arrays(path, file.identity)
+        arrays = open_arrays(path, file.meta["arrays"])
         asking = nearest(path, file.meta)
         vectors = HnswVectors(asking, load_matrix(arrays)) if asking else _vectors(file, arrays)
         keys, names = load_names(arrays)

@@ -18,8 +18,8 @@ from nornweave.index.port import Numbers
 from nornweave.index.searching.inverted import NO_LENGTHS, Lengths
 from nornweave.index.writing.build import GENERATION_SCHEMA
 
-# With 8 the arrays of a file were made when it was first opened, with 9 the BM25 tables were in the file.
-_READABLE = ("8", "9", GENERATION_SCHEMA)
+# With 9 the BM25 tables were in the file.
+_READABLE = ("9", GENERATION_SCHEMA)
 
 # At least one row if the generation has the document.
 TEXTS_OF = """
@@ -73,12 +73,6 @@ class GenerationFile:
     def document_count(self) -> int:
         """Count the documents that have chunks."""
         return int(self.documents[-1]) + 1 if self.size else 0
-
-    @property
-    def identity(self) -> str:
-        """Tell the arrays of this file from those of another one of its name, as a candidate that is built again."""
-        by_size = f"{self.meta['generation']} {self.meta['built_at']} {self.path.stat().st_size}"
-        return self.meta.get("arrays", by_size)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -2,73 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
 
-import duckdb
 import pyarrow as pa
 
-from nornweave.core.errors import StoreError
 from nornweave.core.types import DocumentId
-from nornweave.index.connection import Connection, explain
-from nornweave.index.outcomes import Outcome
+from nornweave.index.connection import Connection
 from nornweave.index.port import Batch, Tokens, Vectors
-from nornweave.index.writing.build import Layout
 from nornweave.index.writing.rows import chunk_rows, document_rows, not_stored_rows
-from nornweave.index.writing.working_file import deleted_rows
 from nornweave.index.writing.working_tables import EMBEDDED_TEXT, WorkingTables
-
-logger = logging.getLogger(__name__)
 
 
 class DuckDBTables(WorkingTables):
-    """The part of a writer that stores documents and vectors in a working file."""
-
-    mark, without = "?", "list_filter({0}, lambda name: name <> {1})"
-
-    def __init__(self, file: Path, layout: Layout) -> None:
-        super().__init__(layout)
-        self._file = file
-
-    @property
-    @abstractmethod
-    def _connection(self) -> Connection:
-        """The working file, open."""
-
-    def outcomes(self) -> tuple[Outcome, ...]:
-        """Return what became of the documents that were not stored, failures first."""
-        rows = self._rows(
-            """
-            select source_id, path, gate, outcome, reason, strftime(looked_at, '%Y-%m-%dT%H:%M:%SZ')
-            from not_stored
-            order by outcome = 'skipped', source_id, path
-            """
-        )
-        return tuple(Outcome(*row) for row in rows)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        connection = self._connection
-        connection.begin()
-        try:
-            yield connection
-            connection.commit()
-        except BaseException as error:
-            _roll_back(connection)
-            if isinstance(error, duckdb.Error):
-                raise StoreError(f"{self._file}: nothing of this step was stored: {explain(error)}") from error
-            raise
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        try:
-            yield self._connection
-        except duckdb.Error as error:
-            raise StoreError(f"{self._file}: cannot be read: {explain(error)}") from error
+    """The part of a writer that stores documents and vectors."""
 
     def apply(self, batch: Batch) -> None:
         stored_ids = [one.document.id for one in batch.stored]
@@ -84,15 +30,14 @@ class DuckDBTables(WorkingTables):
             _touch(connection, batch.touched)
 
     def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
-        with self._reading() as connection:
-            rows = connection.execute(
-                f"""
-                select chunk_id, embedding_key, {EMBEDDED_TEXT}
-                from chunks semi join (select document_id from documents where pipeline not in (select unnest(?)))
-                using (document_id)
-                """,
-                [list(pipelines)],
-            ).fetchall()
+        rows = self._rows(
+            f"""
+            select chunk_id, embedding_key, {EMBEDDED_TEXT}
+            from chunks semi join (select document_id from documents where pipeline not in (select unnest(?)))
+            using (document_id)
+            """,
+            [list(pipelines)],
+        )
         keys = [(chunk_id, key) for chunk_id, before, text in rows if (key := key_of(text)) != before]
         self._drop_unwanted_tokens()
         if keys:
@@ -103,17 +48,6 @@ class DuckDBTables(WorkingTables):
                     "where chunks.chunk_id = renamed.chunk_id"
                 )
             del renamed
-
-    def _texts_of(self, keys: Sequence[str]) -> list[tuple[str, str]]:
-        wanted = pa.table({"embedding_key": pa.array(keys, type=pa.string())})  # noqa: F841 - DuckDB reads it by name
-        with self._reading() as connection:
-            return connection.execute(
-                f"""
-                select embedding_key, any_value({EMBEDDED_TEXT})
-                from chunks semi join wanted using (embedding_key)
-                group by embedding_key
-                """
-            ).fetchall()
 
     def add_vectors(self, keys: Sequence[str], vectors: Vectors, tokens: Tokens = None) -> None:
         self._check_shape(keys, vectors)
@@ -127,22 +61,6 @@ class DuckDBTables(WorkingTables):
         )
         with self._transaction() as connection:
             _insert(connection, "embeddings", table)
-
-    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with self._reading() as connection:
-            return connection.execute(statement, values).fetchall()
-
-    def _deleted_rows(self) -> int:
-        with self._reading() as connection:
-            connection.execute("checkpoint")
-        return deleted_rows(self._rows)
-
-
-def _roll_back(connection: Connection) -> None:
-    try:
-        connection.rollback()
-    except duckdb.Error:
-        logger.debug("nothing to roll back: DuckDB had ended the transaction itself")
 
 
 def _delete(connection: Connection, table: str, identities: Sequence[DocumentId]) -> None:

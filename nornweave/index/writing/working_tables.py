@@ -1,20 +1,26 @@
-"""What the working tables of a domain say of documents and publications, the same in a file and in PostgreSQL."""
+"""What the working file of a domain says of documents and publications."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+
+import duckdb
 
 from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
 from nornweave.core.files.paths import Within
 from nornweave.core.types import GenerationId, canonical_json
+from nornweave.index.connection import Connection, explain
 from nornweave.index.generations.kept import number_of
+from nornweave.index.outcomes import Outcome
 from nornweave.index.port import Candidate, Counts, Failure, PendingText, Publication, Remains, Stored, Tally, Vectors
 from nornweave.index.writing.build import Layout
+from nornweave.index.writing.working_file import deleted_rows
 
 # Publications are history for people; older ones than this are of no use to anybody.
 KEEP_PUBLICATIONS = 200
@@ -71,13 +77,13 @@ _NOTE_PUBLISHED = (
 
 # That a document was removed is no part of it: such events stay.
 _REMAINS = """
-select 'working rows', (select count(*) from documents where document_id = {m})
-  + (select count(*) from chunks where document_id = {m}) + (select count(*) from not_stored where document_id = {m})
+select 'working rows', (select count(*) from documents where document_id = ?)
+  + (select count(*) from chunks where document_id = ?) + (select count(*) from not_stored where document_id = ?)
 union all
 select 'vectors that no text uses', count(*)
 from embeddings where embedding_key not in (select embedding_key from chunks)
 union all
-select 'events of publications', count(*) from publications where {m} = any(added) or {m} = any(changed)
+select 'events of publications', count(*) from publications where ? = any(added) or ? = any(changed)
 """
 
 EMBEDDED_TEXT = "case when context = '' then content else context || chr(10) || content end"
@@ -87,49 +93,68 @@ chunks c left join embeddings e on e.embedding_key = c.embedding_key where e.emb
 
 
 class WorkingTables(ABC):
-    """The part of a writer that asks in the SQL of both databases."""
+    """The part of a writer that asks."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, file: Path, layout: Layout) -> None:
+        self._file = file
         self._layout = layout
 
-    mark: str
-    """Stands for a value in a statement."""
-    without: str
-    """Leaves a value out of a list."""
-
+    @property
     @abstractmethod
-    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return what a statement finds."""
-
-    @abstractmethod
-    def _transaction(self) -> AbstractContextManager[Any]:
-        """Give the connection; what is executed on it is done as a whole or not at all."""
-
-    @abstractmethod
-    def _deleted_rows(self) -> int:
-        """Count deleted rows that are not overwritten yet."""
+    def _connection(self) -> Connection:
+        """The working file, open."""
 
     @abstractmethod
     def _overwrite(self) -> None:
         """Write the tables anew without deleted rows."""
 
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._connection.execute(statement, values).fetchall()
+        except duckdb.Error as error:
+            raise StoreError(f"{self._file}: cannot be read: {explain(error)}") from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        """Give the connection; what is executed on it is done as a whole or not at all."""
+        connection = self._connection
+        connection.begin()
+        try:
+            yield connection
+            connection.commit()
+        except BaseException as error:
+            with suppress(duckdb.Error):  # DuckDB may have ended it itself
+                connection.rollback()
+            if isinstance(error, duckdb.Error):
+                raise StoreError(f"{self._file}: nothing of this step was stored: {explain(error)}") from error
+            raise
+
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """Return what became of the documents that were not stored, failures first."""
+        rows = self._rows(
+            """
+            select source_id, path, gate, outcome, reason, strftime(looked_at, '%Y-%m-%dT%H:%M:%SZ')
+            from not_stored
+            order by outcome = 'skipped', source_id, path
+            """
+        )
+        return tuple(Outcome(*row) for row in rows)
+
     def remains(self, deleted: Deleted) -> Mapping[Remains, int]:
-        counts = self._rows(_REMAINS.format(m=self.mark), [*[deleted.document_id] * 3, deleted.name, deleted.name])
-        return {**{Remains(kind): int(count) for kind, count in counts}, Remains.DELETED: self._deleted_rows()}
+        counts = self._rows(_REMAINS, [*[deleted.document_id] * 3, deleted.name, deleted.name])
+        WorkingTables._rows(self, "checkpoint")
+        left = deleted_rows(self._rows)
+        return {**{Remains(kind): int(count) for kind, count in counts}, Remains.DELETED: left}
 
     def erase(self, deleted: Deleted) -> None:
         with self._transaction() as connection:
             connection.execute("delete from embeddings where embedding_key not in (select embedding_key from chunks)")
             for names in ("added", "changed"):
-                rest, is_named = self.without.format(names, self.mark), f"{self.mark} = any({names})"
+                rest = f"list_filter({names}, lambda name: name <> ?)"
                 connection.execute(
-                    f"update publications set {names} = {rest} where {is_named}", [deleted.name, deleted.name]
+                    f"update publications set {names} = {rest} where ? = any({names})", [deleted.name, deleted.name]
                 )
         self._overwrite()
-
-    @abstractmethod
-    def _texts_of(self, keys: Sequence[str]) -> list[tuple[str, str]]:
-        """Return embedding keys among some with their texts."""
 
     def pending_count(self) -> int:
         return self._integer(f"select count(distinct c.embedding_key) from {_WITHOUT_VECTOR}")
@@ -145,7 +170,15 @@ class WorkingTables(ABC):
         )
         keys = [key for key, _ in rows]
         for start in range(0, len(keys), window):
-            yield tuple(PendingText(key, text) for key, text in self._texts_of(keys[start : start + window]))
+            texts = self._rows(
+                f"""
+                select embedding_key, any_value({EMBEDDED_TEXT})
+                from chunks semi join (select unnest(?) as embedding_key) wanted using (embedding_key)
+                group by embedding_key
+                """,
+                [keys[start : start + window]],
+            )
+            yield tuple(PendingText(key, text) for key, text in texts)
 
     def counts(self) -> Counts:
         # One row per number: as eleven columns of one row DuckDB 1.5.5 plans their join for a tenth of a second.
@@ -183,8 +216,8 @@ class WorkingTables(ABC):
         paths = sorted(within.paths) if within else [""]
         return self._rows(
             f"""
-            select * from ({_MANIFEST}) known where source_id = {self.mark} and exists (
-              select 1 from (select unnest({self.mark}::text[]) as path) told
+            select * from ({_MANIFEST}) known where source_id = ? and exists (
+              select 1 from (select unnest(?::text[]) as path) told
               where told.path in ('', known.path) or starts_with(known.path, told.path || '/')
             )
             """,
@@ -221,7 +254,7 @@ class WorkingTables(ABC):
         names = {kind: tuple(name for name, of in rows if of == kind) for kind in ("added", "changed", "removed")}
         return Publication(generation=generation, run_id=run_id, created_at=datetime.now(UTC), **names)
 
-    def _record(self, connection: Any, candidate: Candidate) -> None:
+    def _record(self, connection: Connection, candidate: Candidate) -> None:
         """Record within a transaction that a candidate is published; its event is the caller's to write.
 
         Vectors that no chunk uses stay for ``keep_generations`` more: until then an undone edit finds them again.
@@ -230,24 +263,22 @@ class WorkingTables(ABC):
             connection.execute(statement)
         connection.execute("delete from meta where key = 'published_facts'")
         facts = canonical_json(candidate.facts)
-        connection.execute(f"insert into meta values ('published_facts', {self.mark})", [facts])
+        connection.execute("insert into meta values ('published_facts', ?)", [facts])
         connection.execute(
-            f"""
+            """
             delete from publications where created_at <
-              (select created_at from publications order by created_at desc offset {self.mark} limit 1)
+              (select created_at from publications order by created_at desc offset ? limit 1)
             """,
             [KEEP_PUBLICATIONS],
         )
-        number, used = (
-            number_of(candidate.generation),
-            "exists (select 1 from chunks c where c.embedding_key = e.embedding_key)",
-        )
+        number = number_of(candidate.generation)
+        used = "exists (select 1 from chunks c where c.embedding_key = e.embedding_key)"
         connection.execute(f"update embeddings e set orphaned_in = null where orphaned_in is not null and {used}")
         connection.execute(
-            f"update embeddings e set orphaned_in = {self.mark} where orphaned_in is null and not {used}", [number]
+            f"update embeddings e set orphaned_in = ? where orphaned_in is null and not {used}", [number]
         )
         last = number - self._layout.settings.keep_generations
-        connection.execute(f"delete from embeddings where orphaned_in <= {self.mark}", [last])
+        connection.execute("delete from embeddings where orphaned_in <= ?", [last])
 
     def _drop_unwanted_tokens(self) -> None:
         """Forget vectors that lack their tokens where these are wanted, and tokens where they are not."""
