@@ -4,8 +4,8 @@ import pytest
 from git_repository import Repository, write
 
 from nornweave.disagree.drift.induced.statements import Statement, statements_of
-from nornweave.disagree.drift.induced.tokens import value_of
 from nornweave.disagree.drift.scan import DriftOptions, scan
+from nornweave.disagree.facts.documentation.tokens import value_of
 
 NAMES = {"max_size", "--max-size", "server.port", "idleTimeout"}
 

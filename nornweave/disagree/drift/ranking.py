@@ -18,8 +18,8 @@ from nornweave.core.types import Attribute, Fact
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, FactConflict, LocatedFact
 from nornweave.disagree.conflicts.comparable import NameMatch, match_names
 from nornweave.disagree.conflicts.decision import CandidatePair
-from nornweave.disagree.drift.induced.tokens import tokens_of
 from nornweave.disagree.facts.comparison import FactComparison
+from nornweave.disagree.facts.documentation.tokens import tokens_of
 from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.versions import read_requirement
 from nornweave.read.chunking.languages import EXTENSIONS, language_of

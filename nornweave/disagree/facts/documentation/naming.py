@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.expressions import read_value
 
 CODE = lazy_pattern(r"(?<!`)(`{1,2})(?!`)([^`\n]{1,200})\1(?!`)")
-_BARE = lazy_pattern(
-    r"(?<![\w`/.@$<-])(?:--?[a-z][\w-]*\w|[A-Za-z]\w*_\w+|[a-z]+\d*[A-Z]\w*"
-    r"|(?:[a-z_]\w*\.){1,6}[a-z_]\w*)(?![\w/@`]|\.\w)"
-)
 _IDENTIFIER = lazy_pattern(r"[-$@:#]{0,2}[A-Za-z_][\w.:\-/]*(?:\[[\w'\"-]*\])?[?!]?$")
 _LIKE_IDENTIFIER = lazy_pattern(r"^-{1,2}\w|^[$@:]|\w[_.:-]\w|[a-z][A-Z]|^[a-z]")
 _CALL = lazy_pattern(r"\s*\([^()]*\)\s*;?$")
@@ -35,14 +30,6 @@ _OBJECTS = frozenset("r res resp response req request reply ctx self this app co
 _LITERAL_WORDS = frozenset("infinity unlimited enabled disabled zero one two three".split())  # noqa: SIM905
 
 
-class Mention(NamedTuple):
-    """A name as a text mentions it, without quotes and arguments; its place has them."""
-
-    name: str
-    start: int
-    end: int
-
-
 @lru_cache(maxsize=1 << 14)
 def identifier_of(written: str) -> str:
     """Return the name that a code span holds, without call parentheses; empty if it is a literal or a command."""
@@ -61,17 +48,6 @@ def identifier_of(written: str) -> str:
 def is_like_identifier(text: str) -> bool:
     """Tell whether a bare word is spelt as only an identifier is: ``max_size``, ``maxSize``, ``--size``, ``size``."""
     return bool(_LIKE_IDENTIFIER.search(text)) and bool(identifier_of(text))
-
-
-def mentions(text: str, start: int, end: int) -> list[Mention]:
-    """Return the names that a stretch mentions, in order: code spans, and words that are spelt as identifiers."""
-    spans = [Mention(identifier_of(match[2]), *match.span()) for match in CODE.finditer(text, start, end)]
-    words = [
-        Mention(identifier_of(match[0]), *match.span())
-        for match in _BARE.finditer(text, start, end)
-        if not any(one.start <= match.start() < one.end for one in spans)
-    ]
-    return sorted((one for one in (*spans, *words) if one.name), key=lambda one: one.start)
 
 
 _STOP = frozenset(

@@ -6,104 +6,124 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact
-from nornweave.disagree.facts.documentation.literals import number_at
-from nornweave.disagree.facts.documentation.naming import QUANTITIES, Mention, mentions, noun_before
+from nornweave.disagree.facts.documentation.naming import QUANTITIES, identifier_of, noun_before
 from nornweave.disagree.facts.documentation.page import Page, Subject
-from nornweave.disagree.facts.documentation.qualifiers import sentences
-from nornweave.disagree.facts.documentation.statements import Statement, is_empty_noun, statements
+from nornweave.disagree.facts.documentation.tokens import tokens_of
 from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.values import Value
-from nornweave.disagree.facts.versions import read_requirement
+from nornweave.disagree.facts.versions import PRODUCTS, read_requirement
 
-MAX_SENTENCES = 500
-"""Of one paragraph; a longer one is a table or generated."""
 _I = re.IGNORECASE
 _ADJACENT = lazy_pattern(r"(?:[^\w.;]*\b(?!and\b|but\b|if\b|when\b|while\b|uses?\b)[a-z]+\b){0,5}[^\w.;]*$", _I)
 """What may stand between a name and what is stated of it: a few words of one clause."""
-_PLAIN_LEAD = lazy_pattern(r"[\W_]*(?:[a-z]+\b[\W_]*){0,3}$", _I)
-"""A clause that names nothing else than what its entry is about."""
-_BREAK = lazy_pattern(r"[;:]\s|,\s|\s[-–—]\s|\b(?:but|while|and|whereas|although)\s", _I)
 
 
-def prose_facts(page: Page, start: int, end: int, subject: Subject | None, *, headings: str = "") -> Iterator[Fact]:
-    """Yield what the sentences of a stretch state.
+def sentence_facts(
+    page: Page, sentence: tuple[int, int], subject: Subject | None, owner: str, *, has_default: bool
+) -> Iterator[Fact]:
+    """Yield the requirements, statuses and quantities that a sentence states.
 
     Args:
-        subject: what the stretch is about (an entry, a heading), if that is known.
-        headings: owner of what the sentences name themselves.
+        subject: what it is about (an entry, a heading), if that is known.
+        owner: of what the sentence names itself.
+        has_default: it states a default: then its quantities are this.
     """
-    for sentence in sentences(page.text, start, end)[:MAX_SENTENCES]:
-        yield from _sentence(page, sentence, subject, headings)
-
-
-def _sentence(page: Page, sentence: tuple[int, int], subject: Subject | None, headings: str) -> Iterator[Fact]:
-    told: set[tuple[str, str, str]] = set()
-    named: list[Mention] | None = None
-    for statement in statements(page.text, *sentence):
-        named = mentions(page.text, *sentence) if named is None else named
-        about = _about(page, statement, sentence, subject, headings, named)
-        if about is None:
-            continue
-        key = (about.name, statement.attribute, statement.value.text)
-        is_again = about is subject and not statement.is_line and any(one[:2] == key[:2] for one in told)
-        if key in told or is_again:
-            continue
-        fact = page.fact(
-            about, statement.attribute, statement.value, statement.start, statement.end, sentence=sentence,
-            negated=statement.negated,
-        )  # fmt: skip
-        if fact is not None:
-            told.add(key)
-            yield fact
-    if not told and (subject is None or subject.is_weak):
-        yield from _topics(page, sentence, headings)
-
-
-def _about(
-    page: Page, statement: Statement, sentence: tuple[int, int], subject: Subject | None, owner: str,
-    named: Sequence[Mention],
-) -> Subject | None:  # fmt: skip
-    """Decide what a statement is about; ``None`` if that is not clear enough."""
     strong = subject if subject is not None and not subject.is_weak else None
-    if statement.name:
-        if strong and statement.attribute == "requires":  # what one function or option needs
-            return None
-        return Subject(name=statement.name, form="sentence", owner=strong.path if strong else owner)
-    text, begin, at = page.text, sentence[0], statement.start
-    if statement.is_line and subject is not None:
-        return subject
-    if strong is not None and statement.attribute == "default" and text[max(begin, at - 1) : at] == "(":
-        return strong  # ``rows of a page (default=100)``
-    earlier = [one for one in named if one.end <= at]
-    nearest = earlier[-1] if earlier else None
-    if nearest and at - nearest.end < 80 and _ADJACENT.match(text[nearest.end : at]):
-        is_same = subject is not None and words_of(nearest.name) == words_of(subject.name)
-        return subject if is_same else Subject(name=nearest.name, form="sentence", owner=owner)
-    lead = _BREAK.split(text[max(begin, at - 160) : at])[-1]
-    if strong is not None:
-        return strong if not statement.is_bound or _PLAIN_LEAD.match(lead) else None
-    is_free = not statement.is_bound or re.search(r"\b(?:the|its)\s*$", lead, _I)
-    if nearest and is_free and len({one.name for one in earlier}) == 1 and at - nearest.end <= 60:
-        return Subject(name=nearest.name, form="sentence", owner=owner)
-    noun = _noun_of(text, statement, begin, has_names=bool(named))
-    return Subject(name=noun, form="topic", owner=owner) if noun else None
+    for attribute, name, value, start, end in (*_required(page.text, *sentence), *_statuses(page.text, *sentence)):
+        about = strong
+        if name and strong:  # what one function or option needs
+            continue
+        if name or (noun := _name_before(page.text, sentence[0], start)):
+            about = Subject(name=name or noun, form="sentence", owner=owner)
+        elif strong is None and attribute == "status" and (noun := noun_before(page.text, sentence[0], start)):
+            about = Subject(name=noun, form="topic", owner=owner)
+        fact = page.fact(about, attribute, value, start, end, sentence=sentence) if about else None
+        if fact is not None:
+            yield fact
+            has_default = True
+    if not has_default and strong is None:
+        yield from _topics(page, sentence, owner)
 
 
-_IS_BEFORE = lazy_pattern(r"\s(?:is|are|=|of)\s+(?:set to\s+)?$", _I)
+def _name_before(text: str, begin: int, at: int) -> str:
+    """Return the name that is mentioned right before a place; empty if none is."""
+    *_, last = ("", *(one for one in tokens_of(text[begin:at]) if one.quoted or one.is_identifier))
+    return identifier_of(last.name) if last and _ADJACENT.match(text, begin + last.end, at) else ""
 
 
-def _noun_of(text: str, statement: Statement, begin: int, *, has_names: bool) -> str:
-    """Return the noun phrase before a statement that says what it is about; empty if none does."""
-    before = _IS_BEFORE.sub("", text[begin : statement.start]).rstrip("*_ `(,")
-    noun = noun_before(text, begin, begin + len(before))
-    if statement.attribute == "status":  # ``the payment module answers 400``
-        return "" if has_names or is_empty_noun(noun) else noun
-    is_quantity = statement.attribute == "default" and noun and noun.split()[-1].lower() in QUANTITIES
-    return noun if is_quantity else ""
+_PRODUCT = lazy_pattern(
+    r"[\s:`*_\[(]{1,6}(?:(?:an?|the|only|at least|minimum|recent|officially|installed|either)\s+){0,3}"
+    r"`{0,2}(?P<thing>[A-Za-z][\w.+#]{0,30}(?:[ -](?:JS|SDK|Server|JDK|JRE))?)`{0,2}[\s(]{1,3}(?:versions?\s+|v)?"
+    r"(?P<version>(?:at least |>=|=>|>|~=|~>|\^|==|≥|=)?\s?v?\d{1,4}(?:\.(?:\d{1,4}|x)){0,3}(?![\w%])\+?"
+    r"(?:,? (?:or|and) (?:newer|later|above|higher|up|greater|more recent))?)"
+    r"(?!\s*(?i:%|(?:ms|s|seconds?|minutes?|hours?|days?|bytes?|[KMGT]i?B|times|arguments?|parameters?)\b))"
+)
+_SPECIFIER = lazy_pattern(r"\s+`{0,2}[\"']?((?:>=|<=|>|<|\^|~>?|==)\s?v?\d{1,4}(?:\.\d{1,4}){0,3})")
+_STRICT = ("require", "need", "must", "minimum", "at least", "prereq")
+
+
+_REQUIRES = lazy_pattern(
+    r"\b(?:requires?|needs?|must have|supports?|compatible with|runs on|works with|works on|accepts|allows"
+    r"|prerequisites?|required)(?![\w-])", _I,
+)  # fmt: skip
+_Stated = tuple[Attribute, str, Value, int, int]
+
+
+def _required(text: str, start: int, end: int) -> Iterator[_Stated]:
+    """Read ``requires Python 3.8 or newer``, ``must have Node.js 22``, ``engines.node accepts >=16``."""
+    for match in _REQUIRES.finditer(text, start, end):
+        found = _PRODUCT.match(text, match.end(), end)
+        written = found or _SPECIFIER.match(text, match.end(), end)
+        requirement = read_requirement(written["version"] if found else written[1]) if written else None
+        if written is None or requirement is None:
+            continue
+        thing = ""
+        if found:
+            is_strict = match[0].lower().startswith(_STRICT)
+            is_open = bool(re.search(r"[+>≥^~]|or |and ", found["version"]))
+            thing = PRODUCTS.get(found["thing"].lower(), "")
+            if not thing and is_strict and found["thing"][0].isupper() and (is_open or "." in found["version"]):
+                thing = found["thing"]
+            if not thing or not (is_strict or is_open):
+                continue
+        yield "requires", thing, Value("version", str(requirement)), match.start(), written.end()
+
+
+_ANNOUNCED = lazy_pattern(
+    r"\b(?:(?:http|status(?: code)?|error code|response code|(?:responds?|repl(?:y|ies)|answers?|fails?) with)\b"
+    r"|[1-5]\d\d(?= [a-z]))", _I,
+)  # fmt: skip
+_STATUS = lazy_pattern(
+    r"\b(?:returns?|responds?|repl(?:y|ies)|answers?|served?|serves|sends?|fails?|rejects?|gets?|receives?|results? in"
+    r"|status code)\b[^.;\n]{0,50}?(?<![\d.])([1-5]\d\d)\b"
+    r"(?![.\d%:]|\s?(?:ms|seconds?|bytes|milliseconds|items|requests|MB|KB|characters))", _I,
+)  # fmt: skip
+_REASON = lazy_pattern(
+    r" (?:status|error|response|OK|Not |Bad |Found|Moved |Created|Accepted|No |Unau|Unpr|Forb|Inte|Conf|Too "
+    r"|Gone|Serv|Pay|Gate|Temp|Perm)"
+)
+_POSSIBLE = lazy_pattern(r"\b(?:can|could|may|might|to)\s+(?:also\s+)?$", _I)
+
+
+def _statuses(text: str, start: int, end: int) -> Iterator[_Stated]:
+    """Read ``responds with a 404``, ``answers HTTP 400``, ``served with a `301 Found` status code``."""
+    seen = -1
+    for match in _ANNOUNCED.finditer(text, start, end):
+        if match[0].isdigit() and not _REASON.match(text, match.end(), end):
+            continue
+        found = _STATUS.search(text, max(start, match.start() - 80), min(end, match.end() + 40))
+        if (
+            found is None
+            or found.end(1) == seen
+            or _POSSIBLE.search(text[max(start, found.start() - 12) : found.start()])
+        ):
+            continue
+        seen = found.end(1)
+        yield "status", "", Value("status", found[1]), found.start(), seen
 
 
 _DIGIT = lazy_pattern(r"\d")
@@ -124,6 +144,7 @@ _LINKED = lazy_pattern(
     r"(?:\b(?P<link>of|is|stays? at|remains?(?: at)?|equals)|=)\s+(?:only\s+|set to\s+|just\s+|about\s+)?(?=v?\d|\.\d)",
     _I,
 )
+_GOES_ON = lazy_pattern(r"\.\d|[/:]\d|\s?(?:[-–—]|to)\s?\d|\.x\b|\^|-per-|\s[+*/]\s|\w")
 _VERSION = lazy_pattern(r"v?\d{1,4}(?:\.\d{1,4}){1,3}\b|v\d{1,4}\b")
 _SPEAKERS = frozenset(("we", "i", "it", "they", "you"))
 _PASSIVE = lazy_pattern(r"\s+(?:is|are|was|were|be|been|will be|gets?)\s*$", _I)
@@ -145,7 +166,7 @@ def _of_verbs(text: str, sentence: tuple[int, int]) -> Iterator[tuple[str, str, 
     """Yield noun, owner, value and place of what a verb says: ``tokens expire after 5 days``."""
     for noun, pattern in _VERBS:
         match = pattern.search(text, *sentence)
-        found = number_at(text, match.end(), sentence[1]) if match else None
+        found = _number_at(text, match.end(), sentence[1]) if match else None
         if match is None or found is None or found[0].unit != (None if noun == "retries" else "s"):
             continue
         if noun == "retries" and not re.match(r"\s*(?:times|attempts|retries)\b", text[found[1] : sentence[1]], _I):
@@ -175,7 +196,15 @@ def _of_nouns(page: Page, sentence: tuple[int, int]) -> Iterator[tuple[str, str,
 
 def _quantity(text: str, noun: str, at: int, end: int) -> tuple[Value, int] | None:
     if not noun.lower().endswith("version"):
-        return number_at(text, at, end)
+        return _number_at(text, at, end)
     match = _VERSION.match(text, at, end)
     requirement = read_requirement(match[0]) if match else None
     return (Value("version", str(requirement)), match.end()) if match and requirement else None
+
+
+def _number_at(text: str, at: int, end: int) -> tuple[Value, int] | None:
+    """Read a number with its unit; ``None`` for a part of a date, a version, a range or a multiple."""
+    token = next(tokens_of(text[at:end]), None)
+    if token is None or token.value is None or token.value.kind != "number":
+        return None
+    return None if _GOES_ON.match(text, at + token.end, end) else (token.value, at + token.end)

@@ -3,88 +3,82 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.types import Fact, Form
+from nornweave.core.types import Attribute, Fact, Form
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock
-from nornweave.disagree.facts.documentation.entries import DocumentedEntry, read_entry, read_field
-from nornweave.disagree.facts.documentation.literals import whole_value
-from nornweave.disagree.facts.documentation.naming import heading_name, heading_path, identifier_of
-from nornweave.disagree.facts.documentation.page import Page, Subject
-from nornweave.disagree.facts.documentation.prose import prose_facts
-from nornweave.disagree.facts.documentation.tables import read_table, table_facts
-
-MAX_HEADING = 80
-_PARAMETER = lazy_pattern(r"^[ \t]+\*{0,2}([A-Za-z_]\w*)[ \t]*:[ \t]", re.MULTILINE)
-_PARAMETERS = lazy_pattern(r"(?:(?:Keyword )?Arg(?:ument)?s|Parameters|Attributes)[ \t]*:[ \t]*(?=\n)", re.IGNORECASE)
-_TERM = lazy_pattern(
-    r"[^\w`*\n]{0,4}(?:\*\*)?(?:(?P<mark>`{1,2})(?P<code>[^`\n]{2,80})(?P=mark)|\*\*(?P<bold>[\w.-]{2,60})"
-    r"|(?P<bare>--?[\w-]{2,60}|[a-z]\w*(?:[_.]\w+)+"
-    r"|[A-Z]+_[A-Z_]+))(?:\*\*)?(?:\s*\([^()\n]{0,60}\))?[ \t]*:?[ \t]*(?=\n)"
+from nornweave.disagree.facts.documentation.defaults import Announced, announced, is_assigned, is_member, says_all
+from nornweave.disagree.facts.documentation.naming import (
+    QUANTITIES,
+    heading_name,
+    heading_path,
+    identifier_of,
+    noun_before,
 )
+from nornweave.disagree.facts.documentation.page import Page, Subject
+from nornweave.disagree.facts.documentation.prose import sentence_facts
+from nornweave.disagree.facts.documentation.qualifiers import sentences
+from nornweave.disagree.facts.documentation.tokens import Token
+from nornweave.disagree.facts.documentation.walk import Item, Literal, Walk
+from nornweave.disagree.facts.names import words_of
+
+_APART = frozenset((*".;?!¶", "and", "but", "if", "when", "while", "use", "uses"))
+"""What does not stand between a name and what is stated of it."""
+NEAR = 6
+"""Tokens between a name and what is stated of it, at most."""
+_COLUMN = lazy_pattern(r"\bdefaults?\b")
+_NEGATION = lazy_pattern(r"(?<!or )\b(?:not|n't|never|no longer|doesn't|isn't)\s+(?:\w+\s+)?$", re.IGNORECASE)
 
 
+@dataclass
 class Reader:
     """Reads one page; holds the headings and entries that stand above the block at hand."""
 
-    def __init__(self, page: Page, subject: Subject | None) -> None:
-        self.page = page
-        self.text = page.text
-        self.root = subject
-        self.headings: list[tuple[int, str]] = []
-        self.entries: list[tuple[int, Subject]] = []
-        self.heading_subject: Subject | None = subject
-        if subject is None:
-            parts = [part.strip() for part in heading_path(page.passage.section, page.passage.title)]
-            self.headings += [(level - len(parts), part) for level, part in enumerate(parts)]
-            if parts and not page.talk:
-                self._set_heading_subject(parts[-1])
+    page: Page
+    root: Subject | None
+    headings: list[tuple[int, str]] = field(default_factory=list)
+    entries: list[tuple[int, Subject]] = field(default_factory=list)
+    heading: Subject | None = None
 
-    def _set_heading_subject(self, heading: str) -> None:
+    def __post_init__(self) -> None:
+        """Take the headings above the passage."""
+        self.heading = self.root
+        self.walk = Walk(self._is_name, is_strict=True)
+        passage = self.page.passage
+        if self.root is None:
+            parts = [part.strip() for part in heading_path(passage.section, passage.title)]
+            self.headings += [(level - len(parts), part) for level, part in enumerate(parts)]
+            if parts and not self.page.talk:
+                self._head(parts[-1])
+
+    def _is_name(self, token: Token) -> bool:
+        is_code = self.page.comment or self.root is not None
+        return _is_mention(token) or (is_code and token.text.islower() and bool(identifier_of(token.text)))
+
+    def _head(self, heading: str) -> None:
         owner = " > ".join(text for _, text in self.headings[:-1])
-        name, strong = heading_name(heading)
-        if not name:
-            self.heading_subject = None
-            return
-        self.heading_subject = Subject(name=name, form="heading" if strong else "topic", owner=owner)
+        name, is_strong = heading_name(heading)
+        self.heading = Subject(name=name, form="heading" if is_strong else "topic", owner=owner) if name else None
 
     @property
     def path(self) -> str:
         """Return the headings above, outermost first, and the owner given by the caller."""
         if self.root is not None:
             return self.root.path
-        if self.page.talk:
-            return ""
-        return " > ".join(text for _, text in self.headings)
+        return "" if self.page.talk else " > ".join(text for _, text in self.headings)
 
-    def read(self, blocks: list[DocumentedBlock]) -> Iterator[Fact]:
-        """Yield the facts of the blocks, in order."""
-        for block in blocks:
-            while self.entries and self.entries[-1][0] >= block.indent:
-                self.entries.pop()
-            if block.kind == "heading":
-                self._heading(block)
-            if block.kind == "table":
-                rows, header = read_table(self.text, block)
-                yield from table_facts(self.page, rows, header, self._subject(), self.path)
-            elif block.kind == "field":
-                field = read_field(self.text, block.start, block.end)
-                yield from self._facts_of_entry(field, block, "field") if field is not None else ()
-            elif block.kind in {"item", "entry"}:
-                yield from self._entry(block)
-            elif block.kind == "code":
-                yield from _notation_facts(self.page, block.start, block.end, self.path)
-            elif block.kind != "heading" or block.end - block.body > MAX_HEADING:  # a paragraph like a heading
-                yield from self._paragraph(block)
+    @property
+    def subject(self) -> Subject | None:
+        """Return what the block at hand is about: the entry above it, or the heading."""
+        return self.entries[-1][1] if self.entries else self.heading
 
-    def _subject(self) -> Subject | None:
-        return self.entries[-1][1] if self.entries else self.heading_subject
-
-    def _heading(self, block: DocumentedBlock) -> None:
-        written = self.text[block.body : block.end].split("\n")[0].strip(" #*=")
+    def _below(self, block: DocumentedBlock) -> None:
+        """Take a heading as what the following is about."""
+        written = self.page.text[block.body : block.end].split("\n")[0].strip(" #*=")
         self.entries.clear()
+        self.walk.leave()
         if self.root is not None:
             return
         if self.headings and self.headings[-1][0] < 0 and self.headings[-1][1].strip("`") == written.strip("`"):
@@ -92,76 +86,112 @@ class Reader:
         while self.headings and self.headings[-1][0] >= block.level:
             self.headings.pop()
         self.headings.append((block.level, written))
-        self._set_heading_subject(written)
+        self._head(written)
 
-    def _entry(self, block: DocumentedBlock) -> Iterator[Fact]:
-        """Read an entry of a list or of a docstring; one without a name is prose."""
-        entry = read_entry(self.text, block.body, block.end)
-        is_field = block.kind == "entry" and bool(self.page.comment or self.root)
-        if entry is not None:
-            yield from self._facts_of_entry(entry, block, "field" if is_field else "list")
-        else:
-            yield from prose_facts(self.page, block.body, block.end, self._subject(), headings=self.path)
+    def read(self, blocks: Iterable[DocumentedBlock]) -> Iterator[Fact]:
+        """Yield the facts of the blocks, in order."""
+        for block in blocks:
+            if block.kind == "heading":
+                self._below(block)
+            else:
+                yield from self._block(block)
 
-    def _facts_of_entry(self, entry: DocumentedEntry, block: DocumentedBlock, form: Form) -> Iterator[Fact]:
-        outer = self._subject()
-        is_known = outer is not None and not outer.is_weak
-        above = outer.path if outer is not None and is_known else self.path
-        owner = " > ".join(filter(None, (above, entry.owner)))
-        subjects = [Subject(name=name, form=form, owner=owner) for name in reversed(entry.names)]
-        if outer is not None and is_known and not entry.names:  # ``@default 5`` is about what the comment is about
-            subjects = [replace(outer, form=form)]
-        told = [(subject, value) for subject in subjects for value in entry.defaults]
-        told += [(Subject(name=name, form=form, owner=subjects[-1].path), value) for name, value in entry.members]
-        for subject, value in told:
-            fact = self.page.fact(subject, "default", value, block.body, max(entry.body, block.body))
+    def _block(self, block: DocumentedBlock) -> Iterator[Fact]:
+        while self.entries and self.entries[-1][0] >= block.indent:
+            self.entries.pop()
+        if not self.entries:
+            self.walk.leave()
+        said, outer, item = sentences(self.page.text, block.start, block.end), self.entries[-1:], self.walk.item
+        told = set()
+        for literal in self.walk.literals(self.page.text, block):
+            if self.walk.item is not item and (item := self.walk.item):
+                self._enter(outer, block, item)
+            at = literal.token.start
+            sentence = next((one for one in said if one[0] <= at < one[1]), None)
+            if literal.role[0] == "T":
+                sentence = literal.row[0].start, literal.row[-1].end
+            fact = self._default(literal, sentence if block.kind != "code" else None)
             if fact is not None:
+                told.add(sentence)
                 yield fact
-        for subject in subjects if entry.body < block.end else ():
-            yield from prose_facts(self.page, entry.body, block.end, subject, headings=owner)
-        if entry.names:
-            self.entries.append((block.indent, subjects[-1]))
+        if self.walk.item is not item and self.walk.item:
+            self._enter(outer, block, self.walk.item)
+        if block.kind not in {"table", "code"}:
+            for one in said:
+                yield from sentence_facts(self.page, one, self.subject, self.path, has_default=one in told)
 
-    def _paragraph(self, block: DocumentedBlock) -> Iterator[Fact]:
-        if _PARAMETERS.match(self.text, block.start, block.end):  # one a line, without types
-            found = list(_PARAMETER.finditer(self.text, block.start, block.end))
-            for match, stop in zip(found, [*(one.start() for one in found[1:]), block.end], strict=False):
-                line = replace(block, start=match.start(), end=stop, indent=block.indent + 1, body=match.start(1))
-                yield from self._facts_of_entry(DocumentedEntry(names=(match[1],), body=match.end()), line, "field")
+    def _enter(self, outer: Sequence[tuple[int, Subject]], block: DocumentedBlock, item: Item) -> None:
+        if self.page.talk and item.role == "P":  # who speaks
             return
-        term = _TERM.match(self.text, block.start, block.end)
-        if term is not None and (name := identifier_of(term["code"] or term["bold"] or term["bare"] or "")):
-            yield from self._facts_of_entry(DocumentedEntry(names=(name,), body=term.end()), block, "heading")
+        above = outer[-1][1] if outer else self.heading
+        owner = above.path if above and not above.is_weak else self.path
+        is_field = block.kind == "field" or (block.kind == "entry" and bool(self.page.comment or self.root))
+        form: Form = "field" if is_field else "list" if item.role == "L" else "heading"
+        self.entries = [*outer, (block.indent, Subject(name=item.name, form=form, owner=owner))]
+
+    def _default(self, literal: Literal, sentence: tuple[int, int] | None) -> Fact | None:
+        """Read a literal as a default, if a seed template says that it is one."""
+        token, row, text = literal.token, literal.row, self.page.text
+        if literal.value.kind == "string" and not token.is_plain:
+            return None
+        subject = self._of_row(literal.item) if literal.item and literal.item.role == "row" else self.subject
+        if literal.item and (literal.column == "value" or _COLUMN.search(literal.column)):
+            attribute: Attribute = "value" if literal.column == "value" else "default"
+            if subject is None or not says_all(literal, text):
+                return None
+            return self.page.fact(subject, attribute, literal.value, literal.item.start, token.end)
+        said = announced(row, literal.at)
+        if said is not None:
+            word = row[said.place]
+            about = self._about(literal, said, subject)
+            start, end = min(token.start, word.start), max(token.end, word.end)
+            negated = bool(_NEGATION.search(text[max(0, start - 20) : start]))
         else:
-            start = block.body if block.kind == "directive" else block.start
-            yield from prose_facts(self.page, start, block.end, self._subject(), headings=self.path)
+            start, end, negated = token.start, token.end, False
+            about = subject if is_assigned(literal) else None
+            if subject is not None and is_member(literal):
+                about = Subject(name=row[literal.at - 2].name, form="list", owner=subject.path)
+        if about is None:
+            return None
+        return self.page.fact(about, "default", literal.value, start, end, sentence=sentence, negated=negated)
+
+    def _of_row(self, item: Item) -> Subject:
+        subject = self.subject
+        owner = subject.path if subject is not None and not subject.is_weak else self.path
+        return Subject(name=item.name, form="table", owner=owner)
+
+    def _about(self, literal: Literal, said: Announced, subject: Subject | None) -> Subject | None:
+        """Decide what a default is about: a name right before it, the entry or row it is in, the heading."""
+        row, mark = literal.row, min(said.place, literal.at)
+        if literal.role[0] == "F":  # [ rows: <int> | default = 7 ]
+            head = [one for one in row[:4] if one.text not in "[<"]
+            flags = [one.name for one in head if one.text[:1] == "-"]
+            is_option = flags or (len(head) > 1 and head[1].text == ":")
+            name = max(flags or [head[0].name], key=len) if is_option else ""
+            return Subject(name=name, form="list", owner=self.path) if is_option else None
+        if said.name is not None:
+            return self._named(said.name, subject)
+        strong = subject if subject is not None and not subject.is_weak else None
+        if strong is not None and mark and row[mark - 1].text == "(":
+            return strong
+        names = [at for at in range(mark) if _is_mention(row[at])]
+        is_near = bool(names) and mark - names[-1] <= NEAR
+        if is_near and not any(one.text.lower() in _APART for one in row[names[-1] + 1 : mark]):
+            return self._named(row[names[-1]], subject)
+        if strong is not None:
+            return strong
+        if len({row[at].name for at in names}) == 1:
+            return self._named(row[names[-1]], subject)
+        lead = self.page.text[max(0, row[mark].start - 70) : row[mark].start].rstrip(" ,(*_`")
+        noun = noun_before(lead, 0, len(lead))
+        is_quantity = noun and noun.split()[-1].lower() in QUANTITIES
+        return Subject(name=noun, form="topic", owner=self.path) if is_quantity else subject
+
+    def _named(self, token: Token, subject: Subject | None) -> Subject:
+        if subject is not None and words_of(token.name) == words_of(subject.name):
+            return subject
+        return Subject(name=token.name, form="sentence", owner=self.path)
 
 
-_NOTATIONS = (
-    # Prometheus and what follows its style: ``[ scrape_timeout: <duration> | default = 10s ]``
-    lazy_pattern(
-        r"^[ \t>#*-]*\[?[ \t]*(?P<name>[A-Za-z][\w.-]{1,60})[ \t]*:?[ \t]*<[\w ]{1,40}>[ \t]*"
-        r"\|[ \t]*default[ \t]*[=:][ \t]*(?P<value>[^\n\]|]{1,80}?)[ \t]*(?:\]|$)",
-        re.MULTILINE,
-    ),
-    # ``--rc-max-header-bytes int   Maximum size of a header (default 4096)``
-    lazy_pattern(
-        r"^[ \t]*(?:-\w,?[ \t]+)?(?P<name>--[a-z][\w-]{1,60})\b[^\n]{0,400}?"
-        r"[(\[]default(?:s to)?:?[ \t]+(?P<value>[^()\[\]\n]{1,60})[)\]]",
-        re.MULTILINE,
-    ),
-)
-
-
-def _notation_facts(page: Page, start: int, end: int, owner: str) -> Iterator[Fact]:
-    """Yield the defaults that lines of a block of code state in a notation for readers."""
-    if "default" not in page.text[start:end].lower():
-        return
-    first = page.text.rfind("\n", 0, start) + 1
-    for pattern in _NOTATIONS:
-        for match in pattern.finditer(page.text, first, end):
-            value = whole_value(match["value"])
-            subject = Subject(name=match["name"], form="list", owner=owner)
-            fact = page.fact(subject, "default", value, match.start("name"), match.end()) if value else None
-            if fact is not None:
-                yield fact
+def _is_mention(token: Token) -> bool:
+    return (token.quoted or token.is_identifier) and bool(identifier_of(token.name))

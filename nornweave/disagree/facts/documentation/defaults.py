@@ -1,0 +1,97 @@
+"""Seed templates: the words around a literal that say that it is the default of what stands there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nornweave.core.text.patterns import lazy_pattern
+from nornweave.disagree.facts.documentation.tokens import Token
+from nornweave.disagree.facts.documentation.walk import MARKS, Literal
+
+_LINKS = frozenset(
+    """
+    value values setting settings is are was be to of being set as at the a an either just currently now only it this
+    that = : - – — ( ¶ " * _ ,
+    """.split()  # noqa: SIM905
+)
+"""What may stand between ``default`` and its value."""
+_SIGNS = frozenset(("is", "are", "to", "of", "being", ":", "=", "-", "–", "—", "was", "be"))
+_GIVEN = frozenset("( , - – — is as being which the its a an by in current overall server ¶ set".split())  # noqa: SIM905
+"""What may stand between a value and the ``default`` behind it."""
+_CLOSES = frozenset(("", ".", ",", ")", "]", ";", "|", "¶", "(", "of", "for", "in", "and", "but", "while", "if", "_"))
+_FOOTNOTE = lazy_pattern(r"\*(?!\*)")
+_DEFAULT = lazy_pattern(r"default(?:s|ed|ing)?$", re.IGNORECASE)
+_CLOSES_HEAD = frozenset(("", ".", ",", ":", "-", "–", "—", "]", "("))
+LINKED = 2
+"""A name and its ``=``."""
+FAR = 9
+"""Tokens of a statement between ``default`` and its value, at most."""
+NEAR = 6
+"""Tokens between a name and what is stated of it, at most."""
+
+
+class Announced(NamedTuple):
+    """What says that a literal is a default: the place of the word in its row, and the name behind it, if any."""
+
+    place: int
+    name: Token | None = None
+
+
+def announced(row: Sequence[Token], at: int) -> Announced | None:
+    """Return what says that a literal is a default: ``default: 5``, ``5 by default``; ``None`` if nothing does."""
+    stop, name = at - 1, None
+    while stop >= max(0, at - FAR) and not _DEFAULT.match(row[stop].text):
+        if row[stop].text.lower() not in _LINKS and row[stop].text not in MARKS:
+            if name or stop == at - 1 or not (row[stop].quoted or row[stop].is_identifier):
+                break
+            name = row[stop]  # the default value of ``rows`` is 5
+        stop -= 1
+    if stop >= 0 and _DEFAULT.match(row[stop].text):
+        between = {one.text.lower() for one in row[stop + 1 : at]}
+        after = row[at + 1].text.lower() if at + 1 < len(row) else ""
+        lead = row[stop - 1].text.lower() if stop else ""
+        is_verb = row[stop].text.lower() == "defaults" and lead != "("
+        if between & _SIGNS or (not is_verb and (after in _CLOSES or row[at].quoted)):
+            return Announced(stop - (lead == "by"), name)
+    stop = at + 1
+    while stop < min(len(row), at + NEAR) and (row[stop].text.lower() in _GIVEN or row[stop].text in MARKS):
+        stop += 1
+    if stop < len(row) and row[stop].text.lower() == "default":
+        after = row[stop + 1].text.lower() if stop + 1 < len(row) else ""
+        if after in _CLOSES or row[stop - 1].text.lower() == "by":
+            return Announced(stop)
+    return None
+
+
+def says_all(literal: Literal, text: str) -> bool:
+    """Tell whether a cell says this value and no other: nothing stands before it, and what follows explains it."""
+    row, at = literal.row, literal.at
+    after = row[at + 1].text.lower() if at + 1 < len(row) else ""
+    has_footnote = _FOOTNOTE.match(text, literal.token.end)
+    return not has_footnote and after in _CLOSES and all(one.text in "(_" for one in row[:at])
+
+
+def is_assigned(literal: Literal) -> bool:
+    """Tell whether the head of an entry sets a value: ``-linger=4m``, ``[depth=3]``, ``(bool: false)``."""
+    head = _head(literal)
+    if head[-1:] == ["="]:
+        after = literal.row[literal.at + 1].text if literal.at + 1 < len(literal.row) else ""
+        return len(head) == LINKED and (after in _CLOSES_HEAD or head[0].startswith("-"))
+    return head[1:2] == ["("] and head[3:] == [":"]
+
+
+def is_member(literal: Literal) -> bool:
+    """Tell whether a value is one of a mapping that is the default of an entry: ``(map: { turns = 3 })``."""
+    head = _head(literal)
+    return head[-1:] == ["="] and head[1:2] == ["("] and "{" in head
+
+
+def _head(literal: Literal) -> list[str]:
+    """Return what stands between the name of the literal's entry and the literal, from that name on."""
+    row, at, item = literal.row, literal.at, literal.item
+    if item is None or literal.role[0] in "FT":
+        return []
+    first = next((place for place in range(at) if row[place].start == item.start), at)
+    return [one.text for one in row[first:at] if one.text not in MARKS]

@@ -1,0 +1,173 @@
+"""Walk over a page and yield each literal with what stands around it: its line, its entry, its row, its headings.
+
+No notation is known here. Which literals state values say seed templates (``defaults``), and templates that a
+repository teaches (``drift/induced``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from nornweave.core.text.patterns import lazy_pattern
+from nornweave.disagree.facts.documentation.blocks import DocumentedBlock
+from nornweave.disagree.facts.documentation.tables import Cell, read_table
+from nornweave.disagree.facts.documentation.tokens import MAX_LINE, Token, tokens_of
+from nornweave.disagree.facts.values import Value
+
+BREAK = Token("¶", 0, 0)
+"""Between the lines of an item."""
+CARRIED = 8
+"""Tokens of earlier lines of an item that a literal may follow."""
+_LINE = lazy_pattern(r"[^\n]+")
+_FIELD = lazy_pattern(
+    r":(?:param|parameter|arg|argument|key|keyword|ivar|cvar)\s+(?:[^:\n]{1,80}\s)?\*{0,2}(?P<sphinx>[\w.]+):"
+    r"|[@\\](?:param|arg|argument|property|prop|option)\s+(?:\{[^{}\n]{1,120}\}\s*)?\[?`?(?P<tag>[A-Za-z_$][\w.$-]*)"
+    r"|\*{0,2}(?P<entry>[A-Za-z_][\w.-]*)"
+)
+_OF_PARTS = lazy_pattern(r"[\s`\"'<>\[({]")
+_BESIDE = frozenset(("and", "or", "&", "+", "/", "→"))
+"""Behind a name that does not stand for what follows."""
+MARKS = "`<>"
+MAX_CELL = 40
+"""Characters of a name in plain words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What an entry or a row is about; ``role`` says which: ``L`` bullet, ``P`` paragraph, ``row``."""
+
+    role: str
+    name: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A literal and its place.
+
+    Attributes:
+        row: the tokens of its line or cell, behind some of the lines before; ``at`` is its place among them, ``first``
+            the place of the first one of its own line.
+        role: the kind of block.
+        column: the words above it, of a table.
+    """
+
+    row: Sequence[Token]
+    at: int
+    first: int
+    value: Value
+    role: str
+    item: Item | None
+    column: str = ""
+
+    @property
+    def token(self) -> Token:
+        """The literal itself."""
+        return self.row[self.at]
+
+
+@dataclass
+class Walk:
+    """What stands above the line at hand: the name in the last heading, the item and its last tokens.
+
+    Attributes:
+        is_name: whether a token is a name, for whom reads.
+        is_strict: an item begins with a bullet, or with the first line of a block.
+    """
+
+    is_name: Callable[[Token], bool]
+    is_strict: bool = False
+    item: Item | None = None
+    carried: list[Token] = field(default_factory=list)
+
+    def literals(self, text: str, block: DocumentedBlock) -> Iterator[Literal]:
+        """Yield the literals of a block that is no heading."""
+        if block.kind == "table":
+            yield from self._table(text, block)
+            return
+        if self.is_strict:
+            self.carried = []
+        start = self._field(text, block) if block.kind in {"field", "entry"} else block.body
+        for match in _LINE.finditer(text, text.rfind("\n", 0, block.start) + 1, block.end):
+            begin = start if match.start() <= start < match.end() else match.start()
+            tokens = list(tokens_of(text[begin : match.end()], begin)) if match.end() - begin <= MAX_LINE else []
+            if tokens and text.startswith("**", begin) and text.startswith("**", tokens[0].end):
+                tokens[0] = replace(tokens[0], quoted=True)
+            if block.kind == "code":
+                yield from self._line(tokens, f"F{block.info}", [], None)
+            else:
+                is_indented = block.kind != "item" and match[0][:1] in " \t"
+                is_bullet = block.kind == "item" and begin == block.body
+                yield from self._text(tokens, is_bullet=is_bullet, is_indented=is_indented or block.indent > 0)
+
+    def leave(self) -> None:
+        """Begin another section."""
+        self.item, self.carried = None, []
+
+    def _field(self, text: str, block: DocumentedBlock) -> int:
+        """Take the name of a field as what is spoken of; return where its words begin."""
+        match = _FIELD.match(text, block.start, block.end)
+        if match is None:
+            return block.start
+        group = match.lastgroup or ""
+        self.item, self.carried = Item("L", match[group], match.start(group)), []
+        return match.start(group)
+
+    def _table(self, text: str, block: DocumentedBlock) -> Iterator[Literal]:
+        rows, header = read_table(text, block)
+        columns = [re.sub(r"[^a-z ]", "", cell.text.lower()).strip() for cell in header or ()]
+        for row in rows:
+            names = [one for one in _cell(text, row[0]) if self.is_name(one)]
+            first = max(names, key=lambda one: len(one.text), default=None)
+            item = Item("row", first.name, first.start) if first else None
+            if item is None and self.is_strict and 3 <= len(row[0].text) <= MAX_CELL and "`" not in row[0].text:
+                item = Item("row", row[0].text.strip("*_ "), row[0].start)
+            for at, cell in enumerate(row[1:], 1):
+                tokens = [one for one in _cell(text, cell) if one.text not in MARKS]
+                if len(tokens) > 1 and not _OF_PARTS.search(cell.text):  # localhost:8125
+                    tokens = [Token(cell.text, cell.start, cell.end, quoted=True)]
+                column = columns[at] if at < len(columns) else ""
+                if not item or len(tokens) != 1:
+                    yield from (replace(one, column=column) for one in self._line(tokens, f"T{column}", [], item))
+                    continue
+                value = tokens[0].value or replace(tokens[0], quoted=True).value
+                if value is not None:
+                    yield Literal(tokens, 0, 0, value, f"T{columns[0] if columns else ''}|{column}", item, column)
+
+    def _text(self, tokens: Sequence[Token], *, is_bullet: bool, is_indented: bool) -> Iterator[Literal]:
+        words = [one for one in tokens if one.text not in "`:<>(_"]
+        lead = words[0] if words and self.is_name(words[0]) else None
+        is_term = len(words) == 1 and not is_indented
+        is_term = is_term or (len(tokens) > 1 and tokens[0] is lead and tokens[1].text == ":")
+        is_entry = lead is not None and (lead.quoted or lead.is_identifier or is_term)
+        is_alone = is_term or (is_bullet and len(words) > 1 and words[1].text not in _BESIDE)
+        if lead and is_entry and (is_alone or not self.is_strict):
+            self.item, self.carried = Item("L" if is_bullet else "P", lead.name, lead.start), []
+        elif is_bullet and not is_indented:
+            self.item, self.carried = None, []
+        yield from self._line(tokens, "XL" if is_bullet else "X", self.carried, self.item)
+        self.carried = [*self.carried, *tokens][-CARRIED:]
+
+    def _line(
+        self, tokens: Sequence[Token], role: str, carried: Sequence[Token], item: Item | None
+    ) -> Iterator[Literal]:
+        row = [*carried, BREAK, *tokens] if carried else tokens
+        first = len(row) - len(tokens)
+        for at in range(first, len(row)):
+            value = row[at].value
+            if value is None and self.is_strict and _is_last(row, at):
+                value = replace(row[at], quoted=True).value
+            if value is not None:
+                yield Literal(row, at, first, value, role, item)
+
+
+def _is_last(row: Sequence[Token], at: int) -> bool:
+    """Tell whether a word is all that a line says behind ``Default:``."""
+    lead = [one.text.lower() for one in row[max(0, at - 2) : at]]
+    return lead in (["default", ":"], ["default", "="]) and all(one.text in ".])*_" for one in row[at + 1 :])
+
+
+def _cell(text: str, cell: Cell) -> Iterator[Token]:
+    return tokens_of(text[cell.start : cell.end].replace("\n", " "), cell.start)
