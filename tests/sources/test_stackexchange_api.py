@@ -68,13 +68,6 @@ def test_many_questions_of_one_second_are_paged_by_number(site: StackExchangeSer
     assert stackexchange_source(site, tmp_path).said() == stackexchange_said(site)
 
 
-def test_more_than_25_pages_need_no_key(site: StackExchangeServer, tmp_path: Path) -> None:
-    for number in range(60):
-        site.ask(f"Q{number}")
-    site.page_size = 2
-    assert len(stackexchange_source(site, tmp_path).paths()) == 60
-
-
 def test_a_new_tag_is_read_whole_and_a_removed_one_goes_with_the_full_listing(
     site: StackExchangeServer, tmp_path: Path
 ) -> None:
