@@ -52,50 +52,40 @@ class Reranker(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Batches:
-    """Batches of like length for a model.
+def scores_of(
+    name: str, size: int, lengths: Sequence[int], logits_of: Callable[[Sequence[int]], Scores], deadline: float | None
+) -> Scores:
+    """Run a model over batches of like length, longest first.
 
-    Attributes:
+    Args:
         name: of the model, for errors.
         size: texts at once, at most.
+        lengths: of each pair, in tokens.
+        logits_of: from positions to their logits.
+        deadline: see ``Reranker.score``.
+
+    Returns:
+        The sigmoid of each logit, in the order of ``lengths``.
+
+    Raises:
+        RerankerError: the deadline passed, or a logit is not finite.
     """
-
-    name: str
-    size: int
-
-    def score(
-        self, lengths: Sequence[int], logits_of: Callable[[Sequence[int]], Scores], deadline: float | None
-    ) -> Scores:
-        """Run ``logits_of`` over positions in batches of like length, longest first.
-
-        Args:
-            lengths: of each pair, in tokens.
-            logits_of: from positions to their logits.
-            deadline: see ``Reranker.score``.
-
-        Returns:
-            The sigmoid of each logit, in the order of ``lengths``.
-
-        Raises:
-            RerankerError: the deadline passed, or a logit is not finite.
-        """
-        logits = np.empty(len(lengths), dtype=np.float32)
-        done = 0
-        for batch in batches_of(lengths, self.size):
-            if deadline is not None and time.monotonic() >= deadline:
-                raise RerankerError(f"cross-encoder {self.name!r}: out of time after {done} of {len(lengths)} texts")
-            logits[batch] = logits_of(batch)
-            done += len(batch)
-        if not np.isfinite(logits).all():
-            broken = int(np.flatnonzero(~np.isfinite(logits))[0])
-            raise RerankerError(
-                f"cross-encoder {self.name!r} gave text {broken} of {len(lengths)} the score "
-                f"{float(logits[broken])!r}, expected a finite number: check the model"
-            )
-        # The sigmoid; tanh does not overflow where exp does.
-        squashed: Scores = np.float32(0.5) + np.float32(0.5) * np.tanh(np.float32(0.5) * logits)
-        return squashed
+    logits = np.empty(len(lengths), dtype=np.float32)
+    done = 0
+    for batch in batches_of(lengths, size):
+        if deadline is not None and time.monotonic() >= deadline:
+            raise RerankerError(f"cross-encoder {name!r}: out of time after {done} of {len(lengths)} texts")
+        logits[batch] = logits_of(batch)
+        done += len(batch)
+    if not np.isfinite(logits).all():
+        broken = int(np.flatnonzero(~np.isfinite(logits))[0])
+        raise RerankerError(
+            f"cross-encoder {name!r} gave text {broken} of {len(lengths)} the score "
+            f"{float(logits[broken])!r}, expected a finite number: check the model"
+        )
+    # The sigmoid; tanh does not overflow where exp does.
+    squashed: Scores = np.float32(0.5) + np.float32(0.5) * np.tanh(np.float32(0.5) * logits)
+    return squashed
 
 
 Status = Literal["off", "loading", "ready", "unavailable"]

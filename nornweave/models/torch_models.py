@@ -16,7 +16,7 @@ from nornweave.core.extras import install_command
 from nornweave.models.encoders.port import Progress, Vectors, encodable, unit_rows
 from nornweave.models.encoders.tokenizer import WORD_PIECES, ModelTokenizer
 from nornweave.models.folders import CROSS_ENCODER, ENCODER, ModelFolder, ModelKind
-from nornweave.models.rerankers import Batches, Scores
+from nornweave.models.rerankers import Scores, scores_of
 
 if TYPE_CHECKING:
     from nornweave.core.text.spans import Tokenizer
@@ -145,7 +145,7 @@ class CrossEncoderReranker:
         self.name, self.version = folder.name, folder.version
         self._model = load_with_torch(CROSS_ENCODER, folder.path, name=folder.name, device=device)
         self._limit = int(self._model.max_seq_length or 512)
-        self._run_batches = Batches(folder.name, batch_size)
+        self._batch_size = batch_size
         self._lock = Lock()
 
     def score(self, query: str, texts: Sequence[str], *, deadline: float | None = None) -> Scores:
@@ -153,7 +153,9 @@ class CrossEncoderReranker:
         pairs = [(encodable(query), encodable(text)) for text in texts]
         lengths = [min(self._limit, (len(query) + len(text)) // CHARACTERS_PER_TOKEN + 3) for text in texts]
         try:
-            return self._run_batches.score(lengths, lambda batch: self._logits([pairs[at] for at in batch]), deadline)
+            return scores_of(
+                self.name, self._batch_size, lengths, lambda batch: self._logits([pairs[at] for at in batch]), deadline
+            )
         except (RuntimeError, ValueError, IndexError) as error:
             raise RerankerError(f"cross-encoder {self.name!r} failed ({error}); try a smaller batch_size") from error
 

@@ -18,7 +18,7 @@ import pytest
 from nornweave.core.errors import RerankerError
 from nornweave.models.batches import BATCH_TOKENS
 from nornweave.models.folders import CROSS_ENCODER, locate
-from nornweave.models.rerankers import Batches, RerankerSlot, Scores, load_reranker
+from nornweave.models.rerankers import RerankerSlot, Scores, load_reranker, scores_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -143,7 +143,7 @@ def test_the_deadline_is_looked_at_before_each_batch(tiny: Path) -> None:
         return np.zeros(len(batch), dtype=np.float32)
 
     with pytest.raises(RerankerError, match=r"out of time after 2 of 5 texts"):
-        Batches("slow", 2).score([1] * 5, slowly, deadline)
+        scores_of("slow", 2, [1] * 5, slowly, deadline)
 
 
 def test_batches_are_of_like_length_and_bounded() -> None:
@@ -153,14 +153,12 @@ def test_batches_are_of_like_length_and_bounded() -> None:
         seen.append(list(batch))
         return np.array(batch, dtype=np.float32) - 2
 
-    scores = Batches("any", 2).score([3, BATCH_TOKENS, 1, 7, 3], note, None)
+    scores = scores_of("any", 2, [3, BATCH_TOKENS, 1, 7, 3], note, None)
     assert seen == [[1], [3, 0], [4, 2]]
     assert scores == pytest.approx([1 / (1 + np.exp(2 - at)) for at in range(5)], abs=1e-6)
     extremes = iter([-1e30, 1e30])
-    assert list(Batches("any", 1).score([1, 1], lambda _: np.array([next(extremes)], dtype=np.float32), None)) == [
-        0.0,
-        1.0,
-    ]
+    scores = scores_of("any", 1, [1, 1], lambda _: np.array([next(extremes)], dtype=np.float32), None)
+    assert list(scores) == [0.0, 1.0]
 
 
 def test_a_model_in_the_local_cache_is_found_by_name_without_a_network(tiny: Path, tmp_path: Path) -> None:
