@@ -123,7 +123,7 @@ def test_a_day_with_the_command_line(workspace: Path) -> None:
     """Sync, search, change, break, delete, sync again, look at the status, roll back, lose a source; nobody else may
     read it.
     """
-    (workspace / "var/plans").mkdir(parents=True)
+    (workspace / "var").mkdir()
     (workspace / "var").chmod(0o755)
     first = as_json(workspace, "sync", "--strict")
     assert set(first) == {"code", "documentation", "conversations", "research"}
