@@ -105,7 +105,7 @@ class _Campaign:
         if chosen < IN_BUILD:
             until(lambda: _text(step) == "build" or not child.is_running)
             time.sleep(self._chance.uniform(0, BUILD_S))
-        elif chosen < IN_BUILD + AT_POINTER and not self._order.storage:
+        elif chosen < IN_BUILD + AT_POINTER:
             place = self._until_pointer_moves(child)
         else:
             time.sleep(after_s)
@@ -121,7 +121,7 @@ class _Campaign:
         older = store.generations()[:-1]
         child = command(self._order.folder / "rollback.txt", self._workspace.config, "rollback", DOMAIN.value)
         place = "a rollback"
-        if self._chance.random() < 0.5 and older and not self._order.storage:
+        if self._chance.random() < 0.5 and older:
             place = self._until_pointer_moves(child)
         else:
             time.sleep(self._chance.uniform(0, ROLLBACK_S))
@@ -186,7 +186,7 @@ class _Campaign:
         return seconds
 
     def _manifests(self) -> Iterator[tuple[Domain, Manifest]]:
-        for domain in () if self._order.storage else self._workspace.settings.served_domains:
+        for domain in self._workspace.settings.served_domains:
             files = store_of(self._workspace.settings, domain).files
             current = files.current()
             if current and (manifest := files.manifest(current)):
@@ -199,9 +199,8 @@ class _Campaign:
             self._trouble(name, problem)
         self._tally.outcomes["times equal to a first sync"] += not trouble
         self._look(name, [self._expected[version]], again=True)
-        if not self._order.storage:
-            self._ask_as_of(name)
-            self._moments.append((datetime.now(UTC), store_of(settings, DOMAIN).current()))
+        self._ask_as_of(name)
+        self._moments.append((datetime.now(UTC), store_of(settings, DOMAIN).current()))
 
     def _ask_as_of(self, name: str) -> None:
         """Ask as of an earlier time of which the generation is kept: that one answers."""
