@@ -342,14 +342,15 @@ socket.getaddrinfo = lookup
 import os
 with ModelServer({"first": CITED}) as server:
     os.environ |= {"OPENAI_API_BASE": f"{server.address}/v1", "OPENAI_API_KEY": "x", "OLLAMA_API_BASE": server.address}
-    synthesizer = Synthesizer(settings())
+    synthesizer = Synthesizer(settings(synthesis_timeout_ms=60_000))
     early = synthesizer.synthesize(PromptContext(QUERY, ITEMS), timeout_ms=1)
     assert "being loaded" in early.reason, early
     synthesizer.prepare()
     assert synthesizer.synthesize(PromptContext(QUERY, ITEMS)).text == CITED.text
     litellm = sys.modules["litellm"]
     assert litellm.telemetry is False and len(litellm.model_cost) > 100, "of its own table"
-    assert Synthesizer(settings(model="ollama/x")).synthesize(PromptContext(QUERY, ITEMS)).text == "Yes."
+    local = Synthesizer(settings(model="ollama/x", synthesis_timeout_ms=60_000))
+    assert local.synthesize(PromptContext(QUERY, ITEMS)).text == "Yes."
     server.behaviours["first"] = Behaviour(kind="hangs")
     Synthesizer(settings(fallback="", synthesis_timeout_ms=100)).synthesize(PromptContext(QUERY, ITEMS))
     asked = len(server.requests)
