@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from psycopg import sql
+
 from nornweave.improve.history import FORGET, EvaluationHistory, Rows, T, rows_of
 from nornweave.improve.records import Evaluation, QueryValue
-from nornweave.index.postgresql.schema import copy_rows, prepare_workspace, writing
+from nornweave.index.postgresql.schema import prepare_workspace, writing
 from nornweave.index.postgresql.server import Server
 
 
@@ -27,7 +29,11 @@ class PostgresHistory(EvaluationHistory):
             with connection.transaction():
                 for evaluation, values in evaluations:
                     for table, columns, rows in rows_of(evaluation, values):
-                        copy_rows(connection, table, rows, columns)
+                        names = sql.SQL(", ").join(map(sql.Identifier, columns))
+                        statement = sql.SQL("copy {} ({}) from stdin").format(sql.Identifier(table), names)
+                        with connection.cursor() as cursor, cursor.copy(statement) as copied:
+                            for row in rows:
+                                copied.write_row(row)
                 connection.execute(FORGET)
 
     def _read(self, ask: Callable[[Rows], T]) -> T:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import logging
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import resources
-from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -183,21 +182,6 @@ def writing(server: Server, otherwise: str) -> Iterator[Connection]:
     with translated(server, otherwise), server.connect() as connection:
         become_writer(connection)
         yield connection
-
-
-def copy_rows(
-    connection: Connection, table: str, rows: Iterable[Sequence[Any]], columns: Sequence[str] | None = None
-) -> None:
-    """Add rows to a table, in the order of its columns unless they are named.
-
-    Raises:
-        psycopg.Error: the server refuses.
-    """
-    names = sql.SQL("({})").format(sql.SQL(", ").join(map(sql.Identifier, columns))) if columns else sql.SQL("")
-    statement = sql.SQL("copy {} {} from stdin").format(sql.Identifier(table), names)
-    with connection.cursor() as cursor, cursor.copy(statement) as copied:
-        for row in rows:
-            copied.write_row(row)
 
 
 def become_writer(connection: Connection) -> None:

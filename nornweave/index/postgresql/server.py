@@ -53,14 +53,14 @@ class Server:
         said = conninfo_to_dict(self._conninfo)
         return f"PostgreSQL {said.get('host') or 'local'}/{said.get('dbname') or ''}, schema {self.schema}"
 
-    def connect(self, *, timeout_ms: int = WRITE_MS) -> Connection:
+    def connect(self) -> Connection:
         """Open a connection of its own, in autocommit.
 
         Raises:
             StoreError: the server cannot be reached or refuses.
         """
         try:
-            return psycopg.connect(self._conninfo, autocommit=True, options=self._options(timeout_ms))
+            return psycopg.connect(self._conninfo, autocommit=True, options=self._options(WRITE_MS))
         except psycopg.Error as error:
             raise self.unreadable(error) from error
 
