@@ -131,6 +131,7 @@ def test_tables_are_read_by_their_header(text: str, expected: list[Row]) -> None
         ("turns", "default", "3"), ("pause", "default", "2s")]),
     ('- `"lane_count"`: `int`\n  Lanes to open. Defaults to `4`.', [("lane count", "default", "4")]),
     ("- `lane_count`, lanes to open, or `None` for all. (Defaults 4)", [("lane count", "default", "4")]),
+    ("- `lanes = (integer)`\n  Lanes to open. Default is 4.", [("lanes", "default", "4")]),
     ("### `-l, --lanes <n>`\n\nHow many, defaulting to 4.", [("lanes", "default", "4")]),
 ])  # fmt: skip
 def test_entries_of_lists(entry: str, expected: list[tuple[str, str, str]]) -> None:

@@ -93,7 +93,8 @@ class Walk:
         for match in _LINE.finditer(text, text.rfind("\n", 0, block.start) + 1, block.end):
             begin = start if match.start() <= start < match.end() else match.start()
             tokens = list(tokens_of(text[begin : match.end()], begin)) if match.end() - begin <= MAX_LINE else []
-            if tokens and text.startswith("**", begin) and text.startswith("**", tokens[0].end):
+            is_bold = bool(tokens) and text.startswith("**", begin) and text.startswith("**", tokens[0].end)
+            if is_bold or (text[begin] == "`" and tokens[1:2] and tokens[1].text in "=:"):  # `limit = (integer)`
                 tokens[0] = replace(tokens[0], quoted=True)
             if block.kind == "code":
                 yield from self._line(tokens, f"F{block.info}", [], None)
