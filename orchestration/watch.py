@@ -175,12 +175,9 @@ class Watch:
         if not store_of(self.settings, domain).current():
             return False
         # Before the domain is locked, which writes to ``data_dir``: that may lie in a folder that is watched.
-        listed = {
-            each.id: listing
-            for each in self._sources
-            if each.domain is domain and each.id in told
-            if (listing := each.source.list_within(Within(frozenset(told[each.id])))).is_about_any
-        }
+        sources = [each for each in self._sources if each.domain is domain and each.id in told]
+        listings = {each.id: each.source.list_within(Within(frozenset(told[each.id]))) for each in sources}
+        listed = {name: each for name, each in listings.items() if each.within is None or each.within.paths}
         if not listed:
             return True
         with sync_of(self.settings, domain, SyncOptions(listed=listed, wait_s=0), no_progress) as sync:

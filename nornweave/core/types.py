@@ -121,11 +121,6 @@ class Listing:
     listed_at: datetime | None = None
     within: Within | None = None
 
-    @property
-    def is_about_any(self) -> bool:
-        """Tell whether it is about any path at all."""
-        return self.within is None or bool(self.within.paths)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:

@@ -93,7 +93,7 @@ class DomainSync:
     ) -> None:
         self._parts = parts
         self._options = options
-        self._show = progress
+        self._progress: Progress = lambda step, done, total: progress(f"{parts.domain.value} {step}", done, total)
         self._gate = gate
         self._confirm = confirm or options.confirm
         self._resources = ExitStack()
@@ -144,8 +144,7 @@ class DomainSync:
                 manifest = self._writer.manifest(_within(self._listings) if self._options.listed else None)
                 compare = partial(diff, self._listings, manifest, pipelines, tally=tally, full=self._options.full)
                 self._changes = _confirmed(compare, self._confirm)
-            if again := _made_again(self._parts, self._writer, self._changes):
-                logger.warning("%s: %s", self._parts.domain.value, again)
+            _say_what_is_made_again(self._parts, self._writer, self._changes)
             self._outcomes["unchanged"] += self._changes.unchanged
         return self._changes
 
@@ -272,9 +271,6 @@ class DomainSync:
         unconfirmed.update(self.list_changes().unlisted)
         return verified_by(self._listings, before, current, self._listed_from, unconfirmed=unconfirmed)
 
-    def _progress(self, step: str, done: int, total: int) -> None:
-        self._show(f"{self._parts.domain.value} {step}", done, total)
-
 
 def _within(listings: Mapping[str, Listing | Unavailable]) -> dict[str, Within | None]:
     return {source_id: listing.within for source_id, listing in listings.items() if isinstance(listing, Listing)}
@@ -290,10 +286,11 @@ def _timed(seconds: defaultdict[str, float], step: str) -> Iterator[None]:
         seconds[step] += time.perf_counter() - started
 
 
-def _made_again(parts: DomainParts, writer: Writer, changes: Changes) -> str:
-    """Say what is read and encoded again though its source did not change it; empty for nothing."""
+def _say_what_is_made_again(parts: DomainParts, writer: Writer, changes: Changes) -> None:
+    """Warn of what is read and encoded again though its source did not change it."""
     now = {**parts.provenance(), "token_vectors": TOKEN_VERSION if parts.token_encoder else ""}
-    return made_again(changes, parts.pipelines(), parts.store.published_facts(), now, writer.size()[1])
+    if again := made_again(changes, parts.pipelines(), parts.store.published_facts(), now, writer.size()[1]):
+        logger.warning("%s: %s", parts.domain.value, again)
 
 
 def _intake(parts: DomainParts, *, full: bool) -> Intake:

@@ -91,6 +91,22 @@ _WITHOUT_VECTOR = """
 chunks c left join embeddings e on e.embedding_key = c.embedding_key where e.embedding_key is null
 """
 
+# One row per number: as eleven columns of one row DuckDB 1.5.5 plans their join for a tenth of a second.
+_COUNTS = f"""
+select 'documents', count(*) from documents
+union all select 'failed', count(*) from not_stored where outcome <> 'skipped'
+union all select 'stale', count(*) from not_stored join documents using (document_id)
+union all select 'skipped', count(*) from not_stored where outcome = 'skipped'
+union all select 'chunks', count(*) from chunks
+union all select 'tokens', coalesce(sum(token_count), 0) from chunks
+union all select 'texts', count(distinct embedding_key) from chunks
+union all select 'missing_vectors', count(distinct c.embedding_key) from {_WITHOUT_VECTOR}
+union all select 'orphan_chunks', count(*)
+  from chunks c left join documents d on d.document_id = c.document_id where d.document_id is null
+union all select 'duplicate_chunk_ids', count(*) - count(distinct chunk_id) from chunks
+union all select 'duplicate_documents', count(*) - count(distinct document_id) from documents
+"""
+
 
 class WorkingTables(ABC):
     """The part of a writer that asks."""
@@ -181,24 +197,7 @@ class WorkingTables(ABC):
             yield tuple(PendingText(key, text) for key, text in texts)
 
     def counts(self) -> Counts:
-        # One row per number: as eleven columns of one row DuckDB 1.5.5 plans their join for a tenth of a second.
-        rows = self._rows(
-            f"""
-            select 'documents', count(*) from documents
-            union all select 'failed', count(*) from not_stored where outcome <> 'skipped'
-            union all select 'stale', count(*) from not_stored join documents using (document_id)
-            union all select 'skipped', count(*) from not_stored where outcome = 'skipped'
-            union all select 'chunks', count(*) from chunks
-            union all select 'tokens', coalesce(sum(token_count), 0) from chunks
-            union all select 'texts', count(distinct embedding_key) from chunks
-            union all select 'missing_vectors', count(distinct c.embedding_key) from {_WITHOUT_VECTOR}
-            union all select 'orphan_chunks', count(*)
-              from chunks c left join documents d on d.document_id = c.document_id where d.document_id is null
-            union all select 'duplicate_chunk_ids', count(*) - count(distinct chunk_id) from chunks
-            union all select 'duplicate_documents', count(*) - count(distinct document_id) from documents
-            """
-        )
-        return Counts(**{name: int(number) for name, number in rows})
+        return Counts(**{name: int(number) for name, number in self._rows(_COUNTS)})
 
     def size(self) -> tuple[int, int]:
         ((documents, chunks),) = self._rows("select (select count(*) from documents), (select count(*) from chunks)")
