@@ -24,6 +24,8 @@ from nornweave.disagree.facts.documentation.tokens import Token
 from nornweave.disagree.facts.documentation.walk import Item, Literal, Walk
 from nornweave.disagree.facts.names import words_of
 
+MAX_HEADING = 80
+"""Characters of a heading; what is longer states something, as a paragraph does."""
 _APART = frozenset((*".;?!¶", "and", "but", "if", "when", "while", "use", "uses"))
 """What does not stand between a name and what is stated of it."""
 NEAR = 6
@@ -93,7 +95,7 @@ class Reader:
         for block in blocks:
             if block.kind == "heading":
                 self._below(block)
-            else:
+            if block.kind != "heading" or block.end - block.body > MAX_HEADING:
                 yield from self._block(block)
 
     def _block(self, block: DocumentedBlock) -> Iterator[Fact]:
