@@ -87,7 +87,8 @@ def test_a_publication_that_could_not_be_opened_answers_once_it_can(
     resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
     behind = until(client, lambda one: one["behind_s"] > 0)
     assert (behind["generation"], behind["published"]) == (first["generation"], second)
-    assert "no such generation" in behind["reason"]
+    assert f"{second}.json: cannot be read" in behind["reason"]
+    assert "roll back, or sync again" in behind["reason"]
 
     aside.rename(place)
     healed = until(client, lambda one: one["generation"] == second)

@@ -88,7 +88,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
 @pytest.fixture
 def files(tmp_path: Path) -> GenerationFiles:
     for number in (9, 999_998, 999_999, 1_000_000):
-        (tmp_path / f"gen-{number:06d}.duckdb").touch()
+        (tmp_path / f"gen-{number:06d}.json").touch()
     return GenerationFiles(tmp_path)
 
 
@@ -101,7 +101,7 @@ def test_generations_are_ordered_by_number(files: GenerationFiles) -> None:
 
 
 def test_only_generations_can_be_pointed_at(files: GenerationFiles) -> None:
-    (files.folder / ".build-000001.duckdb").touch()
+    (files.folder / ".build-000001.json").touch()
     for name in ("gen-000008", ".build-000001", "../gen-000009"):
         with pytest.raises(NoGenerationError, match="there are: gen-000009, gen-999998"):
             files.point_at(GenerationId(name))

@@ -364,17 +364,20 @@ def test_a_generation_of_another_schema_is_a_clear_error(copied: Settings, pool:
 
 def test_a_generation_that_lost_a_table_is_no_stack_trace(copied: Settings, pool: ThreadPoolExecutor) -> None:
     file = current_file(copied, Domain.CODE)
-    whole = file.read_bytes()
+    whole, name = file.read_bytes(), file.name.rpartition("-")[0]
+    manifest = file.with_name(f"{name}.json").read_text()
     with duckdb.connect(str(file), read_only=True) as connection:
         tables = [name for (name,) in connection.execute("select table_name from duckdb_tables()").fetchall()]
     refused = []
     for number, table in enumerate(tables):
-        damaged = file.with_name(f"gen-{number + 100:06d}.duckdb")  # DuckDB keeps what it had open under a path
+        renamed = f"gen-{number + 100:06d}"  # DuckDB keeps what it had open under a path
+        file.with_name(f"{renamed}.json").write_text(manifest.replace(name, renamed))
+        damaged = file.with_name(f"{renamed}-000.duckdb")
         damaged.write_bytes(whole)
         arrays_file(file).rename(arrays_file(damaged))
         with duckdb.connect(str(damaged)) as connection:
             connection.execute(f"drop table {table}")
-        (file.parent / "CURRENT").write_text(f"{damaged.stem}\n")
+        (file.parent / "CURRENT").write_text(f"{renamed}\n")
         file.unlink()
         file = damaged
         with agent_of(copied, Domain.CODE, pool) as agent:
