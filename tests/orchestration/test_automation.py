@@ -4,6 +4,7 @@ import re
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -26,13 +27,20 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 def tick(settings: Settings, instance: dg.DagsterInstance, name: str, cursor: str | None = None) -> dg.SensorResult:
     """Evaluate a sensor as the daemon does."""
     definitions = build_definitions(settings)
-    context = dg.build_sensor_context(
-        instance=instance, cursor=cursor, repository_def=definitions.get_repository_def(), sensor_name=name
-    )
-    result = definitions.resolve_sensor_def(name).evaluate_tick(context)
+    repository, sensor = definitions.get_repository_def(), definitions.resolve_sensor_def(name)
+    with dg.build_sensor_context(
+        instance=instance, cursor=cursor, repository_def=repository, sensor_name=name
+    ) as context:
+        result = sensor.evaluate_tick(context)
     return dg.SensorResult(
         run_requests=result.run_requests, cursor=result.cursor, skip_reason=result.skip_message or None
     )
+
+
+def asked_at_noon(schedule: dg.ScheduleDefinition, instance: dg.DagsterInstance) -> Any:
+    """Evaluate a schedule; the context is closed, for as garbage it would set Dagster's storage back later."""
+    with dg.build_schedule_context(instance=instance, scheduled_execution_time=NOON) as context:
+        return schedule.evaluate_tick(context)
 
 
 def domains_of(result: dg.SensorResult) -> set[str]:
@@ -52,9 +60,7 @@ def unfinished_run(instance: dg.DagsterInstance, domain: Domain) -> None:
 
 def test_the_schedule_asks_for_a_run_per_domain(settings: Settings, instance: dg.DagsterInstance) -> None:
     schedule = build_definitions(settings).resolve_schedule_def("corpus_refresh")
-    requests = schedule.evaluate_tick(
-        dg.build_schedule_context(instance=instance, scheduled_execution_time=NOON)
-    ).run_requests
+    requests = asked_at_noon(schedule, instance).run_requests
 
     assert schedule.default_status is dg.DefaultScheduleStatus.RUNNING
     assert {request.tags[DOMAIN_TAG] for request in requests} == TAGS
@@ -68,15 +74,11 @@ def test_the_schedule_leaves_a_domain_alone_whose_run_has_not_ended(
 ) -> None:
     schedule = build_definitions(settings).resolve_schedule_def("corpus_refresh")
     unfinished_run(instance, Domain.CODE)
-    assert [
-        request.tags[DOMAIN_TAG]
-        for request in schedule.evaluate_tick(
-            dg.build_schedule_context(instance=instance, scheduled_execution_time=NOON)
-        ).run_requests
-    ] == ["documentation"]
+    requests = asked_at_noon(schedule, instance).run_requests
+    assert [request.tags[DOMAIN_TAG] for request in requests] == ["documentation"]
 
     unfinished_run(instance, Domain.DOCUMENTATION)
-    result = schedule.evaluate_tick(dg.build_schedule_context(instance=instance, scheduled_execution_time=NOON))
+    result = asked_at_noon(schedule, instance)
     assert result.run_requests == []
     assert "has not ended" in (result.skip_message or "")
 
@@ -97,12 +99,10 @@ def test_a_look_that_took_long_is_followed_by_a_rest(
 ) -> None:
     monkeypatch.setattr("orchestration.automation.REST", 1e9)
     definitions = build_definitions(settings)
-    context = dg.build_sensor_context(
-        instance=instance, repository_def=definitions.get_repository_def(), sensor_name="source_changes"
-    )
-    sensor = definitions.resolve_sensor_def("source_changes")
-    assert len(sensor.evaluate_tick(context).run_requests) == 2
-    again = sensor.evaluate_tick(context)
+    sensor, repository = definitions.resolve_sensor_def("source_changes"), definitions.get_repository_def()
+    with dg.build_sensor_context(instance=instance, repository_def=repository, sensor_name="source_changes") as context:
+        assert len(sensor.evaluate_tick(context).run_requests) == 2
+        again = sensor.evaluate_tick(context)
     assert again.run_requests == []
     (seconds,) = re.findall(r"looks again in (\d+) s", str(again.skip_message))
     assert 0 < int(seconds) <= 60, "a source that hangs keeps the others waiting no longer"
@@ -159,11 +159,10 @@ def test_a_watched_source_rests_until_the_process_that_watches_wants_it_listed(
 
     def domains_due() -> set[str]:
         nonlocal cursor
-        result = sensor.evaluate_tick(
-            dg.build_sensor_context(
-                instance=instance, cursor=cursor, repository_def=repository, sensor_name="source_changes"
-            )
-        )
+        with dg.build_sensor_context(
+            instance=instance, cursor=cursor, repository_def=repository, sensor_name="source_changes"
+        ) as context:
+            result = sensor.evaluate_tick(context)
         cursor = result.cursor
         return {request.tags[DOMAIN_TAG] for request in result.run_requests}
 

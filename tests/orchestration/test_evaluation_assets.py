@@ -402,7 +402,8 @@ def test_what_is_published_below_its_floor_fails_the_nightly_check_and_is_told_u
 
 def test_the_schedule_measures_every_night(settings: Settings, instance: dg.DagsterInstance) -> None:
     schedule = build_definitions(settings).resolve_schedule_def("evaluation_schedule")
-    tick = schedule.evaluate_tick(dg.build_schedule_context(instance=instance, scheduled_execution_time=NOON))
+    with dg.build_schedule_context(instance=instance, scheduled_execution_time=NOON) as context:
+        tick = schedule.evaluate_tick(context)
 
     assert (schedule.job_name, schedule.cron_schedule) == (EVALUATION_JOB, EVALUATION_CRON)
     assert schedule.default_status is dg.DefaultScheduleStatus.RUNNING

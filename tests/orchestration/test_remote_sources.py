@@ -82,8 +82,10 @@ class Hours:
         self._moment += timedelta(hours=1)
         definitions = build_definitions(self._settings)
         with open_instance(self._settings) as instance:
-            context = dg.build_schedule_context(instance=instance, scheduled_execution_time=self._moment)
-            requests = definitions.resolve_schedule_def("corpus_refresh").evaluate_tick(context).run_requests or []
+            schedule = definitions.resolve_schedule_def("corpus_refresh")
+            # Closed here: as garbage it would set Dagster's storage back later, to that of an instance that is gone.
+            with dg.build_schedule_context(instance=instance, scheduled_execution_time=self._moment) as context:
+                requests = schedule.evaluate_tick(context).run_requests or []
             for request in requests:
                 run = definitions.resolve_job_def(SYNC_JOB).execute_in_process(
                     run_config=request.run_config,
