@@ -17,7 +17,7 @@ demo: $(RUNTIME)
 # The longest files come first (tests/conftest.py); xdist would sort them by their number of tests.
 # Many tests start processes: each would compile torch and Dagster anew where Python may not keep bytecode (30 s against 13).
 # For two cores: workers wait for processes that they have started and for time that has to pass, some two fifths of it.
-WORKERS ?= 5
+WORKERS ?= 4
 # They make files durable tens of thousands of times, and wait for the disk each time: where there is room they use a folder in memory.
 SHARED_MEMORY := /dev/shm
 HAS_ROOM = test "$$(df --output=avail $(SHARED_MEMORY) | tail -1)" -gt 6000000 && ! grep -q ' $(SHARED_MEMORY) .*noexec' /proc/mounts

@@ -199,8 +199,8 @@ def test_one_that_is_still_importing_when_the_signal_comes_is_not_waited_for() -
         started.append(importing() if others_serve else serving_until_let_go())
         return started[-1]
 
-    assert supervise(start, 2, lambda: None, received) == 0
-    assert started[1].returncode == -signal.SIGTERM
+    code = supervise(start, 2, lambda: None, received)
+    assert (code, started[1].returncode) == (0, -signal.SIGTERM), started[0].returncode
 
 
 def test_when_none_of_them_can_serve_that_is_the_end() -> None:
