@@ -9,7 +9,7 @@ from fact_support import located
 
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair, conflict_of
-from nornweave.disagree.drift.ranking import DOUBTFUL, RIGHT, SHOWN_FROM, Affinity, ranked
+from nornweave.disagree.drift.ranking import DOUBTFUL, FEW_FILES, RIGHT, SHOWN_FROM, Affinity, ranked
 from nornweave.disagree.facts.comparison import FactComparison
 
 OTHERS = ("pool width", "pool height", "pool depth", "pool weight")
@@ -74,7 +74,7 @@ def test_what_no_template_reads_is_shown_on_request_only() -> None:
     affinity = Affinity([subject, *friends()])
     (found,) = ranked([conflict_of(subject, 0.8)], affinity, 500, others)
     assert found.confidence == DOUBTFUL
-    (few,) = ranked([conflict_of(subject, 0.8)], affinity, 9, [])
+    (few,) = ranked([conflict_of(subject, 0.8)], affinity, FEW_FILES - 1, [])
     assert few.confidence == pytest.approx(0.8 * RIGHT)
 
 

@@ -175,6 +175,7 @@ def test_a_process_that_dies_between_two_files_is_replaced(tmp_path: Path) -> No
 
 def test_modules_that_lie_in_the_folder_are_never_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parcels(tmp_path, timeout=30)
+    monkeypatch.chdir(tmp_path)
     for name in (
         "nornweave/disagree/drift/reading.py",
         "nornweave/__init__.py",
@@ -183,8 +184,8 @@ def test_modules_that_lie_in_the_folder_are_never_imported(tmp_path: Path, monke
         "pickle.py",
     ):
         write(tmp_path, {name: "raise SystemExit(3)\n"})
-    monkeypatch.chdir(tmp_path)
-    assert len(report_of(Path()).findings) == 1
+        assert len(report_of(Path()).findings) == 1
+        (tmp_path / name).unlink()
 
 
 def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:

@@ -35,8 +35,9 @@ RIGHT = 0.75
 """The share of what is shown that is right, in repositories that nothing was chosen on (docs/figures.md)."""
 DOUBTFUL = 0.4
 """Confidence in pairs that do not convince alone, or that no template reads as well; shown if somebody asks."""
-FEW_FILES = 10
-"""So few files say little about each other; there the pair decides."""
+FEW_FILES = 5
+"""So few files say little about each other; there the pair decides. Of folders of six to nine none of ten such alarms
+was right (docs/figures.md)."""
 ROUNDED = Fraction(102, 100)
 _STATED: frozenset[Attribute] = frozenset(("default", "value", "setting"))
 _COMPARED = frozenset(("number", "boolean"))
