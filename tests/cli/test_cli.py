@@ -60,7 +60,9 @@ def test_a_sync_says_from_the_first_moment_what_it_does_and_what_is_kept(workspa
     with suppress(OSError):  # the end of a terminal
         while select.select([terminal], [], [], 60)[0] and (piece := os.read(terminal, 4096)):
             said += piece
-    assert (process.wait(60), b"what was read and encoded is kept" in said) == (130, True), said
+    # CPython ends by the signal, for a shell 130 as well, if it came while a module was imported that evaluates a text.
+    assert process.wait(60) in {130, -signal.SIGINT}
+    assert b"what was read and encoded is kept" in said, said
     os.close(terminal)
 
 

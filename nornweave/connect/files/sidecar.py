@@ -19,6 +19,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 import yaml
+from pydantic_core import from_json
 
 from nornweave.connect.files.gitignore import IgnoreFile
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
@@ -79,7 +80,7 @@ def load_sidecar(file: Path) -> Sidecar:
             raw = opened.read(MAX_BYTES + 1)
         check_size(len(raw))
         text = raw.decode("utf-8-sig")
-        loaded = json.loads(text) if file.suffix.lower() == ".json" else load_plain_yaml(text)
+        loaded = from_json(text) if file.suffix.lower() == ".json" else load_plain_yaml(text)
         return Sidecar(_checked({} if loaded is None else loaded))
     except OSError as error:
         raise _broken(file, f"it cannot be read: {error.strerror}") from error
