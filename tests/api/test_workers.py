@@ -199,7 +199,12 @@ def test_one_that_is_still_importing_when_the_signal_comes_is_not_waited_for() -
         started.append(importing() if others_serve else serving_until_let_go())
         return started[-1]
 
-    code = supervise(start, 2, lambda: None, received)
+    # Where SIGINT is ignored, Dagster has SIGTERM ignored too, once another test has run it in this process.
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        code = supervise(start, 2, lambda: None, received)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     assert (code, started[1].returncode) == (0, -signal.SIGTERM), started[0].returncode
 
 
