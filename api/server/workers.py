@@ -59,14 +59,12 @@ def usual_workers(settings: Settings) -> int:
 
 
 def _published_bytes(settings: Settings, domain: Domain) -> int:
-    """Return about how large the domain's index is: all segments that are kept, or the file of an earlier version.
+    """Return about how large the domain's index is: all segments that are kept.
 
     The index is not asked, because that would load DuckDB (84 MB) into a process that only supervises others.
     """
     folder = settings.data_dir / "domains" / domain.value / "generations"
-    sizes = {file.stem: file.stat().st_size for file in folder.glob("gen-*.duckdb")}
-    segments = sum(size for name, size in sizes.items() if name.count("-") == 2)
-    return max([segments, *(size for name, size in sizes.items() if name.count("-") == 1)])
+    return sum(file.stat().st_size for file in folder.glob("gen-*-*.duckdb"))
 
 
 def starting(config: Path, host: str, listener: socket.socket, agent: Domain | None, metrics: Path) -> Start:

@@ -189,8 +189,8 @@ class _Campaign:
         for domain in self._workspace.settings.served_domains:
             files = store_of(self._workspace.settings, domain).files
             current = files.current()
-            if current and (manifest := files.manifest(current)):
-                yield domain, manifest
+            if current:
+                yield domain, files.manifest(current)
 
     def _compare(self, version: int, name: str) -> None:
         settings = self._workspace.settings

@@ -114,9 +114,8 @@ def _publish_again(settings: Settings) -> None:
 def _manifest(settings: Settings) -> Manifest:
     files = store_of(settings, Domain.DOCUMENTATION).files
     current = files.current()
-    manifest = files.manifest(current) if current else None
-    assert manifest, "a sync writes one"
-    return manifest
+    assert current, "a sync publishes one"
+    return files.manifest(current)
 
 
 def _read_until(config: Path, stop: Event, waiting: Any) -> None:

@@ -29,7 +29,7 @@ LINKED = 2
 FAR = 9
 """Tokens of a statement between ``default`` and its value, at most."""
 NEAR = 6
-"""Tokens between a name and what is stated of it, at most."""
+"""Tokens between a value and the ``default`` behind it, at most."""
 
 
 class Announced(NamedTuple):
