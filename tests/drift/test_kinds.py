@@ -28,7 +28,8 @@ def test_pages_about_other_versions_and_translations_are_left_out(path: str) -> 
 
 
 @pytest.mark.parametrize("path", [
-    "tests/test_app.py", "src/app_test.go", "web/app.spec.ts", "src/FooTest.java", "examples/a.py",
+    "tests/test_app.py", "src/app_test.go", "web/app.spec.ts", "src/FooTest.java", "examples/a.py", "Gruntfile.js",
+    "web/vite.config.ts",
     "node_modules/a/b.js",
     "vendor/x.go", "a.min.js", "package-lock.json", "poetry.lock", "x_pb2.py", "logo.png", "app/migrations/0001.py",
     "templates/page.html", "locales/de.json", "example.js", "index.test-d.ts",

@@ -50,6 +50,22 @@ def test_a_pair_that_does_not_convince_alone_is_not_shown() -> None:
     assert confidence([], alone=0.69) == 0
 
 
+@pytest.mark.parametrize(
+    ("page", "beside", "shown"),
+    [
+        ("tools/probe/README.md", "tools/probe/src/main.py", 0),
+        ("tools/probe/README.md", "web/main.py", RIGHT),
+        ("apps/docs/a.md", "apps/web/main.py", RIGHT),
+    ],
+)
+def test_a_page_beside_code_is_about_that_code(page: str, beside: str, shown: float) -> None:
+    subject = pair(page, "core/a.py", "pool limit", agrees=False)
+    known = [pair(page, "core/a.py", name, agrees=True) for name in OTHERS]
+    affinity = Affinity([subject, *known], [page, beside, "core/a.py"])
+    (found,) = ranked([conflict_of(subject, 0.8)], affinity, 500, [subject])
+    assert found.confidence == shown
+
+
 @pytest.mark.parametrize(("page", "shown"), [("docs/java/a.md", 0), ("docs/java_and_python.md", RIGHT)])
 def test_a_page_about_another_language_is_not_about_the_code(page: str, shown: float) -> None:
     assert confidence(friends(page), page) == shown
@@ -81,9 +97,14 @@ def test_what_no_template_reads_is_shown_on_request_only() -> None:
 def test_what_some_code_has_as_the_page_says_is_not_shown() -> None:
     assert confidence([*friends(), pair("c.md", "c.py", "pool limit", agrees=True, value="7")]) == RIGHT
     assert confidence([*friends(), pair("c.md", "c.py", "pool limit", agrees=True, value="2")]) == 0
+    for strength, shown in ((0.15, RIGHT), (0.25, 0)):
+        far = replace(pair("c.md", "c.py", "pool limit", agrees=True, value="2"), strength=strength)
+        assert confidence([*friends(), far]) == shown
 
 
-@pytest.mark.parametrize(("code", "shown"), [("2000", 0), ("2048", 0), ("1/512", 0), ("1999", RIGHT)])
+@pytest.mark.parametrize(
+    ("code", "shown"), [("2000", 0), ("2048", 0), ("1/512", 0), ("262144/125000", 0), ("1999", RIGHT)]
+)
 def test_one_number_in_two_units_is_not_shown(code: str, shown: float) -> None:
     assert confidence(friends(), code=code) == shown
 
@@ -111,6 +132,9 @@ def test_a_default_that_is_decided_elsewhere_is_not_shown() -> None:
     [
         ("- None, to use the default 2 pools", 0),
         ("- `pool_limit`, 2 by default, on Linux 1", 0),
+        ("- `pool_limit`, 2 * PoolWidth by default", 0),
+        ("- `pool_limit`, PoolWidth × 2 by default", 0),
+        ("- `pool_limit`, 2 * time.Nanosecond by default", RIGHT),
         ("- `pool_limit`, 2 by default", RIGHT),
     ],
 )
@@ -143,6 +167,9 @@ def test_a_name_of_one_word_has_one_value_in_code() -> None:
     ("page", "heading", "name", "said", "shown"),
     [
         ("README.md", "", "go", "1.14", RIGHT),
+        ("README.md", "Pool > Installation", "go", "1.14", RIGHT),
+        ("README.md", "Pool > Getting started", "go", "1.14", RIGHT),
+        ("README.md", "Pool > Comparison", "go", "1.14", 0),
         ("docs/a.md", "Build > Go", "go", "1.14", RIGHT),
         ("docs/a.md", "Derby driver", "go", "1.14", 0),
         ("README.md", "", "java", "1.14", 0),
@@ -163,7 +190,7 @@ def test_a_requirement_is_the_projects_where_the_page_is_about_building_it(
         requires(said, page, form="sentence", owner=heading.lower().replace(" >", "")),
     )
     subject = CandidatePair(*sides, FactComparison.DIFFER, 0.8)
-    assert scanned(subject, []) == shown
+    assert scanned(subject, []) == scanned(subject, [], alone=0.5) == shown
 
     newest = requires("1.25", page, form="sentence")
     of_versions = CandidatePair(sides[0], newest, FactComparison.AGREE, 0.8)

@@ -310,6 +310,7 @@ def test_papers_give_quantities_by_their_nouns() -> None:
         ("Does `lane_wait` default to 30 seconds?", "question"),
         ("I propose that `lane_wait` defaults to 60 seconds.", "proposal"),
         ("`lane_wait` was 10 seconds by default.", "history"),
+        ("The original default of `lane_wait` is 10 seconds.", "history"),
         ("For example, `lane_wait` defaults to 10 seconds.", "example"),
         ("On Windows, `lane_wait` defaults to 10 seconds.", "conditional"),
         ("I think `lane_wait` defaults to 10 seconds.", "hedged"),

@@ -42,6 +42,12 @@ _TEST_FILE = lazy_pattern(
     r"^test_|^tests?\.|_tests?\.|[.-](?:test|spec|stories|bench|test-d)\.[cm]?[jt]sx?$|(?:Test|Tests|TestCase|IT)\.\w{1,6}$|_spec\.rb$|"
     r"^conftest\.py$|^bench_|_bench(?:mark)?\.|^(?:examples?|demo|sample)\."
 )
+_TOOL_FILE = lazy_pattern(
+    r"^(?:grunt|gulp)file\b|^(?:babel|commitlint|cypress|eslint|jest|karma|playwright|postcss|prettier|protractor|rollup"
+    r"|stylelint|tailwind|tsup|vite|vitest|wdio|webpack)\.[\w.]*conf(?:ig)?\b",
+    re.IGNORECASE,
+)
+"""What runs or configures the tools of a project calls things with values of its own."""
 _OLD_VERSION = lazy_pattern(r"^(?:version-|v)?\d{1,3}(?:\.(?:\d{1,3}|x)){1,3}$")
 _LANGUAGES = """
     ar bg bn ca cs da de el es fa fi fr he hi hr hu id it ja ko lt nl no pl pt ro ru sk sl sr sv sw ta te th
@@ -61,7 +67,7 @@ def stands_apart(path: str) -> bool:
     """
     pure = PurePosixPath(path)
     folders = {folder.lower() for folder in pure.parts[:-1]}
-    if not _OWN_FOLDERS.isdisjoint(folders) or _TEST_FILE.search(pure.name):
+    if not _OWN_FOLDERS.isdisjoint(folders) or _TEST_FILE.search(pure.name) or _TOOL_FILE.match(pure.name):
         return True
     if language_of(path) is not None or is_configuration("", path):
         # What lies beside the pages builds them, or shows how to use the program.

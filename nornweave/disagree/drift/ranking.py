@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
@@ -16,6 +16,7 @@ from typing import TypeAlias
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, FactConflict, LocatedFact
+from nornweave.disagree.conflicts.apart import DOC_FOLDERS
 from nornweave.disagree.conflicts.comparable import NameMatch, match_names
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.facts.comparison import FactComparison
@@ -29,11 +30,11 @@ CANDIDATES_FROM = 0.05
 AGREEING = 2
 """Other names about which a section has to agree with what it is about."""
 SHOWN_FROM = 0.5
-SETTLED_SHARE = 0.5
+SETTLED_SHARE = 0.25
 """Where code has what the page says, and matches it so well compared with what differs, the page means that."""
 RIGHT = 0.75
 """The share of what is shown that is right, in repositories that nothing was chosen on (docs/figures.md)."""
-DOUBTFUL = 0.4
+DOUBTFUL = 0.45
 """Confidence in pairs that do not convince alone, or that no template reads as well; shown if somebody asks."""
 FEW_FILES = 5
 """So few files say little about each other; there the pair decides. Of folders of six to nine none of ten such alarms
@@ -42,14 +43,23 @@ ROUNDED = Fraction(102, 100)
 _STATED: frozenset[Attribute] = frozenset(("default", "value", "setting"))
 _COMPARED = frozenset(("number", "boolean"))
 """Strings and lists have spellings, places to be filled in and translations: most that differ are no drift."""
-_FACTORS = frozenset((1_000, 1_024, 1_000_000, 1_024**2))
+_FACTORS = frozenset(
+    (1_000, 1_024, 1_000_000, 1_024**2, *(Fraction(1_024**power, 1_000**power) for power in (1, 2, 3)))
+)
+"""Between a number with a unit and one without, or between MB and MiB."""
 _SPECIAL = lazy_pattern(r"[\W_]*(?:none|null|nil|true|false|-?\d+)`*(?:,|:| means\b)", re.IGNORECASE)
 """A statement about a special value: ``None, to use the default 3-fold cross validation``."""
+_COMPUTED = lazy_pattern(r"\d(?: \* | ?× ?)(?!time\.)[A-Za-z_]|[A-Za-z_)\]](?: [*+/] | ?× ?)\d")
+"""A statement that computes its value from another: ``2 * RelaxedTimeout``."""
+_OF_PAGES = DOC_FOLDERS | {"book", "wiki"}
+"""Words of folders that hold the pages of a whole project."""
 _OF_PROJECT = frozenset(
-    """readme install installation installing build building requirement requirements prerequisite prerequisites
+    """install installation installing build building requirement requirements prerequisite prerequisites
     contributing development""".split()  # noqa: SIM905
 )
 """Words of the pages and headings that say what a project requires; elsewhere a part of it does."""
+_OF_README = _OF_PROJECT | {"setup", "started", "usage", "supported", "platforms"}
+"""Of the headings of a README: it has sections about parts as well."""
 _FOR_DEVELOPERS = frozenset(("build", "building", "contributing", "development"))
 """Words of those that are about changing a project: that may need a newer version than running it."""
 _COMPILED_FOR = "java"
@@ -61,9 +71,15 @@ _Places: TypeAlias = tuple[str, str, str, str]
 
 @dataclass
 class Affinity:
-    """What each section of a page and each part of a file of code agree and differ about."""
+    """What each section of a page and each part of a file of code agree and differ about.
+
+    Attributes:
+        pairs: documented values beside those of code.
+        paths: of all files that are read.
+    """
 
     pairs: Iterable[CandidatePair]
+    paths: Iterable[str] = ()
 
     def __post_init__(self) -> None:
         """Count names, each once, and the values that code and each page give to each."""
@@ -72,6 +88,7 @@ class Affinity:
         self._values: dict[str, set[tuple[str, str]]] = defaultdict(set)
         self._stated: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
         self._right: dict[tuple[str, str, str], float] = defaultdict(float)
+        self._folders = {folder for path in self.paths if language_of(path) for folder in _folders(path)}
         for pair in self.pairs:
             code, page = pair.code.fact, pair.other.fact
             kind = self._differing
@@ -104,9 +121,24 @@ class Affinity:
         is_right = self._right[fact.name, *_value(fact)] >= SETTLED_SHARE * one.confidence
         if is_right or not self.is_stated_once(page) or (is_comment and not is_own):
             return False
+        if not self._is_of_its_package(code, page):
+            return False
         agreeing = self._agreeing[_places(code, page)] - {fact.name}
         differing = self._differing[_places(code, page)] - agreeing - {fact.name}
         return len(agreeing) + is_own >= max(AGREEING, len(differing))
+
+    def _is_of_its_package(self, code: LocatedFact, page: LocatedFact) -> bool:
+        """Tell whether code lies where the nearest code to a page does: the README of a tool is about that tool."""
+        if not _OF_PAGES.isdisjoint(words_of(page.path)):
+            return True
+        nearest = next((folder for folder in _folders(page.path) if folder in self._folders), "")
+        return code.path.startswith(nearest)
+
+
+def _folders(path: str) -> Iterator[str]:
+    """Yield the folders that a path lies in, the innermost first, each with ``/``."""
+    while path := path.rpartition("/")[0]:
+        yield f"{path}/"
 
 
 def _value(fact: Fact) -> tuple[str, str]:
@@ -151,17 +183,22 @@ def confidence_in(one: FactConflict, affinity: Affinity, files: int) -> float:
     """Return the probability that a conflict of so many files is one, in [0, ``RIGHT``]."""
     if files < FEW_FILES and one.second.fact.attribute != "requires":
         return round(RIGHT * one.confidence, 4) if _is_plain(one, affinity) else 0.0
-    is_own = one.first.path == one.second.path
-    right = RIGHT if one.confidence >= MIN_CONFIDENCE or is_own else DOUBTFUL
     if one.second.fact.attribute == "requires":
-        words = {*words_of(one.second.path), *one.second.fact.owner.split()}
-        is_one = affinity.has_one_value(one.first) and affinity.is_stated_once(one.second)
-        is_of_project = one.name != _COMPILED_FOR and not words.isdisjoint(_OF_PROJECT)
-        is_right = is_one and is_of_project and not (words & _FOR_DEVELOPERS and _asks_for_newer(one))
-    else:
-        is_one = is_own or not _is_of_another_language(one)
-        is_right = is_one and _is_default(one) and _is_plain(one, affinity) and affinity.is_of_one_thing(one)
+        return RIGHT if _is_requirement(one, affinity) else 0.0
+    is_own = one.first.path == one.second.path
+    is_one = is_own or not _is_of_another_language(one)
+    is_right = is_one and _is_default(one) and _is_plain(one, affinity) and affinity.is_of_one_thing(one)
+    right = RIGHT if one.confidence >= MIN_CONFIDENCE or is_own else DOUBTFUL
     return right if is_right else 0.0
+
+
+def _is_requirement(one: FactConflict, affinity: Affinity) -> bool:
+    """Tell whether a page says what the project requires: manifests and page of which each says one version do."""
+    path, heading = set(words_of(one.second.path)), set(one.second.fact.owner.split())
+    is_one = affinity.has_one_value(one.first) and affinity.is_stated_once(one.second)
+    is_readme = "readme" in path and (not heading or not heading.isdisjoint(_OF_README))
+    is_of_project = one.name != _COMPILED_FOR and (is_readme or not (path | heading).isdisjoint(_OF_PROJECT))
+    return is_one and is_of_project and not ((path | heading) & _FOR_DEVELOPERS and _asks_for_newer(one))
 
 
 def _asks_for_newer(one: FactConflict) -> bool:
@@ -188,7 +225,7 @@ def _is_plain(one: FactConflict, affinity: Affinity) -> bool:
     code, page = one.first.fact, one.second.fact
     if page.attribute not in _STATED or page.qualifiers:
         return False
-    if page.form in {"list", "sentence"} and _SPECIAL.match(page.statement):
+    if _COMPUTED.search(page.statement) or (page.form in {"list", "sentence"} and _SPECIAL.match(page.statement)):
         return False
     # -1 stands for a default that is decided elsewhere
     if code.kind != page.kind or code.kind not in _COMPARED or code.value == "-1":

@@ -172,7 +172,8 @@ def _conflicts(read: _Read, options: DriftOptions, pairs: Sequence[CandidatePair
     """Return what a full scan shows."""
     found = find_conflicts(read.facts, min_confidence=CANDIDATES_FROM, rivals=read.rivals)
     learned = (pair for pair in pairs if pair.other.fact.form == LEARNED)
-    scored = ranked(found, Affinity(read.pairs), len(read.files), learned)
+    affinity = Affinity(read.pairs, [file.path for file in read.files])
+    scored = ranked(found, affinity, len(read.files), learned)
     return [one for one in scored if one.confidence >= options.min_confidence]
 
 

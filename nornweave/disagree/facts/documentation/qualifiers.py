@@ -61,7 +61,7 @@ _QUALIFIERS: tuple[tuple[Qualifier, str, bool, re.Pattern[str]], ...] = (
     ("history", "clause", False, lazy_pattern(
         r"\b(?:was|were|used to|previous(?:ly)?|formerly|originally|until (?:v|version )?\d|before (?:v|version )?\d"
         r"|prior to|in (?:earlier|older|previous|prior|past|former) (?:versions?|releases?)|had been|has been changed"
-        r"|old(?:er)? (?:default|value|version|behaviou?r)s?)\b|^\W*before\s*,", _I)),
+        r"|(?:old(?:er)?|original) (?:default|value|version|behaviou?r)s?)\b|^\W*before\s*,", _I)),
     ("hedged", "clause", False, lazy_pattern(
         r"\b(?:maybe|perhaps|i (?:think|guess|suppose|believe|assume)|probabl[ye]|approximately|roughly|recommend\w*"
         r"|typically|usually|normally|generally|often|might|apparently|seems?|(?:about|around) (?=\d|`))\b", _I)),
