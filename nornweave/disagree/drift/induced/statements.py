@@ -22,7 +22,6 @@ from nornweave.disagree.facts.values import Value
 Known = Callable[[str], bool]
 """Tells whether the code has a value of this name."""
 
-_TAG = lazy_pattern(r"<(?:/?(code|tt)|/?[a-z][^<>\n]{0,300})>", re.IGNORECASE)
 _HAS_LITERAL = lazy_pattern(r"\d|[`\"']|\b(?:true|false|none|null|nil)\b", re.IGNORECASE)
 CONTEXT = 3
 """Tokens before a literal that belong to its template."""
@@ -59,13 +58,13 @@ class _Page:
     headings: tuple[str, ...] = ()
 
 
-def statements_of(text: str, known: Known, subject: str = "") -> Iterator[Statement]:
+def statements_of(text: str, known: Known, subject: str = "", *, is_comment: bool = False) -> Iterator[Statement]:
     """Yield each literal of a page with each name that it may belong to: the nearest, its item's, its heading's.
 
     Args:
         subject: what the text is about, as a heading says it.
     """
-    plain = _TAG.sub(lambda tag: ("`" if tag[1] else " ").rjust(len(tag[0])), text) if "<" in text else text
+    plain = surface_of(text, comment=is_comment)
     page = _Page(Walk(lambda token: known(token.name)), known, subject if subject and known(subject) else None)
     starts = [0, *(at.end() for at in re.finditer("\n", text))]
     for block in blocks_of(plain, plain):
@@ -88,7 +87,7 @@ def comment_statements(text: str, comments: Iterable[Comment], known: Known) -> 
         if not _HAS_LITERAL.search(part):
             continue
         first = text.count("\n", 0, start)
-        for one in statements_of(surface_of(part, comment=True), known, comment.subject):
+        for one in statements_of(part, known, comment.subject, is_comment=True):
             yield replace(
                 one, line=one.line + first, start=one.start + start, end=one.end + start, template=f"C{one.template}"
             )

@@ -10,9 +10,10 @@ from nornweave.disagree.facts.passage import Passage
 from nornweave.read.chunking.languages import language_of
 
 _MARKER = lazy_pattern(
-    r"^[ \t]*(?:/\*+[!*]?|//[/!]?|#[:!|]?|\*+/|\*(?!\*)|--[|!]?(?=\s)|;+|%+|'(?=\s))[ \t]?", re.MULTILINE
+    r"^[ \t]*(?:/\*+[!*]?|//[/!]?|#[:!|]?|\*+/|\*(?!\*)|--[|!]?(?=\s)|;+|%+|'(?=\s))[ \t]?"
+    r"|\*+/[ \t]*$|\"{3}|'{3}",
+    re.MULTILINE,
 )
-_CLOSER = lazy_pattern(r"\*+/[ \t]*$|\"{3}|'{3}", re.MULTILINE)
 _TAGS = (
     "a|abbr|b|big|blockquote|br|c|center|code|dd|details|div|dl|dt|em|font|h[1-6]|hr|i|img|kbd|li|ol|p|pre|samp|section|"
     "small|span|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|html|body|head|nav|main|article|"
@@ -20,25 +21,17 @@ _TAGS = (
 )
 _TAG = lazy_pattern(rf"<(/?)({_TAGS})(?:\s[^<>]{{0,500}})?/?>", re.IGNORECASE)
 _COMMENT = lazy_pattern(r"<!--[\s\S]{0,5000}?-->")
-_REFERENCE = lazy_pattern(
-    r"(?<![\w`]):(?:ref|doc|term|issue|pr|pull|pep|rfc|github|user|std:ref|std:doc|numref|commit):`([^`]{1,200})`"
-)
 _ROLE = lazy_pattern(r"(?<![\w`]):[\w:+-]{1,40}:(?=`)|`__?(?!\w)")
-# A role that refers to something: what it names is no value, and ``~`` says so (``:class:`~a.B``` has one already).
-_REFERRING = lazy_pattern(
-    r"(?<![\w`]):(?:py:|c:|cpp:|js:)?(?:attr|class|meth|func|mod|exc|obj):`(?=[A-Za-z])(?!(?:None|True|False)`)"
-)
 _JAVADOC = lazy_pattern(r"\{@(?:code|link|linkplain|literal|value)\s+([^{}\n]{1,200})\}")
 # ``<see cref="RetryOptions.Delay"/>`` of comments in C#.
 _SEE = lazy_pattern(
     r"<(?:see|seealso|paramref|typeparamref) (?:cref|name|langword)=\"(?:[A-Z]:)?(-?[\w.]{1,120})\" ?/>"
 )
-_RDOC = lazy_pattern(r"(?<![\w+])\+([A-Za-z_][\w:.?!]{1,60})\+(?![\w+])")
-_LINK = lazy_pattern(r"!?\[([^\[\]]{1,200})\](\([^()\s]{0,500}(?:\s\"[^\"\n]{0,200}\")?\)|\[[^\[\]\n]{0,100}\])")
-NEAR = 400
-"""How far around a link the marks of a code span are looked for."""
+# A link, or a code span, in which none is looked for: ``[$path]($style)``.
+_LINK = lazy_pattern(
+    r"`[^`\n]{1,400}`(?!`)|!?\[([^\[\]]{1,200})\](?:\([^()\s]{0,500}(?:\s\"[^\"\n]{0,200}\")?\)|\[[^\[\]\n]{1,100}\])"
+)
 _NOT_LINE = lazy_pattern(r"[^\n]")
-_HEADING_TAG = lazy_pattern(r"h([1-6])$", re.IGNORECASE)
 
 
 def is_comment(passage: Passage, subject: str) -> bool:
@@ -54,12 +47,9 @@ def surface_of(text: str, *, comment: bool) -> str:
     """Return a text of the same length and the same lines in which only words, code spans and punctuation are left."""
     if comment:
         text = _MARKER.sub(_blank, text)
-        text = _CLOSER.sub(_blank, text)
     for sign, pattern, replacement in _STEPS:
         if sign in text:
             text = _replaced(text, pattern, replacement)
-    if comment and "+" in text:
-        text = _RDOC.sub(lambda match: f"`{match[1]}`", text)
     return text
 
 
@@ -84,15 +74,12 @@ def _replaced(text: str, pattern: re.Pattern[str], replacement: _Replacement) ->
 
 
 def _tag(match: re.Match[str]) -> str:
-    """Blank a tag; code gets backticks, an entry and a heading the marks of Markdown."""
-    closing, tag, width = match[1], match[2].lower(), len(match[0])
+    """Blank a tag; code gets backticks, an entry the mark of Markdown."""
+    closing, tag = match[1], match[2].lower()
     if tag in {"c", "code", "tt", "kbd", "samp", "var"}:
         return ("`" + _blanks(match[0][1:])) if closing else (_blanks(match[0][:-1]) + "`")
     if tag == "li" and not closing:
         return "- " + _blanks(match[0][2:])
-    heading = _HEADING_TAG.match(tag)
-    if heading and not closing and width > int(heading[1]):
-        return "#" * int(heading[1]) + _blanks(match[0][int(heading[1]) :])
     return _blanks(match[0])
 
 
@@ -102,11 +89,7 @@ def _javadoc(match: re.Match[str]) -> str:
 
 
 def _link(match: re.Match[str]) -> str:
-    text, start = match.string, max(0, match.start() - NEAR)
-    is_open = text.count("`", max(start, text.rfind("\n", start, match.start())), match.start()) % 2
-    if is_open and "`" in text[match.end() : match.end() + NEAR].partition("\n")[0]:
-        return match[0]  # in a code span, as ``[$path]($style)``
-    if match[2].startswith("[") and "`" not in match[1] and match[2] != "[]" and "," in match[1]:
+    if match[1] is None:
         return match[0]
     lead = " " * (match.start(1) - match.start())
     return lead + match[1] + _blanks(match[0][match.end(1) - match.start() :])
@@ -118,9 +101,6 @@ _STEPS: tuple[tuple[str, re.Pattern[str], _Replacement], ...] = (
     ("{@", _JAVADOC, _javadoc),
     ('="', _SEE, _javadoc),
     ("<", _TAG, _tag),
-    (":`", _REFERENCE, lambda match: _blanks(match[0][: match.start(1) - match.start()]) + match[1] + " "),
-    (":`", _REFERRING, lambda match: "`~".rjust(len(match[0]))),
     (":`", _ROLE, _blank),
     ("](", _LINK, _link),
-    ("][", _LINK, _link),
 )
