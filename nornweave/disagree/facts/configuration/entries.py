@@ -66,6 +66,8 @@ _SETTING = lazy_pattern(
 _SECTION = lazy_pattern(r"[ \t]*\[{1,2}(?P<name>[\w.\-\"' :/\t]{1,120})\]{1,2}[ \t]*(?:[#;][^\n]*)?$")
 _BLOCK_SCALAR = lazy_pattern(r"[|>][+-]?\d?")
 _REMARKS = ("#", ";", "!", "//")
+_COMMENT = lazy_pattern(r"(?P<quoted>\"[^\"\n]*\"|'[^'\n]*')|(?:(?<![^ \t])[#;][^\n]*)")
+"""A string in quotes, which may hold the mark of a comment; or a comment, at the start or behind a blank."""
 
 
 def line_entries(text: str) -> Iterator[Entry]:
@@ -90,7 +92,7 @@ def line_entries(text: str) -> Iterator[Entry]:
         scalar = -1
         while above and above[-1][0] >= column:
             above.pop()
-        value = without_comment(line[match.end() :])
+        value = _COMMENT.sub(lambda one: one["quoted"] or "", line[match.end() :]).strip(" \t\r\\")
         parents = tuple(key for _, keys in above for key in keys)
         entry = Entry(match["key"], value, start + match.start("key"), start + match.end() + len(value), parents)
         if _BLOCK_SCALAR.fullmatch(value):
@@ -109,19 +111,3 @@ def _renamed(entry: Entry, name: str) -> Entry:
     if entry.key == "value":
         return Entry(name, entry.value, entry.start, entry.end, entry.parents)
     return Entry(entry.key, entry.value, entry.start, entry.end, (*entry.parents, name))
-
-
-def without_comment(text: str) -> str:
-    """Return a value without the comment behind it and without blank space around it.
-
-    A mark counts outside quotes, at the start or behind a blank.
-    """
-    quote = ""
-    for index, character in enumerate(text):
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "\"'" and (index == 0 or text[index - 1] in " \t[({,="):
-            quote = character
-        elif character in "#;" and (index == 0 or text[index - 1] in " \t"):
-            return text[:index].strip()
-    return text.strip(" \t\r\\")

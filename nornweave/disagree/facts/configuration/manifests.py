@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import islice
 from pathlib import PurePosixPath
@@ -43,37 +44,24 @@ _LINES = tuple(
 _ASIDE = lazy_pattern(
     r"/(?:docs?|tests?|examples?|demos?|samples?|benchmarks?|integration|scripts|tools)/", re.IGNORECASE
 )
-# Other keys of these are nobody's settings.
-_ONLY_VERSIONS = """
-    package.json composer.json cargo.toml go.mod gemfile setup.py pom.xml chart.yaml pubspec.yaml package.swift
-    cmakelists.txt runtime.txt rust-toolchain rust-toolchain.toml .tool-versions .python-version .ruby-version
-    .go-version .node-version .nvmrc *.gemspec *.gradle *.gradle.kts *.csproj requirements* .gitlab-ci.yml .travis.yml
-    .gitpod.yml tox.ini codecov.yml .codecov.yml tsconfig* .eslintrc* .prettierrc* biome.json renovate.json
-    dependabot.yml .markdownlint* lerna.json nx.json turbo.json bandit* .editorconfig mkdocs.yml .golangci* .goreleaser*
-    .rubocop* appveyor.yml .pre-commit-config.yaml .readthedocs.yaml .readthedocs.yml azure-pipelines.yml
-""".split()  # noqa: SIM905
-_CI_FOLDER = lazy_pattern(r"(?:^|/)\.(?:github|circleci|gitlab|buildkite|devcontainer|vscode|idea)/")
-
-
-def _fits(name: str, wanted: list[str]) -> bool:
-    """Tell whether a lower-case file name is one of these; ``*`` may stand at either end."""
-    return any(
-        name.endswith(one[1:]) if one[0] == "*" else name.startswith(one[:-1]) if one[-1] == "*" else name == one
-        for one in wanted
-    )
+_TOOLS = lazy_pattern(
+    r"(?:^|/)\.(?:github|circleci|gitlab|buildkite|devcontainer|vscode|idea)/|/\.(?!env)[^/]*$|/(?:tsconfig|tox|codecov|mkdocs|"
+    r"requirements|renovate|appveyor|azure-pipelines|biome|lerna|nx|turbo|bandit|chart|pubspec)[^/]*$", re.IGNORECASE
+)  # fmt: skip
+"""Files of programs that build, check and publish: their keys are nobody's settings."""
 
 
 @lru_cache(maxsize=1024)
 def patterns_of(path: str) -> tuple[tuple[re.Pattern[str], str], ...]:
     """Return the patterns for the lines of a file, by its name, with the things that they are about."""
     name = PurePosixPath(path).name.lower()
-    return tuple((pattern, thing) for files, pattern, thing in _LINES if _fits(name, files))
+    return tuple((pattern, thing) for files, pattern, thing in _LINES if any(fnmatchcase(name, one) for one in files))
 
 
 @lru_cache(maxsize=1024)
 def says_only_versions(path: str) -> bool:
-    """Tell whether of a file only the versions matter: its other keys are nobody's settings."""
-    return _fits(PurePosixPath(path).name.lower(), _ONLY_VERSIONS) or _CI_FOLDER.search(path) is not None
+    """Tell whether of a file only the versions matter: of a manifest, and of the files of tools."""
+    return bool(patterns_of(path)) or _TOOLS.search(f"/{path}") is not None
 
 
 def line_requirements(passage: Passage) -> Iterator[Fact]:

@@ -31,9 +31,6 @@ _WITH_FALLBACK = lazy_pattern(
 )
 _EXAMPLE = lazy_pattern(r"example|sample|template|\.dist\b", re.IGNORECASE)
 _DEFAULTS = lazy_pattern(r"(?:^|[/._-])defaults?(?:[/._-]|$)|(?:^|/)values\.ya?ml$", re.IGNORECASE)
-# What a schema, or a declaration of inputs, says about the key above.
-_NOT_COMPARED = frozenset({"required", "type", "minimum", "maximum", "enum"})
-_DECLARING = frozenset({"properties", "inputs", "definitions", "configuration"})
 _PROSE_KEYS = frozenset("about description title summary name label help comment message text documentation".split())  # noqa: SIM905
 _STRUCTURE = frozenset({"properties", "fields", "options", "items", "schema", "definitions", "docker"})
 
@@ -96,7 +93,7 @@ def _facts(passage: Passage, entry: Entry, value: Value, variable: str) -> Itera
     if variable:
         yield made(name=variable, attribute="default", side="configuration", form="fallback")
     is_prose = value.kind == "string" and (value.text.count(" ") > MAX_BLANKS or entry.key.lower() in _PROSE_KEYS)
-    if is_prose or (entry.key in _NOT_COMPARED and _is_declared(entry)):
+    if is_prose or (entry.key != "default" and "properties" in entry.parents):  # what else a schema says
         return
     if entry.key == "default" and entry.parents and entry.parents[-1] not in _STRUCTURE:
         *above, name = (key for key in entry.parents if key not in _STRUCTURE)
@@ -108,11 +105,6 @@ def _facts(passage: Passage, entry: Entry, value: Value, variable: str) -> Itera
         name, parents, unit = parents[-1], parents[:-1], name.lower()
     owner = " > ".join(parents)
     yield made(name=name, attribute=attribute, side="configuration", form="setting", owner=owner, unit=unit)
-
-
-def _is_declared(entry: Entry) -> bool:
-    """Tell whether what is above an entry is a name that a schema declares."""
-    return len(entry.parents) > 1 and entry.parents[-1] not in _STRUCTURE and entry.parents[-2] in _DECLARING
 
 
 @lru_cache(maxsize=1024)
