@@ -23,7 +23,8 @@ from lab.conflicts.printing import print_figures, print_outcome, print_reliabili
 from lab.conflicts.repositories import LIST, repositories
 from lab.conflicts.shares import Share, figures
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, LocatedFact
-from nornweave.disagree.conflicts.decision import candidates
+from nornweave.disagree.conflicts.decision import candidates, rivals_of
+from nornweave.disagree.conflicts.features import corpus_of, features
 from nornweave.disagree.conflicts.model import Model
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__, no_args_is_help=False)
@@ -114,7 +115,8 @@ def _case(pair: Pair) -> FittingCase:
 
 
 def _compared(facts: Sequence[LocatedFact], model: Model) -> list[Features]:
-    return [one.features for one in candidates(facts, model=model)]
+    corpus = corpus_of(facts)
+    return [features(one.code, one.other, corpus) for one in candidates(rivals_of(facts, model=model))]
 
 
 def _alarm_case(row: dict[str, Any]) -> FittingCase:

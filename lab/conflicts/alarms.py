@@ -13,7 +13,6 @@ from lab.conflicts.shares import Share
 from nornweave.core.types import digest
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.comparable import ordered, outcome, pairs
-from nornweave.disagree.conflicts.decision import candidates
 from nornweave.disagree.conflicts.features import corpus_of, features
 from nornweave.disagree.conflicts.model import shipped
 from nornweave.disagree.facts.comparison import FactComparison
@@ -26,7 +25,7 @@ MAX_STATEMENT = 160
 def alarms(repository: Repository, min_confidence: float = MIN_CONFIDENCE) -> Iterator[Row]:
     """Yield the alarms of a repository, the most confident first, without labels."""
     facts = [fact for _, stated in sorted(all_facts(repository).items()) for fact in stated]
-    described = {(id(one.candidate.code), id(one.candidate.other)): one.features for one in candidates(facts)}
+    corpus = corpus_of(facts)
     for one in find_conflicts(facts, min_confidence=min_confidence):
         sides = (one.first, one.second)
         yield {
@@ -39,7 +38,7 @@ def alarms(repository: Repository, min_confidence: float = MIN_CONFIDENCE) -> It
             "confidence": one.confidence,
             "first": _side(one.first),
             "second": _side(one.second),
-            "features": dict(described.get((id(one.first), id(one.second)), {})),
+            "features": features(one.first, one.second, corpus),
             "real": None,
             "why": "",
         }  # fmt: skip

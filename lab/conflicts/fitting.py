@@ -23,7 +23,7 @@ MAX_ROUNDS = 30
 REFITS = 3
 START = Model(
     0.0,
-    {"longer_name": -1.5, "same_owner": 1.0, "far_and_generic": -1.5, "siblings": -2.0, "qualified": -2.0},
+    {"longer_name": -1.5, "same_owner": 1.0, "siblings": -2.0, "qualified": -2.0},
 )
 """Chooses the rivals of the first fit: only what anybody would say who has seen no data."""
 

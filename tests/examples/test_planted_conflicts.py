@@ -13,6 +13,7 @@ from recall_workspace import NO_MODELS, current_file, publish
 
 from nornweave.disagree.conflicts import FactConflict, LocatedFact, find_conflicts
 from nornweave.connect.connectors import load_settings
+from nornweave.disagree.conflicts.decision import rivals_of
 from nornweave.index.fact_pairs import read_fact_pairs
 from nornweave.index.searching.generation_file import DataFile
 from nornweave.core.types import Domain
@@ -43,7 +44,7 @@ def alarms(tmp_path_factory: pytest.TempPathFactory) -> list[FactConflict]:
     settings = load_settings(file, {})
     publish(settings)
     facts, pairs = read_fact_pairs({domain.value: [DataFile(current_file(settings, domain))] for domain in Domain})
-    return find_conflicts(facts, joined=pairs)
+    return find_conflicts(facts, rivals=rivals_of(facts, joined=pairs))
 
 
 def _absolute(source: dict[str, Any]) -> dict[str, Any]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from nornweave.core.types import Fact
 from nornweave.disagree.conflicts.comparable import comparable, ordered, outcome, pairs
-from nornweave.disagree.conflicts.features import FactCorpus, corpus_of, features
+from nornweave.disagree.conflicts.features import corpus_of, features
 from nornweave.disagree.conflicts.model import Model, shipped
 from nornweave.disagree.conflicts.records import FactConflict, LocatedFact
 from nornweave.disagree.facts.comparison import FactComparison
@@ -27,7 +27,7 @@ SETTLED_SHARE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class CandidatePair:
-    """A pair of comparable facts, the better informed one first."""
+    """A pair of comparable facts, the better informed one first; ``strength`` is what the model makes of it."""
 
     code: LocatedFact
     other: LocatedFact
@@ -35,65 +35,42 @@ class CandidatePair:
     strength: float
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
-    """A candidate with different values, and its features."""
-
-    candidate: CandidatePair
-    features: Mapping[str, float]
-
-
 Rivals: TypeAlias = "dict[tuple[int, str, str], list[CandidatePair]]"
 """Place of a fact, domain and side of what it is compared with → the pairs."""
 
 
 def find_conflicts(
-    facts: Sequence[LocatedFact],
-    *,
-    min_confidence: float = MIN_CONFIDENCE,
-    joined: Iterable[tuple[int, int]] | None = None,
-    model: Model | None = None,
-    rivals: Rivals | None = None,
+    facts: Sequence[LocatedFact], *, min_confidence: float = MIN_CONFIDENCE, rivals: Rivals | None = None
 ) -> list[FactConflict]:
     """Return the facts that contradict each other.
 
     Args:
         facts: of any number of documents.
         min_confidence: in [0, 1].
-        joined: places of the pairs that share a name, where a store has joined them; otherwise they are joined here.
-        model: another than the one that is shipped, for fitting.
         rivals: of the same facts, where the caller has compared them already.
 
     Returns:
         At most one per fact and better informed side, the most confident first, then by place.
     """
-    model = model or shipped()
-    conflicts = [
-        conflict_of(one.candidate, confidence)
-        for one in candidates(facts, joined=joined, model=model, rivals=rivals)
-        if (confidence := model.probability(one.features)) >= min_confidence
-    ]
-    return _merged(conflicts)
+    found = candidates(rivals_of(facts) if rivals is None else rivals)
+    return _merged([conflict_of(one, one.strength) for one in found if one.strength >= min_confidence])
 
 
-def candidates(
-    facts: Sequence[LocatedFact],
-    *,
-    joined: Iterable[tuple[int, int]] | None = None,
-    model: Model | None = None,
-    rivals: Rivals | None = None,
-) -> list[Described]:
+def candidates(rivals: Rivals) -> list[CandidatePair]:
     """Return each fact's best rival of each better informed side that differs, unless one of that side agrees."""
-    by_fact = rivals_of(facts, joined=joined, model=model) if rivals is None else rivals
-    corpus = corpus_of(facts)
-    chosen = (_chosen(by_fact[key], corpus) for key in sorted(by_fact))
+    chosen = (_chosen(rivals[key]) for key in sorted(rivals))
     return [one for one in chosen if one]
 
 
 def rivals_of(
     facts: Sequence[LocatedFact], *, joined: Iterable[tuple[int, int]] | None = None, model: Model | None = None
 ) -> Rivals:
-    """Compare every two facts of one name whose values can be compared, in agreement or not."""
+    """Compare every two facts of one name whose values can be compared, in agreement or not.
+
+    Args:
+        joined: places of the pairs that share a name, where a store has joined them; otherwise they are joined here.
+        model: another than the one that is shipped, for fitting.
+    """
     model, corpus = model or shipped(), corpus_of(facts)
     by_fact: Rivals = defaultdict(list)
     for first, second in pairs(facts) if joined is None else _comparable(facts, joined):
@@ -110,15 +87,13 @@ def _comparable(facts: Sequence[LocatedFact], joined: Iterable[tuple[int, int]])
     return ((first, second) for first, second in joined if comparable(facts[first], facts[second]))
 
 
-def _chosen(rivals: Sequence[CandidatePair], corpus: FactCorpus) -> Described | None:
+def _chosen(rivals: Sequence[CandidatePair]) -> CandidatePair | None:
     differing = [one for one in rivals if one.outcome is FactComparison.DIFFER]
     if not differing:
         return None
     best = max(differing, key=lambda one: (one.strength, one.code.place, -one.code.fact.span.start))
     settled = max((one.strength for one in rivals if one.outcome is FactComparison.AGREE), default=0.0)
-    if settled >= SETTLED_SHARE * best.strength:
-        return None
-    return Described(best, features(best.code, best.other, corpus))
+    return None if settled >= SETTLED_SHARE * best.strength else best
 
 
 def _value(fact: Fact) -> tuple[str, str, str | None]:

@@ -11,7 +11,6 @@ from nornweave.core.types import Fact
 from nornweave.disagree.conflicts.comparable import WORD_ATTRIBUTES, NameMatch, match_names, value_of
 from nornweave.disagree.conflicts.records import LocatedFact
 from nornweave.disagree.facts.comparison import compared_kinds
-from nornweave.disagree.facts.names import is_generic
 
 STRUCTURED = frozenset(
     ("signature", "table", "heading", "list", "field", "manifest", "option", "definition", "setting")
@@ -103,21 +102,18 @@ def features(code: LocatedFact, other: LocatedFact, corpus: FactCorpus = NO_CORP
 
 def _of_names(code: LocatedFact, other: LocatedFact, corpus: FactCorpus) -> dict[str, float]:
     """Describe how two facts are about one thing: their names, owners and places."""
-    a, b = code.fact, other.fact
     match = match_names(code, other)
     shared = set(code.name_words) & set(other.name_words)
-    is_apart = b.attribute not in WORD_ATTRIBUTES
+    is_apart = other.fact.attribute not in WORD_ATTRIBUTES
     near = _nearness(code, other, match, corpus)
     # A webhook's ``timeout`` beside ``webhook_timeout`` is a name of two words.
     is_owned = match is NameMatch.OWNED
     words = max(len(code.name_words), len(other.name_words)) if is_owned else len(shared)
-    generic = not is_owned and (is_generic(a.name) or is_generic(b.name))
     return {
         "name_completed_by_owner": float(is_owned),
         "longer_name": float(match is NameMatch.LONGER),
         "shared_name_words": min(3, words) - 1.0,
         "same_owner": near,
-        "far_and_generic": float(generic) * (1 - near),
         "siblings": float(are_siblings(code, other)),
         "same_file_name": float(
             code.path != other.path and bool(code.file_words) and code.file_words == other.file_words
@@ -140,6 +136,5 @@ def _of_statements(a: Fact, b: Fact) -> dict[str, float]:
         "qualified": float(bool(b.qualifiers) and b.attribute != "status"),  # every status has its occasion
         "code_has_none": float(a.kind == "none"),
         "other_kind": float(len(kinds) > 1 and "none" not in kinds),
-        "string": float(kinds == {"string"}),
         "people": float(b.side in {"conversation", "research"}),
     }

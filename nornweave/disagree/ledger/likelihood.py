@@ -31,7 +31,7 @@ def likely_conflicts(facts: Sequence[LocatedFact], joined: Sequence[tuple[int, i
     rivals = rivals_of(facts, joined=joined)
     affinity = Affinity(chain.from_iterable(rivals.values()))
     files = len({fact.place for fact in facts if fact.domain in OF_FILES})
-    found = find_conflicts(facts, joined=joined, rivals=rivals, min_confidence=CANDIDATES_FROM)
+    found = find_conflicts(facts, rivals=rivals, min_confidence=CANDIDATES_FROM)
     weighed = ((one, _likelihood(one, affinity, files)) for one in found)
     kept = [
         replace(one, confidence=likely)
