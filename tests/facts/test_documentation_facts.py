@@ -76,6 +76,12 @@ def test_what_a_note_on_a_version_says_held_then_and_is_not_read() -> None:
     assert rows(text, format="rst") == [("lanes", "default", "7", None)]
 
 
+def test_what_a_directive_names_is_a_heading() -> None:
+    text = "Lanes\n=====\n\n.. confval:: max_lanes\n\n   How many.\n\n   Default: 7.\n"
+
+    assert rows(text, format="rst") == [("max lanes", "default", "7", None)]
+
+
 def test_line_of_only_a_name_is_a_heading() -> None:
     text = "``poolGrace``\nHow many ms to wait.\n*Default: 2000 (2 seconds)*\n"
 
@@ -345,7 +351,8 @@ def test_denied_values_are_negated() -> None:
     "Released on 2021-03-04.", "See section 3.1.2 of the guide.", "The default lane is fine.",
     "Use `lane_wait` between 10 and 20 lanes of the hall.", "There are 3 lanes in the hall.",
     "The `default` branch has 5 lanes.", "## 2.1.0\n\nSome lanes were opened.", "```yaml\nlane_depth: 6\n```",
-    "- `lane=None` selects the first lane.", "Messages stay until they are removed from the lane.",
+    "### Lane colours\n\nDefault: 40", "- `lane=None` selects the first lane.",
+    "Messages stay until they are removed from the lane.",
 ])  # fmt: skip
 def test_what_is_no_fact(text: str) -> None:
     assert read(text) == []

@@ -15,7 +15,7 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.documentation.blocks import blocks_of
 from nornweave.disagree.facts.documentation.surface import surface_of
-from nornweave.disagree.facts.documentation.tokens import Token, tokens_of
+from nornweave.disagree.facts.documentation.tokens import Token
 from nornweave.disagree.facts.documentation.walk import MARKS, Literal, Walk
 from nornweave.disagree.facts.values import Value
 
@@ -48,16 +48,6 @@ class Statement:
     owner: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
-    """The walk over a page, the names of the code, and the headings above the block at hand."""
-
-    walk: Walk
-    known: Known
-    head: str | None = None
-    headings: tuple[str, ...] = ()
-
-
 def statements_of(text: str, known: Known, subject: str = "", *, is_comment: bool = False) -> Iterator[Statement]:
     """Yield each literal of a page with each name that it may belong to: the nearest, its item's, its heading's.
 
@@ -65,18 +55,18 @@ def statements_of(text: str, known: Known, subject: str = "", *, is_comment: boo
         subject: what the text is about, as a heading says it.
     """
     plain = surface_of(text, comment=is_comment)
-    page = _Page(Walk(lambda token: known(token.name)), known, subject if subject and known(subject) else None)
+    walk = Walk(lambda token: known(token.name), head=subject if subject and known(subject) else "")
     starts = [0, *(at.end() for at in re.finditer("\n", text))]
     for block in blocks_of(plain, plain):
-        if block.kind in {"heading", "directive"}:
-            page = _below(page, plain[block.body : block.end].partition("\n")[0], block.kind)
+        if block.kind == "heading":
+            walk.enter(plain[block.body : block.end].partition("\n")[0], block.level)
             continue
-        for literal in page.walk.literals(plain, block):
+        for literal in walk.literals(plain, block):
             start = literal.token.start
-            for name, template in _named(page, literal):
+            for name, template in _named(walk, literal):
                 yield Statement(
                     name, literal.value, bisect_right(starts, start) - 1, start, literal.token.end, template,
-                    " ".join(page.headings[-2:]),
+                    " ".join(title for _, title in walk.headings[-2:]),
                 )  # fmt: skip
 
 
@@ -93,27 +83,17 @@ def comment_statements(text: str, comments: Iterable[Comment], known: Known) -> 
             )
 
 
-def _below(page: _Page, title: str, kind: str) -> _Page:
-    """Take a heading, or a directive that names something, as what the following is about."""
-    tokens = list(tokens_of(title))
-    names = [one.text for one in tokens if page.known(one.text) and (one.is_identifier or len(tokens) <= CONTEXT)]
-    if kind == "directive" and len(tokens) != 1:
-        return page
-    page.walk.leave()
-    return replace(page, head=names[0] if names else None, headings=(*page.headings[-2:], title))
-
-
-def _named(page: _Page, literal: Literal) -> Iterator[tuple[str, str]]:
+def _named(walk: Walk, literal: Literal) -> Iterator[tuple[str, str]]:
     """Yield the nearest name before a literal on its line, the name of its item and that of its section."""
     row, at, role, item = literal.row, literal.at, literal.role, literal.item
     if "|" in role and item:  # all that stands in a cell
         yield item.name, f"{role}=V"
         return
-    is_name = [page.known(one.name) and (one.quoted or one.is_identifier) for one in row[: at + 1]]
+    is_name = [walk.is_name(one) and (one.quoted or one.is_identifier) for one in row[: at + 1]]
     if is_name[at] and row[at - 1].text != "=":
         return
     names = {(f"item{item.role}", item.name)} if item and role[0] != "F" else set()
-    names |= {("head", page.head)} if page.head and role[0] not in "FT" else set()
+    names |= {("head", walk.head)} if walk.head and role[0] not in "FT" else set()
     nearest = next((one for one in range(at - 1, -1, -1) if is_name[one]), None)
     if nearest is not None and row[nearest].text != row[at].text:
         names.add(("next" if at - nearest <= NEAR else "line", row[nearest].name))

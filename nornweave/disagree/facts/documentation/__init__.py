@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 
-from nornweave.core.types import Fact
-from nornweave.disagree.facts.documentation.blocks import blocks_of
-from nornweave.disagree.facts.documentation.page import Subject, page_of
-from nornweave.disagree.facts.documentation.reader import Reader
+from nornweave.core.text.patterns import lazy_pattern
+from nornweave.core.types import Fact, Side
+from nornweave.disagree.facts.documentation.reader import Reader, Subject
+from nornweave.disagree.facts.documentation.surface import is_comment, surface_of
+from nornweave.disagree.facts.documentation.tokens import MAX_LINE
 from nornweave.disagree.facts.passage import Passage
 
 MAX_FACTS = 2_000
 """Of one passage."""
+_SIDES: dict[str, Side] = {"conversations": "conversation", "research": "research"}
+_LONG = lazy_pattern(rf"^([^\n]{{{MAX_LINE}}})([^\n]+)", re.MULTILINE)
 
 
 def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "") -> Iterator[Fact]:
     """Yield what a passage of documentation, of a conversation or of a paper states about named things.
+
+    Lines of more than ``MAX_LINE`` characters are not read behind that.
 
     Args:
         subject: the written name of what the whole passage documents, when it is a docstring or a comment.
@@ -25,7 +31,9 @@ def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "")
     Returns:
         At most ``MAX_FACTS``, in the order of the text as far as its structure goes; spans lie inside the passage.
     """
-    page = page_of(passage, subject)
+    comment = is_comment(passage, subject)
+    text = _LONG.sub(lambda match: match[1] + " " * len(match[2]), passage.text)
     root = Subject(name=subject, form="field", owner=owner) if subject else None
-    blocks = blocks_of(page.text, page.text if page.comment else passage.text)
-    yield from islice(Reader(page, root).read(blocks), MAX_FACTS)
+    side = _SIDES.get(passage.domain, "documentation")
+    reader = Reader(passage, surface_of(text, comment=comment), side, comment, root)
+    yield from islice(reader.read(), MAX_FACTS)

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from nornweave.core.text.patterns import lazy_pattern
 
-Kind: TypeAlias = Literal["heading", "paragraph", "item", "entry", "field", "table", "code", "directive"]
+Kind: TypeAlias = Literal["heading", "paragraph", "item", "entry", "field", "table", "code"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class DocumentedBlock:
         indent: columns before it.
         body: where its own words begin (behind a bullet, a ``#``).
         level: of a heading, from 1.
-        info: the name of a directive, ``simple`` of a table with ruled columns, the language of fenced code.
+        info: ``simple`` of a table with ruled columns, the language of fenced code.
     """
 
     kind: Kind
@@ -47,6 +47,7 @@ _AT_FIELD = lazy_pattern(
     r"|deprecated|option)\b"
 )
 _DIRECTIVE = lazy_pattern(r"\.\.[ \t]+([\w:.+-]{1,40})::(?=\s|$)")
+_WORD = lazy_pattern(r"\s*\w+(?:[._-]\w|(?<=[a-z])[A-Z])[\w.-]*\s*$")
 _ENTRY = lazy_pattern(
     r"\*{0,2}[A-Za-z_][\w.-]{0,60}`{0,2}[ \t]?\([^()\n]{1,120}\)[ \t]?:(?=\s|$)|[\w*, ]{1,60} : [\w{\['\"].{0,120}$"
 )
@@ -56,6 +57,8 @@ _CODE_DIRECTIVES = frozenset(
     {"code-block", "code", "sourcecode", "literalinclude", "parsed-literal", "highlight", "prompt", "doctest"}
 )
 
+INNERMOST = 99
+"""The level of what a directive names."""
 _NOTES_OF_VERSIONS = frozenset({"versionadded", "versionchanged", "versionremoved", "deprecated"})
 """What stands below them held for a version, and is left out."""
 
@@ -198,7 +201,8 @@ class _Parser:
         if name in _NOTES_OF_VERSIONS:
             return self._end_of_indented(at + 1, indent)
         body = self.starts[at] + self.columns[at] + match.end()
-        return self._add("directive", at, at, body=body, info=name)
+        is_name = _WORD.match(self.text, body, self.ends[at]) is not None  # ``.. confval:: max_rows``
+        return self._add("heading" if is_name else "paragraph", at, at, body=body, level=INNERMOST)
 
     def _indented_code(self, at: int, indent: int) -> int:
         """Take the lines that are indented deeper as code; options of a directive (``:linenos:``) are no code."""

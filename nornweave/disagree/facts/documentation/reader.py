@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.types import Attribute, Fact, Form
-from nornweave.disagree.facts.documentation.blocks import DocumentedBlock
+from nornweave.core.types import Attribute, Fact, Form, Side
+from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, blocks_of
 from nornweave.disagree.facts.documentation.defaults import Announced, announced, is_assigned, is_member, says_all
-from nornweave.disagree.facts.documentation.naming import (
-    QUANTITIES,
-    heading_name,
-    heading_path,
-    identifier_of,
-    noun_before,
-)
-from nornweave.disagree.facts.documentation.page import Page, Subject
-from nornweave.disagree.facts.documentation.prose import sentence_facts
-from nornweave.disagree.facts.documentation.qualifiers import sentences
-from nornweave.disagree.facts.documentation.tokens import Token
+from nornweave.disagree.facts.documentation.naming import QUANTITIES, identifier_of, noun_before
+from nornweave.disagree.facts.documentation.prose import Stated, quantities, stated
+from nornweave.disagree.facts.documentation.qualifiers import qualifiers_of, sentences
+from nornweave.disagree.facts.documentation.tokens import Token, tokens_of
 from nornweave.disagree.facts.documentation.walk import Item, Literal, Walk
 from nornweave.disagree.facts.names import words_of
+from nornweave.disagree.facts.passage import Passage, fact_of
+from nornweave.disagree.facts.values import Value
 
 MAX_HEADING = 80
 """Characters of a heading; what is longer states something, as a paragraph does."""
+MAX_HEADINGS = 6
+"""Above a passage."""
 _APART = frozenset((*".;?!¶", "and", "but", "if", "when", "while", "use", "uses"))
 """What does not stand between a name and what is stated of it."""
 NEAR = 6
@@ -33,79 +30,91 @@ NEAR = 6
 _COLUMN = lazy_pattern(r"\bdefaults?\b")
 _NEGATION = lazy_pattern(r"(?<!or )\b(?:not|n't|never|no longer|doesn't|isn't)\s+(?:\w+\s+)?$", re.IGNORECASE)
 
+Stretch = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a stretch is about: its name as it is written, how it is told, and what it belongs to."""
+
+    name: str
+    form: Form
+    owner: str = ""
+
+    @property
+    def path(self) -> str:
+        """Return the owner of what belongs to it."""
+        return f"{self.owner} > {self.name}" if self.owner else self.name
+
 
 @dataclass
 class Reader:
-    """Reads one page; holds the headings and entries that stand above the block at hand."""
+    """Reads one passage; holds the entries that stand above the block at hand.
 
-    page: Page
+    Attributes:
+        text: the surface, of the same length as the passage's text.
+        root: what the whole passage documents, of a docstring or a comment.
+    """
+
+    passage: Passage
+    text: str
+    side: Side
+    is_comment: bool
     root: Subject | None
-    headings: list[tuple[int, str]] = field(default_factory=list)
     entries: list[tuple[int, Subject]] = field(default_factory=list)
-    heading: Subject | None = None
 
     def __post_init__(self) -> None:
         """Take the headings above the passage."""
-        self.heading = self.root
+        self.is_talk = self.side == "conversation"
         self.walk = Walk(self._is_name, is_strict=True)
-        passage = self.page.passage
-        if self.root is None:
-            parts = [part.strip() for part in heading_path(passage.section, passage.title)]
-            self.headings += [(level - len(parts), part) for level, part in enumerate(parts)]
-            if parts and not self.page.talk:
-                self._head(parts[-1])
+        above = [*(self.passage.section or "").split(" > "), *(self.passage.title or "").split(" > ")]
+        parts = [part.strip() for at, part in enumerate(above) if part and part not in above[max(0, at - 1) : at]]
+        if self.root is None and not self.is_talk:
+            for level, part in enumerate(parts[-MAX_HEADINGS:], -MAX_HEADINGS):
+                self.walk.enter(part, level)
 
     def _is_name(self, token: Token) -> bool:
-        is_code = self.page.comment or self.root is not None
+        is_code = self.is_comment or self.root is not None
         return _is_mention(token) or (is_code and token.text.islower() and bool(identifier_of(token.text)))
-
-    def _head(self, heading: str) -> None:
-        owner = " > ".join(text for _, text in self.headings[:-1])
-        name, is_strong = heading_name(heading)
-        self.heading = Subject(name=name, form="heading" if is_strong else "topic", owner=owner) if name else None
 
     @property
     def path(self) -> str:
         """Return the headings above, outermost first, and the owner given by the caller."""
-        if self.root is not None:
-            return self.root.path
-        return "" if self.page.talk else " > ".join(text for _, text in self.headings)
+        return self.root.path if self.root else " > ".join(text for _, text in self.walk.headings)
 
     @property
     def subject(self) -> Subject | None:
         """Return what the block at hand is about: the entry above it, or the heading."""
-        return self.entries[-1][1] if self.entries else self.heading
+        if self.entries:
+            return self.entries[-1][1]
+        if self.root or not self.walk.head:
+            return self.root
+        owner = " > ".join(text for _, text in self.walk.headings[:-1])
+        return Subject(name=self.walk.head, form="heading", owner=owner)
 
-    def _below(self, block: DocumentedBlock) -> None:
-        """Take a heading as what the following is about."""
-        written = self.page.text[block.body : block.end].split("\n")[0].strip(" #*=")
-        self.entries.clear()
-        self.walk.leave()
-        if self.root is not None:
-            return
-        if self.headings and self.headings[-1][0] < 0 and self.headings[-1][1].strip("`") == written.strip("`"):
-            self.headings.pop()  # the passage's own heading path ends with it
-        while self.headings and self.headings[-1][0] >= block.level:
-            self.headings.pop()
-        self.headings.append((block.level, written))
-        self._head(written)
-
-    def read(self, blocks: Iterable[DocumentedBlock]) -> Iterator[Fact]:
-        """Yield the facts of the blocks, in order."""
-        for block in blocks:
-            if block.kind == "heading":
-                self._below(block)
+    def read(self) -> Iterator[Fact]:
+        """Yield the facts, in order of the blocks."""
+        for block in blocks_of(self.text, self.text if self.is_comment else self.passage.text):
+            if block.kind == "heading" and self.root is None and not self.is_talk:
+                self._below(self.text[block.body : block.end].split("\n")[0].strip(" #*="), block.level)
             if block.kind != "heading" or block.end - block.body > MAX_HEADING:
                 yield from self._block(block)
+
+    def _below(self, written: str, level: int) -> None:
+        self.entries.clear()
+        above = self.walk.headings
+        if above and above[-1][0] < 0 and above[-1][1].strip("`") == written.strip("`"):
+            above.pop()  # the passage's own heading path ends with it
+        self.walk.enter(written, level)
 
     def _block(self, block: DocumentedBlock) -> Iterator[Fact]:
         while self.entries and self.entries[-1][0] >= block.indent:
             self.entries.pop()
         if not self.entries:
             self.walk.leave()
-        said, outer, item = sentences(self.page.text, block.start, block.end), self.entries[-1:], self.walk.item
+        said, outer, item = sentences(self.text, block.start, block.end), self.entries[-1:], self.walk.item
         told = set()
-        for literal in self.walk.literals(self.page.text, block):
+        for literal in self.walk.literals(self.text, block):
             if self.walk.item is not item and (item := self.walk.item):
                 self._enter(outer, block, item)
             at = literal.token.start
@@ -120,28 +129,31 @@ class Reader:
             self._enter(outer, block, self.walk.item)
         if block.kind not in {"table", "code"}:
             for one in said:
-                yield from sentence_facts(self.page, one, self.subject, self.path, has_default=one in told)
+                yield from self._stated(one, has_default=one in told)
 
     def _enter(self, outer: Sequence[tuple[int, Subject]], block: DocumentedBlock, item: Item) -> None:
-        if self.page.talk and item.role == "P":  # who speaks
+        if self.is_talk and item.role == "P":  # who speaks
             return
-        above = outer[-1][1] if outer else self.heading
-        owner = above.path if above and not above.is_weak else self.path
-        is_field = block.kind == "field" or (block.kind == "entry" and bool(self.page.comment or self.root))
+        self.entries = list(outer)
+        above = self.subject
+        is_field = block.kind == "field" or (block.kind == "entry" and bool(self.is_comment or self.root))
         form: Form = "field" if is_field else "list" if item.role == "L" else "heading"
+        owner = above.path if above else self.path
         self.entries = [*outer, (block.indent, Subject(name=item.name, form=form, owner=owner))]
 
-    def _default(self, literal: Literal, sentence: tuple[int, int] | None) -> Fact | None:
+    def _default(self, literal: Literal, sentence: Stretch | None) -> Fact | None:
         """Read a literal as a default, if a seed template says that it is one."""
-        token, row, text = literal.token, literal.row, self.page.text
+        token, row, text = literal.token, literal.row, self.text
         if literal.value.kind == "string" and not token.is_plain:
             return None
-        subject = self._of_row(literal.item) if literal.item and literal.item.role == "row" else self.subject
+        subject = self.subject
+        if literal.item and literal.item.role == "row":
+            subject = Subject(name=literal.item.name, form="table", owner=subject.path if subject else self.path)
         if literal.item and (literal.column == "value" or _COLUMN.search(literal.column)):
             attribute: Attribute = "value" if literal.column == "value" else "default"
             if subject is None or not says_all(literal, text):
                 return None
-            return self.page.fact(subject, attribute, literal.value, literal.item.start, token.end)
+            return self._fact(subject, attribute, literal.value, (literal.item.start, token.end))
         said = announced(row, literal.at)
         if said is not None:
             word = row[said.place]
@@ -153,14 +165,7 @@ class Reader:
             about = subject if is_assigned(literal) else None
             if subject is not None and is_member(literal):
                 about = Subject(name=row[literal.at - 2].name, form="list", owner=subject.path)
-        if about is None:
-            return None
-        return self.page.fact(about, "default", literal.value, start, end, sentence=sentence, negated=negated)
-
-    def _of_row(self, item: Item) -> Subject:
-        subject = self.subject
-        owner = subject.path if subject is not None and not subject.is_weak else self.path
-        return Subject(name=item.name, form="table", owner=owner)
+        return self._fact(about, "default", literal.value, (start, end), sentence, negated=negated)
 
     def _about(self, literal: Literal, said: Announced, subject: Subject | None) -> Subject | None:
         """Decide what a default is about: a name right before it, the entry or row it is in, the heading."""
@@ -173,26 +178,68 @@ class Reader:
             return Subject(name=name, form="list", owner=self.path) if is_option else None
         if said.name is not None:
             return self._named(said.name, subject)
-        strong = subject if subject is not None and not subject.is_weak else None
-        if strong is not None and mark and row[mark - 1].text == "(":
-            return strong
-        names = [at for at in range(mark) if _is_mention(row[at])]
-        is_near = bool(names) and mark - names[-1] <= NEAR
-        if is_near and not any(one.text.lower() in _APART for one in row[names[-1] + 1 : mark]):
-            return self._named(row[names[-1]], subject)
-        if strong is not None:
-            return strong
-        if len({row[at].name for at in names}) == 1:
-            return self._named(row[names[-1]], subject)
-        lead = self.page.text[max(0, row[mark].start - 70) : row[mark].start].rstrip(" ,(*_`")
+        if subject is not None and mark and row[mark - 1].text == "(":
+            return subject
+        if near := _mentioned(row[:mark]):
+            return self._named(near, subject)
+        if subject is not None:
+            return subject
+        names = [one for one in row[:mark] if _is_mention(one)]
+        if len({one.name for one in names}) == 1:
+            return self._named(names[-1], subject)
+        lead = self.text[max(0, row[mark].start - 70) : row[mark].start].rstrip(" ,(*_`")
         noun = noun_before(lead, 0, len(lead))
         is_quantity = noun and noun.split()[-1].lower() in QUANTITIES
-        return Subject(name=noun, form="topic", owner=self.path) if is_quantity else subject
+        return Subject(name=noun, form="topic", owner=self.path) if is_quantity else None
 
     def _named(self, token: Token, subject: Subject | None) -> Subject:
         if subject is not None and words_of(token.name) == words_of(subject.name):
             return subject
         return Subject(name=token.name, form="sentence", owner=self.path)
+
+    def _stated(self, sentence: Stretch, *, has_default: bool) -> Iterator[Fact]:
+        """Yield the requirements, statuses and quantities of a sentence; a default is its only quantity."""
+        for one in stated(self.text, *sentence):
+            fact = self._fact(self._about_stated(one, sentence), one.attribute, one.value, one[3:5], sentence)
+            if fact is not None:
+                yield fact
+                has_default = True
+        for one in quantities(self.text, *sentence, is_page=self.side == "documentation"):
+            about = Subject(name=one.name, form="topic", owner=" > ".join(filter(None, (self.path, one.owner))))
+            fact = self._fact(about, one.attribute, one.value, one[3:5], sentence)
+            if fact is not None and not has_default and self.subject is None:
+                yield fact
+
+    def _about_stated(self, one: Stated, sentence: Stretch) -> Subject | None:
+        subject = self.subject
+        if one.name:  # what one function or option needs is not what the project needs
+            return None if subject else Subject(name=one.name, form="sentence", owner=self.path)
+        near = _mentioned(list(tokens_of(self.text[sentence[0] : one.start])))
+        if near is not None:
+            return Subject(name=near.name, form="sentence", owner=self.path)
+        noun = noun_before(self.text, sentence[0], one.start) if one.attribute == "status" else ""
+        return subject or (Subject(name=noun, form="topic", owner=self.path) if noun else None)
+
+    def _fact(
+        self, about: Subject | None, attribute: Attribute, value: Value, place: Stretch,
+        sentence: Stretch | None = None, *, negated: bool = False,
+    ) -> Fact | None:  # fmt: skip
+        """Make a fact of what was read; qualifiers are looked for in its sentence."""
+        if about is None or sum(character.isalpha() for character in about.name) < 2:
+            return None
+        qualifiers = qualifiers_of(self.text, sentence, *place, talk=self.is_talk) if sentence else ()
+        return fact_of(
+            self.passage, name=about.name, value=value, attribute=attribute, side=self.side, form=about.form,
+            start=place[0], end=place[1], owner=about.owner, qualifiers=qualifiers, negated=negated,
+        )  # fmt: skip
+
+
+def _mentioned(row: Sequence[Token]) -> Token | None:
+    """Return the last name of a row, if what follows it is near and goes on with it."""
+    at = max((at for at, one in enumerate(row) if _is_mention(one)), default=-1)
+    behind = row[at + 1 :]
+    is_near = at >= 0 and len(behind) <= NEAR and not any(one.text.lower() in _APART for one in behind)
+    return row[at] if is_near else None
 
 
 def _is_mention(token: Token) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.documentation.blocks import RULER, DocumentedBlock
-from nornweave.disagree.facts.documentation.naming import CODE
 
 MAX_COLUMNS, MAX_ROWS = 16, 400
 
@@ -22,6 +21,7 @@ class Cell:
 
 
 Row = list[Cell]
+_CODE = lazy_pattern(r"(?<!`)(`{1,2})(?!`)([^`\n]{1,200})\1(?!`)")
 _SEPARATOR = lazy_pattern(r"[\s|:+=-]+$")
 _PIPE = lazy_pattern(r"(?<!\\)\|")
 
@@ -50,7 +50,7 @@ def _piped(text: str, lines: list[tuple[int, int]]) -> tuple[list[Row], Row | No
 def _split(text: str, first: int, last: int) -> Row:
     """Split a row at its pipes; a pipe in a code span or behind a backslash is none."""
     line = text[first:last]
-    spans = [match.span() for match in CODE.finditer(line)] if "`" in line else []
+    spans = [match.span() for match in _CODE.finditer(line)] if "`" in line else []
     cuts = [match.start() for match in _PIPE.finditer(line) if not any(a < match.start() < b for a, b in spans)]
     if not cuts or line[: cuts[0]].strip():
         cuts.insert(0, -1)

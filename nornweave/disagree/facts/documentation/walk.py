@@ -32,6 +32,10 @@ _BESIDE = frozenset(("and", "or", "&", "+", "/", "→"))
 MARKS = "`<>"
 MAX_CELL = 40
 """Characters of a name in plain words."""
+PLAIN = 3
+"""Words of a heading that may be known names without a mark."""
+BESIDE = 2
+"""Words of a heading beside the name in it: *The `rows` option*."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +74,18 @@ class Literal:
 
 @dataclass
 class Walk:
-    """What stands above the line at hand: the name in the last heading, the item and its last tokens.
+    """What stands above the line at hand: the headings, the name in the last one, the item and its last tokens.
 
     Attributes:
         is_name: whether a token is a name, for whom reads.
         is_strict: an item begins with a bullet, or with the first line of a block.
+        headings: level and words, outermost first.
     """
 
     is_name: Callable[[Token], bool]
     is_strict: bool = False
+    headings: list[tuple[int, str]] = field(default_factory=list)
+    head: str = ""
     item: Item | None = None
     carried: list[Token] = field(default_factory=list)
 
@@ -106,6 +113,20 @@ class Walk:
     def leave(self) -> None:
         """Begin another section."""
         self.item, self.carried = None, []
+
+    def enter(self, heading: str, level: int) -> None:
+        """Take a heading as what the following is about."""
+        self.leave()
+        while self.headings and self.headings[-1][0] >= level:
+            self.headings.pop()
+        self.headings.append((level, heading))
+        tokens = list(tokens_of(heading))
+        if len(tokens) <= (1 if self.is_strict else PLAIN):
+            tokens = [replace(one, quoted=one.text[0].islower() or not self.is_strict) for one in tokens]
+        named = [one for one in tokens if self.is_name(one) and (one.quoted or one.is_identifier)]
+        names = [one.name for one in named if len(tokens) == 1 or not (one.text.isalpha() and one.text.isupper())]
+        beside = [one for one in tokens if one.text[0].isalpha() and one.name not in names]
+        self.head = "" if len(beside) > BESIDE else max(names, key=lambda name: name.startswith("-"), default="")
 
     def _field(self, text: str, block: DocumentedBlock) -> int:
         """Take the name of a field as what is spoken of; return where its words begin."""
