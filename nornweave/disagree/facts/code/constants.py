@@ -17,12 +17,6 @@ _SHORT = 80
 _KNOWN = lazy_pattern(r"['\"`\d\[{(]|true|false|none|null|nil|undefined|infinity|empty|absent|unlimited|\binf\b", re.I)
 _LONG = 300
 """Characters from which an expression that is no literal is not worth reading."""
-# Functions, classes, modules, mappings with members: read one by one, or no values.
-_NO_VALUE = lazy_pattern(
-    r"(?:async|function|class|lambda|import|require|await|yield|func|struct|match|switch|do)\b"
-    r"|\([^()]{0,80}\)\s?(?:=>|->)|\w{1,40}\s=>|\{\s{0,40}(?:\w{1,60}|'[^'\n]{0,60}'|\"[^\"\n]{0,60}\"|\[\w[^\]\n]{0,60}\])\s?(?::|=>)"
-    r"|\{\s{0,40}\.\.\.|&?(?:\w{1,40}\.)?[A-Z]\w{0,60}\{\s{0,40}\w"
-)
 _WORD = lazy_pattern(r"[A-Za-z_]\w*")
 
 
@@ -71,8 +65,6 @@ class Constants:
         """Read an expression; ``None`` if its value is not known."""
         text = text.strip()
         if not text or len(text) > MAX_EXPRESSION:
-            return None
-        if _NO_VALUE.match(text):
             return None
         if len(text) > _LONG and text[0] not in "[('\"`{":
             return None

@@ -6,7 +6,7 @@ import re
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Form
-from nornweave.disagree.facts.code.members import default_by_place, read_key
+from nornweave.disagree.facts.code.members import default_by_place
 from nornweave.disagree.facts.code.options import KEYS
 from nornweave.disagree.facts.code.reading import Reading, function_of, is_maker, says_default
 from nornweave.disagree.facts.code.sites import ValueSite
@@ -18,8 +18,6 @@ _CONSTANT = lazy_pattern(
 )
 _UPPER = lazy_pattern(r"^[A-Z][A-Z0-9_]+$")
 _MEMBER = lazy_pattern(r"^(?:self|this|cls|\$this)(?:\.|->|\?\.)|^@")
-_UNSET = lazy_pattern(r"\b(?:None|null|nil|undefined)\b|\belse\s*[{:]?\s*$")
-"""Before an assignment under a condition: it is made where nothing was given."""
 _EMPTY = lazy_pattern(
     r"\b(?P<asked>\w+)\)?(?:\s*(?:={2,3}|is)\s*(?:\"\"|''|0|None|null|nil|['\"]?undefined)"
     r"|\.(?:is_?[eE]mpty|empty|is_none|nil))(?!\w)"
@@ -45,8 +43,7 @@ def read_declared(site: ValueSite, reading: Reading) -> None:
     value = reading.constants.read(text) if text else None
     if site.role == "const" and function_of(site) and not _UPPER.match(site.name):
         return
-    if site.role != "field" or not read_key(site, value, reading):
-        reading.add(site, value, "value" if _is_constant(site, reading) else "default", _form(value))
+    reading.add(site, value, "value" if _is_constant(site, reading) else "default", _form(value))
 
 
 def read_assignment(site: ValueSite, reading: Reading) -> None:
@@ -71,10 +68,8 @@ def read_assignment(site: ValueSite, reading: Reading) -> None:
 def _in_function(site: ValueSite, function: ValueSite, text: str, reading: Reading) -> None:
     """Read what a function sets: the fields of what it makes, defaults, or what nobody has given."""
     is_member = bool(_MEMBER.match(site.name)) or _is_own_field(site, function, reading)
-    is_made = is_member and (is_maker(function.name) or function.name[:1].isupper())
     condition = reading.text[site.parent.start : site.start] if site.parent and site.parent.role == "if" else ""
-    if condition:
-        is_made = is_made and bool(_UNSET.search(condition))
+    is_made = not condition and is_member and (is_maker(function.name) or function.name[:1].isupper())
     is_default = says_default(function.name) and ("." in site.name or is_member)
     is_default = is_default or _is_unset(site, condition)
     if not (is_made or is_default or _FALLS_BACK.search(text)):  # most: cheap to tell
@@ -109,8 +104,6 @@ def _falls_back(site: ValueSite, value: Value, text: str) -> bool:
 def _outside(site: ValueSite, value: Value, text: str, reading: Reading) -> None:
     in_class = next((place for place in site.ancestors() if place.role in {"class", "assign", "pair"}), None)
     is_member = bool(_MEMBER.match(site.name))
-    if in_class is not None and in_class.role == "class" and read_key(site, value, reading):
-        return
     if reading.base.is_part and "." in site.name and not is_member:
         return  # of something that the part does not show
     constant = _is_constant(site, reading)

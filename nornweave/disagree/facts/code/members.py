@@ -8,9 +8,6 @@ from nornweave.disagree.facts.code.reading import Reading, function_of, is_maker
 from nornweave.disagree.facts.code.sites import NAMED_ROLES, ValueSite
 from nornweave.disagree.facts.values import Value
 
-SPREAD = ("...", "**")
-"""How the last member of a group begins that takes in what a user gave: those before it are defaults."""
-
 
 def read_pair(site: ValueSite, reading: Reading) -> None:
     """Read a pair of a mapping, a field of a literal, or a keyword argument; what a call is given is no default."""
@@ -37,28 +34,22 @@ def default_by_place(site: ValueSite, reading: Reading) -> Attribute | None:
         is_made = place.role == "function" and is_maker(place.name)
         if (place.role in NAMED_ROLES and says_default(place.name)) or is_made:
             return "default"
-        if place.role == "group" and place.tag.startswith(SPREAD):
-            return "default"
         if place.role == "class" or (place.role == "call" and site.role == "pair"):  # ``post(url, {retry: true})``
             break
     return "default" if reading.base.is_default else None
 
 
 def name_groups(reading: Reading) -> None:
-    """Note in ``tag`` what groups call themselves, or that a group takes in others behind its own members."""
+    """Note in ``tag`` what groups and calls call themselves: ``{key: 'sameSite', default: …}``."""
     for site in reading.sites:
         parent = site.parent
-        if parent is None:
+        if parent is None or parent.role not in {"group", "call"} or site.role not in {"pair", "kwarg"}:
             continue
-        if (
-            parent.role in {"group", "call", "class"}
-            and site.role in {"pair", "kwarg", "assign", "field"}
-            and site.bare_name.lower() in NAMING_KEYS
-        ):
+        if site.bare_name.lower() in NAMING_KEYS:
             text = reading.value_text(site)
             value = reading.constants.read(text) if len(text) < 100 else None
-            if value is not None and value.kind == "string" and value.text:
-                parent.tag = value.text if parent.tag.startswith(SPREAD) else parent.tag or value.text
+            if value is not None and value.kind == "string":
+                parent.tag = parent.tag or value.text
 
 
 def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
@@ -81,7 +72,7 @@ def _subject(site: ValueSite) -> tuple[str, ValueSite | None]:
     A group may name itself (``key: 'sameSite'``); else it is what the group is the value of.
     """
     for place in site.ancestors():
-        if place.role in {"group", "call", "class"} and place.tag and not place.tag.startswith(SPREAD):
+        if place.tag:
             return place.tag, place
         if place.role in {"assign", "pair", "kwarg", "field", "param", "const"}:
             return place.bare_name, place

@@ -1,6 +1,6 @@
 """Table of tree-sitter queries for statements of values; ``sites`` reads it.
 
-Each pattern captures one site as ``@<role>`` and its parts as ``@name``, ``@value``, ``@tag`` and ``@key``.
+Each pattern captures one site as ``@<role>`` and its parts as ``@name``, ``@value`` and ``@key``.
 The roles are those of ``sites.Site``. What several grammars call alike stands once: each takes what it knows.
 """
 
@@ -56,7 +56,6 @@ _ECMA = """
 (pair_pattern key: (_) @name value: (assignment_pattern right: (_) @value)) @param
 (call_expression function: (_) @name arguments: (arguments) @value) @call
 (new_expression constructor: (_) @name arguments: (arguments) @value) @call
-(object (spread_element) @tag .) @group
 (binary_expression left: (_) @name operator: ["||" "??"] right: (_) @value) @fallback
 (labeled_statement label: (_) @name body: (expression_statement (_) @value)) @pair
 """
@@ -86,7 +85,6 @@ _OWN = {
 (typed_parameter (identifier) @name type: (_)) @param
 (assignment left: (identifier) @name type: (_) !right) @field
 (call function: (_) @name arguments: (argument_list) @value) @call
-(dictionary (dictionary_splat) @tag .) @group
 (boolean_operator left: (_) @name operator: "or" right: (_) @value) @fallback
 (module (expression_statement (string) @doc))
 (block (expression_statement (string) @doc))

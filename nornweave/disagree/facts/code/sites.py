@@ -41,7 +41,7 @@ class ValueSite:
     Attributes:
         name: as it is written, without quotes.
         value: where its value stands, if it has one.
-        tag: of a call the option that it declares; of a group the last member, if that takes in others.
+        tag: what a call or a group declares, if it names that.
         node: the arguments of a call.
         parent: the smallest place around it.
     """
@@ -151,8 +151,6 @@ class _Reader:
             return
         if "name" in captures and not self._name(site, captures["name"][0]):
             return
-        if "tag" in captures:
-            site.tag = self._text(captures["tag"][0])
         if "owner" in captures:
             site.name = f"{self._text(captures['owner'][0]).strip('*& ')}.{site.name}"
         self._keep(site)
@@ -192,7 +190,6 @@ class _Reader:
             self.sites[key] = site
             return
         known.value = known.value or site.value
-        known.tag = known.tag or site.tag
         known.end = max(known.end, site.end)
 
 
