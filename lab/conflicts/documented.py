@@ -127,8 +127,8 @@ def canonical(literal: str, unit: str | None = None) -> str:
         return text[1:-1]
     if text.startswith("["):
         return "[" + ",".join(item.strip("\"'`") for item in _ITEM.findall(text[1:-1])) + "]"
-    if text.lower() in _SWITCHES:
-        return _SWITCHES[text.lower()]
+    if text.lower() in _SWITCHES or text.count(".") > 1:  # a version
+        return _SWITCHES.get(text.lower(), text)
     product = 1.0
     for factor in text.replace("_", "").replace(",", "").split("*"):
         product *= float(factor)

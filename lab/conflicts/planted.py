@@ -60,7 +60,7 @@ class CodeIndex:
 
     def __init__(self, facts: Iterable[LocatedFact]) -> None:
         """Index the facts of a repository."""
-        everything = list(facts)
+        everything = [one for one in facts if one.fact.form != "used"]
         self._corpus = corpus_of(everything)
         self._size: Counter[str] = Counter()
         self._by_key: dict[str, list[LocatedFact]] = defaultdict(list)

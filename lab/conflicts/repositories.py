@@ -91,20 +91,20 @@ def comments_of(file: SourceFile, raw: bytes) -> tuple[Comment, ...]:
 
 
 def facts_of(repository: Repository, file: SourceFile, raw: bytes) -> tuple[LocatedFact, ...]:
-    """Return what a file states, as ``nornweave drift`` reads it; nothing if it is no text."""
+    """Return what a file states and uses, as ``nornweave drift`` reads it; nothing if it is no text."""
     try:
-        facts = drift_facts(file.path, file.kind, raw).facts
+        found = drift_facts(file.path, file.kind, raw)
     except DocumentError:
         return ()
     return tuple(
         LocatedFact(
             fact=fact, domain=file.kind, source_id=repository.name, path=file.path, line_range=(fact.line + 1,) * 2
         )
-        for fact in facts
+        for fact in (*found.facts, *found.used)
     )
 
 
 def all_facts(repository: Repository) -> dict[str, tuple[LocatedFact, ...]]:
-    """Return what the files of a repository state, by path, of the files that ``nornweave drift`` reads."""
+    """Return what the files of a repository state and use, by path, of the files that ``nornweave drift`` reads."""
     tree = WorkingTree(repository.root)
     return {file.path: facts_of(repository, file, tree.read(file)) for file in tree.list()}

@@ -254,6 +254,7 @@ Form: TypeAlias = Literal[
     "definition",
     "option",
     "fallback",
+    "used",
     "signature",
     "manifest",
     "setting",

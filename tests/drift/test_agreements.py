@@ -42,6 +42,41 @@ def test_a_diff_reports_what_agreed_and_changed_on_one_side(
     assert moves(tmp_path, BOTH, after) == expected
 
 
+USED = """
+export function connect(options) {
+  return open(withDefaults(options, { keepAlive: false, poolSize: 8 }));
+}
+"""
+LISTED = "# Options\n\n- `keepAlive` (default: `false`)\n- `poolSize` (default: `8`)\n"
+
+
+@pytest.mark.parametrize(("page", "code", "expected"), [
+    (LISTED.replace("8", "9"), USED, [("pool size", "second")]),
+    (LISTED, USED.replace("8", "9"), [("pool size", "first")]),
+    (LISTED, USED.replace("open", "start"), []),
+])  # fmt: skip
+def test_what_a_page_says_of_a_value_in_use_is_held_to_it(
+    tmp_path: Path, page: str, code: str, expected: list[tuple[str, str]]
+) -> None:
+    assert moves(tmp_path, {"docs/a.md": LISTED, "a.js": USED}, {"docs/a.md": page, "a.js": code}) == expected
+
+
+MANIFEST = '[project]\nname = "lamp"\nrequires-python = ">=3.9"\n'
+TESTED = "# Lamp\n\nTested on Python 3.9+, and on Linux.\n"
+
+
+@pytest.mark.parametrize(("page", "manifest", "expected"), [
+    (TESTED.replace("3.9", "3.8"), MANIFEST, [("python", "second")]),
+    (TESTED, MANIFEST.replace("3.9", "3.10"), [("python", "first")]),
+    (TESTED.replace("3.9", "3.10"), MANIFEST.replace("3.9", "3.10"), []),
+])  # fmt: skip
+def test_a_version_on_a_page_is_held_to_the_manifest(
+    tmp_path: Path, page: str, manifest: str, expected: list[tuple[str, str]]
+) -> None:
+    base = {"README.md": TESTED, "pyproject.toml": MANIFEST}
+    assert moves(tmp_path, base, {"README.md": page, "pyproject.toml": manifest}) == expected
+
+
 def test_a_page_that_moves_breaks_nothing_and_is_followed(tmp_path: Path) -> None:
     long = {"docs/settings.md": page() + "text\n" * 40, "src/parcels.py": CODE}
     assert moves(tmp_path / "a", long, {"guide/all.md": page() + "text\n" * 40}, "docs/settings.md") == []

@@ -150,6 +150,8 @@ def test_declared_options_and_fallbacks_state_defaults(language: str, text: str)
 ])  # fmt: skip
 def test_what_is_set_while_a_program_runs_is_no_default(language: str, text: str) -> None:
     assert not [fact for fact in read(text, language) if fact.name == "depth"]
+    used = read_code(passage(text), language).used
+    assert [(fact.name, fact.value, fact.form) for fact in used] == [("depth", "3", "used")]
 
 
 def test_keys_of_declarations_are_no_names() -> None:
@@ -258,6 +260,8 @@ def test_comments_belong_to_what_they_document() -> None:
 def test_a_documentation_block_belongs_to_the_member_behind_its_annotations() -> None:
     text = "class Tank {\n  /** Litres. */\n  @Given\n  private int rate = 5;\n}"
     assert [(one.subject, one.owner) for one in read_code(passage(text), "java").comments] == [("rate", "Tank")]
+    text = "class Tank\n  # Litres.\n  attr_accessor :rate\nend"
+    assert [(one.subject, one.owner) for one in read_code(passage(text), "ruby").comments] == [("rate", "Tank")]
 
 
 def test_a_comment_above_a_pair_belongs_to_it_and_one_behind_it_to_nothing() -> None:

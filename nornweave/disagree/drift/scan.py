@@ -14,6 +14,7 @@ from nornweave.connect.git.blame import is_shallow_clone, origins
 from nornweave.core.errors import ConfigError, DocumentError
 from nornweave.core.files.paths import PathFilter
 from nornweave.core.text.decode import decode
+from nornweave.core.types import Fact
 from nornweave.disagree.conflicts import FactConflict, LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.decision import CandidatePair, Rivals, rivals_of
 from nornweave.disagree.drift.agreements import (
@@ -217,12 +218,16 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
 def _pairs_of_both(
     earlier: _Read, later: _Read, text_of: Callable[[SourceFile], str]
 ) -> tuple[list[CandidatePair], list[CandidatePair]]:
-    """Return the pairs of two commits; what the earlier one agrees on teaches how both are read."""
+    """Return the pairs of two commits; what the earlier one agrees on teaches how both are read.
+
+    Values that code uses without declaring them count as well: what agreed with one was said of it.
+    """
     comments = {**earlier.comments, **later.comments}
-    notation = Notation(text_of, comments, lambda name: earlier.names.is_known(name) or later.names.is_known(name))
-    was = notation.compared(earlier.files, earlier.names)
-    templates = Templates(was, earlier.names.telling)
-    now = notation.compared(later.files, later.names)
+    old, new = (CodeNames([*one.facts, *one.used]) for one in (earlier, later))
+    notation = Notation(text_of, comments, lambda name: old.is_known(name) or new.is_known(name))
+    was = notation.compared(earlier.files, old)
+    templates = Templates(was, old.telling)
+    now = notation.compared(later.files, new)
     return [*earlier.pairs, *stated(was, templates)], [*later.pairs, *stated(now, templates)]
 
 
@@ -242,19 +247,22 @@ def _without(conflicts: Sequence[FactConflict], lost: Sequence[BrokenAgreement])
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read: files, their facts and comments, how these compare, and what failed."""
+    """What was read: files, their facts and comments, how these compare, what failed, and values that code uses."""
 
     files: Sequence[SourceFile]
     facts: Sequence[LocatedFact]
     comments: Mapping[SourceFile, Sequence[Comment]]
     failed: Sequence[UnreadFile]
+    used: Sequence[LocatedFact] = ()
 
     @classmethod
     def of(cls, files: Sequence[SourceFile], found: Sequence[FileFacts], failed: Sequence[UnreadFile]) -> _Read:
         """Return what some of the files that were read state."""
         wanted = set(files)
         read = [one for one in found if one.file in wanted]
-        return cls(files, _located(read), {one.file: one.comments for one in read}, failed)
+        facts = _located((one.file, one.facts) for one in read)
+        used = _located((one.file, one.used) for one in read)
+        return cls(files, facts, {one.file: one.comments for one in read}, failed, used)
 
     @cached_property
     def rivals(self) -> Rivals:
@@ -287,16 +295,11 @@ class _Read:
         return [*self.pairs, *stated(compared, Templates(compared, self.names.telling))]
 
 
-def _located(found: Sequence[FileFacts]) -> list[LocatedFact]:
+def _located(found: Iterable[tuple[SourceFile, Iterable[Fact]]]) -> list[LocatedFact]:
     return [
-        LocatedFact(
-            fact=fact,
-            domain=one.file.kind,
-            path=one.file.path,
-            line_range=(fact.line + 1, fact.line + 1),
-        )
-        for one in found
-        for fact in one.facts
+        LocatedFact(fact=fact, domain=file.kind, path=file.path, line_range=(fact.line + 1, fact.line + 1))
+        for file, facts in found
+        for fact in facts
     ]
 
 

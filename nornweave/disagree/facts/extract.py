@@ -36,10 +36,11 @@ _WORTH_READING = lazy_pattern(r"\d|default|requir|must|type|option|support|enabl
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The facts of a passage, and of a program the comments that document its declarations."""
+    """The facts of a passage; of a program the comments that document its declarations, and values in use."""
 
     facts: tuple[Fact, ...]
     comments: tuple[Comment, ...] = ()
+    used: tuple[Fact, ...] = ()
 
 
 def extract_facts(passage: Passage) -> tuple[Fact, ...]:
@@ -64,7 +65,7 @@ def extract(passage: Passage) -> Extracted:
     stated = (fact for fact in found if _SPOKEN.isdisjoint(fact.qualifiers))
     unique = {_key(fact): fact for fact in stated if _inside(fact, passage)}
     facts = tuple(fact for _, fact in sorted(unique.items()))[:MAX_FACTS]
-    return Extracted(facts, reading.comments if reading else ())
+    return Extracted(facts, reading.comments, reading.used) if reading else Extracted(facts)
 
 
 def _key(fact: Fact) -> tuple[str | int | bool, ...]:

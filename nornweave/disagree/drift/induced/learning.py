@@ -38,6 +38,9 @@ MAX_HOLDERS = 60
 """Values of one name in code that a statement is compared with."""
 PRIOR = 0.1
 """Share of agreements that is expected before anything is seen."""
+UNSEEN = 10
+"""Other values that a kind could have: of few values in code none agrees by chance."""
+_COMPARED = frozenset(("default", "value", "setting", "requires"))
 _STRENGTH = (("page", 4.0), ("both", 3.0), ("here", 3.0))
 """How many names what is known at a wider level counts for at the next narrower one."""
 
@@ -52,12 +55,12 @@ class CodeNames:
         self._by_key: dict[str, list[LocatedFact]] = defaultdict(list)
         kinds: dict[str, Counter[str]] = defaultdict(Counter)
         for one in facts:
-            if one.fact.side in {"code", "configuration"} and one.fact.attribute in {"default", "value", "setting"}:
+            if one.fact.side in {"code", "configuration"} and one.fact.attribute in _COMPARED:
                 kinds[one.fact.kind][one.fact.value] += 1
                 for key in _keys(one.fact.name):
                     self._by_key[key].append(one)
         self._chance = {
-            (kind, value): count / sum(values.values())
+            (kind, value): count / (sum(values.values()) + UNSEEN)
             for kind, values in kinds.items()
             for value, count in values.items()
         }
@@ -99,7 +102,7 @@ def located(statement: Statement, path: str) -> LocatedFact | None:
     fact = Fact(
         name=name.name,
         owner=" ".join(words_of(statement.owner)),
-        attribute="default",
+        attribute="requires" if value.kind == "version" else "default",
         kind=value.kind,
         value=value.text,
         unit=value.unit,

@@ -18,6 +18,7 @@ from nornweave.disagree.facts.documentation.surface import surface_of
 from nornweave.disagree.facts.documentation.tokens import Token
 from nornweave.disagree.facts.documentation.walk import MARKS, Literal, Walk
 from nornweave.disagree.facts.values import Value
+from nornweave.disagree.facts.versions import PRODUCTS
 
 Known = Callable[[str], bool]
 """Tells whether the code has a value of this name."""
@@ -63,9 +64,10 @@ def statements_of(text: str, known: Known, subject: str = "", *, is_comment: boo
             continue
         for literal in walk.literals(plain, block):
             start = literal.token.start
-            for name, template in _named(walk, literal):
+            required = () if is_comment else _required(known, literal)  # a comment says what a line needs
+            for name, value, template in (*required, *_named(walk, literal)):
                 yield Statement(
-                    name, literal.value, bisect_right(starts, start) - 1, start, literal.token.end, template,
+                    name, value, bisect_right(starts, start) - 1, start, literal.token.end, template,
                     " ".join(title for _, title in walk.headings[-2:]),
                 )  # fmt: skip
 
@@ -83,11 +85,20 @@ def comment_statements(text: str, comments: Iterable[Comment], known: Known) -> 
             )
 
 
-def _named(walk: Walk, literal: Literal) -> Iterator[tuple[str, str]]:
+def _required(known: Known, literal: Literal) -> Iterator[tuple[str, Value, str]]:
+    """Yield the product right before a version: ``Python 3.10+``."""
+    row, at = literal.row, literal.at
+    words = [one.text.lower() for one in row[max(0, at - NEAR) : at]]
+    product = next((PRODUCTS[word] for word in reversed(words) if word in PRODUCTS), "")
+    if known(product) and row[at].text[:1].isdigit():
+        yield product, Value("version", row[at].text), f"{literal.role} version {_around(row, at)}"
+
+
+def _named(walk: Walk, literal: Literal) -> Iterator[tuple[str, Value, str]]:
     """Yield the nearest name before a literal on its line, the name of its item and that of its section."""
     row, at, role, item = literal.row, literal.at, literal.role, literal.item
     if "|" in role and item:  # all that stands in a cell
-        yield item.name, f"{role}=V"
+        yield item.name, literal.value, f"{role}=V"
         return
     is_name = [walk.is_name(one) and (one.quoted or one.is_identifier) for one in row[: at + 1]]
     if is_name[at] and row[at - 1].text != "=":
@@ -99,7 +110,7 @@ def _named(walk: Walk, literal: Literal) -> Iterator[tuple[str, str]]:
         names.add(("next" if at - nearest <= NEAR else "line", row[nearest].name))
     around = _around(row, at)
     for relation, name in sorted(names):
-        yield name, f"{role} {relation} {around}"
+        yield name, literal.value, f"{role} {relation} {around}"
 
 
 def _around(row: Sequence[Token], at: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.code.calls import read_call, read_fallback
@@ -20,6 +20,8 @@ from nornweave.disagree.facts.passage import Passage
 SECONDS_AT_LEAST = 1.0
 SECONDS_PER_MEGABYTE = 6.0
 """Of processor time; ordinary source takes a third of that."""
+MAX_USED = 60
+"""Characters of a literal that is used."""
 MINIFIED_BYTES = 50_000
 MINIFIED_LINE = 1_000
 """Characters of an average line from which a long text counts as generated."""
@@ -39,10 +41,12 @@ class CodeReading:
     Attributes:
         facts: in order of their start.
         comments: in order.
+        used: what is given to names without declaring anything: in functions, calls and literals.
     """
 
     facts: tuple[Fact, ...]
     comments: tuple[Comment, ...]
+    used: tuple[Fact, ...] = ()
 
 
 def read_code(passage: Passage, language: str, *, deadline_s: float | None = None) -> CodeReading:
@@ -65,7 +69,20 @@ def read_code(passage: Passage, language: str, *, deadline_s: float | None = Non
     if has_errors and not reading.is_over:
         read_fragments(reading)
     facts = sorted(reading.facts.values(), key=lambda fact: (fact.span.start, fact.span.end))
-    return CodeReading(tuple(facts), tuple(read_comments(text, sites, base)))
+    return CodeReading(tuple(facts), tuple(read_comments(text, sites, base)), _used(reading))
+
+
+def _used(reading: Reading) -> tuple[Fact, ...]:
+    """Return the literals that are given to names and that no reader took for a declaration."""
+    declared = {fact.span.start for fact in reading.facts.values()}
+    used = replace(reading, facts={})
+    for number, site in enumerate(reading.sites):
+        if number % 256 == 0 and used.is_over:
+            break
+        text = reading.value_text(site) if site.role in _READERS else ""
+        if text and len(text) <= MAX_USED and reading.passage.start + site.name_start not in declared:
+            used.add(site, reading.constants.read(text.strip("(), ")), "value", "used")
+    return tuple(used.facts.values())
 
 
 def _read_sites(reading: Reading) -> None:

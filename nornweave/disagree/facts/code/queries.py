@@ -139,6 +139,8 @@ _OWN = {
 """,
     "ruby": """
 (module name: (_) @name) @class
+((call method: (identifier) @_of arguments: (argument_list (simple_symbol) @name)) @field
+ (#match? @_of "^(attr_accessor|attr_reader|attr_writer)$"))
 (optional_parameter name: (_) @name value: (_) @value) @param
 (call method: (_) @name arguments: (argument_list) @value) @call
 (binary left: (_) @name operator: ["||" "or"] right: (_) @value) @fallback
