@@ -9,9 +9,9 @@ from nornweave.core.types import Fact
 from nornweave.disagree.facts.code.calls import read_call, read_fallback
 from nornweave.disagree.facts.code.comments import Comment, read_comments
 from nornweave.disagree.facts.code.constants import Constants
-from nornweave.disagree.facts.code.definitions import read_assignment, read_declared
+from nornweave.disagree.facts.code.definitions import read_statement
 from nornweave.disagree.facts.code.fragments import read_fragments
-from nornweave.disagree.facts.code.members import name_groups, read_pair
+from nornweave.disagree.facts.code.members import name_groups
 from nornweave.disagree.facts.code.reading import Reading, base_of
 from nornweave.disagree.facts.code.sites import find_sites
 from nornweave.disagree.facts.code.statuses import read_statuses
@@ -27,9 +27,7 @@ MINIFIED_LINE = 1_000
 """Characters of an average line from which a long text counts as generated."""
 
 _READERS = {
-    **dict.fromkeys(("param", "field", "const"), read_declared),
-    **dict.fromkeys(("pair", "kwarg"), read_pair),
-    "assign": read_assignment,
+    **dict.fromkeys(("param", "field", "const", "assign", "pair", "kwarg"), read_statement),
     "fallback": read_fallback,
 }
 

@@ -1,22 +1,22 @@
-"""Extract facts from definitions: constants, fields, parameters and assignments."""
+"""Extract facts from definitions: parameters, fields, constants, assignments, members of literals and calls."""
 
 from __future__ import annotations
 
 import re
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.types import Form
-from nornweave.disagree.facts.code.members import default_by_place
+from nornweave.core.types import Attribute
+from nornweave.disagree.facts.code.members import default_by_place, read_key
 from nornweave.disagree.facts.code.options import KEYS
 from nornweave.disagree.facts.code.reading import Reading, function_of, is_maker, says_default
 from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.names import words_of
-from nornweave.disagree.facts.values import Value
 
 _CONSTANT = lazy_pattern(
     r"\b(?:static\s+(?:\w+\s+)?final|final\s+static|const|constexpr|static\s+let|static\s+readonly)\b"
 )
 _UPPER = lazy_pattern(r"^[A-Z][A-Z0-9_]+$")
+_UNNAMED = lazy_pattern(r"[{\[(]|__|[^(]*\(")
 _MEMBER = lazy_pattern(r"^(?:self|this|cls|\$this)(?:\.|->|\?\.)|^@")
 _EMPTY = lazy_pattern(
     r"\b(?P<asked>\w+)\)?(?:\s*(?:={2,3}|is)\s*(?:\"\"|''|0|None|null|nil|['\"]?undefined)"
@@ -26,57 +26,65 @@ _EMPTY = lazy_pattern(
 _CONDITION = 200
 """Characters between the word *if* and the first thing that is set under it."""
 _FALLS_BACK = lazy_pattern(r"\|\||\?|\bor\b|\belse\b|[gG]et|fetch|[eE]nv|default|pop\(")
+_MEMBERS = frozenset({"pair", "kwarg"})
+_GROUPS = frozenset({"class", "assign", "pair"})
 
 
-def _form(value: Value | None) -> Form:
-    return "fallback" if value is not None and value.is_fallback else "definition"
-
-
-def _is_constant(site: ValueSite, reading: Reading) -> bool:
-    """Tell whether a place defines a constant: by its role, its name, or the words before it."""
-    return site.role == "const" or bool(_UPPER.match(site.bare_name) or _CONSTANT.search(reading.before(site)))
-
-
-def read_declared(site: ValueSite, reading: Reading) -> None:
-    """Read a parameter, a field or a constant: its default or value."""
-    text = reading.value_text(site)
-    value = reading.constants.read(text) if text else None
-    if site.role == "const" and function_of(site) and not _UPPER.match(site.name):
-        return
-    reading.add(site, value, "value" if _is_constant(site, reading) else "default", _form(value))
-
-
-def read_assignment(site: ValueSite, reading: Reading) -> None:
-    """Read an assignment: a constant, a field, or what a variable is if nobody gives it."""
-    text = reading.value_text(site).rstrip()
-    if not text or site.name.startswith(("{", "[", "(", "__")) or "(" in site.name:
+def read_statement(site: ValueSite, reading: Reading) -> None:
+    """Read what a place states of its name: a default or a value; most of what functions set is neither."""
+    text = reading.value_text(site).strip()
+    if not text or (site.role == "assign" and _UNNAMED.match(site.name)):
         return
     function = function_of(site)
-    if function is not None:
-        _in_function(site, function, text, reading)
+    is_default = _is_default(site, function, reading)
+    if site.role == "assign" and function is not None and not (is_default or _FALLS_BACK.search(text)):
+        return  # most: cheap to tell
+    value = reading.constants.read(text.rstrip(", "))
+    if value is None or (site.role in _MEMBERS and read_key(site, value, reading)):
         return
-    is_argument = text.endswith(",") or reading.text[site.end : site.end + 1] == ","
-    if reading.base.is_part and is_argument and reading.language == "python":
-        if site.name not in KEYS:
-            reading.add(site, reading.constants.read(text.rstrip(", ")), "default")
-        return
-    value = reading.constants.read(text)
-    if value is not None and not (site.parent and site.parent.role in {"if", "call"}):
-        _outside(site, value, text, reading)
+    is_fallback = value.is_fallback and (site.role != "assign" or _is_like(site, text))
+    attribute: Attribute | None = "default"
+    if not (is_default or is_fallback):
+        attribute = None if value.is_fallback else _stated(site, function, reading)
+    if attribute is not None:
+        is_set = site.role == "assign" and function is not None and not _MEMBER.match(site.name)
+        reading.add(site, value, attribute, "fallback" if is_fallback or is_set else "definition")
 
 
-def _in_function(site: ValueSite, function: ValueSite, text: str, reading: Reading) -> None:
-    """Read what a function sets: the fields of what it makes, defaults, or what nobody has given."""
-    is_member = bool(_MEMBER.match(site.name)) or _is_own_field(site, function, reading)
+def _stated(site: ValueSite, function: ValueSite | None, reading: Reading) -> Attribute | None:
+    """Return what a place states where nothing around it says that it is a default."""
+    base = reading.base
+    if site.role in _MEMBERS:
+        return None if (function is not None and not is_maker(function.name)) or _is_loose(site) else "value"
+    is_named = _UPPER.match(site.bare_name) is not None
+    is_constant = site.role == "const" or is_named or _CONSTANT.search(reading.before(site)) is not None
+    if site.role != "assign":
+        is_local = site.role == "const" and function is not None and not is_named
+        return None if is_local else "value" if is_constant else "default"
+    is_member = bool(_MEMBER.match(site.name))
+    is_elsewhere = base.is_part and "." in site.name and not is_member  # of something that the part does not show
+    if function is not None or is_elsewhere or (site.parent and site.parent.role in {"if", "call"}):
+        return None
+    if is_constant:
+        return "value"
+    if is_member or (base.is_part and base.is_class) or any(place.role in _GROUPS for place in site.ancestors()):
+        return "default"
+    return None if base.is_body else "value"
+
+
+def _is_default(site: ValueSite, function: ValueSite | None, reading: Reading) -> bool:
+    """Tell whether a place, or what is around it, says that it is a default."""
+    if site.role != "assign":
+        return site.role == "param" or (site.role in _MEMBERS and default_by_place(site, reading))
+    if function is None:
+        is_argument = reading.value_text(site).endswith(",") or reading.text[site.end : site.end + 1] == ","
+        if reading.base.is_part and is_argument and reading.language == "python" and site.name not in KEYS:
+            return True  # a signature that was cut
+        return default_by_place(site, reading)
     condition = reading.text[site.parent.start : site.start] if site.parent and site.parent.role == "if" else ""
+    is_member = bool(_MEMBER.match(site.name)) or _is_own_field(site, function, reading)
     is_made = not condition and is_member and (is_maker(function.name) or function.name[:1].isupper())
-    is_default = says_default(function.name) and ("." in site.name or is_member)
-    is_default = is_default or _is_unset(site, condition)
-    if not (is_made or is_default or _FALLS_BACK.search(text)):  # most: cheap to tell
-        return
-    value = reading.constants.read(text)
-    if value is not None and (is_made or is_default or _falls_back(site, value, text)):
-        reading.add(site, value, "default", _form(value) if is_made else "fallback")
+    return is_made or (says_default(function.name) and ("." in site.name or is_member)) or _is_unset(site, condition)
 
 
 def _is_own_field(site: ValueSite, function: ValueSite, reading: Reading) -> bool:
@@ -95,22 +103,12 @@ def _is_unset(site: ValueSite, condition: str) -> bool:
     return any(last in match.groups() for match in _EMPTY.finditer(condition))
 
 
-def _falls_back(site: ValueSite, value: Value, text: str) -> bool:
-    """Tell whether a value is the fallback of something of a like name."""
-    is_like = not set(words_of(site.bare_name)).isdisjoint(words_of(text))
-    return value.is_fallback and is_like and not text.startswith("new ")
+def _is_like(site: ValueSite, text: str) -> bool:
+    """Tell whether what an assignment falls back from is called like its name."""
+    return not text.startswith("new ") and not set(words_of(site.bare_name)).isdisjoint(words_of(text))
 
 
-def _outside(site: ValueSite, value: Value, text: str, reading: Reading) -> None:
-    in_class = next((place for place in site.ancestors() if place.role in {"class", "assign", "pair"}), None)
-    is_member = bool(_MEMBER.match(site.name))
-    if reading.base.is_part and "." in site.name and not is_member:
-        return  # of something that the part does not show
-    constant = _is_constant(site, reading)
-    if not constant and (in_class is not None or is_member or (reading.base.is_part and reading.base.is_class)):
-        reading.add(site, value, "default", _form(value))
-    elif value.is_fallback:
-        if _falls_back(site, value, text):
-            reading.add(site, value, "default", "fallback")
-    elif constant or not reading.base.is_body:
-        reading.add(site, value, default_by_place(site, reading) or "value")
+def _is_loose(site: ValueSite) -> bool:
+    """Tell whether a keyword argument belongs to nothing with a name of its own."""
+    named = {"assign", "field", "const", "pair", "kwarg", "param"}
+    return site.role == "kwarg" and not any(place.role in named for place in site.ancestors())

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-from nornweave.core.types import Attribute
 from nornweave.disagree.facts.code.options import KEYS, NAMING_KEYS
-from nornweave.disagree.facts.code.reading import Reading, function_of, is_maker, owner_of, says_default
+from nornweave.disagree.facts.code.reading import Reading, is_maker, owner_of, says_default
 from nornweave.disagree.facts.code.sites import NAMED_ROLES, ValueSite
 from nornweave.disagree.facts.values import Value
 
 
-def read_pair(site: ValueSite, reading: Reading) -> None:
-    """Read a pair of a mapping, a field of a literal, or a keyword argument; what a call is given is no default."""
-    text = reading.value_text(site)
-    value = reading.constants.read(text) if text else None
-    if read_key(site, value, reading) or value is None:
-        return
-    attribute = "default" if value.is_fallback else default_by_place(site, reading)
-    function = function_of(site)
-    if attribute is None and ((function is not None and not is_maker(function.name)) or _is_loose(site)):
-        return
-    reading.add(site, value, attribute or "value", "fallback" if value.is_fallback else "definition")
-
-
-def _is_loose(site: ValueSite) -> bool:
-    """Tell whether a keyword argument belongs to nothing with a name of its own."""
-    named = {"assign", "field", "const", "pair", "kwarg", "param"}
-    return site.role == "kwarg" and not any(place.role in named for place in site.ancestors())
-
-
-def default_by_place(site: ValueSite, reading: Reading) -> Attribute | None:
-    """Return ``default`` if something around a place says that defaults stand in it."""
+def default_by_place(site: ValueSite, reading: Reading) -> bool:
+    """Tell whether something around a place says that defaults stand in it."""
     for place in site.ancestors():
         is_made = place.role == "function" and is_maker(place.name)
         if (place.role in NAMED_ROLES and says_default(place.name)) or is_made:
-            return "default"
+            return True
         if place.role == "class" or (place.role == "call" and site.role == "pair"):  # ``post(url, {retry: true})``
             break
-    return "default" if reading.base.is_default else None
+    return reading.base.is_default
 
 
 def name_groups(reading: Reading) -> None:
