@@ -353,6 +353,7 @@ def test_denied_values_are_negated() -> None:
     "The `default` branch has 5 lanes.", "## 2.1.0\n\nSome lanes were opened.", "```yaml\nlane_depth: 6\n```",
     "### Lane colours\n\nDefault: 40", "- `lane=None` selects the first lane.",
     "Messages stay until they are removed from the lane.",
+    "===== =======\nName  Default\n===== =======\nlanes 5\n",
 ])  # fmt: skip
 def test_what_is_no_fact(text: str) -> None:
     assert read(text) == []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from itertools import accumulate
+from typing import Literal, TypeAlias, cast
 
 from nornweave.core.text.patterns import lazy_pattern
 
@@ -32,82 +34,50 @@ class DocumentedBlock:
     info: str = ""
 
 
-_BULLET = lazy_pattern(r"(?:[-*+•◦‣]|\d{1,3}[.)]|[a-z][.)])[ \t]+(?=\S)")
-_MD_HEADING = lazy_pattern(r"(#{1,6})[ \t]+(?=\S)|(={1,5})[ \t]+(?=[^\s=])(?!.*=[ \t]*$)")
-_UNDERLINE = lazy_pattern(r"([=\-~^\"'`#*+.:_<>])\1{2,}$")
-RULER = lazy_pattern(r"[=-]{2,}(?:[ \t]+[=-]{2,})+$")
-_GRID = lazy_pattern(r"\+[-=]{2,}")
-_PIPE_RULE = lazy_pattern(r"\|?[ \t]*:?-{1,}:?[ \t]*\|[-:| \t]*$")
-_FIELD = lazy_pattern(
-    r":(?:param|parameter|arg|argument|key|keyword|type|return|returns|rtype|raise|raises|except|exception|ivar"
+# What a line begins that needs no look at the next one; a group is a kind of block, or what is read in its own way.
+_BEGINS = lazy_pattern(
+    r"(?P<fence>```|~~~)|(?P<heading>#{1,6}[ \t]+(?=\S)|={1,5}[ \t]+(?=[^\s=])(?!.*=[ \t]*$))"
+    r"|(?P<table>\+[-=]{2,}|\|(?=.*\|))|(?P<directive>\.\.[ \t]+[\w:.+-]{1,40}::(?=\s|$))"
+    r"|(?P<field>:(?:param|parameter|arg|argument|key|keyword|type|returns?|rtype|raises?|except|exception|ivar"
     r"|cvar|vartype|default)\b[^:\n]{0,80}:(?=\s|$)"
+    r"|[@\\](?:param|arg|argument|property|prop|default|defaultvalue|returns?|throws|exception|raises|type|deprecated"
+    r"|option)\b)"
+    r"|(?P<item>(?:[-*+•◦‣]|\d{1,3}[.)]|[a-z][.)])[ \t]+(?=\S))"
+    r"|(?P<entry>\*{0,2}[A-Za-z_][\w.-]{0,60}`{0,2}[ \t]?\([^()\n]{1,120}\)[ \t]?:(?=\s|$)"
+    r"|[\w*, ]{1,60} : [\w{\['\"].{0,120}$)"
 )
-_AT_FIELD = lazy_pattern(
-    r"[@\\](?:param|arg|argument|property|prop|default|defaultvalue|return|returns|throws|exception|raises|type"
-    r"|deprecated|option)\b"
-)
-_DIRECTIVE = lazy_pattern(r"\.\.[ \t]+([\w:.+-]{1,40})::(?=\s|$)")
-_WORD = lazy_pattern(r"\s*\w+(?:[._-]\w|(?<=[a-z])[A-Z])[\w.-]*\s*$")
-_ENTRY = lazy_pattern(
-    r"\*{0,2}[A-Za-z_][\w.-]{0,60}`{0,2}[ \t]?\([^()\n]{1,120}\)[ \t]?:(?=\s|$)|[\w*, ]{1,60} : [\w{\['\"].{0,120}$"
-)
-HELP = lazy_pattern(r"(?:-{1,2}[A-Za-z][\w-]*)(?:[ ,/|=]{1,3}[-<\[\]A-Za-z_.:|>]{1,40}){0,4}(?:[ \t]{2,}|\t)\S")
-_STARTERS = frozenset("#`~|+.:@\\-*=•◦‣<")
+_MARKS = frozenset("#`~|+.:@\\-*=•◦‣")
+"""What a line begins with that needs a look, if not with a digit."""
+_UNDERLINE = lazy_pattern(r"([=\-~^\"'`#*+.:_<>])\1{2,}$")
+_RULER = lazy_pattern(r"[=-]{2,}(?:[ \t]+[=-]{2,})+$")
+_PIPE_RULE = lazy_pattern(r"\|?[ \t]*:?-{1,}:?[ \t]*\|[-:| \t]*$")
+_NAMED = lazy_pattern(r"\s*\w+(?:[._-]\w|(?<=[a-z])[A-Z])[\w.-]*\s*$")
 _CODE_DIRECTIVES = frozenset(
     {"code-block", "code", "sourcecode", "literalinclude", "parsed-literal", "highlight", "prompt", "doctest"}
 )
-
-INNERMOST = 99
-"""The level of what a directive names."""
 _NOTES_OF_VERSIONS = frozenset({"versionadded", "versionchanged", "versionremoved", "deprecated"})
 """What stands below them held for a version, and is left out."""
+INNERMOST = 99
+"""The level of what a directive names."""
+MAX_TITLE = 120
 
 
 class _Parser:
     """Reads the lines of a text: where each starts and ends, its words, and how far it is indented."""
 
     def __init__(self, text: str, raw: str) -> None:
+        lines = text.split("\n")
+        starts = [0, *accumulate(len(line) + 1 for line in lines)]
         self.text = text
-        self.starts: list[int] = []
-        self.bodies: list[str] = []
-        self.columns: list[int] = []  # of the first word; an indent is counted before tags
-        self.indents: list[int] = []
-        at = 0
-        for line, written in zip(text.split("\n"), raw.split("\n"), strict=True):
-            self.starts.append(at)
-            body = line.strip()
-            self.bodies.append(body)
-            self.columns.append(len(line) - len(line.lstrip()) if body else 0)
-            self.indents.append(len(written) - len(written.lstrip()) if body else -1)
-            at += len(line) + 1
-        self.ends = [*(start - 1 for start in self.starts[1:]), len(text)]
-        indents = [indent for indent in self.indents[1:400] if indent >= 0] or [max(self.indents[0], 0)]
-        self.base = min(indents)
+        self.bodies = [line.strip() for line in lines]
+        self.starts = [start + len(line) - len(line.lstrip()) for start, line in zip(starts, lines, strict=False)]
+        self.ends = [start + len(line) for start, line in zip(starts, lines, strict=False)]
+        # An indent is counted before tags.
+        self.indents = [len(written) - len(written.lstrip()) for written in raw.split("\n")]
+        filled = [indent for indent, body in zip(self.indents[:400], self.bodies, strict=False) if body]
+        self.base = min(filled[1:] or filled or [0])
         self.blocks: list[DocumentedBlock] = []
         self.styles: list[str] = []
-
-    def _end_of_indented(self, at: int, indent: int) -> int:
-        """Return the first line from here on that is neither blank nor indented deeper."""
-        while at < len(self.bodies) and (not self.bodies[at] or self.indents[at] > indent):
-            at += 1
-        return at
-
-    def _is_underlined(self, at: int) -> bool:
-        if at + 1 >= len(self.bodies):
-            return False
-        under = self.bodies[at + 1]
-        if not under or not _UNDERLINE.match(under) or self.indents[at + 1] != self.indents[at]:
-            return False
-        return (
-            len(under) >= 0.7 * min(len(self.bodies[at]), 60)  # docutils only warns where it is too short
-            and not RULER.match(self.bodies[at])
-            and len(self.bodies[at]) < 120
-        )
-
-    def _last_of_run(self, at: int) -> int:
-        while at + 1 < len(self.bodies) and self.bodies[at + 1]:
-            at += 1
-        return at
 
     def parse(self) -> list[DocumentedBlock]:
         at = 0
@@ -115,154 +85,106 @@ class _Parser:
             at = self._block(at) if self.bodies[at] else at + 1
         return self.blocks
 
-    def _add(self, kind: Kind, first: int, last: int, *, body: int = -1, level: int = 0, info: str = "") -> int:
-        """Add the lines from ``first`` to ``last``; return the line behind them."""
-        start = self.starts[first] + self.columns[first]
+    def _add(self, kind: Kind, first: int, last: int, *, body: int = 0, level: int = 0, info: str = "") -> int:
+        """Add the lines from ``first`` to ``last``; its words begin at ``body`` of ``first``. Return the next line."""
+        start = self.starts[first]
         block = DocumentedBlock(
             kind=kind, start=start, end=self.ends[last], indent=self.indents[first] - self.base,
-            body=start if body < 0 else body, level=level, info=info,
+            body=start + body, level=level, info=info,
         )  # fmt: skip
         self.blocks.append(block)
         return last + 1
 
     def _block(self, at: int) -> int:
-        body = self.bodies[at]
-        if body[0] in _STARTERS or body[0].isdigit():
-            found = self._marked(at, body)
-            if found:
-                return found
         if self._is_underlined(at):
-            self._add("heading", at, at, level=self._style(self.bodies[at + 1][0]))
+            mark = self.bodies[at + 1][0]
+            self.styles += [mark] if mark not in self.styles else []
+            self._add("heading", at, at, level=self.styles.index(mark) + 1)
             return at + 2
-        return self._paragraph(at)
+        begins = self._begins(at)
+        kind, behind = (begins.lastgroup or "", begins.end()) if begins else ("", 0)
+        if kind == "fence":
+            return self._fence(at)
+        if kind == "directive":
+            return self._directive(at, behind)
+        if kind == "heading":
+            return self._add("heading", at, at, body=behind, level=behind - 1)
+        if _RULER.match(self.bodies[at]):
+            return self._add("table", at, self._last(at), info="simple")
+        if kind == "table":
+            return self._add("table", at, self._last(at, lambda one: self.bodies[one][0] not in "|+"))
+        return self._paragraph(at, cast(Kind, kind or "paragraph"), behind if kind == "item" else 0)
 
-    def _marked(self, at: int, body: str) -> int:
-        if body.startswith(("```", "~~~")):
-            return self._fence(at, body)
-        heading = _MD_HEADING.match(body)
-        if heading and not self._is_underlined(at):
-            return self._add(
-                "heading", at, at, body=self.starts[at] + self.columns[at] + heading.end(), level=heading.end() - 1
-            )
-        if RULER.match(body):
-            return self._simple_table(at, at)
-        if _GRID.match(body) or (body[0] == "|" and body.count("|") > 1):
-            last = at
-            while last + 1 < len(self.bodies) and self.bodies[last + 1][:1] in {"|", "+"}:
-                last += 1
-            return self._add("table", at, last)
-        if directive := _DIRECTIVE.match(body):
-            return self._directive(at, directive)
-        if _FIELD.match(body) or _AT_FIELD.match(body):
-            return self._add("field", at, self._last_of_entry(at))
-        if HELP.match(body):
-            return self._add("code", at, self._last_of_run(at))
-        bullet = _BULLET.match(body)
-        if bullet and not _UNDERLINE.match(body):
-            start = self.starts[at] + self.columns[at]
-            return self._add("item", at, self._last_of_entry(at), body=start + bullet.end())
-        return 0
+    def _begins(self, at: int) -> re.Match[str] | None:
+        body = self.bodies[at]
+        is_marked = body[0] in _MARKS or body[0].isdigit() or body[1:2] in {".", ")"}
+        return _BEGINS.match(body) if is_marked or "):" in body or " : " in body or ") :" in body else None
 
-    def _style(self, mark: str) -> int:
-        if mark not in self.styles:
-            self.styles.append(mark)
-        return self.styles.index(mark) + 1
+    def _is_underlined(self, at: int) -> bool:
+        under, body = (self.bodies[at + 1] if at + 1 < len(self.bodies) else ""), self.bodies[at]
+        return (
+            _UNDERLINE.match(under) is not None
+            and self.indents[at + 1] == self.indents[at]
+            and len(under) >= 0.7 * min(len(body), 60)  # docutils only warns where it is too short
+            and not _RULER.match(body)
+            and len(body) < MAX_TITLE
+        )
 
-    def _fence(self, at: int, body: str) -> int:
-        mark = body[:3]
-        for last in range(at + 1, len(self.bodies)):
-            if self.bodies[last].startswith(mark) and not self.bodies[last].strip("`~"):
-                break
-        else:
-            last = len(self.bodies)
+    def _last(self, at: int, ends: Callable[[int], object] = lambda _: False) -> int:
+        """Return the last line before a blank one, or before one that ends this."""
+        while at + 1 < len(self.bodies) and self.bodies[at + 1] and not ends(at + 1):
+            at += 1
+        return at
+
+    def _starts(self, at: int) -> bool:
+        return self._begins(at) is not None or self._is_underlined(at)
+
+    def _fence(self, at: int) -> int:
+        mark = self.bodies[at][:3]
+        ends = (one for one in range(at + 1, len(self.bodies)) if self.bodies[one].startswith(mark))
+        last = next((one for one in ends if not self.bodies[one].strip("`~")), len(self.bodies))
         if last > at + 1:
-            self._add("code", at + 1, last - 1, info=body.strip("`~{} \t").partition(" ")[0])
+            self._add("code", at + 1, last - 1, info=self.bodies[at].strip("`~{} \t").partition(" ")[0])
         return last + 1
 
-    def _simple_table(self, first: int, ruler: int) -> int:
-        """Take a table whose columns are ruled; it ends with a ruler before a blank line, or with its run of lines."""
-        last = ruler
-        for at in range(ruler + 1, len(self.bodies)):
-            if RULER.match(self.bodies[at]):
-                last = at
-                if at + 1 >= len(self.bodies) or not self.bodies[at + 1]:
-                    break
-            elif self.bodies[at] and self._is_underlined(at):
-                break
-        if last == ruler or (last + 1 < len(self.bodies) and self.bodies[last + 1]):
-            last = self._last_of_run(max(last, ruler))
-        return self._add("table", first, last, info="simple")
-
-    def _directive(self, at: int, match: re.Match[str]) -> int:
-        name = match[1].lower()
-        indent = self.indents[at]
+    def _directive(self, at: int, behind: int) -> int:
+        name = self.bodies[at][2:behind].strip(" \t:").lower()
         if name.rpartition(":")[2] in _CODE_DIRECTIVES:
-            return self._indented_code(at + 1, indent)
+            return self._indented_code(at)
         if name in _NOTES_OF_VERSIONS:
-            return self._end_of_indented(at + 1, indent)
-        body = self.starts[at] + self.columns[at] + match.end()
-        is_name = _WORD.match(self.text, body, self.ends[at]) is not None  # ``.. confval:: max_rows``
-        return self._add("heading" if is_name else "paragraph", at, at, body=body, level=INNERMOST)
+            return self._end_of_indented(at)
+        is_name = _NAMED.match(self.bodies[at], behind) is not None  # ``.. confval:: max_rows``
+        return self._add("heading" if is_name else "paragraph", at, at, body=behind, level=INNERMOST)
 
-    def _indented_code(self, at: int, indent: int) -> int:
+    def _end_of_indented(self, at: int) -> int:
+        """Return the next line that is neither blank nor indented deeper."""
+        indent, at = self.indents[at], at + 1
+        while at < len(self.bodies) and (not self.bodies[at] or self.indents[at] > indent):
+            at += 1
+        return at
+
+    def _indented_code(self, at: int) -> int:
         """Take the lines that are indented deeper as code; options of a directive (``:linenos:``) are no code."""
-        while at < len(self.bodies) and (
-            not self.bodies[at] or (self.indents[at] > indent and self.bodies[at][0] == ":")
-        ):
-            at += 1
-        first, at = at, self._end_of_indented(at, indent)
-        last = at - 1
-        while last >= first and not self.bodies[last]:
-            last -= 1
-        if last >= first:
-            self._add("code", first, last)
-        return at
+        end = self._end_of_indented(at)
+        filled = [one for one in range(at + 1, end) if self.bodies[one]]
+        while filled and self.bodies[filled[0]][0] == ":":
+            filled.pop(0)
+        if filled:
+            self._add("code", filled[0], filled[-1])
+        return end
 
-    def _starts_block(self, at: int) -> bool:
-        body = self.bodies[at]
-        first = body[0]
-        if first in _STARTERS or first.isdigit():
-            if body.startswith(("```", "~~~", "|", "+-", "+=")) or _BULLET.match(body) or _MD_HEADING.match(body):
-                return True
-            if first in ":@\\." and (_FIELD.match(body) or _AT_FIELD.match(body) or _DIRECTIVE.match(body)):
-                return True
-        return self._is_entry(body) or self._is_underlined(at)
-
-    @staticmethod
-    def _is_entry(body: str) -> bool:
-        return ("):" in body or " : " in body or ") :" in body) and _ENTRY.match(body) is not None
-
-    def _last_of_entry(self, at: int) -> int:
-        """Return the last line of an entry: up to a blank line, or what begins something else."""
-        while at + 1 < len(self.bodies) and self.bodies[at + 1] and not self._starts_block(at + 1):
-            at += 1
-        return at
-
-    def _paragraph(self, at: int) -> int:
-        body = self.bodies[at]
-        if self._is_entry(body):
-            return self._add("entry", at, self._last_of_entry(at))
-        last = at
-        while last + 1 < len(self.bodies) and (under := self.bodies[last + 1]):
-            if RULER.match(under):
-                return self._simple_table(at, last + 1)
-            if _PIPE_RULE.match(under) and "|" in self.bodies[last]:
-                return self._pipe_table(at, last)
-            if self._starts_block(last + 1):
-                break
-            last += 1
-        following = self._add("paragraph", at, last)
-        if self.bodies[last].endswith("::"):
-            return self._indented_code(following, self.indents[at])
-        return following
-
-    def _pipe_table(self, at: int, header: int) -> int:
-        if header > at:
-            self._add("paragraph", at, header - 1)
-        last = header + 1
-        while last + 1 < len(self.bodies) and "|" in self.bodies[last + 1]:
-            last += 1
-        return self._add("table", header, last)
+    def _paragraph(self, at: int, kind: Kind, body: int) -> int:
+        """Take lines up to a blank one, or what begins something else; the header of a table may be among them."""
+        last = self._last(at, self._starts)
+        for one in range(at + 1, last + 1):
+            if _RULER.match(self.bodies[one]):
+                return self._add("table", at, self._last(one), info="simple")
+            if _PIPE_RULE.match(self.bodies[one]) and "|" in self.bodies[one - 1]:
+                if one - 1 > at:
+                    self._add(kind, at, one - 2, body=body)
+                return self._add("table", one - 1, self._last(one, lambda row: "|" not in self.bodies[row]))
+        self._add(kind, at, last, body=body)
+        return self._indented_code(last) if kind == "paragraph" and self.bodies[last].endswith("::") else last + 1
 
 
 def blocks_of(text: str, raw: str) -> list[DocumentedBlock]:
