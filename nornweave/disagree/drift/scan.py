@@ -172,7 +172,7 @@ def _held(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
 def _conflicts(read: _Read, options: DriftOptions, pairs: Sequence[CandidatePair]) -> list[FactConflict]:
     """Return what a full scan shows."""
     found = find_conflicts(read.facts, min_confidence=CANDIDATES_FROM, rivals=read.rivals)
-    learned = (pair for pair in pairs if pair.other.fact.form == LEARNED)
+    learned = (pair for pair in pairs if pair.other.fact.form == LEARNED and pair.code.fact.form != "used")
     affinity = Affinity(read.pairs, [file.path for file in read.files])
     scored = ranked(found, affinity, len(read.files), learned)
     return [one for one in scored if one.confidence >= options.min_confidence]
@@ -218,16 +218,12 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
 def _pairs_of_both(
     earlier: _Read, later: _Read, text_of: Callable[[SourceFile], str]
 ) -> tuple[list[CandidatePair], list[CandidatePair]]:
-    """Return the pairs of two commits; what the earlier one agrees on teaches how both are read.
-
-    Values that code uses without declaring them count as well: what agreed with one was said of it.
-    """
+    """Return the pairs of two commits; what the earlier one agrees on teaches how both are read."""
     comments = {**earlier.comments, **later.comments}
-    old, new = (CodeNames([*one.facts, *one.used]) for one in (earlier, later))
-    notation = Notation(text_of, comments, lambda name: old.is_known(name) or new.is_known(name))
-    was = notation.compared(earlier.files, old)
-    templates = Templates(was, old.telling)
-    now = notation.compared(later.files, new)
+    notation = Notation(text_of, comments, lambda name: earlier.names.is_known(name) or later.names.is_known(name))
+    was = notation.compared(earlier.files, earlier.names)
+    templates = Templates(was, earlier.names.telling)
+    now = notation.compared(later.files, later.names)
     return [*earlier.pairs, *stated(was, templates)], [*later.pairs, *stated(now, templates)]
 
 
@@ -271,8 +267,8 @@ class _Read:
 
     @cached_property
     def names(self) -> CodeNames:
-        """What the code has."""
-        return CodeNames(self.facts)
+        """What the code has; and what it uses without declaring it: what a page agrees with was said of it."""
+        return CodeNames([*self.facts, *self.used])
 
     @cached_property
     def pairs(self) -> list[CandidatePair]:

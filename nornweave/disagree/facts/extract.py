@@ -49,14 +49,14 @@ def extract_facts(passage: Passage) -> tuple[Fact, ...]:
     Returns:
         By place, then name; none twice; at most ``MAX_FACTS``; spans lie inside the passage.
     """
-    return extract(passage).facts
+    return extract(passage, with_used=False).facts
 
 
-def extract(passage: Passage) -> Extracted:
-    """Return what ``extract_facts`` does, and the comments of a program."""
+def extract(passage: Passage, *, with_used: bool = True) -> Extracted:
+    """Return what ``extract_facts`` does, and the comments of a program and what it uses."""
     language = _language(passage)
     is_talk = passage.domain in _TALK
-    reading = read_code(passage, language) if language is not None and not is_talk else None
+    reading = read_code(passage, language, with_used=with_used) if language is not None and not is_talk else None
     found: Iterable[Fact] = _program(passage, reading) if reading else ()
     if not is_talk and is_configuration(passage.format, passage.path):  # a program may be one: setup.py, Gemfile
         found = chain(found, configuration_facts(passage))

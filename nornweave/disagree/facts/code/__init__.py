@@ -47,12 +47,15 @@ class CodeReading:
     used: tuple[Fact, ...] = ()
 
 
-def read_code(passage: Passage, language: str, *, deadline_s: float | None = None) -> CodeReading:
+def read_code(
+    passage: Passage, language: str, *, deadline_s: float | None = None, with_used: bool = False
+) -> CodeReading:
     """Read the facts and the comments of a passage of code; it may be cut anywhere.
 
     Args:
         language: a key of ``chunking.languages.GRAMMARS``; of another one nothing is read.
         deadline_s: CPU seconds after which it stops; by default as the length of the text allows.
+        with_used: read what is used as well.
     """
     text = passage.text
     if not text.strip() or _is_minified(text):
@@ -67,7 +70,7 @@ def read_code(passage: Passage, language: str, *, deadline_s: float | None = Non
     if has_errors and not reading.is_over:
         read_fragments(reading)
     facts = sorted(reading.facts.values(), key=lambda fact: (fact.span.start, fact.span.end))
-    return CodeReading(tuple(facts), tuple(read_comments(text, sites, base)), _used(reading))
+    return CodeReading(tuple(facts), tuple(read_comments(text, sites, base)), _used(reading) if with_used else ())
 
 
 def _used(reading: Reading) -> tuple[Fact, ...]:
