@@ -36,8 +36,6 @@ def fold(operator: str, left: Value, right: Value) -> Value:
     Raises:
         OverflowError, ZeroDivisionError: the result is no number of ``MAX_BITS`` bits.
     """
-    if operator in COMPARISONS or operator in {"&&", "and"}:
-        return UNKNOWN
     if operator in {"||", "??", "or", "?:"}:
         if left.is_literal and left.kind != "none":
             return left

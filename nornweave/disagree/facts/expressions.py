@@ -130,13 +130,12 @@ class _Reader:
         if not self._accept(text):
             raise _UnreadableError
 
-    def _skip(self, end: str) -> None:
-        """Go past the bracket that closes what is open."""
-        start = {"]": "[", "}": "{", ")": "("}[end]
+    def _skip_index(self) -> None:
+        """Go past the bracket that closes an index."""
         depth = 1
         while depth:
             text = self._next().text
-            depth += (text == start) - (text == end)
+            depth += (text == "[") - (text == "]")
 
     def read(self) -> Value:
         value = self._ternary()
@@ -223,10 +222,6 @@ class _Reader:
         if following == "(" or (name.endswith("!") and following in {"[", "{"}):
             self._next()
             return value_of_call(name, *self._items(_CLOSING[following]))
-        if following == "{" and name[:1].isupper():
-            self._next()
-            self._skip("}")
-            return Value("symbol", name)
         last = re.split(r"[.:>]+", low)[-1]
         if low in _WORD_VALUES:
             return _WORD_VALUES[low]
@@ -252,7 +247,7 @@ class _Reader:
                     if arguments and (is_default or (not value.is_literal and GETTERS.search(method[-1]))):
                         value = replace(arguments[-1], is_fallback=True)
             elif self._accept("["):
-                self._skip("]")
+                self._skip_index()
                 value = UNKNOWN if value.kind == "symbol" else value
             elif value.kind == "symbol" and self._accept("("):
                 value = value_of_call(value.text, *self._items(")"))

@@ -10,59 +10,71 @@ import re
 
 from tree_sitter import Language
 
-# Nodes with a name.
-_NAMED = {
-    "class": """
+# Role, the field with the name, the field with the value (``?``: it may be missing), nodes that have these fields.
+_BY_FIELDS = (
+    ("class", "name", "", """
         class_declaration class_definition abstract_class_declaration interface_declaration trait_declaration
         struct_declaration record_declaration enum_declaration annotation_type_declaration type_alias_declaration
         protocol_declaration object_declaration struct_item enum_item trait_item mod_item class
-    """,
-    "function": """
+    """),
+    ("class", "type", "", "impl_item"),
+    ("function", "name", "", """
         function_declaration generator_function_declaration function_item method_declaration method_definition
         method_signature constructor_declaration local_function_statement method singleton_method
-    """,
-    "group": "struct_expression",
-}
-# Nodes that need none.
-_BARE = {
-    "function": "arrow_function init_declaration",
-    "group": "dictionary object hash initializer_expression",
-    "if": "if_statement if_expression if if_modifier",
-    "comment": "comment line_comment block_comment multiline_comment",
-}
-# Nodes with a name and a value.
-_VALUED = {
-    "param": "keyword_parameter",
-    "const": "enum_assignment enum_variant enumerator preproc_def enum_member_declaration enum_case",
-    "kwarg": "keyword_argument",
-}
+    """),
+    ("group", "name", "", "struct_expression"),
+    ("group", "type", "", "composite_literal"),
+    ("param", "name", "value", "keyword_parameter default_parameter typed_default_parameter"),
+    ("param", "name", "default_value?", "simple_parameter property_promotion_parameter"),
+    ("param", "pattern", "value?", "required_parameter"),
+    ("param", "left", "right", "object_assignment_pattern"),
+    ("param", "name", "", "formal_parameter"),
+    ("field", "name", "", "property_signature"),
+    ("field", "name", "value", "annotation_type_element_declaration"),
+    ("field", "name", "value?", "public_field_definition"),
+    ("field", "property", "value", "field_definition"),
+    ("const", "name", "value", """
+        enum_assignment enum_variant enumerator preproc_def enum_member_declaration enum_case const_item static_item
+    """),
+    ("const", "name", "raw_value", "enum_entry"),
+    ("kwarg", "name", "value", "keyword_argument"),
+    ("kwarg", "key", "value", "element_value_pair"),
+    ("pair", "key", "value", "pair keyed_element"),
+    ("assign", "left", "right", "assignment assignment_expression"),
+    ("assign", "pattern", "value", "let_declaration"),
+    ("assign", "target", "result", "assignment"),
+    ("call", "function", "arguments", "call call_expression function_call_expression invocation_expression"),
+    ("call", "name", "arguments", "method_invocation member_call_expression"),
+    ("call", "method", "arguments", "call"),
+    ("call", "constructor", "arguments", "new_expression"),
+    ("fallback", "value", "if_nil", "nil_coalescing_expression"),
+)  # fmt: skip
+# Nodes without a name.
+_BARE = (
+    ("function", "arrow_function init_declaration"),
+    ("group", "dictionary object hash initializer_expression array_creation_expression"),
+    ("if", "if_statement if_expression if if_modifier"),
+    ("comment", "comment line_comment block_comment multiline_comment"),
+)
 _SHARED = (
-    *(f"({node} name: (_) @name) @{role}" for role, nodes in _NAMED.items() for node in nodes.split()),
-    *(f"({node}) @{role}" for role, nodes in _BARE.items() for node in nodes.split()),
     *(
-        f"({node} name: (_) @name value: (_) @value) @{role}"
-        for role, nodes in _VALUED.items()
+        f"({node} {name}: (_) @name{f' {value}: (_){optional} @value' if value else ''}) @{role}"
+        for role, name, written, nodes in _BY_FIELDS
+        for value, optional in [(written.rstrip("?"), "?" * written.endswith("?"))]
         for node in nodes.split()
     ),
-    *(f"({node} left: (_) @name right: (_) @value) @assign" for node in ("assignment", "assignment_expression")),
-    "(pair key: (_) @name value: (_) @value) @pair",
+    *(f"({node}) @{role}" for role, nodes in _BARE for node in nodes.split()),
     "(ERROR) @error",
 )
 
 _ECMA = """
 (variable_declarator name: (_) @name value: (_) @value) @assign
 (function_expression name: (_)? @name) @function
-(object_assignment_pattern left: (_) @name right: (_) @value) @param
 (pair_pattern key: (_) @name value: (assignment_pattern right: (_) @value)) @param
-(call_expression function: (_) @name arguments: (arguments) @value) @call
-(new_expression constructor: (_) @name arguments: (arguments) @value) @call
 (binary_expression left: (_) @name operator: ["||" "??"] right: (_) @value) @fallback
 (labeled_statement label: (_) @name body: (expression_statement (_) @value)) @pair
 """
 _TYPESCRIPT = f"""{_ECMA}
-(property_signature name: (_) @name type: (type_annotation (_))) @field
-(public_field_definition name: (_) @name value: (_)? @value) @field
-(required_parameter pattern: (_) @name value: (_)? @value) @param
 (optional_parameter pattern: (_) @name value: (_)? @value) @param
 """
 _C = """
@@ -74,23 +86,18 @@ _C = """
 (field_declaration type: (_) declarator: (field_identifier) @name) @field
 (declaration type: (_) declarator: (init_declarator declarator: (_) @name value: (_) @value)) @assign
 (initializer_pair designator: (field_designator (_) @name) value: (_) @value) @pair
-(call_expression function: (_) @name arguments: (argument_list) @value) @call
 """
 
 _OWN = {
     "python": """
 (function_definition name: (_) @name) @function
-(default_parameter name: (identifier) @name value: (_) @value) @param
-(typed_default_parameter name: (identifier) @name type: (_) value: (_) @value) @param
 (typed_parameter (identifier) @name type: (_)) @param
 (assignment left: (identifier) @name type: (_) !right) @field
-(call function: (_) @name arguments: (argument_list) @value) @call
 (boolean_operator left: (_) @name operator: "or" right: (_) @value) @fallback
 (module (expression_statement (string) @doc))
 (block (expression_statement (string) @doc))
 """,
     "javascript": f"""{_ECMA}
-(field_definition property: (_) @name value: (_) @value) @field
 (formal_parameters (assignment_pattern left: (identifier) @name right: (_) @value) @param)
 """,
     "typescript": _TYPESCRIPT,
@@ -104,29 +111,17 @@ _OWN = {
 (short_var_declaration left: (expression_list . (_) @name .) right: (expression_list . (_) @value .)) @assign
 (assignment_statement left: (expression_list . (_) @name .) right: (expression_list . (_) @value .)) @assign
 (field_declaration name: (_) @name type: (_)) @field
-(keyed_element key: (_) @name value: (_) @value) @pair
-(composite_literal type: (_) @name) @group
-(call_expression function: (_) @name arguments: (argument_list) @value) @call
 (labeled_statement label: (_) @name (expression_statement (_) @value)) @pair
 """,
     "rust": """
-(impl_item type: (_) @name) @class
 (parameter pattern: (identifier) @name type: (_)) @param
-(const_item name: (_) @name type: (_) value: (_) @value) @const
-(static_item name: (_) @name type: (_) value: (_) @value) @const
-(let_declaration pattern: (_) @name value: (_) @value) @assign
 (field_declaration name: (_) @name type: (_)) @field
 (field_initializer field: (_) @name value: (_) @value) @pair
-(call_expression function: (_) @name arguments: (arguments) @value) @call
 """,
     "java": """
-(formal_parameter type: (_) name: (_) @name) @param
 (field_declaration type: (_) declarator: (variable_declarator name: (_) @name value: (_)? @value)) @field
 (constant_declaration declarator: (variable_declarator name: (_) @name value: (_) @value)) @const
 (local_variable_declaration type: (_) declarator: (variable_declarator name: (_) @name value: (_) @value)) @assign
-(annotation_type_element_declaration type: (_) name: (_) @name value: (_) @value) @field
-(element_value_pair key: (_) @name value: (_) @value) @kwarg
-(method_invocation name: (_) @name arguments: (argument_list) @value) @call
 """,
     "c": _C,
     "cpp": f"""{_C}
@@ -142,20 +137,14 @@ _OWN = {
 ((call method: (identifier) @_of arguments: (argument_list (simple_symbol) @name)) @field
  (#match? @_of "^(attr_accessor|attr_reader|attr_writer)$"))
 (optional_parameter name: (_) @name value: (_) @value) @param
-(call method: (_) @name arguments: (argument_list) @value) @call
 (binary left: (_) @name operator: ["||" "or"] right: (_) @value) @fallback
 """,
     "php": """
 (function_definition name: (_) @name) @function
-(simple_parameter name: (_) @name default_value: (_)? @value) @param
-(property_promotion_parameter name: (_) @name default_value: (_)? @value) @param
 (const_element (name) @name (_) @value) @const
 (property_declaration (property_element name: (_) @name default_value: (_)? @value)) @field
 (array_element_initializer . (_) @name . (_) @value .) @pair
 (argument name: (_) @name (_) @value .) @kwarg
-(function_call_expression function: (_) @name arguments: (arguments) @value) @call
-(member_call_expression name: (_) @name arguments: (arguments) @value) @call
-(array_creation_expression) @group
 (binary_expression left: (_) @name operator: ["??" "||"] right: (_) @value) @fallback
 """,
     "csharp": """
@@ -164,7 +153,6 @@ _OWN = {
 (local_declaration_statement (variable_declaration (variable_declarator name: (_) @name (_) @value))) @assign
 (property_declaration type: (_) name: (_) @name value: (_)? @value) @field
 (argument name: (_) @name (_) @value .) @kwarg
-(invocation_expression function: (_) @name arguments: (argument_list) @value) @call
 (binary_expression left: (_) @name operator: "??" right: (_) @value) @fallback
 """,
     "swift": """
@@ -172,12 +160,9 @@ _OWN = {
 (init_declaration (parameter name: (simple_identifier) @name name: (_)) @param . "=" . (_) @value)
 (property_declaration name: (pattern (simple_identifier) @name) value: (_) @value) @assign
 (property_declaration name: (pattern (simple_identifier) @name) (type_annotation (_)) !value) @field
-(enum_entry name: (_) @name raw_value: (_) @value) @const
-(assignment target: (_) @name result: (_) @value) @assign
 (dictionary_literal key: (_) @name @pair . value: (_) @value)
 (value_argument name: (_) @name value: (_) @value) @kwarg
 (call_expression (_) @name (call_suffix (value_arguments) @value)) @call
-(nil_coalescing_expression value: (_) @name if_nil: (_) @value) @fallback
 """,
     "kotlin": """
 (class_parameter (identifier) @name . (_)) @param
