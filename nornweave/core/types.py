@@ -271,12 +271,8 @@ documentation a signature (source code that a page shows), a row of a table, a l
 of a list, a field of a docstring, a sentence about a name, a sentence whose heading has to say what it is about, or a
 notation that its repository taught."""
 
-Qualifier: TypeAlias = Literal[
-    "hedged", "question", "proposal", "history", "example", "conditional", "reported", "relative", "local"
-]
-"""Why a statement may not be meant as a fact about now and about everybody: a guess, a question, a plan, something that
-was, something made up to show, true under a condition only, what somebody else says, compared with something else, a
-value of one's own."""
+Qualifier: TypeAlias = Literal["hedged", "conditional"]
+"""Why a statement may not hold for everybody: it is a guess or a recommendation; it holds under a condition only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

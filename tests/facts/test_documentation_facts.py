@@ -171,8 +171,7 @@ def test_references_in_comments_of_csharp_are_names() -> None:
 
 
 def test_a_plan_for_a_later_version_is_no_fact() -> None:
-    fact = only("In Lanes 6.0, `lane_depth` will be set to `30` by default.\n")
-    assert "proposal" in fact.qualifiers
+    assert read("In Lanes 6.0, `lane_depth` will be set to `30` by default.\n") == []
 
 
 def test_nested_entries_belong_to_the_one_above() -> None:
@@ -311,25 +310,25 @@ def test_papers_give_quantities_by_their_nouns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sentence", "qualifier"),
+    ("sentence", "qualifiers"),
     [
-        ("Does `lane_wait` default to 30 seconds?", "question"),
-        ("I propose that `lane_wait` defaults to 60 seconds.", "proposal"),
-        ("`lane_wait` was 10 seconds by default.", "history"),
-        ("The original default of `lane_wait` is 10 seconds.", "history"),
-        ("For example, `lane_wait` defaults to 10 seconds.", "example"),
-        ("On Windows, `lane_wait` defaults to 10 seconds.", "conditional"),
-        ("I think `lane_wait` defaults to 10 seconds.", "hedged"),
-        ("The docs say `lane_wait` defaults to 10 seconds.", "reported"),
-        ("> `lane_wait` defaults to 10 seconds.", "reported"),
-        ("in our hall lane_wait is 9 seconds by default", "local"),
+        ("Does `lane_wait` default to 30 seconds?", None),
+        ("I propose that `lane_wait` defaults to 60 seconds.", None),
+        ("`lane_wait` was 10 seconds by default.", None),
+        ("For example, `lane_wait` defaults to 10 seconds.", None),
+        ("The docs say `lane_wait` defaults to 10 seconds.", None),
+        ("> `lane_wait` defaults to 10 seconds.", None),
+        ("in our hall lane_wait is 9 seconds by default", None),
+        ("On Windows, `lane_wait` defaults to 10 seconds.", ("conditional",)),
+        ("I think `lane_wait` defaults to 10 seconds.", ("hedged",)),
+        ("`lane_wait` defaults to 10 seconds.", ()),
     ],
 )
-def test_why_a_statement_may_not_be_meant_as_a_fact(sentence: str, qualifier: str) -> None:
-    fact = only(sentence, domain="conversations", format="slack")
+def test_why_a_statement_may_not_be_meant_as_a_fact(sentence: str, qualifiers: tuple[str, ...] | None) -> None:
+    facts = read(sentence, domain="conversations", format="slack")
 
-    assert qualifier in fact.qualifiers
-    assert fact.side == "conversation"
+    assert [fact.qualifiers for fact in facts] == ([] if qualifiers is None else [qualifiers])
+    assert {fact.side for fact in facts} <= {"conversation"}
 
 
 def test_only_the_clause_of_a_value_makes_it_history() -> None:

@@ -235,7 +235,7 @@ def test_items_whose_claims_differ_are_no_duplicates() -> None:
     one = fused("a", RUNBOOK, facts=(timeout("10"),))
     assert len(merged(one, fused("b", RUNBOOK, facts=(timeout("30"),))).items) == 2
     assert len(merged(one, fused("b", RUNBOOK, facts=(timeout("10"), timeout("30")))).items) == 1  # one says more
-    assert len(merged(one, fused("b", RUNBOOK, facts=(timeout("30", qualifiers=("history",)),))).items) == 1
+    assert len(merged(one, fused("b", RUNBOOK, facts=(timeout("30", qualifiers=("hedged",)),))).items) == 1
     assert len(merged(one, fused("b", RUNBOOK, facts=(timeout("30", name="read timeout"),))).items) == 1
 
 

@@ -12,22 +12,18 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.types import Fact, Qualifier
+from nornweave.core.types import Fact
 from nornweave.disagree.facts.code import CodeReading, Comment, read_code
 from nornweave.disagree.facts.configuration import configuration_facts, is_configuration
 from nornweave.disagree.facts.documentation import documentation_facts
 from nornweave.disagree.facts.passage import Passage
 from nornweave.read.chunking.languages import LANGUAGES, language_of
 
-VERSION = "facts-18"
+VERSION = "facts-19"
 MAX_FACTS = 4_000
 """Of one passage: more is a table of constants."""
 MAX_COMMENT = 60_000
 """Characters of one comment that are read: longer ones are licences and generated tables."""
-# Not meant as a fact about now and about everybody; hedges and conditions weaken a fact and stay with it.
-_SPOKEN: frozenset[Qualifier] = frozenset(
-    ("question", "proposal", "history", "example", "reported", "relative", "local")
-)
 # What people say lies in JSON files (exports of Slack, GitHub, Stack Exchange) and is no configuration.
 _TALK = frozenset({"conversations", "research"})
 _WORTH_READING = lazy_pattern(r"\d|default|requir|must|type|option|support|enable|"
@@ -62,8 +58,7 @@ def extract(passage: Passage, *, with_used: bool = True) -> Extracted:
         found = chain(found, configuration_facts(passage))
     elif reading is None:
         found = documentation_facts(passage)
-    stated = (fact for fact in found if _SPOKEN.isdisjoint(fact.qualifiers))
-    unique = {_key(fact): fact for fact in stated if _inside(fact, passage)}
+    unique = {_key(fact): fact for fact in found if _inside(fact, passage)}
     facts = tuple(fact for _, fact in sorted(unique.items()))[:MAX_FACTS]
     return Extracted(facts, reading.comments, reading.used) if reading else Extracted(facts)
 

@@ -44,37 +44,36 @@ _CONDITION = lazy_pattern(
     r"|for [\w-]+ (?:users|clients|servers|connections|requests|workers|versions|clusters|environments|backends?))\b",
     _I,
 )
-# What makes a statement no fact about now and everybody: where it is looked for, and whether only people in a thread
-# say it so.
-_QUALIFIERS: tuple[tuple[Qualifier, str, bool, re.Pattern[str]], ...] = (
-    ("question", "sentence", False, lazy_pattern(r"\?[\s)\"'*]*$")),
-    ("proposal", "sentence", True, lazy_pattern(
-        r"\b(?:propos(?:e[ds]?|al)|suggest(?:s|ed|ion)?|let'?s|plan(?:s|ned)? to|should we|we (?:should|could)"
-        r"|feature request|would (?:be|like|prefer|love|rather)|could be|in (?:the|a) future"
-        r"|should (?:default to|really|probably|instead|get|go))\b", _I)),
-    ("proposal", "sentence", False, lazy_pattern(
-        r"\b(?:propose[ds]?|planned|in (?:the|a) future)\b|\bin (?:\w+ |v)?\d+\.\d\w*\b[^.;]{0,120}\bwill\b", _I)),
-    ("reported", "sentence", False, lazy_pattern(
-        r"\b(?:docs?|documentation|docstrings?|readme|manual|page|comment|guide|tutorial|spec)\b(?: \w+){0,3}? "
+# What makes a statement no fact about now and everybody: a question, a plan, what others say, what was, what is
+# compared with something else, an example; where it is looked for, and whether only people in a thread say it so.
+_NOT_MEANT: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
+    ("sentence", False, lazy_pattern(
+        r"\?[\s)\"'*]*$|\b(?:propose[ds]?|planned|in (?:the|a) future)\b"
+        r"|\bin (?:\w+ |v)?\d+\.\d\w*\b[^.;]{0,120}\bwill\b"
+        r"|\b(?:docs?|documentation|docstrings?|readme|manual|page|comment|guide|tutorial|spec)\b(?: \w+){0,3}? "
         r"(?:says?|said|states?|stated|claims?|claimed|has|have|lists?|mentions?|shows?|reads?|gives?|suggests?)\b"
         r"|\baccording to\b|\bsays? that\b|^\s*>", _I)),
-    ("history", "clause", False, lazy_pattern(
+    ("sentence", True, lazy_pattern(
+        r"\b(?:propos(?:e[ds]?|al)|suggest(?:s|ed|ion)?|let'?s|plan(?:s|ned)? to|should we|we (?:should|could)"
+        r"|feature request|would (?:be|like|prefer|love|rather)|could be"
+        r"|should (?:default to|really|probably|instead|get|go))\b", _I)),
+    ("clause", False, lazy_pattern(
         r"\b(?:was|were|used to|previous(?:ly)?|formerly|originally|until (?:v|version )?\d|before (?:v|version )?\d"
         r"|prior to|in (?:earlier|older|previous|prior|past|former) (?:versions?|releases?)|had been|has been changed"
-        r"|(?:old(?:er)?|original) (?:default|value|version|behaviou?r)s?)\b|^\W*before\s*,", _I)),
-    ("hedged", "clause", False, lazy_pattern(
-        r"\b(?:maybe|perhaps|i (?:think|guess|suppose|believe|assume)|probabl[ye]|approximately|roughly|recommend\w*"
-        r"|typically|usually|normally|generally|often|might|apparently|seems?|(?:about|around) (?=\d|`))\b", _I)),
-    ("relative", "clause", False, lazy_pattern(
-        r"\b(?:twice|half (?:of )?the|\d+ times (?:the|as|more|larger|its)|\dx|same as|multiple of|relative to|per"
+        r"|old(?:er)? (?:default|value|version|behaviou?r)s?)\b|^\W*before\s*,"
+        r"|\b(?:twice|half (?:of )?the|\d+ times (?:the|as|more|larger|its)|\dx|same as|multiple of|relative to|per"
         r"|(?:more|less|greater|lower|higher|larger|smaller|longer|shorter|bigger) than (?:the|its|this|that)) ", _I)),
-    ("local", "clause", True, lazy_pattern(
+    ("clause", True, lazy_pattern(
         r"\b(?:i|we|i've|we've|i'm|we're|they|he|she)\b(?: \w+){0,2}? (?:set|use[ds]?|using|had|have|run|raised?"
         r"|changed?|configured?|increased?|decreased?|lower(?:ed)?|put|call(?:ed)?|go|went|switch(?:ed)?|bump(?:ed)?"
         r"|tried|try|reduced?)\b|\b(?:my|our|mine|ours)\b", _I)),
-    ("example", "value", False, lazy_pattern(
+    ("value", False, lazy_pattern(
         r"\b(?:e\.g\.|for (?:example|instance)|such as|(?<!i )suppose|imagine|let's say|say,|examples?)(?=\W)"
         r"|\blike\b(?= (?:this|`|\d))", _I)),
+)  # fmt: skip
+_HEDGED = lazy_pattern(
+    r"\b(?:maybe|perhaps|i (?:think|guess|suppose|believe|assume)|probabl[ye]|approximately|roughly|recommend\w*"
+    r"|typically|usually|normally|generally|often|might|apparently|seems?|(?:about|around) (?=\d|`))\b", _I,
 )  # fmt: skip
 # A condition under which nobody set anything, or anybody would, is none.
 _NOT_CONDITIONS = lazy_pattern(
@@ -88,8 +87,10 @@ _STOPS = lazy_pattern(r"[.;]\s|\sbut\s|,\s(?:and|so|it|i|we)\s", _I)
 _CLAUSE_BREAK = lazy_pattern(r"[,;]\s|\s\(|\s[-–—]\s|\s(?:but|while|whereas|although|and i|and we|so)\s", _I)
 
 
-def qualifiers_of(text: str, sentence: tuple[int, int], at: int, end: int, *, talk: bool) -> tuple[Qualifier, ...]:
-    """Return why a value in a sentence may not be a fact.
+def qualifiers_of(
+    text: str, sentence: tuple[int, int], at: int, end: int, *, talk: bool
+) -> tuple[Qualifier, ...] | None:
+    """Return why a value in a sentence may not hold for everybody; ``None`` if it is not meant as a fact about now.
 
     Args:
         at: where the statement begins (its name or its value, whichever is first); ``end`` behind its value.
@@ -98,17 +99,14 @@ def qualifiers_of(text: str, sentence: tuple[int, int], at: int, end: int, *, ta
     begin, stop = sentence
     first = max((match.end() for match in _CLAUSE_BREAK.finditer(text, begin, at)), default=begin)
     following = _CLAUSE_BREAK.search(text, end, stop)
-    parts = {
-        "sentence": text[begin:stop],
-        "clause": text[first : following.start() if following else stop],
-        "value": text[begin:end],
-    }
-    found: list[Qualifier] = [
-        name for name, part, is_talk, pattern in _QUALIFIERS if (talk or not is_talk) and pattern.search(parts[part])
-    ]
-    plain = _NOT_CONDITIONS.sub(lambda match: " " * len(match[0]), text[begin:stop])
+    clause = text[first : following.start() if following else stop]
+    parts = {"sentence": text[begin:stop], "clause": clause, "value": text[begin:end]}
+    if any(pattern.search(parts[part]) for part, is_talk, pattern in _NOT_MEANT if talk or not is_talk):
+        return None
+    found: list[Qualifier] = ["hedged"] if _HEDGED.search(clause) else []
+    plain = _NOT_CONDITIONS.sub(lambda match: " " * len(match[0]), parts["sentence"])
     opened = plain[: at - begin].lstrip(" *_>#+-\n")
     near = plain[max(0, at - begin - 40) : end - begin] + _STOPS.split(plain[end - begin :][:80])[0]
     if _CONDITION.match(opened) or _CONDITION.search(near):
         found.append("conditional")  # it opens the sentence, or stands by the value
-    return tuple(dict.fromkeys(found))
+    return tuple(found)

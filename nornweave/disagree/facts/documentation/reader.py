@@ -224,10 +224,12 @@ class Reader:
         self, about: Subject | None, attribute: Attribute, value: Value, place: Stretch,
         sentence: Stretch | None = None, *, negated: bool = False,
     ) -> Fact | None:  # fmt: skip
-        """Make a fact of what was read; qualifiers are looked for in its sentence."""
+        """Make a fact of what was read, if its sentence means it as one."""
         if about is None or sum(character.isalpha() for character in about.name) < 2:
             return None
         qualifiers = qualifiers_of(self.text, sentence, *place, talk=self.is_talk) if sentence else ()
+        if qualifiers is None:
+            return None
         return fact_of(
             self.passage, name=about.name, value=value, attribute=attribute, side=self.side, form=about.form,
             start=place[0], end=place[1], owner=about.owner, qualifiers=qualifiers, negated=negated,
