@@ -23,6 +23,7 @@ def read(text: str) -> list[Statement]:
     ("```\n[ max_size: <int> | default = 30 ]\n```\n", "max_size", "30"),
     ("Set <code>max_size</code> from 30 on.\n", "max_size", "30"),
     ("The `idleTimeout` is 300 000.\n", "idleTimeout", "300000"),
+    ('* `max_size`: "server.port" by default.\n', "max_size", "server.port"),
 ])  # fmt: skip
 def test_literals_near_a_name_are_read_in_any_notation(text: str, name: str, value: str) -> None:
     found = read(text)

@@ -24,6 +24,9 @@ Known = Callable[[str], bool]
 """Tells whether the code has a value of this name."""
 
 _HAS_LITERAL = lazy_pattern(r"\d|[`\"']|\b(?:true|false|none|null|nil)\b", re.IGNORECASE)
+QUOTES = ('"', "'", "“")
+KEY_MARKS = frozenset((":", "=", "=>"))
+"""Behind a string that is a name."""
 CONTEXT = 3
 """Tokens before a literal that belong to its template."""
 NEAR = 3
@@ -101,7 +104,9 @@ def _named(walk: Walk, literal: Literal) -> Iterator[tuple[str, Value, str]]:
         yield item.name, literal.value, f"{role}=V"
         return
     is_name = [walk.is_name(one) and (one.quoted or one.is_identifier) for one in row[: at + 1]]
-    if is_name[at] and row[at - 1].text != "=":
+    behind = row[at + 1].text if at + 1 < len(row) else ""
+    is_key = row[at].text[:1] not in QUOTES or behind in KEY_MARKS
+    if is_name[at] and is_key and row[at - 1].text != "=":
         return
     names = {(f"item{item.role}", item.name)} if item and role[0] != "F" else set()
     names |= {("head", walk.head)} if walk.head and role[0] not in "FT" else set()
