@@ -74,7 +74,9 @@ def test_a_version_on_a_page_is_held_to_the_manifest(
     tmp_path: Path, page: str, manifest: str, expected: list[tuple[str, str]]
 ) -> None:
     base = {"README.md": TESTED, "pyproject.toml": MANIFEST}
-    assert moves(tmp_path, base, {"README.md": page, "pyproject.toml": manifest}) == expected
+    assert moves(tmp_path / "a", base, {"README.md": page, "pyproject.toml": manifest}) == expected
+    go = {"README.md": TESTED.replace("Python 3.9", "Go 1.21"), "go.mod": "module lamp\n\ngo 1.21\n"}
+    assert moves(tmp_path / "b", go, {"go.mod": "module lamp\n\ngo 1.24\n"}) == [("go", "first")]
 
 
 def test_a_page_that_moves_breaks_nothing_and_is_followed(tmp_path: Path) -> None:

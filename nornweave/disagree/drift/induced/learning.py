@@ -29,6 +29,7 @@ from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.names import join_keys, read_name, words_of
 from nornweave.disagree.facts.passage import SECRET
 from nornweave.disagree.facts.values import measured_in
+from nornweave.disagree.facts.versions import PRODUCTS
 
 STATES_FROM = 0.3
 """From this share of agreements on, a template is taken to state values."""
@@ -68,7 +69,9 @@ class CodeNames:
 
     def _is_known(self, written: str) -> bool:
         name = read_name(written)
-        return name is not None and len(name.name) > 2 and any(key in self._by_key for key in _keys(name.name))
+        if name is None or (len(name.name) < 3 and name.name not in PRODUCTS):
+            return False
+        return any(key in self._by_key for key in _keys(name.name))
 
     def holders(self, statement: LocatedFact) -> Sequence[LocatedFact]:
         """Return the values of the name of a statement; of a qualified name those of its owner, if there are any."""
