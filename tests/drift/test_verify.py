@@ -89,7 +89,7 @@ def test_a_huge_line_does_not_make_a_huge_prompt() -> None:
     ("They do.", "unsure"), ('{"contradiction": "maybe"}', "unsure"), ("{" * 10_000, "unsure"), ("[1]", "unsure"),
 ])  # fmt: skip
 def test_answers_are_read_strictly(answer: str, verdict: str) -> None:
-    assert read_opinion(answer).verdict == verdict
+    assert read_opinion(answer)[0] == verdict
 
 
 @pytest.mark.parametrize("behaviour", [Behaviour(kind="fails"), Behaviour(kind="hangs"), Behaviour(kind="dies")])

@@ -11,10 +11,11 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeAlias, cast, get_args
 
 from pydantic import ValidationError
 
@@ -49,12 +50,8 @@ Answer with one JSON object and nothing else: {{"contradiction": "yes" | "no" | 
 _ANSWER = lazy_pattern(r"\{[^{}]{0,4000}\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Opinion:
-    """The verdict of the second reader, with its reason."""
-
-    verdict: Verdict
-    reason: str = ""
+Opinion: TypeAlias = tuple[Verdict, str]
+"""The verdict of the second reader, and its reason."""
 
 
 def prompt_of(finding: Finding, text_of: Callable[[str], str]) -> Prompt:
@@ -97,8 +94,8 @@ def read_opinion(answer: str) -> Opinion:
         said = {}
     verdict = str(said.get("contradiction", "")).lower()
     if verdict not in get_args(Verdict):
-        return Opinion("unsure", "the model gave no answer that can be read")
-    return Opinion(verdict, " ".join(legible(str(said.get("reason", ""))).split())[:400])  # type: ignore[arg-type]
+        return "unsure", "the model gave no answer that can be read"
+    return cast(Verdict, verdict), " ".join(legible(str(said.get("reason", ""))).split())[:400]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,30 +110,31 @@ class SecondReader:
     settings: FusionSettings
     cache: Path
 
-    def opinions(self, prompts: Sequence[Prompt]) -> tuple[list[Opinion | None], list[str]]:
-        """Return what is said to each prompt, and what went wrong; ``None`` where nobody answered."""
-        found: list[Opinion | None] = [self._cached_opinion(prompt) for prompt in prompts]
-        due = time.monotonic() + TOTAL_S
-        troubles: dict[str, None] = {}
-        for place in (place for place, opinion in enumerate(found) if opinion is None):
-            try:
-                said = self._said(prompts[place], due)
-            except ConfigError as error:
-                troubles[str(error)] = None
-            else:
-                found[place] = read_opinion(said)
-                self._keep(prompts[place], said)
-        return found, list(troubles)
+    def opinion(self, prompt: Prompt, seconds: float) -> Opinion:
+        """Return what is said to a prompt, now or at an earlier time.
 
-    def _said(self, prompt: Prompt, due: float) -> str:
+        Raises:
+            ConfigError: nobody answered within ``seconds``, with the reason.
+        """
+        asked = (f"{message['role']}\n{message['content']}" for message in prompt.messages)
+        file = self.cache / f"{digest('verify-1', self.settings.synthesis_model, *asked)}.json"
+        try:
+            return read_opinion(str(json.loads(file.read_text(encoding="utf-8"))["answer"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            said = self._said(prompt, min(seconds, self.settings.synthesis_timeout_ms / 1000))
+        with suppress(OSError):  # without a cache it is asked again
+            self.cache.mkdir(parents=True, exist_ok=True)
+            write_whole(file, json.dumps({"answer": said}))
+        return read_opinion(said)
+
+    def _said(self, prompt: Prompt, seconds: float) -> str:
         """Ask; whatever goes wrong is a ``ConfigError`` that says so: the report stands without."""
-        model, seconds = self.settings.synthesis_model, self.settings.synthesis_timeout_ms / 1000
+        model = self.settings.synthesis_model
         if not model:
             raise ConfigError(NO_MODEL)
         litellm = RUNTIME.litellm().result(TOTAL_S)
         if problem := why_not_asked(litellm, model):
             raise ConfigError(f"{model}: {problem}")
-        seconds = min(seconds, max(0.0, due - time.monotonic()))
         asked = asyncio.wait_for(self._answer(litellm, model, prompt, seconds), seconds)
         try:
             return RUNTIME.start(asked).result()
@@ -161,39 +159,23 @@ class SecondReader:
         choices = getattr(answer, "choices", None)
         return str(choices[0].message.content or "") if choices else ""
 
-    def _file(self, prompt: Prompt) -> Path:
-        asked = (f"{message['role']}\n{message['content']}" for message in prompt.messages)
-        return self.cache / f"{digest('verify-1', self.settings.synthesis_model, *asked)}.json"
-
-    def _cached_opinion(self, prompt: Prompt) -> Opinion | None:
-        try:
-            stored = json.loads(self._file(prompt).read_text(encoding="utf-8"))
-            return read_opinion(str(stored["answer"]))
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-    def _keep(self, prompt: Prompt, answer: str) -> None:
-        try:
-            self.cache.mkdir(parents=True, exist_ok=True)
-            write_whole(self._file(prompt), json.dumps({"answer": answer}))
-        except OSError:  # without a cache it is asked again
-            return
-
 
 def verified(report: Report, reader: SecondReader, text_of: Callable[[str], str]) -> Report:
     """Return a report with the second reader's opinions, without what it says is no contradiction."""
-    asked = report.findings[:MAX_ASKED]
-    opinions, troubles = reader.opinions([prompt_of(one, text_of) for one in asked])
-    told = [
-        finding if opinion is None else replace(finding, verified=opinion.verdict, verified_reason=opinion.reason)
-        for finding, opinion in zip(asked, opinions, strict=True)
-    ]
+    due = time.monotonic() + TOTAL_S
     kept: list[Finding] = []
-    out: list[Finding] = []
-    for one in told:
-        (out if one.verified == "no" and not one.moved else kept).append(one)
-    left_out = (f"left out: {one.message} ({one.verified_reason})" for one in out)
-    notices = (f"--verify: {said}" for said in (*troubles, *left_out))
+    notices: dict[str, None] = {}
+    for finding in report.findings[:MAX_ASKED]:
+        try:
+            verdict, reason = reader.opinion(prompt_of(finding, text_of), max(0.0, due - time.monotonic()))
+        except ConfigError as error:
+            notices[f"--verify: {error}"] = None
+            kept.append(finding)
+            continue
+        if verdict == "no" and not finding.moved:
+            notices[f"--verify: left out: {finding.message} ({reason})"] = None
+        else:
+            kept.append(replace(finding, verified=verdict, verified_reason=reason))
     return replace(report, findings=(*kept, *report.findings[MAX_ASKED:]), notices=(*report.notices, *notices))
 
 
