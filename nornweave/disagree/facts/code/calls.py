@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 
-from tree_sitter import Node
-
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute
 from nornweave.disagree.facts.code.options import default_behind_name
 from nornweave.disagree.facts.code.reading import Reading
 from nornweave.disagree.facts.code.sites import ValueSite
 
-_MAX_ARGUMENTS = 12
 _NAMED = lazy_pattern(r"^(?:\w+\s?[=:](?![=:])|\*\*|\.\.\.)")
 _PATH = lazy_pattern(r"[A-Za-z_$@][\w$]*(?:(?:\.|\?\.|->|::)[A-Za-z_]\w*|\[['\"][\w.\-]{1,60}['\"]\])*")
 _NO_NAMES = frozenset("true false null none nil undefined if else and or not is in typeof new".split())  # noqa: SIM905
@@ -23,8 +20,7 @@ def read_call(site: ValueSite, reading: Reading) -> None:
     declared = default_behind_name(site.name)
     if declared is None:
         return
-    arguments = _arguments(site, reading)
-    positional = [argument for argument in arguments if not _NAMED.match(argument)]
+    positional = [argument for argument in site.arguments if not _NAMED.match(argument)]
     texts = [_string(argument, reading) for argument in positional[:4]]
     at = next((at for at, text in enumerate(texts[:2]) if text), -1)
     if at < 0:
@@ -34,7 +30,7 @@ def read_call(site: ValueSite, reading: Reading) -> None:
     flags = [flag for text in written for flag in re.split(r"[,|\s]+", text) if flag.startswith("-")]
     name = max(flags, key=len) if flags else texts[at]
     default = at + behind
-    if " " in name or (is_described and len(arguments) < default + 2):
+    if " " in name or (is_described and len(site.arguments) < default + 2):
         return
     site.tag = name
     if behind and default < len(positional) and not positional[default].startswith("{"):
@@ -46,16 +42,6 @@ def _string(text: str, reading: Reading) -> str:
     """Return the text of an argument that is a string, a symbol of Ruby, or a constant that holds one."""
     value = reading.constants.read(text) if text[:1] != ":" else None
     return text[1:] if text[:1] == ":" else value.text if value is not None and value.kind == "string" else ""
-
-
-def _arguments(site: ValueSite, reading: Reading) -> list[str]:
-    nodes: list[Node] = site.node.named_children[:_MAX_ARGUMENTS] if site.node is not None else []
-    if site.node is None or site.value is None:
-        return []
-    shift = site.node.start_byte - site.value[0]
-    texts = (reading.text[node.start_byte - shift : min(node.end_byte - shift, node.start_byte - shift + 400)]
-             for node in nodes if "comment" not in node.type)  # fmt: skip
-    return [text.strip() for text in texts]
 
 
 def read_fallback(site: ValueSite, reading: Reading) -> None:

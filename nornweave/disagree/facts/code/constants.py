@@ -13,16 +13,13 @@ from nornweave.disagree.facts.values import Value
 
 MAX_FOLLOWED = 6
 """Constants that are defined by constants, one behind the other."""
-_SHORT = 80
 _KNOWN = lazy_pattern(r"['\"`\d\[{(]|true|false|none|null|nil|undefined|infinity|empty|absent|unlimited|\binf\b", re.I)
 _LONG = 300
 """Characters from which an expression that is no literal is not worth reading."""
 _WORD = lazy_pattern(r"[A-Za-z_]\w*")
 
 
-@lru_cache(maxsize=1 << 14)
-def _read_short(text: str) -> Value | None:
-    return read_value(text)
+_read = lru_cache(maxsize=1 << 13)(read_value)
 
 
 class Constants:
@@ -68,16 +65,10 @@ class Constants:
             return None
         if len(text) > _LONG and text[0] not in "[('\"`{":
             return None
-        value = self._plain(text)
+        value = _read(text) if _KNOWN.search(text) else None
         if (value is None or not value.is_literal) and any(word in self._defined for word in _WORD.findall(text)):
             value = read_value(text, self.resolve)
         return value if value is not None and value.is_literal else None
-
-    @staticmethod
-    def _plain(text: str) -> Value | None:
-        if not _KNOWN.search(text):
-            return None
-        return _read_short(text) if len(text) <= _SHORT else read_value(text)
 
 
 def _is_local(site: ValueSite) -> bool:

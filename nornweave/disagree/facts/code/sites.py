@@ -19,6 +19,8 @@ MAX_SITES = 60_000
 WINDOW_BYTES = 1 << 19
 """The deadline is looked at between windows; a window takes about 0.1 s."""
 MAX_NAME = 160
+MAX_ARGUMENTS = 12
+MAX_ARGUMENT = 400
 MAX_MATCHES = 256
 """Of unfinished matches inside tree-sitter; more make long lists quadratic, and no real file needs them."""
 
@@ -42,7 +44,7 @@ class ValueSite:
         name: as it is written, without quotes.
         value: where its value stands, if it has one.
         tag: what a call or a group declares, if it names that.
-        node: the arguments of a call.
+        arguments: of a call, as they are written.
         parent: the smallest place around it.
     """
 
@@ -53,7 +55,7 @@ class ValueSite:
     name_start: int = -1
     value: tuple[int, int] | None = None
     tag: str = ""
-    node: Node | None = None
+    arguments: tuple[str, ...] = ()
     parent: ValueSite | None = None
 
     @property
@@ -145,10 +147,11 @@ class _Reader:
             value = captures["value"][0]
             site.value = (value.start_byte - self.shift, value.end_byte - self.shift)
             site.end = max(end, site.value[1])
-            if role == "call":
-                site.node = value
-        if role == "call" and not self._may_declare(captures):
-            return
+        if role == "call":
+            if not self._may_declare(captures):
+                return
+            given = [one for one in captures["value"][0].named_children[:MAX_ARGUMENTS] if "comment" not in one.type]
+            site.arguments = tuple(self._text(one)[:MAX_ARGUMENT].strip() for one in given)
         if "name" in captures and not self._name(site, captures["name"][0]):
             return
         if "owner" in captures:
