@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,13 @@ def test_text_names_both_sides_their_lines_and_who_wrote_them() -> None:
         "\n"
         "1 disagreement in 7 files, 1.2 s (2 known from the baseline)\n"
     )
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "github", "sarif"])
+def test_every_reader_is_told_which_side_moved_and_what_both_said(name: str) -> None:
+    shown = FORMATS[name](report(replace(finding(), moved="first", was="30")))
+    assert "both said 30; then the code changed" in shown
+    assert "the code is newer, since 2025-03-01" in shown
 
 
 def test_foreign_control_characters_never_reach_a_terminal() -> None:

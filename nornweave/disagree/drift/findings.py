@@ -60,10 +60,7 @@ def _ignores(line: str, names: Collection[str]) -> bool:
 
 def broken_finding(one: BrokenAgreement, text_of: TextOf) -> Finding:
     """Return an agreement that broke as a finding, without line authors."""
-    finding = finding_of(one.conflict, text_of)
-    changed = (finding.first if one.moved == "first" else finding.second).path
-    message = f"{finding.message}; both said {one.was} before {changed} changed"
-    return replace(finding, moved=one.moved, was=one.was, message=message)
+    return replace(finding_of(one.conflict, text_of), moved=one.moved, was=one.was)
 
 
 def finding_of(conflict: FactConflict, text_of: TextOf) -> Finding:

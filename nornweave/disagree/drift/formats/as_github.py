@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nornweave.disagree.drift.formats.as_text import one_line, summary, where
+from nornweave.disagree.drift.formats.as_text import one_line, remarks, summary, where
 from nornweave.disagree.drift.records import Finding, Report
 
 # ``%`` first: the others are written with it.
@@ -17,10 +17,8 @@ def github(report: Report) -> str:
 
 
 def _warning(finding: Finding) -> str:
-    message = finding.message
-    if finding.also:
-        message += f"\nalso: {', '.join(where(place) for place in finding.also)}"
-    message = "\n".join(one_line(line, 1_000) for line in message.split("\n"))
+    also = [f"also: {', '.join(where(place) for place in finding.also)}"] if finding.also else []
+    message = "\n".join(one_line(line, 1_000) for line in (finding.message, *remarks(finding), *also))
     properties = {
         "file": one_line(finding.marked.path, 1_024),
         "line": str(finding.marked.line),

@@ -6,15 +6,7 @@ import re
 from collections.abc import Iterator
 
 from nornweave.core.text.legible import legible
-from nornweave.disagree.drift.formats.as_text import (
-    age,
-    coverage_sentence,
-    one_line,
-    second_opinion,
-    side_that_moved,
-    summary,
-    who,
-)
+from nornweave.disagree.drift.formats.as_text import coverage_sentence, one_line, remarks, summary, who
 from nornweave.disagree.drift.records import Finding, Place, Report
 
 MARKER = "<!-- nornweave drift -->"
@@ -50,12 +42,7 @@ def _finding(finding: Finding) -> Iterator[str]:
     yield f"- {_side(finding.first)}"
     for place in finding.also:
         yield f"- also {_side(place)}"
-    if moved := side_that_moved(finding):
-        yield f"- {code(moved)}"
-    if said := age(finding):
-        yield f"- {said}"
-    if opinion := second_opinion(finding):
-        yield f"- {code(opinion)}"
+    yield from (f"- {code(remark)}" for remark in remarks(finding))
     yield ""
     if edited := _edited(finding):
         before, after = (_fenced(text) for text in (finding.second.text, edited))

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from nornweave import __version__
-from nornweave.disagree.drift.formats.as_text import age, one_line, second_opinion
+from nornweave.disagree.drift.formats.as_text import one_line, remarks
 from nornweave.disagree.drift.records import RULES, DriftRule, Finding, Place, Report
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -54,7 +54,7 @@ def _state(report: Report) -> dict[str, str]:
 
 
 def _result(finding: Finding, state: dict[str, str]) -> dict[str, Any]:
-    notes = [one_line(finding.message, 1_000), *filter(None, (age(finding), second_opinion(finding)))]
+    notes = [one_line(finding.message, 1_000), *remarks(finding)]
     related = [_location(place, number) for number, place in enumerate((_context(finding), *finding.also), 1)]
     return {
         "ruleId": finding.rule,

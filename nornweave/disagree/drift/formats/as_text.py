@@ -34,21 +34,19 @@ def who(origin: Origin | None) -> str:
     return " ".join(filter(None, (day, author, f"({origin.revision[:9]})")))
 
 
-def age(finding: Finding) -> str:
-    """Say which side is newer, and since when they disagree; empty if unknown."""
-    if finding.newer is None:
-        return f"written at once, {finding.since:%Y-%m-%d}" if finding.since else ""
-    place = finding.first if finding.newer == "first" else finding.second
-    since = f", since {finding.since:%Y-%m-%d}" if finding.since else ""
-    return f"the {place.side} is newer{since}"
-
-
-def second_opinion(finding: Finding) -> str:
-    """Return the second reader's verdict as a sentence; empty if none was asked."""
-    if finding.verified is None:
-        return ""
-    reason = f": {one_line(finding.verified_reason)}" if finding.verified_reason else ""
-    return f"second reader says {finding.verified}{reason}"
+def remarks(finding: Finding) -> Iterator[str]:
+    """Say which side changed since both agreed, which is newer and since when, and what a second reader says."""
+    if finding.moved:
+        side = finding.first.side if finding.moved == "first" else finding.second.side
+        yield f"both said {one_line(finding.was)}; then the {side} changed"
+    if finding.newer:
+        place = finding.first if finding.newer == "first" else finding.second
+        yield f"the {place.side} is newer" + (f", since {finding.since:%Y-%m-%d}" if finding.since else "")
+    elif finding.since:
+        yield f"written at once, {finding.since:%Y-%m-%d}"
+    if finding.verified:
+        reason = f": {one_line(finding.verified_reason)}" if finding.verified_reason else ""
+        yield f"second reader says {finding.verified}{reason}"
 
 
 def coverage_sentence(coverage: Coverage) -> str:
@@ -60,14 +58,6 @@ def coverage_sentence(coverage: Coverage) -> str:
         + (f"; {differ:,} differ from what code gives that name" if differ else "")
         + (f"; {others}" if others else "")
     )
-
-
-def side_that_moved(finding: Finding) -> str:
-    """Say which side changed since both agreed; empty if they are not known to have agreed."""
-    if finding.moved is None:
-        return ""
-    side = finding.first.side if finding.moved == "first" else finding.second.side
-    return f"both said {one_line(finding.was)}; then the {side} changed"
 
 
 def summary(report: Report) -> str:
@@ -105,7 +95,6 @@ def _finding(finding: Finding) -> Iterator[str]:
         yield f"    | {one_line(place.text)}"
         if said := who(place.origin):
             yield f"    {said}"
-    for note in filter(None, (side_that_moved(finding), age(finding), second_opinion(finding))):
-        yield f"  {note}"
+    yield from (f"  {remark}" for remark in remarks(finding))
     for place in finding.also:
         yield f"  also {where(place)}  {one_line(place.value)}"
