@@ -292,7 +292,7 @@ def test_markup_over_several_lines_keeps_the_lines(text: str) -> None:
         ("The hall waits 20 seconds for your endpoint.", ("timeout", "value", "20", "s")),
         ("A call is retried at most 4 times.", ("retries", "value", "4", None)),
         ("The current API version is v2.1.", ("api version", "value", "2.1", None)),
-        ("Tokens expire after 5 days.", ("expiry", "value", "432000", "s")),
+        ("Events are kept for 5 days.", ("retention", "value", "432000", "s")),
     ],
 )
 def test_quantities_in_ordinary_words_are_topics(sentence: str, expected: Row) -> None:

@@ -43,10 +43,6 @@ _STATUS = lazy_pattern(
     r"|status code)\b[^.;\n]{0,50}?(?<![\d.])([1-5]\d\d)\b"
     r"(?![.\d%:]|\s?(?:ms|seconds?|bytes|milliseconds|items|requests|MB|KB|characters))", _I,
 )  # fmt: skip
-_ANNOUNCED = lazy_pattern(
-    r"\b(?:(?:http|status|(?:error|response) code|(?:responds?|repl(?:y|ies)|answers?|fails?) with)\b|[1-5]\d\d (?-i:"
-    r"OK|Not |Bad |Found|Moved |Created|Accepted|No |Unau|Unpr|Forb|Inte|Conf|Too |Gone|Serv|Pay|Gate|Temp|Perm))", _I,
-)  # fmt: skip
 
 
 def stated(text: str, start: int, end: int) -> Iterator[Stated]:
@@ -60,25 +56,21 @@ def stated(text: str, start: int, end: int) -> Iterator[Stated]:
         if requirement and is_told and (requirement.is_open or match["strict"]):
             yield Stated("requires", thing, Value("version", str(requirement)), match.start(), match.end())
     for match in _STATUS.finditer(text, start, end):
-        if _ANNOUNCED.search(text, match.start(), min(end, match.end() + len(" status"))):
-            yield Stated("status", "", Value("status", match[1]), match.start(), match.end())
+        yield Stated("status", "", Value("status", match[1]), match.start(), match.end())
 
 
 _DIGIT = lazy_pattern(r"\d")
 _UP_TO = r"(?: up to| at most| for| another| only| a maximum of| after| in| within| at| automatically){0,3}"
-_OFTEN = "poll|scrape|refresh|check|send|sent|sync|flush|run|reload|update|collect|report"
 # Noun of the quantity → the verb that says it; all but retries are counted in time.
 _VERBS = tuple(
     (noun, lazy_pattern(rf"\b(?:{verb})\s+(?=\d)", _I))
     for noun, verb in (
         ("timeout", rf"(?:wait(?:s|ed|ing)?|(?:time[sd]?[ -]?out|timing out)(?= a| i)){_UP_TO}"),
-        ("expiry", rf"expire[sd]?(?= a| i| w){_UP_TO}"),
         ("retention", r"(?:kept|retained|keeps?|retains?|stored)\b[^.,;\n]{0,30}?\bfor(?: up to| at most)?"),
         (
             "retries",
             rf"(?:retr(?:y|ies|ied)|attempts?|tries|tried)(?= u| a){_UP_TO}(?=\s+\d+ (?:times|attempts|retries))",
         ),
-        ("interval", rf"(?:{_OFTEN})(?:e?s|e?d)?\b[^.,;\n]{{0,40}}?\bevery"),
     )
 )
 _LINKED = lazy_pattern(
@@ -94,7 +86,7 @@ _PASSIVE = lazy_pattern(r"\s+(?:is|are|was|were|be|been|will be|gets?)\s*$", _I)
 def quantities(text: str, start: int, end: int, *, is_page: bool) -> Iterator[Stated]:
     """Yield the quantities of a sentence whose noun says what they are: a verb's, or the one that is linked to them.
 
-    ``tokens expire after 5 days``, ``batch size of 64``, ``the API version is v2.1``.
+    ``events are kept for 5 days``, ``batch size of 64``, ``the API version is v2.1``.
     """
     if _DIGIT.search(text, start, end) is None:
         return
@@ -115,7 +107,7 @@ def quantities(text: str, start: int, end: int, *, is_page: bool) -> Iterator[St
 
 
 def _whose(text: str, start: int, verb: re.Match[str], noun: str) -> str:
-    """Return what a verb is said of: ``tokens expire``, ``events are kept for``, ``we keep events for``."""
+    """Return what a verb is said of: ``events are kept for``, ``we keep events for``."""
     if noun == "timeout":
         return ""
     lead = _PASSIVE.sub("", text[start : verb.start()])

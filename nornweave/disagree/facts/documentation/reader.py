@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from nornweave.core.text.patterns import lazy_pattern
@@ -11,7 +11,7 @@ from nornweave.core.types import Attribute, Fact, Form, Side
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, blocks_of
 from nornweave.disagree.facts.documentation.defaults import Announced, announced, is_assigned, is_member, says_all
 from nornweave.disagree.facts.documentation.naming import QUANTITIES, identifier_of, noun_before
-from nornweave.disagree.facts.documentation.prose import Stated, quantities, stated
+from nornweave.disagree.facts.documentation.prose import quantities, stated
 from nornweave.disagree.facts.documentation.qualifiers import qualifiers_of, sentences
 from nornweave.disagree.facts.documentation.tokens import Token, tokens_of
 from nornweave.disagree.facts.documentation.walk import Item, Literal, Walk
@@ -168,7 +168,7 @@ class Reader:
         return self._fact(about, "default", literal.value, (start, end), sentence, negated=negated)
 
     def _about(self, literal: Literal, said: Announced, subject: Subject | None) -> Subject | None:
-        """Decide what a default is about: a name right before it, the entry or row it is in, the heading."""
+        """Decide what a default is about."""
         row, mark = literal.row, min(said.place, literal.at)
         if literal.role[0] == "F":  # [ rows: <int> | default = 7 ]
             head = [one for one in row[:4] if one.text not in "[<"]
@@ -180,17 +180,21 @@ class Reader:
             return self._named(said.name, subject)
         if subject is not None and mark and row[mark - 1].text == "(":
             return subject
-        if near := _mentioned(row[:mark]):
-            return self._named(near, subject)
-        if subject is not None:
-            return subject
-        names = [one for one in row[:mark] if _is_mention(one)]
-        if len({one.name for one in names}) == 1:
+        return self._before(row[:mark], row[mark].start, subject, QUANTITIES)
+
+    def _before(
+        self, row: Sequence[Token], at: int, subject: Subject | None, nouns: Container[str] | None
+    ) -> Subject | None:
+        """Return what stands right before a place, the entry or the heading, the one name of the row, or a noun."""
+        names = [one for one in row if _is_mention(one)]
+        behind = row[row.index(names[-1]) + 1 :] if names else ()
+        is_near = names and len(behind) <= NEAR and not any(one.text.lower() in _APART for one in behind)
+        if is_near or (subject is None and len({one.name for one in names}) == 1):
             return self._named(names[-1], subject)
-        lead = self.text[max(0, row[mark].start - 70) : row[mark].start].rstrip(" ,(*_`")
-        noun = noun_before(lead, 0, len(lead))
-        is_quantity = noun and noun.split()[-1].lower() in QUANTITIES
-        return Subject(name=noun, form="topic", owner=self.path) if is_quantity else None
+        lead = self.text[max(0, at - 70) : at].rstrip(" ,(*_`")
+        noun = noun_before(lead, 0, len(lead)) if subject is None else ""
+        is_said = noun and (nouns is None or noun.split()[-1].lower() in nouns)
+        return Subject(name=noun, form="topic", owner=self.path) if is_said else subject
 
     def _named(self, token: Token, subject: Subject | None) -> Subject:
         if subject is not None and words_of(token.name) == words_of(subject.name):
@@ -199,26 +203,22 @@ class Reader:
 
     def _stated(self, sentence: Stretch, *, has_default: bool) -> Iterator[Fact]:
         """Yield the requirements, statuses and quantities of a sentence; a default is its only quantity."""
+        subject = self.subject
         for one in stated(self.text, *sentence):
-            fact = self._fact(self._about_stated(one, sentence), one.attribute, one.value, one[3:5], sentence)
+            if one.name:  # what one function or option needs is not what the project needs
+                about = None if subject else Subject(name=one.name, form="sentence", owner=self.path)
+            else:
+                row = list(tokens_of(self.text[sentence[0] : one.start], sentence[0]))
+                about = self._before(row, one.start, subject, None if one.attribute == "status" else ())
+            fact = self._fact(about, one.attribute, one.value, one[3:5], sentence)
             if fact is not None:
                 yield fact
                 has_default = True
         for one in quantities(self.text, *sentence, is_page=self.side == "documentation"):
             about = Subject(name=one.name, form="topic", owner=" > ".join(filter(None, (self.path, one.owner))))
             fact = self._fact(about, one.attribute, one.value, one[3:5], sentence)
-            if fact is not None and not has_default and self.subject is None:
+            if fact is not None and not has_default and subject is None:
                 yield fact
-
-    def _about_stated(self, one: Stated, sentence: Stretch) -> Subject | None:
-        subject = self.subject
-        if one.name:  # what one function or option needs is not what the project needs
-            return None if subject else Subject(name=one.name, form="sentence", owner=self.path)
-        near = _mentioned(list(tokens_of(self.text[sentence[0] : one.start])))
-        if near is not None:
-            return Subject(name=near.name, form="sentence", owner=self.path)
-        noun = noun_before(self.text, sentence[0], one.start) if one.attribute == "status" else ""
-        return subject or (Subject(name=noun, form="topic", owner=self.path) if noun else None)
 
     def _fact(
         self, about: Subject | None, attribute: Attribute, value: Value, place: Stretch,
@@ -234,14 +234,6 @@ class Reader:
             self.passage, name=about.name, value=value, attribute=attribute, side=self.side, form=about.form,
             start=place[0], end=place[1], owner=about.owner, qualifiers=qualifiers, negated=negated,
         )  # fmt: skip
-
-
-def _mentioned(row: Sequence[Token]) -> Token | None:
-    """Return the last name of a row, if what follows it is near and goes on with it."""
-    at = max((at for at, one in enumerate(row) if _is_mention(one)), default=-1)
-    behind = row[at + 1 :]
-    is_near = at >= 0 and len(behind) <= NEAR and not any(one.text.lower() in _APART for one in behind)
-    return row[at] if is_near else None
 
 
 def _is_mention(token: Token) -> bool:

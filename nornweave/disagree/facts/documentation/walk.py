@@ -52,15 +52,13 @@ class Literal:
     """A literal and its place.
 
     Attributes:
-        row: the tokens of its line or cell, behind some of the lines before; ``at`` is its place among them, ``first``
-            the place of the first one of its own line.
+        row: the tokens of its line or cell, behind some of the lines before; ``at`` is its place among them.
         role: the kind of block.
         column: the words above it, of a table.
     """
 
     row: Sequence[Token]
     at: int
-    first: int
     value: Value
     role: str
     item: Item | None
@@ -156,7 +154,7 @@ class Walk:
                     continue
                 value = tokens[0].value or replace(tokens[0], quoted=True).value
                 if value is not None:
-                    yield Literal(tokens, 0, 0, value, f"T{columns[0] if columns else ''}|{column}", item, column)
+                    yield Literal(tokens, 0, value, f"T{columns[0] if columns else ''}|{column}", item, column)
 
     def _text(self, tokens: Sequence[Token], *, is_bullet: bool, is_indented: bool) -> Iterator[Literal]:
         words = [one for one in tokens if one.text not in "`:<>(_"]
@@ -176,13 +174,12 @@ class Walk:
         self, tokens: Sequence[Token], role: str, carried: Sequence[Token], item: Item | None
     ) -> Iterator[Literal]:
         row = [*carried, BREAK, *tokens] if carried else tokens
-        first = len(row) - len(tokens)
-        for at in range(first, len(row)):
+        for at in range(len(row) - len(tokens), len(row)):
             value = row[at].value
             if value is None and self.is_strict and _is_last(row, at):
                 value = replace(row[at], quoted=True).value
             if value is not None:
-                yield Literal(row, at, first, value, role, item)
+                yield Literal(row, at, value, role, item)
 
 
 def _is_last(row: Sequence[Token], at: int) -> bool:
