@@ -65,6 +65,15 @@ def test_a_page_beside_code_is_about_that_code(page: str, beside: str, shown: fl
     (found,) = ranked([conflict_of(subject, 0.8)], affinity, 500, [subject])
     assert found.confidence == shown
 
+    manifest, said = (
+        located("python", "1", path, attribute="requires", kind="version", value=value, side=side)
+        for path, value, side in (("core/setup.py", ">=3.9", "configuration"), (page, "3.6", "documentation"))
+    )
+    page_says = replace(said, fact=replace(said.fact, owner="installation"))
+    requires = CandidatePair(manifest, page_says, FactComparison.DIFFER, 0.8)
+    (found,) = ranked([conflict_of(requires, 0.8)], Affinity([requires], affinity.paths), 500, [])
+    assert found.confidence == shown
+
 
 @pytest.mark.parametrize(("page", "shown"), [("docs/java/a.md", 0), ("docs/java_and_python.md", RIGHT)])
 def test_a_page_about_another_language_is_not_about_the_code(page: str, shown: float) -> None:

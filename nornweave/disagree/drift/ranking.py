@@ -32,9 +32,9 @@ AGREEING = 2
 SHOWN_FROM = 0.5
 SETTLED_SHARE = 0.25
 """Where code has what the page says, and matches it so well compared with what differs, the page means that."""
-RIGHT = 0.75
+RIGHT = 0.8
 """The share of what is shown that is right, in repositories that nothing was chosen on (docs/figures.md)."""
-DOUBTFUL = 0.45
+DOUBTFUL = 0.4
 """Confidence in pairs that do not convince alone, or that no template reads as well; shown if somebody asks."""
 FEW_FILES = 5
 """So few files say little about each other; there the pair decides. Of folders of six to nine none of ten such alarms
@@ -121,13 +121,13 @@ class Affinity:
         is_right = self._right[fact.name, *_value(fact)] >= SETTLED_SHARE * one.confidence
         if is_right or not self.is_stated_once(page) or (is_comment and not is_own):
             return False
-        if not self._is_of_its_package(code, page):
+        if not self.is_of_its_package(code, page):
             return False
         agreeing = self._agreeing[_places(code, page)] - {fact.name}
         differing = self._differing[_places(code, page)] - agreeing - {fact.name}
         return len(agreeing) + is_own >= max(AGREEING, len(differing))
 
-    def _is_of_its_package(self, code: LocatedFact, page: LocatedFact) -> bool:
+    def is_of_its_package(self, code: LocatedFact, page: LocatedFact) -> bool:
         """Tell whether code lies where the nearest code to a page does: the README of a tool is about that tool."""
         if not _OF_PAGES.isdisjoint(words_of(page.path)):
             return True
@@ -196,9 +196,10 @@ def _is_requirement(one: FactConflict, affinity: Affinity) -> bool:
     """Tell whether a page says what the project requires: manifests and page of which each says one version do."""
     path, heading = set(words_of(one.second.path)), set(one.second.fact.owner.split())
     is_one = affinity.has_one_value(one.first) and affinity.is_stated_once(one.second)
+    is_its_own = affinity.is_of_its_package(one.first, one.second)
     is_readme = "readme" in path and (not heading or not heading.isdisjoint(_OF_README))
     is_of_project = one.name != _COMPILED_FOR and (is_readme or not (path | heading).isdisjoint(_OF_PROJECT))
-    return is_one and is_of_project and not ((path | heading) & _FOR_DEVELOPERS and _asks_for_newer(one))
+    return is_one and is_its_own and is_of_project and not ((path | heading) & _FOR_DEVELOPERS and _asks_for_newer(one))
 
 
 def _asks_for_newer(one: FactConflict) -> bool:
