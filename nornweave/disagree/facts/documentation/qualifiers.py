@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Qualifier
@@ -19,22 +20,16 @@ _ABBREVIATION = lazy_pattern(
 
 def sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Split a stretch into sentences; ``e.g.``, ``1.5`` and code spans do not end one."""
-    found = []
-    begin = start
+    cuts = [start]
     for match in _SENTENCE_END.finditer(text, start, end):
-        while match.end() - begin > MAX_SENTENCE:
-            found.append((begin, begin + MAX_SENTENCE))
-            begin += MAX_SENTENCE
-        if match[0] == "." and _ABBREVIATION.search(text[max(begin, match.start() - 8) : match.start()]):
+        if match[0] == "." and _ABBREVIATION.search(text[max(cuts[-1], match.start() - 8) : match.start()]):
             following = text[match.end() : match.end() + 2].strip()
             if not following[:1].isupper() or text[match.start() - 1 : match.start()].isupper():
                 continue
-        if text.count("`", begin, match.start()) % 2:
-            continue
-        found.append((begin, match.end()))
-        begin = match.end()
-    found += [(at, min(at + MAX_SENTENCE, end)) for at in range(begin, end, MAX_SENTENCE)]
-    return found
+        if not text.count("`", max(cuts[-1], match.start() - MAX_SENTENCE), match.start()) % 2:
+            cuts.append(match.end())
+    stretches = pairwise([*cuts, end])
+    return [(at, min(at + MAX_SENTENCE, last)) for first, last in stretches for at in range(first, last, MAX_SENTENCE)]
 
 
 _I = re.IGNORECASE

@@ -214,10 +214,12 @@ class Reader:
             if fact is not None:
                 yield fact
                 has_default = True
+        if has_default or subject is not None:
+            return
         for one in quantities(self.text, *sentence, is_page=self.side == "documentation"):
             about = Subject(name=one.name, form="topic", owner=" > ".join(filter(None, (self.path, one.owner))))
             fact = self._fact(about, one.attribute, one.value, one[3:5], sentence)
-            if fact is not None and not has_default and subject is None:
+            if fact is not None:
                 yield fact
 
     def _fact(

@@ -31,7 +31,6 @@ _SEE = lazy_pattern(
 _LINK = lazy_pattern(
     r"`[^`\n]{1,400}`(?!`)|!?\[([^\[\]]{1,200})\](?:\([^()\s]{0,500}(?:\s\"[^\"\n]{0,200}\")?\)|\[[^\[\]\n]{1,100}\])"
 )
-_NOT_LINE = lazy_pattern(r"[^\n]")
 
 
 def is_comment(passage: Passage, subject: str) -> bool:
@@ -54,11 +53,7 @@ def surface_of(text: str, *, comment: bool) -> str:
 
 
 def _blank(match: re.Match[str]) -> str:
-    return _blanks(match[0])
-
-
-def _blanks(text: str) -> str:
-    return _NOT_LINE.sub(" ", text) if "\n" in text else " " * len(text)
+    return " " * len(match[0])
 
 
 def _replaced(text: str, pattern: re.Pattern[str], replacement: _Replacement) -> str:
@@ -66,9 +61,9 @@ def _replaced(text: str, pattern: re.Pattern[str], replacement: _Replacement) ->
 
     def made(match: re.Match[str]) -> str:
         new = replacement(match)
-        return (
-            "".join("\n" if a == "\n" else b for a, b in zip(match[0], new, strict=True)) if "\n" in match[0] else new
-        )
+        if "\n" not in match[0]:
+            return new
+        return "".join("\n" if old == "\n" else one for old, one in zip(match[0], new, strict=True))
 
     return pattern.sub(made, text)
 
@@ -77,22 +72,18 @@ def _tag(match: re.Match[str]) -> str:
     """Blank a tag; code gets backticks, an entry the mark of Markdown."""
     closing, tag = match[1], match[2].lower()
     if tag in {"c", "code", "tt", "kbd", "samp", "var"}:
-        return ("`" + _blanks(match[0][1:])) if closing else (_blanks(match[0][:-1]) + "`")
-    if tag == "li" and not closing:
-        return "- " + _blanks(match[0][2:])
-    return _blanks(match[0])
+        return "`".ljust(len(match[0])) if closing else "`".rjust(len(match[0]))
+    return ("- " if tag == "li" and not closing else "").ljust(len(match[0]))
 
 
 def _javadoc(match: re.Match[str]) -> str:
-    inner = match[1].strip()
-    return f"`{inner}`".rjust(len(match[0]))
+    return f"`{match[1].strip()}`".rjust(len(match[0]))
 
 
 def _link(match: re.Match[str]) -> str:
     if match[1] is None:
         return match[0]
-    lead = " " * (match.start(1) - match.start())
-    return lead + match[1] + _blanks(match[0][match.end(1) - match.start() :])
+    return match[1].rjust(match.end(1) - match.start()).ljust(len(match[0]))
 
 
 _Replacement = Callable[[re.Match[str]], str]
