@@ -26,8 +26,7 @@ MAX_COMMENT = 60_000
 """Characters of one comment that are read: longer ones are licences and generated tables."""
 # What people say lies in JSON files (exports of Slack, GitHub, Stack Exchange) and is no configuration.
 _TALK = frozenset({"conversations", "research"})
-_WORTH_READING = lazy_pattern(r"\d|default|requir|must|type|option|support|enable|"
-                            r"disable|limit|max|min|none|null|true|false|:", re.IGNORECASE)  # fmt: skip
+_WORTH_READING = lazy_pattern(r"\d|default|none|null|true|false", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

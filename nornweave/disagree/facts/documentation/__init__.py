@@ -9,9 +9,10 @@ from itertools import islice
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact, Side
 from nornweave.disagree.facts.documentation.reader import Reader, Subject
-from nornweave.disagree.facts.documentation.surface import is_comment, surface_of
+from nornweave.disagree.facts.documentation.surface import surface_of
 from nornweave.disagree.facts.documentation.tokens import MAX_LINE
 from nornweave.disagree.facts.passage import Passage
+from nornweave.read.chunking.languages import language_of
 
 MAX_FACTS = 2_000
 """Of one passage."""
@@ -31,7 +32,7 @@ def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "")
     Returns:
         At most ``MAX_FACTS``, in the order of the text as far as its structure goes; spans lie inside the passage.
     """
-    comment = is_comment(passage, subject)
+    comment = bool(subject or passage.language or language_of(passage.path))
     text = _LONG.sub(lambda match: match[1] + " " * len(match[2]), passage.text)
     root = Subject(name=subject, form="field", owner=owner) if subject else None
     side = _SIDES.get(passage.domain, "documentation")

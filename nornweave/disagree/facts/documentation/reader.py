@@ -21,8 +21,6 @@ from nornweave.disagree.facts.values import Value
 
 MAX_HEADING = 80
 """Characters of a heading; what is longer states something, as a paragraph does."""
-MAX_HEADINGS = 6
-"""Above a passage."""
 _APART = frozenset((*".;?!¶", "and", "but", "if", "when", "while", "use", "uses"))
 """What does not stand between a name and what is stated of it."""
 NEAR = 6
@@ -70,7 +68,7 @@ class Reader:
         above = [*(self.passage.section or "").split(" > "), *(self.passage.title or "").split(" > ")]
         parts = [part.strip() for at, part in enumerate(above) if part and part not in above[max(0, at - 1) : at]]
         if self.root is None and not self.is_talk:
-            for level, part in enumerate(parts[-MAX_HEADINGS:], -MAX_HEADINGS):
+            for level, part in enumerate(parts, -len(parts)):
                 self.walk.enter(part, level)
 
     def _is_name(self, token: Token) -> bool:

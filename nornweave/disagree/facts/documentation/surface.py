@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.disagree.facts.passage import Passage
-from nornweave.read.chunking.languages import language_of
 
 _MARKER = lazy_pattern(
     r"^[ \t]*(?:/\*+[!*]?|//[/!]?|#[:!|]?|\*+/|\*(?!\*)|--[|!]?(?=\s)|;+|%+|'(?=\s))[ \t]?"
@@ -33,17 +31,12 @@ _LINK = lazy_pattern(
 )
 
 
-def is_comment(passage: Passage, subject: str) -> bool:
-    """Tell whether a text is a comment, so that ``#`` and ``*`` before a line are no Markdown."""
-    if not subject and passage.language is None and language_of(passage.path) is None:
-        return False
-    lines = [line.lstrip() for line in passage.text[:4000].splitlines() if line.strip()]
-    marked = sum(line.startswith(("#", "*", "//", "/*", "--", ";")) for line in lines)
-    return marked * 10 >= len(lines) * 6 or lines[0].startswith(("#", "*", "//", "/*"))
-
-
 def surface_of(text: str, *, comment: bool) -> str:
-    """Return a text of the same length and the same lines in which only words, code spans and punctuation are left."""
+    """Return a text of the same length and the same lines in which only words, code spans and punctuation are left.
+
+    Args:
+        comment: ``#`` and ``*`` before a line are no Markdown.
+    """
     if comment:
         text = _MARKER.sub(_blank, text)
     for sign, pattern, replacement in _STEPS:
