@@ -54,6 +54,11 @@ def test_heading_comes_from_the_passage_when_the_text_has_none() -> None:
     assert (fact.name, fact.owner, fact.value, fact.form) == ("cache slots", "settings", "12", "heading")
 
 
+@pytest.mark.parametrize("heading", ["`Lanes`", "lanes", "The `Lanes` option", "--lanes `<n>`"])
+def test_a_name_in_a_heading_is_a_word_marked_as_code_or_one_small_word(heading: str) -> None:
+    assert only(f"# Settings\n\n## {heading}\n\nDefault: 7\n").name == "lanes"
+
+
 def test_heading_in_ordinary_words_is_a_weak_name() -> None:
     fact = only("### Idle connection lifetime\n\nDefault: 40 seconds\n")
 

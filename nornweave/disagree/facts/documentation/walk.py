@@ -120,7 +120,7 @@ class Walk:
         self.headings.append((level, heading))
         tokens = list(tokens_of(heading))
         if len(tokens) <= (1 if self.is_strict else PLAIN):
-            tokens = [replace(one, quoted=one.text[0].islower() or not self.is_strict) for one in tokens]
+            tokens = [replace(one, quoted=one.quoted or one.text[0].islower() or not self.is_strict) for one in tokens]
         named = [one for one in tokens if self.is_name(one) and (one.quoted or one.is_identifier)]
         names = [one.name for one in named if len(tokens) == 1 or not (one.text.isalpha() and one.text.isupper())]
         beside = [one for one in tokens if one.text[0].isalpha() and one.name not in names]
