@@ -53,21 +53,15 @@ def read_statement(site: ValueSite, reading: Reading) -> None:
 
 def _stated(site: ValueSite, function: ValueSite | None, reading: Reading) -> Attribute | None:
     """Return what a place states where nothing around it says that it is a default."""
-    base = reading.base
     if site.role in _MEMBERS:
         return None if (function is not None and not is_maker(function.name)) or _is_loose(site) else "value"
-    is_named = _UPPER.match(site.bare_name) is not None
-    is_constant = site.role == "const" or is_named or _CONSTANT.search(reading.before(site)) is not None
-    if site.role != "assign":
-        is_local = site.role == "const" and function is not None and not is_named
-        return None if is_local else "value" if is_constant else "default"
-    is_member = bool(_MEMBER.match(site.name))
-    is_elsewhere = base.is_part and "." in site.name and not is_member  # of something that the part does not show
-    if function is not None or is_elsewhere or (site.parent and site.parent.role in {"if", "call"}):
+    if site.role == "assign" and (function is not None or (site.parent and site.parent.role in {"if", "call"})):
         return None
-    if is_constant:
+    if site.role == "const" or _UPPER.match(site.bare_name) or _CONSTANT.search(reading.before(site)):
         return "value"
-    if is_member or (base.is_part and base.is_class) or any(place.role in _GROUPS for place in site.ancestors()):
+    base = reading.base
+    is_in_group = (base.is_part and base.is_class) or any(place.role in _GROUPS for place in site.ancestors())
+    if site.role != "assign" or is_in_group or _MEMBER.match(site.name):
         return "default"
     return None if base.is_body else "value"
 
