@@ -61,6 +61,16 @@ def test_what_a_page_says_of_a_value_in_use_is_held_to_it(
     assert moves(tmp_path, {"docs/a.md": LISTED, "a.js": USED}, {"docs/a.md": page, "a.js": code}) == expected
 
 
+def test_a_value_in_use_says_nothing_as_one_of_many_or_beside_an_example(tmp_path: Path) -> None:
+    shown = "# Types\n\n```js\npost(url, { contentType: 'text/plain' })\n```\n"
+    code = "function fail() { return new Response({ contentType: 'text/plain' }); }\n"
+    json = shown.replace("text/plain", "text/json")
+    assert moves(tmp_path / "a", {"docs/a.md": shown, "a.js": code}, {"docs/a.md": json, "a.js": code}) == []
+    many = USED + "".join(f"export function a{n}() {{ open({{ poolSize: {n} }}); }}\n" for n in range(3))
+    after = {"docs/a.md": LISTED.replace("8", "9"), "a.js": many}
+    assert moves(tmp_path / "b", {"docs/a.md": LISTED, "a.js": many}, after) == []
+
+
 MANIFEST = '[project]\nname = "lamp"\nrequires-python = ">=3.9"\n'
 TESTED = "# Lamp\n\nTested on Python 3.9+, and on Linux.\n"
 
@@ -77,6 +87,9 @@ def test_a_version_on_a_page_is_held_to_the_manifest(
     assert moves(tmp_path / "a", base, {"README.md": page, "pyproject.toml": manifest}) == expected
     go = {"README.md": TESTED.replace("Python 3.9", "Go 1.21"), "go.mod": "module lamp\n\ngo 1.21\n"}
     assert moves(tmp_path / "b", go, {"go.mod": "module lamp\n\ngo 1.24\n"}) == [("go", "first")]
+    parts = {"README.md": TESTED, "pyproject.toml": MANIFEST, "lib/README.md": TESTED, "lib/pyproject.toml": MANIFEST}
+    moved = {"lib/pyproject.toml": MANIFEST.replace("3.9", "3.10"), "lib/README.md": TESTED.replace("3.9", "3.10")}
+    assert moves(tmp_path / "c", parts, moved) == [], "each page beside the manifest of its own package"
 
 
 def test_a_page_that_moves_breaks_nothing_and_is_followed(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def test_pages_are_documentation(path: str) -> None:
 
 @pytest.mark.parametrize("path", [
     "CHANGELOG.md", "docs/release-notes/2.md", "docs/upgrading.md", "docs/migration/v2.md", "HISTORY.rst",
-    "LICENSE.txt",
+    "LICENSE.txt", "docs/v4-to-v5.md",
     "docs/de/setup.md", "docs/zh-CN/setup.md", "README.ja.md", "README-pt-BR.md", "docs/1.4/setup.md",
     "docs/versioned_docs/version-1.2/a.md", "docs/adr/0001.md", "blog/2020.md",
 ])  # fmt: skip

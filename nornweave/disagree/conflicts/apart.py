@@ -35,7 +35,8 @@ _HISTORY_FOLDERS = _words("""
 """)
 _HISTORY_FILES = lazy_pattern(
     r"change-?_?logs?|changes|history|news|releases?|release[-_ ]?notes?|whats?[-_ ]?new|upgrad|migrat|deprecations|"
-    r"security|code[-_]of[-_]conduct|licen[sc]e|copying|notice|authors|contributors|maintainers|credits|(?:.*[-_])?roadmap|todo",
+    r"security|code[-_]of[-_]conduct|licen[sc]e|copying|notice|authors|contributors|maintainers|credits|(?:.*[-_])?roadmap|todo|"
+    r"v?\d+[-_.]to[-_.]v?\d",
     re.IGNORECASE,
 )
 _TEST_FILE = lazy_pattern(

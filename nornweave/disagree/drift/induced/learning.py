@@ -37,6 +37,8 @@ HOLDS_FROM = 0.6
 """From this share on, what it reads is held by a lock; of what is below, a third was right when 60 were read."""
 MAX_HOLDERS = 60
 """Values of one name in code that a statement is compared with."""
+MAX_USED = 2
+"""Values of one name in use that a statement is compared with; of more each is one of many."""
 PRIOR = 0.1
 """Share of agreements that is expected before anything is seen."""
 UNSEEN = 10
@@ -55,7 +57,10 @@ class CodeNames:
         """Index the facts of programs and configuration."""
         self._by_key: dict[str, list[LocatedFact]] = defaultdict(list)
         kinds: dict[str, Counter[str]] = defaultdict(Counter)
+        self._used: dict[str, set[str]] = defaultdict(set)
         for one in facts:
+            if one.fact.form == "used":
+                self._used[one.fact.name].add(one.fact.value)
             if one.fact.side in {"code", "configuration"} and one.fact.attribute in _COMPARED:
                 kinds[one.fact.kind][one.fact.value] += 1
                 for key in _keys(one.fact.name):
@@ -74,14 +79,21 @@ class CodeNames:
         return any(key in self._by_key for key in _keys(name.name))
 
     def holders(self, statement: LocatedFact) -> Sequence[LocatedFact]:
-        """Return the values of the name of a statement; of a qualified name those of its owner, if there are any."""
+        """Return the values of the name of a statement; of a qualified name those of its owner, if there are any.
+
+        Values in use say nothing where there are many of a name, or beside an example, which uses it too.
+        """
+        used_at_most = 0 if _is_example(statement.fact.statement) else MAX_USED
         found: dict[int, LocatedFact] = {}
         for key in _keys(statement.fact.name):
-            found |= {id(one): one for one in self._by_key.get(key, ())}
+            found |= {id(one): one for one in self._by_key.get(key, ())
+                      if one.fact.form != "used" or len(self._used[one.fact.name]) <= used_at_most}  # fmt: skip
         joined = "".join(statement.name_words)
         same = [one for one in found.values() if "".join(one.name_words) == joined]
         matching = [one for one in found.values() if match_names(statement, one) is not NameMatch.OTHER]
         chosen = same or matching
+        if statement.fact.attribute == "requires":
+            chosen = _nearest(chosen, statement.path)
         owner = set(words_of(statement.title or ""))
         owned = [one for one in chosen if owner and not owner.isdisjoint(one.context)]
         return (owned or chosen)[:MAX_HOLDERS]
@@ -89,6 +101,24 @@ class CodeNames:
     def telling(self, fact: Fact) -> float:
         """Return how unlikely it is that a value agrees by chance, in [0, 1]."""
         return 1 - self._chance.get((fact.kind, fact.value), 0.0)
+
+
+def _is_example(template: str) -> bool:
+    """Tell whether a template is of code on a page, and does not speak of a default."""
+    return template.removeprefix("C").startswith("F") and "default" not in template
+
+
+def _nearest(manifests: Sequence[LocatedFact], page: str) -> list[LocatedFact]:
+    """Return the manifests of the innermost package that a page lies in; of no package those that all say one thing."""
+    around = [one for one in manifests if page.startswith(_folder(one))]
+    if around:
+        innermost = max(map(len, map(_folder, around)))
+        return [one for one in around if len(_folder(one)) == innermost]
+    return list(manifests) if len({one.fact.value for one in manifests}) == 1 else []
+
+
+def _folder(one: LocatedFact) -> str:
+    return one.path[: one.path.rfind("/") + 1]
 
 
 def _keys(name: str) -> set[str]:
