@@ -147,11 +147,9 @@ class Reader:
         subject = self.subject
         if literal.item and literal.item.role == "row":
             subject = Subject(name=literal.item.name, form="table", owner=subject.path if subject else self.path)
-        if literal.item and (literal.column == "value" or _COLUMN.search(literal.column)):
-            attribute: Attribute = "value" if literal.column == "value" else "default"
-            if subject is None or not says_all(literal, text):
-                return None
-            return self._fact(subject, attribute, literal.value, (literal.item.start, token.end))
+        if literal.item and _COLUMN.search(literal.column):
+            place = literal.item.start, token.end
+            return self._fact(subject, "default", literal.value, place) if says_all(literal, text) else None
         said = announced(row, literal.at)
         if said is not None:
             word = row[said.place]
