@@ -29,17 +29,14 @@ webhooks:
 cache:
   size: 64MiB
   ttl: 5m
-retention:
-  days: 30
 """
 
 
-def test_nested_keys_of_yaml_go_to_the_owner_and_units_to_the_value() -> None:
+def test_nested_keys_of_yaml_go_to_the_owner_and_units_of_names_to_the_value() -> None:
     assert said(YAML, "config/app.yaml") == {
         ("webhooks", "timeout", "setting", "20"),
         ("cache", "size", "setting", str(64 * 1024 * 1024)),
         ("cache", "ttl", "setting", "300"),
-        ("", "retention", "setting", str(30 * 86400)),
     }
 
 

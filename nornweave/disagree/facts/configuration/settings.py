@@ -13,7 +13,7 @@ from nornweave.disagree.facts.configuration.entries import Entry
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.passage import SECRET, Passage, fact_of
-from nornweave.disagree.facts.values import UNITS, Value
+from nornweave.disagree.facts.values import Value
 
 MAX_VALUE = 200
 MAX_BLANKS = 4
@@ -100,11 +100,8 @@ def _facts(passage: Passage, entry: Entry, value: Value, variable: str) -> Itera
         yield made(name=name, attribute="default", side="code", form="option", owner=" > ".join(above))
         return
     attribute: Attribute = "default" if variable or _is_of_defaults(passage.path) else "setting"
-    name, parents, unit = entry.key, entry.parents, None
-    if name.lower() in UNITS and len(name) > 2 and parents:  # ``retention: {days: 30}``
-        name, parents, unit = parents[-1], parents[:-1], name.lower()
-    owner = " > ".join(parents)
-    yield made(name=name, attribute=attribute, side="configuration", form="setting", owner=owner, unit=unit)
+    owner = " > ".join(entry.parents)
+    yield made(name=entry.key, attribute=attribute, side="configuration", form="setting", owner=owner)
 
 
 @lru_cache(maxsize=1024)
