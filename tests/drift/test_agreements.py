@@ -87,6 +87,8 @@ def test_a_version_on_a_page_is_held_to_the_manifest(
     assert moves(tmp_path / "a", base, {"README.md": page, "pyproject.toml": manifest}) == expected
     go = {"README.md": TESTED.replace("Python 3.9", "Go 1.21"), "go.mod": "module lamp\n\ngo 1.21\n"}
     assert moves(tmp_path / "b", go, {"go.mod": "module lamp\n\ngo 1.24\n"}) == [("go", "first")]
+    since = {"README.md": "# Lamp\n\nStarting with Go 1.21, it takes iterators.\n", "go.mod": go["go.mod"]}
+    assert moves(tmp_path / "d", since, {"go.mod": "module lamp\n\ngo 1.24\n"}) == []
     parts = {"README.md": TESTED, "pyproject.toml": MANIFEST, "lib/README.md": TESTED, "lib/pyproject.toml": MANIFEST}
     moved = {"lib/pyproject.toml": MANIFEST.replace("3.9", "3.10"), "lib/README.md": TESTED.replace("3.9", "3.10")}
     assert moves(tmp_path / "c", parts, moved) == [], "each page beside the manifest of its own package"

@@ -27,6 +27,7 @@ _HAS_LITERAL = lazy_pattern(r"\d|[`\"']|\b(?:true|false|none|null|nil)\b", re.IG
 QUOTES = ('"', "'", "“")
 KEY_MARKS = frozenset((":", "=", "=>"))
 """Behind a string that is a name."""
+_SINCE = frozenset(("since", "starting", "before", "until"))
 CONTEXT = 3
 """Tokens before a literal that belong to its template."""
 NEAR = 3
@@ -89,11 +90,11 @@ def comment_statements(text: str, comments: Iterable[Comment], known: Known) -> 
 
 
 def _required(known: Known, literal: Literal) -> Iterator[tuple[str, Value, str]]:
-    """Yield the product right before a version: ``Python 3.10+``."""
+    """Yield the product right before a version: ``Python 3.10+``; not since when something is there."""
     row, at = literal.row, literal.at
     words = [one.text.lower() for one in row[max(0, at - NEAR) : at]]
     product = next((PRODUCTS[word] for word in reversed(words) if word in PRODUCTS), "")
-    if known(product) and row[at].text[:1].isdigit():
+    if known(product) and row[at].text[:1].isdigit() and _SINCE.isdisjoint(words):
         yield product, Value("version", row[at].text), f"{literal.role} version {_around(row, at)}"
 
 
