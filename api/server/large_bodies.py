@@ -79,7 +79,8 @@ class LargeBodies:
                 head, _, content = said.partition(b"\n")
                 answer = json.loads(head)
                 return Response(content, answer["status"], answer["headers"])
-            except (OSError, ValueError) as error:  # TimeoutError is an OSError
+            # TimeoutError is an OSError; uvloop raises RuntimeError where the process ended before it was written to.
+            except (OSError, ValueError, RuntimeError) as error:
                 is_late = isinstance(error, TimeoutError)
                 reason = f"took longer than {ANSWERED_WITHIN_S:g} s" if is_late else "ended the process that reads it"
                 log.error("a body of %d bytes %s", len(body), reason)
