@@ -123,6 +123,10 @@ GRID = """+------------+---------+----------------------+
         ],
     ),
     (RULED, [("lane width", "default", "3", "s"), ("lane colour", "default", "none", None)]),
+    (
+        RULED.replace("\nlaneColour", "\n\nlaneColour"),
+        [("lane width", "default", "3", "s"), ("lane colour", "default", "none", None)],
+    ),
     (GRID, [("lane depth", "default", "12", None)]),
 ])  # fmt: skip
 def test_tables_are_read_by_their_header(text: str, expected: list[Row]) -> None:

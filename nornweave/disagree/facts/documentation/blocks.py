@@ -110,7 +110,7 @@ class _Parser:
         if kind == "heading":
             return self._add("heading", at, at, body=behind, level=behind - 1)
         if _RULER.match(self.bodies[at]):
-            return self._add("table", at, self._last(at), info="simple")
+            return self._ruled(at, at)
         if kind == "table":
             return self._add("table", at, self._last(at, lambda one: self.bodies[one][0] not in "|+"))
         return self._paragraph(at, cast(Kind, kind or "paragraph"), behind if kind == "item" else 0)
@@ -173,12 +173,24 @@ class _Parser:
             self._add("code", filled[0], filled[-1])
         return end
 
+    def _ruled(self, first: int, ruler: int) -> int:
+        """Take a table up to a ruler before a blank line: its rows may have blank lines between them."""
+        last = ruler
+        for at in range(ruler + 1, len(self.bodies)):
+            if _RULER.match(self.bodies[at]):
+                last = at
+                if not any(self.bodies[at + 1 : at + 2]):
+                    break
+            elif self.bodies[at] and self._is_underlined(at):
+                break
+        return self._add("table", first, self._last(last), info="simple")
+
     def _paragraph(self, at: int, kind: Kind, body: int) -> int:
         """Take lines up to a blank one, or what begins something else; the header of a table may be among them."""
         last = self._last(at, self._starts)
         for one in range(at + 1, last + 1):
             if _RULER.match(self.bodies[one]):
-                return self._add("table", at, self._last(one), info="simple")
+                return self._ruled(at, one)
             if _PIPE_RULE.match(self.bodies[one]) and "|" in self.bodies[one - 1]:
                 if one - 1 > at:
                     self._add(kind, at, one - 2, body=body)
