@@ -7,7 +7,7 @@ from nornweave.disagree.drift.induced.statements import Statement, statements_of
 from nornweave.disagree.drift.scan import DriftOptions, scan
 from nornweave.disagree.facts.documentation.tokens import value_of
 
-NAMES = {"max_size", "--max-size", "server.port", "idleTimeout"}
+NAMES = {"max_size", "--max-size", "server.port", "idleTimeout", "minsize"}
 
 
 def read(text: str) -> list[Statement]:
@@ -17,6 +17,7 @@ def read(text: str) -> list[Statement]:
 @pytest.mark.parametrize(("text", "name", "value"), [
     ("### max_size\n\nDefault: 30\n", "max_size", "30"),
     (".. option:: max_size\n\n   30 by default\n", "max_size", "30"),
+    (".. attribute:: minsize\n\n   The least (*read-only*), ``30`` by default.\n", "minsize", "30"),
     ("``max_size``\n~~~~~~~~~~~~\n\n30\n", "max_size", "30"),
     ("| name | default |\n|---|---|\n| `max_size` | 30 |\n", "max_size", "30"),
     ("* `max_size`: what it is.\n  It is 30.\n", "max_size", "30"),

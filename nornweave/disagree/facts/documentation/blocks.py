@@ -55,6 +55,8 @@ _NAMED = lazy_pattern(r"\s*\w+(?:[._-]\w|(?<=[a-z])[A-Z])[\w.-]*\s*$")
 _CODE_DIRECTIVES = frozenset(
     {"code-block", "code", "sourcecode", "literalinclude", "parsed-literal", "highlight", "prompt", "doctest"}
 )
+_DESCRIBES = frozenset({"attribute", "confval", "data", "envvar", "option", "property", "setting"})
+"""What they name may be one plain word; elsewhere it has to be spelt as a name: ``.. directive:: max_rows``."""
 _NOTES_OF_VERSIONS = frozenset({"versionadded", "versionchanged", "versionremoved", "deprecated"})
 """What stands below them held for a version, and is left out."""
 INNERMOST = 99
@@ -153,7 +155,8 @@ class _Parser:
             return self._indented_code(at)
         if name in _NOTES_OF_VERSIONS:
             return self._end_of_indented(at)
-        is_name = _NAMED.match(self.bodies[at], behind) is not None  # ``.. confval:: max_rows``
+        word = self.bodies[at][behind:].strip()
+        is_name = _NAMED.match(word) is not None or (name.rpartition(":")[2] in _DESCRIBES and " " not in word)
         return self._add("heading" if is_name else "paragraph", at, at, body=behind, level=INNERMOST)
 
     def _end_of_indented(self, at: int) -> int:
