@@ -15,7 +15,7 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.documentation.blocks import blocks_of
 from nornweave.disagree.facts.documentation.surface import surface_of
-from nornweave.disagree.facts.documentation.tokens import Token
+from nornweave.disagree.facts.documentation.tokens import QUOTES, Token
 from nornweave.disagree.facts.documentation.walk import MARKS, Literal, Walk
 from nornweave.disagree.facts.values import Value
 from nornweave.disagree.facts.versions import PRODUCTS
@@ -24,7 +24,6 @@ Known = Callable[[str], bool]
 """Tells whether the code has a value of this name."""
 
 _HAS_LITERAL = lazy_pattern(r"\d|[`\"']|\b(?:true|false|none|null|nil)\b", re.IGNORECASE)
-QUOTES = ('"', "'", "“")
 KEY_MARKS = frozenset((":", "=", "=>"))
 """Behind a string that is a name."""
 _SINCE = frozenset(("since", "starting", "before", "until"))
@@ -106,7 +105,7 @@ def _named(walk: Walk, literal: Literal) -> Iterator[tuple[str, Value, str]]:
         return
     is_name = [walk.is_name(one) and (one.quoted or one.is_identifier) for one in row[: at + 1]]
     behind = row[at + 1].text if at + 1 < len(row) else ""
-    is_key = row[at].text[:1] not in QUOTES or behind in KEY_MARKS
+    is_key = not row[at].text.startswith(QUOTES) or behind in KEY_MARKS
     if is_name[at] and is_key and row[at - 1].text != "=":
         return
     names = {(f"item{item.role}", item.name)} if item and role[0] != "F" else set()

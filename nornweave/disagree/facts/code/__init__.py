@@ -20,7 +20,7 @@ from nornweave.disagree.facts.passage import Passage
 SECONDS_AT_LEAST = 1.0
 SECONDS_PER_MEGABYTE = 6.0
 """Of processor time; ordinary source takes a third of that."""
-MAX_USED = 60
+MAX_LITERAL = 60
 """Characters of a literal that is used."""
 MINIFIED_BYTES = 50_000
 MINIFIED_LINE = 1_000
@@ -81,7 +81,7 @@ def _used(reading: Reading) -> tuple[Fact, ...]:
         if number % 256 == 0 and used.is_over:
             break
         text = reading.value_text(site) if site.role in _READERS else ""
-        if text and len(text) <= MAX_USED and reading.passage.start + site.name_start not in declared:
+        if text and len(text) <= MAX_LITERAL and reading.passage.start + site.name_start not in declared:
             used.add(site, reading.constants.read(text.strip("(), ")), "value", "used")
     return tuple(used.facts.values())
 

@@ -151,12 +151,13 @@ class _Parser:
 
     def _directive(self, at: int, behind: int) -> int:
         name = self.bodies[at][2:behind].strip(" \t:").lower()
-        if name.rpartition(":")[2] in _CODE_DIRECTIVES:
+        plain = name.rpartition(":")[2]  # ``py:attribute``
+        if plain in _CODE_DIRECTIVES:
             return self._indented_code(at)
         if name in _NOTES_OF_VERSIONS:
             return self._end_of_indented(at)
         word = self.bodies[at][behind:].strip()
-        is_name = _NAMED.match(word) is not None or (name.rpartition(":")[2] in _DESCRIBES and " " not in word)
+        is_name = _NAMED.match(word) is not None or (plain in _DESCRIBES and " " not in word)
         return self._add("heading" if is_name else "paragraph", at, at, body=behind, level=INNERMOST)
 
     def _end_of_indented(self, at: int) -> int:

@@ -40,6 +40,10 @@ _PLAIN = lazy_pattern(
 """A string without quotes that is no name."""
 
 
+QUOTES = ('"', "'", "“")
+"""What a string begins with; a mark of code is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """A token; its place has its marks, ``text`` has not; ``quoted`` it was marked as code or a string."""
@@ -67,7 +71,7 @@ class Token:
     @property
     def is_plain(self) -> bool:
         """Tell whether what it quotes is a string and no name: ``gzip``, ``/var/log``."""
-        return self.text[:1] in {'"', "'", "“"} or bool(_PLAIN.match(self.text))
+        return self.text.startswith(QUOTES) or bool(_PLAIN.match(self.text))
 
     @property
     def shape(self) -> str:
