@@ -252,5 +252,5 @@ def has_unfinished_run(instance: dg.DagsterInstance, group: str) -> bool:
 def _local_sources(settings: Settings, domain: Domain) -> Mapping[str, Opener]:
     """Return the sources that may be listed every few seconds: the inbox, and those on this machine."""
     sources = [source for source in settings.sources_of(domain) if not source.is_remote]
-    named = {source.id: partial(open_source, source, settings.data_dir) for source in sources}
+    named = {source.id: partial(open_source, source, settings.own_files) for source in sources}
     return {INBOX: partial(InboxSource, INBOX, domain, settings.inbox(domain)), **named}

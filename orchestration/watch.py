@@ -214,7 +214,7 @@ def watched_sources(settings: Settings) -> Iterator[WatchedSource]:
     for domain in settings.served_domains:
         for configured in settings.sources_of(domain):
             with suppress(NornWeaveError):
-                source = open_source(configured, settings.data_dir)
+                source = open_source(configured, settings.own_files)
                 if not isinstance(source, Watchable):
                     continue
                 folder = source.watched_folder()

@@ -206,7 +206,7 @@ def look_at_source(settings: Settings, source: SourceSettings, environment: Mapp
             remedy = f"set {name} where NornWeave runs (`export {name}=…`), Dagster included"
             return finding("error", text, remedy)
     try:
-        listing = listing_of(source, settings.data_dir)
+        listing = listing_of(source, settings.own_files)
     except ConfigError as error:
         return finding("error", str(error), "correct nornweave.yaml")
     except NornWeaveError as error:

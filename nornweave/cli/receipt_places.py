@@ -149,7 +149,7 @@ def _copies(settings: Settings, deleted: Deleted) -> Iterator[Place]:
 def _source(settings: Settings, deleted: Deleted) -> Source | None:
     for source in settings.sources_of(deleted.domain):
         if source.id == deleted.source_id and not settings.replica_of:
-            return open_source(source, settings.data_dir)
+            return open_source(source, settings.own_files)
     if deleted.source_id == INBOX:
         return InboxSource(INBOX, deleted.domain, settings.inbox(deleted.domain))
     return None

@@ -8,13 +8,14 @@ from pathlib import Path
 from pydantic import Field, field_validator
 
 from nornweave.config.access import AccessSettings, AgentsSettings, SlackAppSettings
-from nornweave.config.addresses import postgresql_url
+from nornweave.config.addresses import is_web_address, postgresql_url
 from nornweave.config.base import FrozenSettings
 from nornweave.config.domain import DomainSettings
 from nornweave.config.fusion import FusionSettings
 from nornweave.config.publish import PublishSettings, WorkersSettings
 from nornweave.config.sources import SourceSettings
 from nornweave.core.errors import ConfigError
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain
 
 INBOX_ID = "inbox"
@@ -82,6 +83,14 @@ class Settings(WorkspaceSettings):
     """Where each publication's event is posted."""
     file: Path
     fusion: FusionSettings = FusionSettings()
+
+    @property
+    def own_files(self) -> OwnFiles:
+        """Return what no source reads."""
+        oidc = self.access.oidc if self.access else None
+        keys = Path(oidc.jwks) if oidc and oidc.jwks and not is_web_address(oidc.jwks) else None
+        named = (self.file, self.access.tokens if self.access else None, keys)
+        return OwnFiles(self.data_dir, tuple(each for each in named if each is not None))
 
     def sources_of(self, domain: Domain) -> tuple[SourceSettings, ...]:
         """Return the domain's sources in the order of the file."""

@@ -21,6 +21,7 @@ from nornweave.connect.stackexchange.connector import STACKEXCHANGE
 from nornweave.connect.transcripts.connector import TRANSCRIPTS
 from nornweave.connect.web.connector import WEB
 from nornweave.core.errors import ConfigError
+from nornweave.core.files.withheld import OwnFiles, check_place
 
 CONNECTORS: Mapping[str, Connector[Any]] = {
     each.type: each
@@ -56,16 +57,20 @@ def bound_of(settings: SourceSettings) -> str:
     return str(CONNECTORS[settings.type].bound(settings))
 
 
-def open_source(settings: SourceSettings, data_dir: Path) -> Source:
+def open_source(settings: SourceSettings, own: OwnFiles) -> Source:
     """Return the source; nothing is read yet.
 
     Args:
-        data_dir: of the workspace; remote sources keep there what they have read.
+        own: of the workspace; remote sources keep in its ``data_dir`` what they have read.
 
     Raises:
-        ConfigError: a key has the wrong form.
+        ConfigError: a key has the wrong form, or names what no source reads.
     """
     try:
-        return CONNECTORS[settings.type].open(settings, data_dir)
+        if settings.type != INBOX.type:  # that is in ``data_dir`` itself
+            for key, value in settings:
+                if isinstance(value, Path):
+                    check_place(key, value, own)
+        return CONNECTORS[settings.type].open(settings, own)
     except ConfigError as error:
         raise ConfigError(f"sources[{settings.id}]: {error}") from error

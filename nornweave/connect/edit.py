@@ -20,6 +20,7 @@ from nornweave.connect.connectors import load_settings, open_source
 from nornweave.connect.protocol import Checked
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.text.legible import lines_of
 from nornweave.core.types import Listing, present
 
@@ -49,16 +50,16 @@ def preview_source(file: Path, keys: Mapping[str, Any]) -> Listing | None:
         NornWeaveError: it cannot be read.
     """
     settings = _replaced(file, lambda text: with_source(text, keys, ""), keeps=False)
-    return listing_of(next(source for source in settings.sources if source.id == keys.get("id")), settings.data_dir)
+    return listing_of(next(source for source in settings.sources if source.id == keys.get("id")), settings.own_files)
 
 
-def listing_of(source: SourceSettings, data_dir: Path) -> Listing | None:
+def listing_of(source: SourceSettings, own: OwnFiles) -> Listing | None:
     """Open a source and list it; return ``None`` for one elsewhere, which is asked for as little as possible.
 
     Raises:
         NornWeaveError: it cannot be read.
     """
-    opened: Any = open_source(source, data_dir)
+    opened: Any = open_source(source, own)
     with closing(opened) if hasattr(opened, "close") else nullcontext():
         if isinstance(opened, Checked):
             opened.check()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from nornweave.config.sources import SourceSettings
 from nornweave.core.files.paths import Within
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
 
 
@@ -110,13 +110,13 @@ class Connector(Generic[S]):
 
     Attributes:
         settings: the keys of an entry of ``sources:``; its field ``type`` names the kind.
-        open: returns a source without reading anything. Takes the settings and ``data_dir``. It imports the feed and
-            the parser itself: a process that only answers reads settings and loads neither.
+        open: returns a source without reading anything. Takes the settings and the workspace's own files. It imports
+            the feed and the parser itself: a process that only answers reads settings and loads neither.
         bound: says after which syncs, or how much time, what was changed or deleted at the source stops answering.
     """
 
     settings: type[S]
-    open: Callable[[S, Path], Source]
+    open: Callable[[S, OwnFiles], Source]
     bound: Callable[[S], str] = lambda _: AT_ONCE
 
     @property

@@ -43,7 +43,7 @@ def domain_parts(settings: Settings, domain: Domain) -> DomainParts:
     pull(settings, domain)  # what is published decides which encoder goes on
     published = store_of(settings, domain).published_facts()
     encoder = encoder_of(settings, configured, like=published.get("encoder"))
-    sources = [open_source(source, settings.data_dir) for source in settings.sources_of(domain)]
+    sources = [open_source(source, settings.own_files) for source in settings.sources_of(domain)]
     if INBOX not in {source.id for source in sources}:
         sources.append(InboxSource(INBOX, domain, settings.inbox(domain)))
     encoder = distributed(settings, domain, encoder)

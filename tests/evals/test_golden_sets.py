@@ -14,6 +14,7 @@ from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentOrigin
 from nornweave.ask.search.filters import read_filters
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings, open_source
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Document, Domain
 
 REPOSITORY = Path(__file__).parents[2]
@@ -64,7 +65,7 @@ def documents_of(domain: Domain) -> Mapping[str, Document]:
     for configured in settings().sources:
         if configured.domain is not domain or configured.path is None or not is_example(configured.path):
             continue
-        source = open_source(configured, Path(mkdtemp()))
+        source = open_source(configured, OwnFiles(Path(mkdtemp())))
         for entry in source.list().entries:
             assert entry.path not in found, f"two documents at {entry.path}"
             found[entry.path] = source.parse(entry, source.fetch(entry))

@@ -55,7 +55,7 @@ def corpora(settings: Settings) -> Iterator[dict[Domain, Corpus]]:
         store = DuckDBStore(settings.file.parent / domain.value, configured.storage, dimensions=encoder.dimensions)
         parts = DomainParts(
             domain=domain,
-            sources=tuple(open_source(source, settings.data_dir) for source in settings.sources_of(domain)),
+            sources=tuple(open_source(source, settings.own_files) for source in settings.sources_of(domain)),
             chunker=chunker_of(configured),
             encoder=encoder,
             store=store,

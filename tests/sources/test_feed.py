@@ -8,6 +8,7 @@ from lab.apis.feed import FeedServer
 from lab.apis.server import serving
 from nornweave.connect.connectors import CONNECTORS, open_source
 from nornweave.connect.feed.connector import FeedSettings
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain
 
 
@@ -58,7 +59,7 @@ def test_a_feed_in_a_file_is_read_without_a_network(tmp_path: Path) -> None:
     file.write_bytes(server.document())
     settings = FeedSettings(id="news", domain=Domain.RESEARCH, path=file)
     assert CONNECTORS["feed"].settings is FeedSettings
-    source = open_source(settings, tmp_path / "var")
+    source = open_source(settings, OwnFiles(tmp_path / "var"))
     (entry,) = source.list().entries
     assert source.parse(entry, source.fetch(entry)).domain is Domain.RESEARCH
     file.unlink()

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.connect.files.connector import FILES, FilesSettings
+from nornweave.connect.connectors import open_source
+from nornweave.connect.files.connector import FilesSettings
 from nornweave.connect.files.source import FilesSource
 from nornweave.connect.protocol import Source
 from nornweave.connect.stackexchange.connector import STACKEXCHANGE, StackExchangeSettings
@@ -23,6 +24,7 @@ from nornweave.core.errors import (
     TransientDocumentError,
 )
 from nornweave.core.files.paths import Within
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.text.decode import MAX_BYTES
 from nornweave.core.types import Domain, Entry, Listing, SourceId, digest, document_id
 
@@ -98,7 +100,7 @@ def test_code_takes_languages_manifests_and_infrastructure_by_path(tmp_path: Pat
         "notes.md": "not a file type of code (.md); add it to include to ingest it",
         "logo.png": "binary (.png)",
         "data.xyz": "not a file type of code (.xyz); add it to include to ingest it",
-        ".env": "not a file type of code (.env); add it to include to ingest it",
+        ".env": "its name is that of a secret; no source reads it",
     }
 
 
@@ -114,7 +116,7 @@ def test_prose_domains_take_their_formats(tmp_path: Path, domain: Domain, expect
     write(tmp_path, {".env": "SECRET=1", "Makefile": "all:", ".gitkeep": "", "core": "x"})  # a name without a suffix
     listing = FilesSource(ID, domain, tmp_path).list()
     assert paths(listing) == sorted(expected)
-    assert reasons(listing)[".env"] == f"not a file type of {domain.value} (.env); add it to include to ingest it"
+    assert reasons(listing)[".env"] == "its name is that of a secret; no source reads it"
     assert reasons(listing)["a.doc"] == "binary (.doc)"
 
 
@@ -170,10 +172,11 @@ def test_what_nornweave_writes_below_the_folder_is_no_document(tmp_path: Path, n
     write(tmp_path, {"a.md": "# A", f"{name}/dagster/logs.md": "# own", f"{name}x/b.md": "# B"})
     settings = FilesSettings(id="docs", domain=Domain.DOCUMENTATION, path=tmp_path)
 
-    assert paths(FILES.open(settings, tmp_path / name).list()) == sorted(["a.md", f"{name}x/b.md"])
-    assert paths(FILES.open(settings.model_copy(update={"path": tmp_path / name}), tmp_path / name).list()) == [
-        "dagster/logs.md"
-    ]
+    listing = open_source(settings, OwnFiles(tmp_path / name)).list()
+    assert paths(listing) == sorted(["a.md", f"{name}x/b.md"])
+    assert reasons(listing) == {name: "NornWeave's own; no source reads it"}
+    with pytest.raises(ConfigError, match="no source reads it"):
+        open_source(settings.model_copy(update={"path": tmp_path / name}), OwnFiles(tmp_path / name))
 
 
 def test_what_the_user_excludes_is_gone_without_a_note(tmp_path: Path) -> None:
@@ -474,7 +477,7 @@ def test_dates_come_from_the_sidecar_then_the_document_then_the_file(tmp_path: P
 def test_a_single_stack_exchange_file_is_parsed_as_such_and_nothing_else_is_listed(tmp_path: Path) -> None:
     write(tmp_path, {"posts.json": '{"items": []}', "readme.md": "# Read me"})
     settings = StackExchangeSettings(id="so", domain=Domain.RESEARCH, path=tmp_path)
-    source = STACKEXCHANGE.open(settings, tmp_path / "var")
+    source = STACKEXCHANGE.open(settings, OwnFiles(tmp_path / "var"))
     assert paths(source.list()) == ["posts.json"]
     with pytest.raises(DocumentError):
         source.parse(only(source), b'{"items": [')

@@ -21,6 +21,7 @@ from nornweave.connect.git.clone import remove_leftovers, remove_unused
 from nornweave.connect.git.connector import GitSettings
 from nornweave.connect.git.remote import RemoteGitSource
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain
 
 SEED = 20_261_123
@@ -33,7 +34,7 @@ def upstream(tmp_path: Path) -> Upstream:
 
 def source(tmp_path: Path, url: str, *, id: str = "pages", ref: str = "HEAD") -> RemoteGitSource:  # noqa: A002
     settings = GitSettings(id=id, domain=Domain.DOCUMENTATION, url=url, ref=ref)
-    opened = open_source(settings, tmp_path / "var")
+    opened = open_source(settings, OwnFiles(tmp_path / "var"))
     assert isinstance(opened, RemoteGitSource)
     return opened
 

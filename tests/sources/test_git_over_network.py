@@ -17,6 +17,7 @@ from nornweave.connect.git import network
 from nornweave.connect.git.connector import GitSettings
 from nornweave.connect.git.remote import RemoteGitSource
 from nornweave.core.errors import ConfigError, SourceUnavailableError, TransientDocumentError
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain, Listing
 
 DATE, LATER = "2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z"
@@ -58,7 +59,7 @@ def server(upstream: Repository) -> Iterator[GitServer]:
 
 def source(tmp_path: Path, url: str, **settings: Any) -> RemoteGitSource:
     values = {"id": "api", "domain": Domain.DOCUMENTATION, "type": "git", "url": url, **settings}
-    opened = open_source(GitSettings(**values), tmp_path / "var")
+    opened = open_source(GitSettings(**values), OwnFiles(tmp_path / "var"))
     assert isinstance(opened, RemoteGitSource)
     return opened
 

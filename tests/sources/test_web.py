@@ -19,6 +19,7 @@ from nornweave.connect.web import queue
 from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.feed import WebFeed
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.text.spans import KnownStarts, TokenIndex
 from nornweave.core.types import Domain
 from nornweave.read.chunking.chunker import Chunker
@@ -464,7 +465,7 @@ def test_wrong_settings_are_refused(key: str, options: Mapping[str, Any]) -> Non
 def test_the_settings_open_a_site(site: SiteServer, tmp_path: Path) -> None:
     site.put("/guide/a.html")
     configured = {"id": "site", "domain": "research", "type": "web", "url": f"{site.url}/guide/", "max_pages": 5}
-    source = open_source(WebSettings.model_validate(configured), tmp_path)
+    source = open_source(WebSettings.model_validate(configured), OwnFiles(tmp_path))
     (entry,) = source.list().entries
     assert source.parse(entry, source.fetch(entry)).domain is Domain.RESEARCH
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -10,6 +9,7 @@ from pydantic import Field
 from nornweave.config.base import formed
 from nornweave.connect.mirror.settings import AtlassianSettings
 from nornweave.connect.protocol import Connector, Source
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain
 
 SPACE_KEY = r"~?[A-Za-z0-9][\w:.-]{0,254}"
@@ -26,11 +26,11 @@ class ConfluenceSettings(AtlassianSettings):
     """Keys of spaces; empty: every space that the user may read."""
 
 
-def _open(settings: ConfluenceSettings, data_dir: Path) -> Source:
+def _open(settings: ConfluenceSettings, own: OwnFiles) -> Source:
     from nornweave.connect.confluence.feed import ConfluenceFeed
     from nornweave.connect.mirror.mirrored import MirroredSource
 
-    return MirroredSource(settings, ConfluenceFeed(settings), data_dir)
+    return MirroredSource(settings, ConfluenceFeed(settings), own.data_dir)
 
 
 CONFLUENCE = Connector(ConfluenceSettings, _open)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Source
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain
 
 
@@ -20,11 +20,11 @@ class FeedSettings(MirroredSettings):
     url: str | None = None
 
 
-def _open(settings: FeedSettings, data_dir: Path) -> Source:
+def _open(settings: FeedSettings, own: OwnFiles) -> Source:
     from nornweave.connect.feed.feed import SyndicationFeed
     from nornweave.connect.mirror.mirrored import MirroredSource
 
-    return MirroredSource(settings, SyndicationFeed(settings), data_dir)
+    return MirroredSource(settings, SyndicationFeed(settings), own.data_dir)
 
 
 FEED = Connector(FeedSettings, _open, lambda _: f"{AT_ONCE} for entries that the feed lists; the others stay")

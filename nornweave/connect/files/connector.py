@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import re
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.protocol import Connector, Source
-from nornweave.core.files.paths import is_inside
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain, SourceId
 
 
@@ -24,7 +22,7 @@ class FilesSettings(SourceSettings):
     """A YAML or JSON file with dates, revisions and the like per path."""
 
 
-def _open(settings: FilesSettings, data_dir: Path) -> Source:
+def _open(settings: FilesSettings, own: OwnFiles) -> Source:
     from nornweave.connect.files.source import FilesSource
 
     return FilesSource(
@@ -32,17 +30,10 @@ def _open(settings: FilesSettings, data_dir: Path) -> Source:
         settings.domain,
         settings.required_path,
         include=settings.include,
-        exclude=(*settings.exclude, *_own_files(data_dir, settings.required_path)),
+        exclude=settings.exclude,
         metadata=settings.metadata,
+        own=own,
     )
-
-
-def _own_files(data_dir: Path, root: Path) -> tuple[str, ...]:
-    """Return the glob of what NornWeave itself writes below the folder of a source, if that is there."""
-    written, folder = os.path.realpath(data_dir), os.path.realpath(root)
-    if written == folder or not is_inside(written, folder):
-        return ()
-    return ("/" + re.sub(r"([\\*?\[\]!# ])", r"\\\1", os.path.relpath(written, folder)) + "/",)
 
 
 FILES = Connector(FilesSettings, _open)

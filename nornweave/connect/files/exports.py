@@ -10,6 +10,7 @@ from typing import ClassVar
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.files.source import FilesSource, read_inside
 from nornweave.connect.files.walk import entry_of
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.text.decode import MAX_BYTES
 from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
 from nornweave.read.isolated import parse_apart
@@ -30,13 +31,13 @@ class FolderSource:
     suffixes: ClassVar[tuple[str, ...]]
     parser: Callable[[SourceId, Entry, bytes], Document]
 
-    def __init__(self, settings: SourceSettings) -> None:
+    def __init__(self, settings: SourceSettings, own: OwnFiles | None = None) -> None:
         self.id = SourceId(settings.id)
         self.root = settings.required_path
         spellings = (spelling for each in self.suffixes for spelling in (each, each.upper()))
         include = settings.include or tuple(f"*{each}" for each in spellings)
         exclude = (*settings.exclude, *_LEFT_OUT)
-        self._files = FilesSource(self.id, self.domain, self.root, include=include, exclude=exclude)
+        self._files = FilesSource(self.id, self.domain, self.root, include=include, exclude=exclude, own=own)
 
     def list(self) -> Listing:
         return self._files.list()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 
 from nornweave.core.files.paths import PathFilter
+from nornweave.core.files.withheld import Withheld
 from nornweave.core.types import Domain
 from nornweave.read.chunking.languages import language_of
 from nornweave.read.formats.reader import CONVERTED
@@ -70,7 +71,9 @@ BINARY_SUFFIXES = _words("""
 class Rules:
     """The rules of one source."""
 
-    def __init__(self, domain: Domain, paths: PathFilter) -> None:
+    def __init__(self, domain: Domain, paths: PathFilter, withheld: Withheld | None = None) -> None:
+        """Store the rules; what is withheld, ``include`` does not bring back."""
+        self._withheld = withheld
         self._domain = domain
         self._paths = paths
         self._named = frozenset(part for pattern in paths.include for part in pattern.split("/"))
@@ -93,6 +96,8 @@ class Rules:
         *above, name = path.split("/")
         if name in VERSION_CONTROL:
             return f"{name}: version control's own files"
+        if self._withheld and (withheld := self._withheld.reason(path)):
+            return withheld
         kind = self._kind_of_directory(name)
         if kind is None or name in self._named:
             return None
@@ -114,6 +119,8 @@ class Rules:
         name = path.rpartition("/")[2]
         lowered = name.lower()
         suffix = PurePosixPath(lowered).suffix
+        if self._withheld and (withheld := self._withheld.reason(path)):
+            return withheld
         if name in self._named:
             return None
         if self._domain is Domain.CODE and (mark := _generated_mark(lowered)) and f"*{mark}" not in self._named:

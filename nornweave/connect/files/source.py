@@ -16,6 +16,7 @@ from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VE
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter, Within, is_inside
+from nornweave.core.files.withheld import OwnFiles, Withheld
 from nornweave.core.text.decode import MAX_BYTES, check_size
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
 from nornweave.read.file import LFS_POINTER, parse_version, read_document
@@ -51,6 +52,7 @@ class FilesSource:
         include: globs that replace the domain's default file types.
         exclude: globs that are left out without a note.
         metadata: a sidecar file with dates, titles and more, which go before what the files say of themselves.
+        own: files that are never read.
     """
 
     id: SourceId
@@ -59,6 +61,7 @@ class FilesSource:
     include: tuple[str, ...] = field(default=(), kw_only=True)
     exclude: tuple[str, ...] = field(default=(), kw_only=True)
     metadata: Path | None = field(default=None, kw_only=True)
+    own: OwnFiles | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         PathFilter(self.include, self.exclude)  # broken globs are said at once
@@ -83,7 +86,7 @@ class FilesSource:
         sidecar = load_sidecar(self.metadata) if self.metadata else NO_SIDECAR
         if stat.S_ISREG(status.st_mode):
             return Listing((sidecar.dated(entry_of(self.root.name, status)),))
-        rules = Rules(self.domain, PathFilter(self.include, self.exclude))
+        rules = Rules(self.domain, PathFilter(self.include, self.exclude), Withheld(root, self.own))
         own = self._path_of_sidecar(root)
         within = _widened(within, own) if within else None
         walked = walk(root, rules, gitignore=self.domain is Domain.CODE, within=within)

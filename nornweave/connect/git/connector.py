@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -11,6 +10,7 @@ from nornweave.config.base import EnvironmentName
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.protocol import Connector, Source
 from nornweave.core.errors import ConfigError
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain, SourceId
 
 
@@ -43,11 +43,11 @@ class GitSettings(SourceSettings):
         return self
 
 
-def _open(settings: GitSettings, data_dir: Path) -> Source:
+def _open(settings: GitSettings, own: OwnFiles) -> Source:
     if settings.url is not None:
         from nornweave.connect.git.remote import RemoteGitSource
 
-        return RemoteGitSource(settings, data_dir)
+        return RemoteGitSource(settings, own.data_dir)
     from nornweave.connect.git.source import GitSource
 
     return GitSource(
@@ -57,6 +57,7 @@ def _open(settings: GitSettings, data_dir: Path) -> Source:
         include=settings.include,
         exclude=settings.exclude,
         ref=settings.ref,
+        own=own,
         web_url=settings.web_url,
     )
 

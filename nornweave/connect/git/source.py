@@ -20,6 +20,7 @@ from nornweave.connect.git.program import Blobs, GitFailedError, check_version, 
 from nornweave.connect.git.tree import TreeFile, leads_outside, list_tree
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter, is_text, printable
+from nornweave.core.files.withheld import OwnFiles, Withheld
 from nornweave.core.text.dates import since_1970
 from nornweave.core.text.decode import check_size
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
@@ -61,6 +62,7 @@ class GitSource:
         origin: where the repository lives; unless given, what its remote ``origin`` says.
         shown: names the repository in messages; its folder unless given.
         provide: of a partial clone.
+        own: files that are never read.
     """
 
     id: SourceId
@@ -74,6 +76,7 @@ class GitSource:
     origin: str | None = field(default=None, kw_only=True)
     shown: str | None = field(default=None, kw_only=True)
     provide: Provide | None = field(default=None, kw_only=True)
+    own: OwnFiles | None = field(default=None, kw_only=True)
     _blobs: Blobs = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -186,7 +189,7 @@ class GitSource:
 
     def _select(self, files: Iterable[TreeFile]) -> tuple[tuple[TreeFile, ...], tuple[Skip, ...]]:
         """Split the tree into files that the rules take and paths that they leave out."""
-        rules = Rules(self.domain, PathFilter(self.include, self.exclude))
+        rules = Rules(self.domain, PathFilter(self.include, self.exclude), Withheld(str(self.root), self.own))
         tree = {file.path: file for file in files}
         directories: dict[str, str | None] = {}
         taken: list[TreeFile] = []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from nornweave.config.base import formed
 from nornweave.connect.mirror.settings import ApiSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Source
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain
 
 
@@ -25,15 +25,15 @@ class GithubSettings(ApiSettings):
     """Of an enterprise server; the public service unless given."""
 
 
-def _open(settings: GithubSettings, data_dir: Path) -> Source:
+def _open(settings: GithubSettings, own: OwnFiles) -> Source:
     if settings.repository is None:
         from nornweave.connect.github.export import GithubDumpSource
 
-        return GithubDumpSource(settings)
+        return GithubDumpSource(settings, own)
     from nornweave.connect.github.feed import GithubFeed
     from nornweave.connect.mirror.mirrored import MirroredSource
 
-    return MirroredSource(settings, GithubFeed(settings), data_dir)
+    return MirroredSource(settings, GithubFeed(settings), own.data_dir)
 
 
 def _bound(settings: GithubSettings) -> str:

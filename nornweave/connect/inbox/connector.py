@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.protocol import Connector, Source
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain, SourceId
 
 
@@ -18,7 +18,7 @@ class InboxSettings(SourceSettings):
     type: Literal["inbox"] = "inbox"
 
 
-def _open(settings: InboxSettings, data_dir: Path) -> Source:  # noqa: ARG001 - ``path`` says where it is
+def _open(settings: InboxSettings, own: OwnFiles) -> Source:  # noqa: ARG001 - ``path`` says where it is
     from nornweave.connect.inbox.source import InboxSource
 
     return InboxSource(SourceId(settings.id), settings.domain, settings.required_path)

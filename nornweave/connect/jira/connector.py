@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from nornweave.config.base import formed
 from nornweave.connect.mirror.settings import AtlassianSettings
 from nornweave.connect.protocol import Connector, Source
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain
 
 
@@ -21,11 +21,11 @@ class JiraSettings(AtlassianSettings):
     """Keys of projects; empty: every project that the user may read."""
 
 
-def _open(settings: JiraSettings, data_dir: Path) -> Source:
+def _open(settings: JiraSettings, own: OwnFiles) -> Source:
     from nornweave.connect.jira.feed import JiraFeed
     from nornweave.connect.mirror.mirrored import MirroredSource
 
-    return MirroredSource(settings, JiraFeed(settings), data_dir)
+    return MirroredSource(settings, JiraFeed(settings), own.data_dir)
 
 
 JIRA = Connector(JiraSettings, _open)

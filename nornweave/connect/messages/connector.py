@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.protocol import Connector, Source
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain
 
 
@@ -18,10 +18,10 @@ class MessagesSettings(SourceSettings):
     type: Literal["messages"] = "messages"
 
 
-def _open(settings: MessagesSettings, data_dir: Path) -> Source:  # noqa: ARG001 - the files are not copied
+def _open(settings: MessagesSettings, own: OwnFiles) -> Source:
     from nornweave.connect.messages.source import MessagesSource
 
-    return MessagesSource(settings)
+    return MessagesSource(settings, own)
 
 
 MESSAGES = Connector(MessagesSettings, _open)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from nornweave.config.base import Name
 from nornweave.connect.mirror.settings import ApiSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Source
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain
 
 
@@ -23,15 +23,15 @@ class SlackSettings(ApiSettings):
     api_url: str = "https://slack.com/api"
 
 
-def _open(settings: SlackSettings, data_dir: Path) -> Source:
+def _open(settings: SlackSettings, own: OwnFiles) -> Source:
     if settings.path is not None:
         from nornweave.connect.slack.export import SlackSource
 
-        return SlackSource(settings)
+        return SlackSource(settings, own)
     from nornweave.connect.mirror.mirrored import MirroredSource
     from nornweave.connect.slack.feed import SlackFeed
 
-    return MirroredSource(settings, SlackFeed(settings), data_dir)
+    return MirroredSource(settings, SlackFeed(settings), own.data_dir)
 
 
 def _bound(settings: SlackSettings) -> str:

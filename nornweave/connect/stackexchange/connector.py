@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import StringConstraints
@@ -10,6 +9,7 @@ from pydantic import StringConstraints
 from nornweave.config.base import formed
 from nornweave.connect.mirror.settings import ApiSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Source
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain, SourceId
 
 
@@ -27,17 +27,17 @@ class StackExchangeSettings(ApiSettings):
     api_url: str = "https://api.stackexchange.com/2.3"
 
 
-def _open(settings: StackExchangeSettings, data_dir: Path) -> Source:
+def _open(settings: StackExchangeSettings, own: OwnFiles) -> Source:
     if settings.site is None:
         from nornweave.connect.files.source import FilesSource
 
         include = settings.include or ("**/*.json",)
         place = (SourceId(settings.id), settings.domain, settings.required_path)
-        return FilesSource(*place, include=include, exclude=settings.exclude)
+        return FilesSource(*place, include=include, exclude=settings.exclude, own=own)
     from nornweave.connect.mirror.mirrored import MirroredSource
     from nornweave.connect.stackexchange.feed import StackExchangeFeed
 
-    return MirroredSource(settings, StackExchangeFeed(settings), data_dir)
+    return MirroredSource(settings, StackExchangeFeed(settings), own.data_dir)
 
 
 def _bound(settings: StackExchangeSettings) -> str:

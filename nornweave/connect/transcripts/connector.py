@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.protocol import Connector, Source
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain
 
 
@@ -18,10 +18,10 @@ class TranscriptsSettings(SourceSettings):
     type: Literal["transcripts"] = "transcripts"
 
 
-def _open(settings: TranscriptsSettings, data_dir: Path) -> Source:  # noqa: ARG001 - the files are not copied
+def _open(settings: TranscriptsSettings, own: OwnFiles) -> Source:
     from nornweave.connect.transcripts.source import TranscriptSource
 
-    return TranscriptSource(settings)
+    return TranscriptSource(settings, own)
 
 
 TRANSCRIPTS = Connector(TranscriptsSettings, _open)

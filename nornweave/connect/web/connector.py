@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Source
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain
 
 
@@ -30,11 +30,11 @@ class WebSettings(MirroredSettings):
     """One sync asks so often without getting a page that is new or as it was; the next one goes on from there."""
 
 
-def _open(settings: WebSettings, data_dir: Path) -> Source:
+def _open(settings: WebSettings, own: OwnFiles) -> Source:
     from nornweave.connect.mirror.mirrored import MirroredSource
     from nornweave.connect.web.feed import WebFeed
 
-    return MirroredSource(settings, WebFeed(settings), data_dir)
+    return MirroredSource(settings, WebFeed(settings), own.data_dir)
 
 
 def _bound(settings: WebSettings) -> str:

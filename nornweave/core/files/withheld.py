@@ -1,0 +1,76 @@
+"""What no source reads, whoever configured it: NornWeave's own files, and those that hold secrets by their name."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from nornweave.core.errors import ConfigError
+from nornweave.core.files.paths import is_inside
+
+# Where programs keep credentials, and nothing that a team would look for.
+_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store"})
+_NAMES = frozenset(
+    {".netrc", "_netrc", ".pgpass", ".my.cnf", ".htpasswd", ".git-credentials", ".npmrc", ".pypirc", ".dockercfg"}
+    | {".vault-token", ".s3cfg", ".boto", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
+)
+_ENDINGS = frozenset({"env", "pem", "key", "p12", "pfx", "jks", "keystore", "kdbx", "ppk", "keytab", "tfstate"})
+# ``.env.example`` says which variables there are, not what they hold.
+_TEMPLATES = frozenset({"example", "sample", "template", "dist", "defaults", "schema"})
+OWN, SECRET = "NornWeave's own; no source reads it", "its name is that of a secret; no source reads it"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFiles:
+    """What NornWeave itself writes and is configured by.
+
+    Attributes:
+        data_dir: of the workspace; remote sources keep there what they have read.
+        files: the configuration, and the files with tokens or keys that it names.
+    """
+
+    data_dir: Path
+    files: tuple[Path, ...] = ()
+
+    @property
+    def resolved(self) -> tuple[str, ...]:
+        """Where all of it lies, without links."""
+        return tuple(map(os.path.realpath, (self.data_dir, *self.files)))
+
+
+def is_secret(name: str) -> bool:
+    """Tell whether a file or folder of this name holds secrets."""
+    lowered = name.lower()
+    _, dot, ending = lowered.rpartition(".")
+    is_environment = lowered.startswith(".env") and ending not in _TEMPLATES
+    return is_environment or (bool(dot) and ending in _ENDINGS) or lowered in _NAMES | _FOLDERS
+
+
+def check_place(key: str, place: Path, own: OwnFiles) -> None:
+    """Refuse a file or folder that no source reads, wherever its links lead.
+
+    Raises:
+        ConfigError: it is one, or lies in one.
+    """
+    target = os.path.realpath(place)
+    *above, name = Path(target).parts
+    if any(is_inside(target, each) for each in own.resolved):
+        raise ConfigError(f"{key}: {str(place)!r}: {OWN}")
+    if is_secret(name) or not _FOLDERS.isdisjoint(map(str.lower, above)):
+        raise ConfigError(f"{key}: {str(place)!r}: {SECRET}")
+
+
+class Withheld:
+    """What is withheld below the folder of a source."""
+
+    def __init__(self, root: Path | str, own: OwnFiles | None) -> None:
+        resolved = os.path.realpath(root)
+        places = (place for place in (own.resolved if own else ()) if is_inside(place, resolved))
+        self._own = {os.path.relpath(place, resolved) for place in places}
+
+    def reason(self, path: str) -> str | None:
+        """Return why a file or folder is withheld, by its path relative to the folder; ``None`` if it is not."""
+        if path in self._own:
+            return OWN
+        return SECRET if is_secret(path.rpartition("/")[2]) else None
