@@ -10,6 +10,7 @@ from nornweave.core.types import is_elsewhere
 ASK, CONFLICTS, QUALITY, STATUS, LOGIN, LOGOUT = "/", "/conflicts", "/quality", "/status", "/login", "/logout"
 FIND, WHY = "/find", "/why"
 JUDGE = "/feedback/form"
+DISMISS = "/conflicts/form"
 SYNC, SOURCES_FORM = "/status/sync", "/status/sources"
 
 

@@ -12,7 +12,6 @@ from api.pages.text_runs import TextRun, highlighted
 from nornweave.ask.answer.extract import as_read
 from nornweave.ask.views.answer import ConflictDocument, SideDocument
 from nornweave.ask.views.ledger import LedgerDocument, LedgerEntryDocument, LedgerSideDocument
-from nornweave.core.text.legible import with_unit
 from nornweave.disagree.conflicts import DEMOTE_FROM
 
 MAX_ENTRIES = 200
@@ -37,7 +36,7 @@ def conflict_of(
 
 def ledger_view(ledger: LedgerDocument) -> dict[str, Any]:
     """Return what the page shows of the ledger: of each list ``MAX_ENTRIES``, and how many more there are."""
-    lists = {"open": ledger["open"], "settled": ledger["settled"]}
+    lists = {"open": ledger["open"], "settled": ledger["settled"], "dismissed": ledger["dismissed"]}
     return {
         "ledger": ledger,
         **{name: [entry_of(entry) for entry in each[:MAX_ENTRIES]] for name, each in lists.items()},
@@ -74,7 +73,7 @@ def _side(
         "role": _ROLES.get(role, role),
         "holds": role in _ROLES,
         "place": place or place_of(side, side["chunk_id"]),
-        "value": with_unit(side["value"], side["unit"]),
+        "value": side["written"] or "",
         "statement": stated(side["statement"] or "", terms, is_code=side["domain_id"] == "code"),
     }
 

@@ -80,6 +80,7 @@ def html_response(
             navigation=[one for one in shown if (viewer and viewer.operates) or one[0] not in FOR_OPERATORS],
             current=current,
             json_href=json_href,
+            may_dismiss=bool(viewer and viewer.operates) and service.sources_file is not None,
             csrf=csrf_token(session.value, secret) if session and secret else "",
             alone=service.alone.value if service.alone else "",
             **context,

@@ -96,12 +96,18 @@ class LedgerQuery(Parameters):
         Field(strict=True, description="Only what is settled (`true`) or only what is open (`false`)."),
     ] = None
 
+    dismissed: Annotated[
+        UrlSwitch,
+        Field(strict=True, description="Also what somebody said is no conflict."),
+    ] = False
+
     def chosen(self, ledger: LedgerDocument) -> LedgerDocument:
         """Return the ledger with the entries that are asked for, in its order."""
         return {
             **ledger,
             "open": [] if self.settled is True else self._matching(ledger["open"]),
             "settled": [] if self.settled is False else self._matching(ledger["settled"]),
+            "dismissed": self._matching(ledger["dismissed"]) if self.dismissed else [],
         }
 
     def _matching(self, entries: Sequence[LedgerEntryDocument]) -> list[LedgerEntryDocument]:

@@ -17,7 +17,17 @@ from starlette.routing import Route
 from api.access.origins import client_address
 from api.errors import ProblemError
 from api.event_streams import answer_streamed, written_whole
-from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, ask_address, conflict_address, passage_address
+from api.pages.addresses import (
+    ASK,
+    CONFLICTS,
+    DISMISS,
+    JUDGE,
+    QUALITY,
+    ask_address,
+    conflict_address,
+    local,
+    passage_address,
+)
 from api.pages.answer_view import answer_view
 from api.pages.catalogue import (
     DomainChoice,
@@ -47,6 +57,7 @@ from api.pages.written_view import written_view
 from api.requests.find import LedgerQuery
 from api.routes.evaluations import ComparisonQuery
 from api.routes.feedback import judge
+from api.routes.login import browsers_form
 from api.routes.page_routes import (
     HtmlRoute,
     both,
@@ -57,6 +68,7 @@ from api.routes.page_routes import (
     validated,
     wants_json,
 )
+from api.routes.texts import dismissed
 from api.schemas import json_response
 from api.state import Serving, arrive, serving_of
 from nornweave.ask.answer.extract import nearest
@@ -139,10 +151,14 @@ async def conflicts(request: Request) -> Response:
     """Show the ledger, filtered like ``GET /conflicts``."""
     serving = serving_of(request)
     asked = validated(LedgerQuery, request.query_params)
-    ledger = asked.chosen(await serving.lookups.run(serving.engine.ledger.conflicts))
+    whole = await serving.lookups.run(serving.engine.ledger.conflicts)
     if wants_json(request):
-        return json_response(ledger)
-    context = {**ledger_view(ledger), "asked": asked, "domains": serving.domains}
+        return json_response(asked.chosen(whole))
+    context = {
+        **ledger_view(asked.model_copy(update={"dismissed": True}).chosen(whole)),
+        "asked": asked,
+        "domains": serving.domains,
+    }
     json_href = data_address(request, CONFLICTS)
     return html_response(request, "conflicts.html", context, current=CONFLICTS, json_href=json_href)
 
@@ -152,13 +168,23 @@ async def conflict(request: Request) -> Response:
     serving = serving_of(request)
     entry_id = request.path_params["entry_id"]
     ledger = await serving.lookups.run(serving.engine.ledger.conflicts)
-    found = next((each for each in (*ledger["open"], *ledger["settled"]) if each["entry_id"] == entry_id), None)
+    found = next(
+        (each for each in (*ledger["open"], *ledger["settled"], *ledger["dismissed"]) if each["entry_id"] == entry_id),
+        None,
+    )
     if found is None:
         raise ProblemError(404, "no such entry in the ledger; it may have been settled long ago")
     if wants_json(request):
         return json_response(found)
     json_href = f"{conflict_address(entry_id)}.json"
     return html_response(request, "conflict.html", {"entry": entry_of(found)}, current=CONFLICTS, json_href=json_href)
+
+
+async def dismiss(request: Request) -> Response:
+    """Store that a conflict is none, or take that back, and go to where it was seen."""
+    fields = await browsers_form(request)
+    await dismissed(serving_of(request), fields.get("id", ""), undo=fields.get("undo") == "true")
+    return RedirectResponse(local(fields.get("next", CONFLICTS)), status_code=303)
 
 
 async def quality(request: Request) -> Response:
@@ -301,6 +327,7 @@ routes = [
     *both("/passages/{chunk_id}", shown(passage, {"context"})),
     Route(f"{CONFLICTS}.json", _ledger, methods=["GET"]),
     HtmlRoute(CONFLICTS, _ledger, methods=["GET"]),
+    Route(DISMISS, shown(dismiss), methods=["POST"]),
     *both(f"{CONFLICTS}/{{entry_id}}", shown(conflict)),
     *both(QUALITY, shown(quality, {"domain", "before", "after"})),
     Route(JUDGE, shown(judge), methods=["POST"]),

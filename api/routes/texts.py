@@ -14,8 +14,9 @@ from api.routes.agents import DomainName
 from api.schemas import json_response
 from api.state import Served, Serving
 from nornweave.ask.search.question import Deadline
-from nornweave.ask.views.ledger import LedgerDocument
+from nornweave.ask.views.ledger import DismissedDocument, LedgerDocument
 from nornweave.ask.views.texts import ChunkDocument, CompletionsDocument, DocumentDocument, FindDocument
+from nornweave.core.errors import QueryError
 
 T = TypeVar("T")
 
@@ -23,6 +24,7 @@ router = APIRouter(responses=problem_responses(401, 421, 422, 500, 503))
 
 ChunkName = Annotated[str, Path(description="As items carry it.")]
 SourceName = Annotated[str, Path(description="As citations carry it.")]
+ConflictName = Annotated[str, Path(description="As entries of the ledger and conflicts of answers carry it.")]
 DocumentPath = Annotated[str, Path(description="Relative to the source's `path`, URL-encoded; `/` may stay.")]
 
 
@@ -65,6 +67,44 @@ async def complete(asked: Annotated[CompleteParameters, Query()], serving: Serve
 async def conflicts(asked: Annotated[LedgerQuery, Query()], serving: Served) -> Response:
     """List what domains disagree about in the whole corpus, newest first, grouped by entity."""
     return json_response(asked.chosen(await serving.lookups.run(serving.engine.ledger.conflicts)))
+
+
+@router.post(
+    "/conflicts/{conflict_id}/dismiss",
+    response_model=DismissedDocument,
+    responses=problem_responses(403, 404),
+    tags=["conflicts"],
+)
+async def dismiss(conflict_id: ConflictName, serving: Served) -> Response:
+    """Say that two statements are no conflict. For operators; it holds wherever the two stand, and survives syncs."""
+    return json_response(await dismissed(serving, conflict_id))
+
+
+@router.delete(
+    "/conflicts/{conflict_id}/dismiss",
+    response_model=DismissedDocument,
+    responses=problem_responses(403, 404),
+    tags=["conflicts"],
+)
+async def undismiss(conflict_id: ConflictName, serving: Served) -> Response:
+    """Take back that two statements are no conflict."""
+    return json_response(await dismissed(serving, conflict_id, undo=True))
+
+
+async def dismissed(serving: Serving, conflict_id: str, *, undo: bool = False) -> DismissedDocument:
+    """Store that two statements are no conflict, or take it back.
+
+    Raises:
+        ProblemError: 404, no conflict can have this id, or it is not dismissed; or this is a replica.
+        NotPermittedError: the viewer does not operate the service.
+    """
+    serving.viewer.check_operates()
+    if serving.sources_file is None:
+        raise ProblemError(404, "a replica has no ledger of its own; dismiss the conflict where it is published")
+    try:
+        return await serving.writing.run(lambda: serving.engine.ledger.dismiss(conflict_id, undo=undo))
+    except QueryError as error:
+        raise ProblemError(404, str(error)) from error
 
 
 async def _looked_up(serving: Serving, look: Callable[[], T | None], *names: str) -> T | None:

@@ -31,7 +31,7 @@ from nornweave.config.fusion import FusionSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain, present
-from nornweave.disagree.conflicts.origins import NO_ORIGINS
+from nornweave.disagree.conflicts.origins import NO_NOTES
 
 # Judged set → source; the conversations among them make 751 chunks, the docstrings of the packages the rest.
 SOURCES = {
@@ -134,7 +134,7 @@ def _recalled(responses: tuple[RecallResponse, ...]) -> Recalled:
 
 def _timed(question: Question, recalled: Recalled) -> Mapping[str, float]:
     clock = Stopwatch()
-    fuse(question, recalled, FusionSettings(), origins=NO_ORIGINS, clock=clock)
+    fuse(question, recalled, FusionSettings(), notes=NO_NOTES, clock=clock)
     return clock.milliseconds
 
 

@@ -39,7 +39,7 @@ from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.generations.kept import KeptGenerations
 from nornweave.index.generations.serving import ServedGeneration
-from nornweave.index.ledger_file import LineBook
+from nornweave.index.ledger_file import LedgerReader
 from nornweave.index.wiring import store_of
 from nornweave.share.standing import StandingBook
 
@@ -101,7 +101,7 @@ class Engine:
             feedback=feedback_of(settings),
             fusion=settings.fusion,
             synthesizer=Synthesizer(settings.fusion),
-            lines=LineBook(settings),
+            notes=LedgerReader(settings),
         )
 
     def __enter__(self) -> Self:

@@ -22,7 +22,7 @@ from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import CoverageGap, RecallResponse
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.types import Domain
-from nornweave.disagree.conflicts.origins import NO_ORIGINS, Origins
+from nornweave.disagree.conflicts.origins import NO_NOTES, LedgerNotes
 
 
 def answer(
@@ -31,7 +31,7 @@ def answer(
     lanes: Lanes,
     settings: FusionSettings,
     synthesizer: Synthesizer | None = None,
-    origins: Origins = NO_ORIGINS,
+    notes: LedgerNotes = NO_NOTES,
     elsewhere: Sequence[Recaller] = (),
 ) -> Answer:
     """Answer a question from everything that can be asked.
@@ -51,7 +51,7 @@ def answer(
     with clock.step("recall"):
         responses, gaps = recall_everywhere(question, asked, lanes)
     recalled = to_recalled(question, asked, responses, gaps)
-    return answer_from(question, recalled, settings, synthesizer, origins, clock)
+    return answer_from(question, recalled, settings, synthesizer, notes, clock)
 
 
 def answer_from(
@@ -59,12 +59,12 @@ def answer_from(
     recalled: Recalled,
     settings: FusionSettings,
     synthesizer: Synthesizer | None = None,
-    origins: Origins = NO_ORIGINS,
+    notes: LedgerNotes = NO_NOTES,
     clock: Stopwatch | None = None,
 ) -> Answer:
     """Make one answer to a question out of what agents answered; nothing is searched."""
     clock = clock or Stopwatch()
-    fused = fuse(question, recalled, settings, origins=origins, clock=clock)
+    fused = fuse(question, recalled, settings, notes=notes, clock=clock)
     with clock.step("budget"):
         items, conflicts = shown_conflicts(fit(fused.items, question), fused.conflicts)
     answerable = judge(question.text, recalled.responses)

@@ -16,7 +16,7 @@ from nornweave.ask.search.lanes import Lanes
 from nornweave.config import Settings
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.types import Domain
-from nornweave.index.ledger_file import LineBook
+from nornweave.index.ledger_file import LedgerReader
 
 # Questions wait for domains and domains for retrieval sources: pools apart, or a full one would wait for itself. Each
 # domain has threads of its own: one that hangs must not hold those that the others need.
@@ -31,7 +31,7 @@ class QueryPath:
         pools: the threads of each domain's agent.
         remote: agents on other machines; ``None``: none can join.
         feedback: what answers showed, and what users say of it.
-        lines: who wrote which line.
+        notes: who wrote which line, and what somebody said is no conflict.
         is_closing: set once no question is answered any more.
         on_answer: is told of every answer, in the thread that made it.
     """
@@ -44,6 +44,6 @@ class QueryPath:
     feedback: FeedbackBook
     fusion: FusionSettings
     synthesizer: Synthesizer
-    lines: LineBook
+    notes: LedgerReader
     is_closing: threading.Event = field(default_factory=threading.Event)
     on_answer: Callable[[Answer], None] | None = None

@@ -164,13 +164,20 @@ def rollback(
         output.print(f"{domain.value}: {before} → {after}")
 
 
-@app.command()
+conflicts_app = typer.Typer()
+app.add_typer(conflicts_app, name="conflicts", rich_help_panel=None)
+
+
+@conflicts_app.callback(invoke_without_command=True)
 def conflicts(
     context: typer.Context,
     settled: Annotated[bool, typer.Option(help="Also show what was settled.")] = False,
+    dismissed: Annotated[bool, typer.Option(help="Show what somebody said is no conflict instead.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show what the domains disagree about: both sides, what probably holds, and since when."""
+    if context.invoked_subcommand:
+        return
     from nornweave.ask.views.ledger import ledger_document
     from nornweave.cli.report import print_ledger
     from nornweave.index.ledger_file import published
@@ -181,9 +188,26 @@ def conflicts(
     if as_json:
         print_json(document)
     else:
-        print_ledger(document, settled=settled)
+        print_ledger(document, settled=settled, dismissed=dismissed)
     for notice in document["notices"]:
         messages.print(notice, style="yellow", soft_wrap=True)
+
+
+@conflicts_app.command()
+def dismiss(
+    context: typer.Context,
+    conflict_id: Annotated[str, typer.Argument(metavar="ID", help="Of a conflict in the ledger or in an answer.")],
+    undo: Annotated[bool, typer.Option("--undo", help="Take it back.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Say that two statements are no conflict: wherever they stand, until it is taken back."""
+    from nornweave.index.ledger_file import dismiss
+
+    pair = dismiss(settings_of(context), conflict_id, undo=undo)
+    if as_json:
+        print_json({"id": pair, "dismissed": not undo})
+    else:
+        output.print(f"{conflict_id}: {'a conflict again' if undo else 'not a conflict'}")
 
 
 @app.command()

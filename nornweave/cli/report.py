@@ -14,7 +14,7 @@ from nornweave.ask.answer.extract import as_read
 from nornweave.ask.views.ledger import LedgerDocument
 from nornweave.cli.options import output
 from nornweave.core.text.inline_markup import one_line
-from nornweave.core.text.legible import counted, with_unit
+from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.disagree.ledger.likelihood import LIKELY
 
@@ -156,9 +156,9 @@ def _print_conflict(number: int, conflict: Mapping[str, Any]) -> None:
     output.print(Text(f"   {conflict['resolution']}: {conflict['reason']}", style="dim"))
 
 
-def print_ledger(document: LedgerDocument, *, settled: bool = False) -> None:
+def print_ledger(document: LedgerDocument, *, settled: bool = False, dismissed: bool = False) -> None:
     """Print the ledger by entity, what is likely first, the side that probably holds first."""
-    entries = document["open"] + (document["settled"] if settled else [])
+    entries = document["dismissed"] if dismissed else document["open"] + (document["settled"] if settled else [])
     likely = sum(entry["confidence"] >= LIKELY for entry in document["open"])
     entity: str | None = None
     for entry in entries:
@@ -166,14 +166,17 @@ def print_ledger(document: LedgerDocument, *, settled: bool = False) -> None:
             entity = entry["entity"]
             output.print(Text(entity or "(no name)", style="bold"))
         since = f"settled {entry['settled'][:10]}" if entry["settled"] else f"since {entry['first_seen'][:10]}"
-        output.print(Text(f"  {entry['attribute'].replace('_', ' ')}  ({since}, {entry['confidence']:.2f})"))
+        output.print(
+            Text(f"  {entry['attribute'].replace('_', ' ')}  ({since}, {entry['confidence']:.2f})  {entry['entry_id']}")
+        )
         for side in entry["sides"]:
             lines = ":{}-{}".format(*side["line_range"]) if side["line_range"] else ""
             place = f"{side['domain_id']}  {side['source_path']}{lines}  ({side['source_id']})"
-            output.print(Text(f"    {with_unit(side['value'], side['unit'])}  {place}", style="cyan"))
+            output.print(Text(f"    {side['written']}  {place}", style="cyan"))
             output.print(Text(f"      {side['statement']}", style="dim"), no_wrap=True, overflow="ellipsis")
         output.print(Text(f"    {entry['reason']}", style="dim"))
-    output.print(f"{len(document['open'])} open ({likely} likely), {len(document['settled'])} settled")
+    dismissals = f", {len(document['dismissed'])} dismissed" if document["dismissed"] else ""
+    output.print(f"{len(document['open'])} open ({likely} likely), {len(document['settled'])} settled{dismissals}")
 
 
 def _print_explanations(items: Sequence[Mapping[str, Any]]) -> None:

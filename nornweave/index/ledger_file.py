@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import fields, is_dataclass
-from datetime import datetime
+from dataclasses import fields, is_dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
 from nornweave.config import Settings
-from nornweave.core.errors import StoreError
+from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import WriterLock
 from nornweave.core.types import Fact, GenerationId
-from nornweave.disagree.conflicts.origins import NO_ORIGINS, KnownLine, Origins, origins_of
+from nornweave.disagree.conflicts.origins import NO_NOTES, KnownLine, LedgerNotes, origins_of
 from nornweave.disagree.ledger.entries import Ledger
 from nornweave.index.facts import decode_facts, encode_facts
 from nornweave.index.wiring import store_of, workspace_server
@@ -26,6 +27,9 @@ from nornweave.index.wiring import store_of, workspace_server
 log = logging.getLogger(__name__)
 
 _VERSION = 3
+_PAIR_ID = re.compile(r"[0-9a-f]{16}")
+KEEP_DISMISSED = 10_000
+"""Pairs; of more the oldest are forgotten."""
 _LEDGER = TypeAdapter(Ledger)
 LOCK_WAIT_S = 60.0
 
@@ -137,32 +141,60 @@ def load_ledger(settings: Settings) -> Ledger | None:
         raise damaged(place, error) from error
 
 
-class LineBook:
-    """Line authors from the ledger, reloaded when it changes; thread-safe."""
+class LedgerReader:
+    """What answers take from the ledger, read again when it changes; thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._place = ledger_place(settings)
-        self._read: tuple[object, Origins] = (None, NO_ORIGINS)
+        self._read: tuple[object, LedgerNotes] = (None, NO_NOTES)
 
-    def origins(self) -> Origins:
-        """Return the line authors; empty if the ledger is missing or damaged."""
+    def read(self) -> LedgerNotes:
+        """Return the line authors and the dismissed pairs; none if the ledger is missing or damaged."""
         version = self._place.version()
         if version is None:
-            return NO_ORIGINS
-        known, origins = self._read
+            return NO_NOTES
+        known, notes = self._read
         if known != version:
-            origins = self._load()
-            self._read = (version, origins)
-        return origins
+            notes = self._load()
+            self._read = (version, notes)
+        return notes
 
-    def _load(self) -> Origins:
+    def _load(self) -> LedgerNotes:
         try:
             ledger = load_ledger(self._settings)
         except StoreError as error:
-            log.warning("answers do not say who wrote lines: %s", error)
-            return NO_ORIGINS
-        return origins_of(ledger.lines) if ledger else NO_ORIGINS
+            log.warning("answers do not say who wrote lines, and show dismissed conflicts: %s", error)
+            return NO_NOTES
+        return LedgerNotes(origins_of(ledger.lines), frozenset(ledger.dismissed)) if ledger else NO_NOTES
+
+
+def dismiss(settings: Settings, conflict_id: str, *, undo: bool = False) -> str:
+    """Store that two statements are no conflict, or take that back; it holds wherever the two stand from now on.
+
+    Args:
+        conflict_id: of an entry of the ledger, or of a conflict of an answer.
+
+    Returns:
+        The id of the two statements.
+
+    Raises:
+        QueryError: it is neither.
+        StoreError: the ledger cannot be read or written.
+    """
+    place = ledger_place(settings)
+    with place.locked():
+        ledger = load_ledger(settings) or Ledger(made_at=datetime.now(UTC), generations={}, open=())
+        entries = {entry.entry_id: entry.pair_id for entry in (*ledger.open, *ledger.settled)}
+        pair = entries.get(conflict_id, conflict_id)
+        if not _PAIR_ID.fullmatch(pair):
+            raise QueryError("id", f"{conflict_id!r} is not the id of a conflict (16 digits and letters a to f)")
+        others = tuple(each for each in ledger.dismissed if each != pair)
+        if undo and len(others) == len(ledger.dismissed):
+            raise QueryError("id", f"conflict {conflict_id!r} is not dismissed")
+        dismissed = others if undo else (*others, pair)[-KEEP_DISMISSED:]
+        save_ledger(place, replace(ledger, dismissed=dismissed))
+    return pair
 
 
 def save_ledger(place: LedgerPlace, ledger: Ledger) -> None:

@@ -34,6 +34,7 @@ def conflict(*chunk_ids: str) -> ConflictRecord:
         for place, chunk_id in enumerate(chunk_ids)
     )
     return ConflictRecord(
+        id="0123456789abcdef",
         items=tuple(ChunkId(chunk_id) for chunk_id in chunk_ids),
         sides=sides,
         detector=Detector.SAME_ENTITY_DIVERGENCE,

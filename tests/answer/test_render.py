@@ -60,6 +60,7 @@ def conflict(**stated: object) -> ConflictRecord:
         ),
     )
     known: dict[str, object] = {
+        "id": "0123456789abcdef",
         "items": (ChunkId("c1"), ChunkId("d1")),
         "sides": sides,
         "detector": Detector.SAME_ENTITY_DIVERGENCE,

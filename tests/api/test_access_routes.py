@@ -58,6 +58,7 @@ FOR_OPERATORS = {
     "POST /agents/register",
     "POST /agents/{agent_id}/heartbeat", "DELETE /agents/{agent_id}", "POST /receipts", "GET /receipts/{receipt_id}",
     "GET /sources", "POST /sources", "DELETE /sources/{source_id}",
+    "POST /conflicts/{conflict_id}/dismiss", "DELETE /conflicts/{conflict_id}/dismiss", "POST /conflicts/form",
 }  # fmt: skip
 
 
@@ -274,6 +275,25 @@ async def test_conflicts_are_shown_to_who_may_see_both_sides(settings: Settings)
                 assert given.text == none.text
 
 
+async def test_what_is_no_conflict_is_dismissed_and_taken_back(own: Settings) -> None:
+    async with app_of(own) as app, client_as(app, SERVICE) as client:
+        entry = (await client.get("/conflicts")).json()["open"][0]
+        address = f"/conflicts/{entry['entry_id']}/dismiss"
+        said = (await client.post(address)).json()
+        assert said["dismissed"] and said["id"] != entry["entry_id"]
+        assert (await client.post(address)).json() == said, "saying it again changes nothing"
+        ledger = (await client.get("/conflicts", params={"dismissed": "true"})).json()
+        assert [one["entry_id"] for one in ledger["dismissed"]] == [entry["entry_id"]]
+        assert entry["entry_id"] not in str(ledger["open"]) + (await client.get("/conflicts")).text
+        page = (await client.get("/conflicts", headers={"accept": HTML})).text
+        assert page.count('class="conflict dismissed"') == 1 and "It is a conflict after all" in page
+        form = {"content-type": "application/x-www-form-urlencoded", "sec-fetch-site": "same-origin"}
+        back = await client.post("/conflicts/form", content=f"id={said['id']}&undo=true&next=/conflicts", headers=form)
+        assert (back.status_code, back.headers["location"]) == (303, "/conflicts")
+        is_problem(await client.delete(address), 404)
+        assert entry in (await client.get("/conflicts")).json()["open"]
+
+
 async def test_what_concerns_the_whole_service_is_for_operators(settings: Settings) -> None:
     form = {"content-type": "application/x-www-form-urlencoded", "sec-fetch-site": "same-origin"}
     calls: list[tuple[str, str, dict[str, Any]]] = [
@@ -288,6 +308,7 @@ async def test_what_concerns_the_whole_service_is_for_operators(settings: Settin
         ("POST", "/status/sync", {"content": "domain=nowhere", "headers": form}),
         ("POST", "/status/sources", {"content": "remove=nowhere", "headers": form}),
     ]
+    calls += [("POST", "/conflicts/form", {"content": "id=nothing", "headers": form})]
     calls += [("GET", "/agents/code/documents", {}), ("DELETE", "/agents/code/documents/nothing.py", {})]
     named = {f"{method} {path.replace('code', '{domain}')}" for method, path, _ in calls}
     joining = {"agent_id": "vault", "domain_id": "code", "url": "https://vault.example.org"}
@@ -302,6 +323,8 @@ async def test_what_concerns_the_whole_service_is_for_operators(settings: Settin
     named |= {"POST /receipts", "GET /receipts/{receipt_id}"}
     editing = {"id": "x", "domain": "code", "type": "files", "path": "/etc"}
     calls += [("GET", "/sources", {}), ("POST", "/sources", {"json": editing}), ("DELETE", "/sources/nothing", {})]
+    calls += [(method, "/conflicts/nothing/dismiss", {}) for method in ("POST", "DELETE")]
+    named |= {"POST /conflicts/{conflict_id}/dismiss", "DELETE /conflicts/{conflict_id}/dismiss"}
     named |= {"GET /sources", "POST /sources", "DELETE /sources/{source_id}"}
     named |= {f"{method} {path.replace('vault', '{agent_id}')}" for method, path, _ in registry}
     alone = {"POST /ingest"}  # the same function at the root of an agent that is served alone

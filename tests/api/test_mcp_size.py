@@ -116,5 +116,5 @@ def wordy(number: int) -> LedgerEntry:
     long = DOCUMENTS["cuneiform"][:4000]
     entry = ledger_entry(f"{number} {long}", Domain.CODE, Domain.DOCUMENTATION)
     side = entry.sides[0]
-    side = replace(side, fact=replace(side.fact, statement=long, value=long), author=long, path=long)
+    side = replace(side, fact=replace(side.fact, statement=long, kind="string", value=long), author=long, path=long)
     return replace(entry, entry_id=str(number), sides=(side, side), also=(side, side) * 5, reason=long)

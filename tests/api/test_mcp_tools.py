@@ -148,7 +148,7 @@ async def test_the_ledger_is_filtered_and_links_both_sides(disagreeing: Settings
         await until_loaded(client)
         ledger = await result(client, "conflicts", entity="TIMEOUT", domain="code")
         (conflict,) = ledger["conflicts"]
-        assert {side["value"] for side in conflict["sides"]} == {"10 s", "30 s"}
+        assert {side["value"] for side in conflict["sides"]} == {"10 seconds", "30 seconds"}
         assert (ledger["total"], ledger["more"], ledger["next"], conflict["settled"]) == (1, 0, None, None)
         for side in conflict["sides"]:
             fetched = await result(client, "fetch", id=side["id"])

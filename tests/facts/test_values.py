@@ -1,12 +1,13 @@
 """Values are read the same from code of any language and from documentation, and compared by what they mean."""
 
 import pytest
+from fact_support import fact
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.core.types import ValueKind
 from nornweave.disagree.facts.comparison import FactComparison, compare
-from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.expressions import as_written, read_value
 from nornweave.disagree.facts.values import Value, measured_in, show
 
 AGREE, DIFFER, UNDECIDED = FactComparison.AGREE, FactComparison.DIFFER, FactComparison.UNDECIDED
@@ -139,3 +140,23 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_plain_numbers_differ_exactly_if_they_are_different(left: int, right: int) -> None:
     expected = AGREE if left == right else DIFFER
     assert compare(value(str(left)), value(str(right))) is expected
+
+
+@pytest.mark.parametrize(("written", "statement", "shown"), [
+    ("8 MiB", "The part size is 8 MiB by default, at most 5 GiB.", "8 MiB"),
+    ("8388608 bytes", "part_size: 8M # at least 5M", "8M"),
+    ("10 minutes", "Sessions end after ten minutes, not after 5 minutes.", "10 minutes"),
+    ("1500 ms", "RETRY_MS = 1_500", "1500 ms"),
+    ("1500", "BATCH = 1_500  # up to 15000", "1_500"),
+    ("0.5", "ratio of 0.5.", "0.5"),
+    ("25%", "25 % of the heap", "25 %"),
+    ("'json'", "format is `json`", '"json"'),
+    ("true", "on by default", "true"),
+])  # fmt: skip
+def test_a_value_is_shown_as_its_statement_writes_it(written: str, statement: str, shown: str) -> None:
+    assert as_written(fact("part_size", written, statement=statement)) == shown
+
+
+def test_a_denied_value_says_so() -> None:
+    assert as_written(fact("part_size", "8 MiB", statement="never 8 MiB", negated=True)) == "not 8 MiB"
+    assert as_written(fact("gzip", "true", statement="does not compress", negated=True)) == "false"

@@ -11,7 +11,8 @@ from nornweave.ask.fuse.conflict_resolution import ConflictRules, resolve_confli
 from nornweave.ask.fuse.records import ConflictRecord, ConflictStrategy, FusedItem, ResolvedItems
 from nornweave.ask.views.answer import conflict_document
 from nornweave.core.types import Fact, Origin
-from nornweave.disagree.conflicts.origins import NO_ORIGINS, LineKey, Origins, key_of
+from nornweave.disagree.conflicts.origins import NO_NOTES, LedgerNotes, LineKey, key_of
+from nornweave.disagree.conflicts.records import pair_id
 
 RECENCY, AUTHORITY, CONFIDENCE, FLAG, THEN_FLAG = (
     ConflictStrategy.RECENCY,
@@ -33,12 +34,15 @@ def side(chunk_id: str, domain: str, seconds: int, written: str | None = None, s
     return fused(item(chunk_id, domain=domain, written=written, score=score, facts=(timeout(seconds, domain),)))
 
 
+ASKED = "how long is the webhook delivery timeout, and what is its size"
+
+
 def resolved(
-    *items: FusedItem, strategy: ConflictStrategy = RECENCY, origins: Origins = NO_ORIGINS, **more: object
+    *items: FusedItem, strategy: ConflictStrategy = RECENCY, notes: LedgerNotes = NO_NOTES, **more: object
 ) -> ResolvedItems:
-    """Settle conflicts, however certain they are: how certain is not what strategies are about."""
-    rules = ConflictRules(strategy=strategy, **{"settle_from": 0.5, **more})  # type: ignore[arg-type]
-    return resolve_conflicts(items, rules, origins)
+    """Settle conflicts that are asked about, however certain they are: how certain is not what strategies are about."""
+    rules = {"settle_from": 0.5, "question": ASKED, "is_chosen": True, **more}
+    return resolve_conflicts(items, ConflictRules(strategy=strategy, **rules), notes)  # type: ignore[arg-type]
 
 
 def the_conflict(*items: FusedItem, strategy: ConflictStrategy = RECENCY, **more: object) -> ConflictRecord:
@@ -105,14 +109,79 @@ def test_what_is_not_nearly_certain_is_shown_and_costs_nobody_anything() -> None
     assert 0.5 <= conflict.confidence < 1
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["which storage does the tenant use", "what is the webhook", "delivery timeout of mails", "", "hooks of the web"],
+)
+def test_what_nobody_asked_about_changes_no_order(question: str) -> None:
+    result = resolved(CODE, DOCS, question=question)
+    (conflict,) = result.conflicts
+    assert [(one.relevance, one.demoted) for one in result.items] == [(0.5, False), (0.9, False)]
+    assert (conflict.asked_about, conflict.resolved_to) == (False, None)
+    assert conflict.reason == "not what was asked about: both sides are kept; newer: 2026-01-20 against 2025-12-01"
+
+
+@pytest.mark.parametrize(
+    "question", ["webhook delivery timeout", "WEBHOOK_DELIVERY_TIMEOUT_MS?", "how long do deliveries of webhooks wait"]
+)
+def test_what_is_asked_about_is_named_in_any_spelling(question: str) -> None:
+    conflict = the_conflict(CODE, DOCS, question=question)
+    assert (conflict.asked_about, conflict.resolved_to) == (True, "c")
+
+
+def test_conflicts_that_are_asked_about_come_first() -> None:
+    items = [
+        fused(item("c", facts=(timeout(10, "code"), retries(3, "code")))),
+        fused(item("d", domain="documentation", facts=(timeout(30, "documentation"), retries(5, "documentation")))),
+    ]
+    for question, first in (("retry limit", "retry limit"), ("webhook delivery timeout", "webhook delivery timeout")):
+        assert resolved(*items, question=question).conflicts[0].entity == first
+
+
+def test_by_default_nobody_loses_whom_the_ledger_would_let_hold() -> None:
+    """A page that is newer than the code: the ledger suggests the code, recency the page; neither is demoted."""
+    newer = side("d", "documentation", 30, "2026-03-01", 0.9)
+    result = resolved(CODE, newer, is_chosen=False)
+    assert not any(one.demoted for one in result.items)
+    assert result.conflicts[0].reason.startswith("the side that is closer to what runs says otherwise")
+    assert resolved(CODE, newer).conflicts[0].resolved_to == "d", "who asks for recency gets it"
+    assert resolved(CODE, DOCS, is_chosen=False).conflicts[0].resolved_to == "c", "recency and the ledger agree"
+
+
+def test_the_day_a_pdf_was_printed_is_no_date_of_its_text() -> None:
+    printed = side("d", "documentation", 30, "2026-03-01", 0.9)
+    printed = replace(printed, item=replace(printed.item, citation=replace(printed.citation, source_path="a/B.PDF")))
+    assert the_conflict(CODE, printed).resolved_to == "c"
+
+
+def test_three_values_agree_with_nobody() -> None:
+    """Who is not compared with the winner has not said what the winner says: two pages are one side."""
+    third = side("e", "documentation", 60, "2025-12-02")
+    roles = {one.chunk_id: one.role for one in the_conflict(CODE, DOCS, third).sides}
+    assert roles == {"c": "holds", "d": "differs", "e": "differs"}
+    talk, older = side("t", "conversations", 20, "2026-02-01"), side("u", "conversations", 10, "2025-01-01")
+    conflict = the_conflict(CODE, DOCS, talk, older)
+    assert (conflict.resolved_to, {one.chunk_id: one.role for one in conflict.sides}["u"]) == ("t", "says")
+
+
+def test_a_dismissed_pair_is_no_conflict() -> None:
+    (conflict,) = resolved(CODE, DOCS).conflicts
+    assert conflict.id == pair_id(DOCS.facts[0], CODE.facts[0]), "whatever the order"
+    assert resolved(CODE, DOCS, notes=LedgerNotes(dismissed=frozenset({conflict.id}))).conflicts == ()
+    moved = side("c", "code", 11, "2026-01-20")
+    assert resolved(moved, DOCS, notes=LedgerNotes(dismissed=frozenset({conflict.id}))).conflicts, (
+        "it says another value"
+    )
+
+
 def test_lines_are_newer_or_older_than_lines() -> None:
     """The code's file was touched last, but not the line that the page contradicts."""
     code, docs = Origin(revision="a", author="Ann", written_at=day("2025-01-01")), day("2025-11-01")
     page = Origin(revision="b", author="Bo", written_at=docs)
-    conflict = the_conflict(CODE, DOCS, origins={line(CODE): code, line(DOCS): page})
+    conflict = the_conflict(CODE, DOCS, notes=LedgerNotes({line(CODE): code, line(DOCS): page}))
     assert (conflict.resolved_to, conflict.reason) == ("d", "newer: 2025-11-01 against 2025-01-01")
     assert {side.chunk_id: side.origin for side in conflict.sides} == {"c": code, "d": page}
-    one_known = the_conflict(CODE, DOCS, origins={line(CODE): code})
+    one_known = the_conflict(CODE, DOCS, notes=LedgerNotes({line(CODE): code}))
     assert (one_known.resolved_to, one_known.reason) == ("c", "newer: 2026-01-20 against 2025-12-01")
     assert {side.chunk_id: side.origin for side in one_known.sides} == {"c": code, "d": None}
 

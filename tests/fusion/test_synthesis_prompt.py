@@ -50,6 +50,7 @@ def conflict(items: Sequence[FusedItem], holds: str | None = None, **stated: str
     sides = tuple(ConflictSide(chunk_id=one.chunk_id, citation=one.citation, fact=None, role="says") for one in items)
     words = {"entity": "payment error", "attribute": "http_status", "reason": "it is 50 days newer", **stated}
     return ConflictRecord(
+        id="0123456789abcdef",
         items=tuple(side.chunk_id for side in sides),
         sides=sides,
         detector=Detector.SAME_ENTITY_DIVERGENCE,

@@ -16,8 +16,10 @@ from nornweave.ask.engine import Engine
 from nornweave.ask.views.ledger import ledger_document
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
+from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain
-from nornweave.index.ledger_file import LineBook, load_ledger, published
+from nornweave.disagree.conflicts.origins import NO_NOTES
+from nornweave.index.ledger_file import LedgerReader, dismiss, load_ledger, published
 from nornweave.index.wiring import store_of
 from nornweave.ingest.ledger import refresh_ledger
 
@@ -199,9 +201,38 @@ def test_an_answer_names_authors_and_compares_lines(settings: Settings) -> None:
 
 def test_a_damaged_ledger_costs_an_answer_only_the_authors(settings: Settings) -> None:
     refresh_ledger(settings)
-    lines = LineBook(settings)
-    assert {origin.author for origin in lines.origins().values()} == {"Ann", "Bo"}
-    assert lines.origins() is lines.origins()
+    notes = LedgerReader(settings)
+    assert {origin.author for origin in notes.read().origins.values()} == {"Ann", "Bo"}
+    assert notes.read() is notes.read()
     (settings.data_dir / "ledger" / "conflicts.json").write_text("{")
-    assert lines.origins() == {}
+    assert notes.read() == NO_NOTES
     assert {side["author"] for side in conflict_of(settings)["claims"]} == {None}
+
+
+def test_what_is_dismissed_stays_so_over_syncs_and_moves(repository: Repository, settings: Settings) -> None:
+    """Kept by what both statements say: other lines around them, another place and a sync change nothing."""
+    (entry,) = refresh_ledger(settings).open
+    shown = conflict_of(settings)
+    assert dismiss(settings, entry.entry_id) == shown["id"] == entry.pair_id
+    assert no_conflict(settings)
+    repository.commit({"docs/settings.md": "\n\nAbout parcels.\n\n" + PAGE.format(timeout=30)}, "2024-07-01T12:00:00Z")
+    (moved,) = refresh_ledger(synced(settings)).open
+    document = ledger_document(load_ledger(settings), published(settings))
+    assert (document["open"], [each["entry_id"] for each in document["dismissed"]]) == ([], [moved.entry_id])
+    assert no_conflict(settings)
+    repository.commit({"docs/settings.md": PAGE.format(timeout=31)}, "2024-07-01T12:00:00Z")
+    assert len(ledger_document(refresh_ledger(synced(settings)), published(settings))["open"]) == 1, "it says more"
+    repository.commit({"docs/settings.md": PAGE.format(timeout=30)}, "2024-07-01T12:00:00Z")
+    synced(settings)
+    dismiss(settings, shown["id"], undo=True)
+    assert conflict_of(settings)["id"] == shown["id"]
+    for wrong in ("", "../x", "0123456789abcdeg"):
+        with pytest.raises(QueryError, match="not the id of a conflict"):
+            dismiss(settings, wrong)
+    with pytest.raises(QueryError, match="is not dismissed"):
+        dismiss(settings, shown["id"], undo=True)
+
+
+def no_conflict(settings: Settings) -> bool:
+    with Engine(settings, [Domain.CODE, Domain.DOCUMENTATION], watch=False) as engine:
+        return not query(engine, QUESTION)["conflicts"]

@@ -11,7 +11,6 @@ from api.pages.catalogue import DomainChoice, FilterChoice, facets_of
 from api.pages.citations import place_of
 from api.pages.conflict_view import entry_of
 from api.pages.question_form import QuestionForm
-from nornweave.core.text.legible import with_unit
 
 CATALOGUE = tuple(
     DomainChoice(
@@ -56,7 +55,7 @@ ITEM = {
 SIDE = {
     "chunk_id": "one", "domain_id": "code", "source_path": "src/a.py", "agent_id": None, "timestamp": None,
     "kind": "number", "name": "retention", "owner": "", "attribute": "value", "value": "604800", "unit": "s",
-    "qualifiers": [], "statement": "RETENTION = 604800", "char_range": [0, 3], "role": "holds",
+    "written": "7 days", "qualifiers": [], "statement": "RETENTION = 604800", "char_range": [0, 3], "role": "holds",
     "updated_at": "2026-01-20T10:00:00Z", "revision": "abc1234", "author": "Dana",
 }  # fmt: skip
 
@@ -147,7 +146,15 @@ def test_a_result_says_where_it_stands_and_why_it_is_there() -> None:
 
 
 def test_a_conflict_shows_both_sides_and_which_holds() -> None:
-    other = {**SIDE, "chunk_id": "two", "domain_id": "documentation", "role": "differs", "value": "30", "author": None}
+    other = {
+        **SIDE,
+        "chunk_id": "two",
+        "domain_id": "documentation",
+        "role": "differs",
+        "value": "30",
+        "written": "30 d",
+        "author": None,
+    }
     conflict = {
         "items": ["one", "two"], "detector": "same_entity_divergence", "entity": "retention",
         "attribute": "http_status", "claims": [SIDE, other], "resolution": "RECENCY", "resolved_to": "one",
@@ -165,17 +172,9 @@ def test_a_conflict_shows_both_sides_and_which_holds() -> None:
     assert (open_conflict["verdict"], open_conflict["reason"]) == ("", "May disagree")
 
 
-@pytest.mark.parametrize(("value", "unit", "words"), [
-    ("60", "s", "1 minute"), ("61", "s", "61 s"), ("86400", "s", "1 day"), ("0", "s", "0 s"),
-    ("400", None, "400"), (None, "s", ""),
-])  # fmt: skip
-def test_values_read_as_people_write_them(value: str | None, unit: str | None, words: str) -> None:
-    assert with_unit(value, unit) == words
-
-
 def test_of_an_entry_of_the_ledger_one_side_holds_also_where_a_comment_differs() -> None:
     code = {**SIDE, "source_id": "shop", "line_range": [1, 1]}
-    comment = {**code, "value": "", "unit": None}
+    comment = {**code, "value": "", "unit": None, "written": '""'}
     entry: Any = {
         "entry_id": "e",
         "entity": "retention",
@@ -190,7 +189,7 @@ def test_of_an_entry_of_the_ledger_one_side_holds_also_where_a_comment_differs()
     }
     sides = entry_of(entry)["sides"]
     assert [(side["holds"], side["role"]) for side in sides] == [(True, "probably holds"), (False, "says")]
-    assert sides[1]["value"] == "(empty)"
+    assert sides[1]["value"] == '""'
 
 
 def test_what_is_quoted_first_is_not_folded() -> None:

@@ -1,13 +1,15 @@
 """Stage 4: find the items that contradict each other, by the facts that they state, and settle that by a strategy.
 
 What contradicts what is decided by ``nornweave.disagree.conflicts``, for queries, the ledger and ``nornweave drift``.
-Every resolution has a reason for readers, and only a contradiction that is nearly certain demotes an item.
+Every resolution has a reason for readers. A conflict demotes an item only if it is nearly certain, the question asks
+about what it is about, and the side that holds is the one that the ledger suggests. All others are shown and change no
+order.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -22,12 +24,16 @@ from nornweave.ask.fuse.records import (
     SideRole,
 )
 from nornweave.ask.search.question import ConflictStrategy
+from nornweave.core.text.analyzer import analyze
 from nornweave.core.text.dates import aware
 from nornweave.core.types import Fact, Origin
 from nornweave.disagree.assertions.pairing import AssertingPassage, find_contradictions
 from nornweave.disagree.conflicts import DEMOTE_FROM, POSSIBLE_FROM, FactConflict, LocatedFact, find_conflicts
-from nornweave.disagree.conflicts.origins import NO_ORIGINS, Origins, key_of
-from nornweave.disagree.conflicts.records import detector_of
+from nornweave.disagree.conflicts.comparable import SIDES, outcome
+from nornweave.disagree.conflicts.origins import NO_NOTES, LedgerNotes, Origins, key_of
+from nornweave.disagree.conflicts.records import detector_of, pair_id
+from nornweave.disagree.facts.comparison import FactComparison
+from nornweave.disagree.facts.names import is_generic
 
 # The files of a fresh clone are written within a minute: such an order says nothing about what is newer.
 SAME_MOMENT = timedelta(minutes=1)
@@ -48,6 +54,9 @@ class ConflictRules:
         query_type: decides the order of ``SOURCE_AUTHORITY``.
         stretched: whether relevance is min-max normalised.
         settle_from: the probability from which on a conflict is settled; a less certain one is only shown.
+        question: what was asked; a conflict about something else is only shown.
+        is_chosen: whoever asked chose the strategy. By default the side that holds has to be the one that the ledger
+            suggests as well: the one that is closest to what runs.
     """
 
     strategy: ConflictStrategy = ConflictStrategy.RECENCY
@@ -57,6 +66,8 @@ class ConflictRules:
     query_type: QueryType = QueryType.AMBIGUOUS
     stretched: bool = True
     settle_from: float = DEMOTE_FROM
+    question: str = ""
+    is_chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,30 +105,32 @@ class _Group:
         return {other for pair in pairs if member in pair for other in pair if other != member}
 
 
-def resolve_conflicts(items: Sequence[FusedItem], rules: ConflictRules, origins: Origins = NO_ORIGINS) -> ResolvedItems:
+def resolve_conflicts(items: Sequence[FusedItem], rules: ConflictRules, notes: LedgerNotes = NO_NOTES) -> ResolvedItems:
     """Find the items that contradict each other and settle each conflict.
 
-    Recency compares when lines were written where that is known of all sides, else documents.
+    Recency compares when lines were written where that is known of all sides, else documents. Pairs that somebody has
+    dismissed are no conflict.
 
     Returns:
-        The items in their order and one record a conflict, the most confident disagreement first. An item that loses
-        several conflicts is demoted once.
+        The items in their order and one record a conflict: those that the question asks about first, then by
+        confidence. An item that loses several conflicts is demoted once.
     """
-    lines = _Lines(items, origins)
+    lines = _Lines(items, notes.origins)
     judge = _Judge(items, rules, lines)
     records: list[ConflictRecord] = []
     losers: set[int] = set()
-    for group in _groups(find_disagreements(items)):
+    found = find_disagreements(items)
+    for group in _groups(pair for pair in found if pair_id(*pair.facts) not in notes.dismissed):
         verdict = judge.settle(group)
         if verdict.winner is not None:
             losers |= group.against(verdict.winner)
-        records.append(_record(group, items, verdict, rules.strategy, lines))
+        records.append(_record(group, items, verdict, judge, lines))
     remaining = tuple(
         _demoted(fused, rules) if place in losers else fused
         for place, fused in enumerate(items)
         if rules.policy == "demote" or place not in losers
     )
-    return ResolvedItems(remaining, tuple(records))
+    return ResolvedItems(remaining, tuple(sorted(records, key=lambda record: not record.asked_about)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +164,7 @@ class _Judge:
         self._items = items
         self._rules = rules
         self._lines = lines
+        self._asked = frozenset(analyze(rules.question))
         self._authority = {domain.value: place for place, domain in enumerate(authority_order(rules.query_type))}
         window = max(timedelta(hours=rules.tie_window_hours), SAME_MOMENT)
         ways: Mapping[ConflictStrategy, Callable[[_Group], _Verdict]] = {
@@ -161,14 +175,32 @@ class _Judge:
             ConflictStrategy.FLAG: lambda _: _Verdict(None, "flagged as asked: both sides are kept"),
         }
         self._decide = ways[rules.strategy]
+        self.strategy = rules.strategy
 
     def settle(self, group: _Group) -> _Verdict:
-        """Return which side holds; none where the conflict is less certain than the rules ask for."""
+        """Return which side holds; none where a rule does not let the conflict change the order."""
         verdict = self._decide(group)
-        if group.confidence >= self._rules.settle_from:
+        if group.confidence < self._rules.settle_from:
+            kept = f"may disagree (confidence {group.confidence:.2f})"
+        elif not self.is_asked_about(group):
+            kept = "not what was asked about"
+        elif (
+            verdict.winner is not None
+            and not self._rules.is_chosen
+            and not self._is_best_informed(group, verdict.winner)
+        ):
+            kept = "the side that is closer to what runs says otherwise"
+        else:
             return verdict
-        reason = f"may disagree (confidence {group.confidence:.2f}): both sides are kept; {verdict.reason}"
-        return _Verdict(None, reason)
+        return _Verdict(None, f"{kept}: both sides are kept; {verdict.reason}")
+
+    def is_asked_about(self, group: _Group) -> bool:
+        """Tell whether the question names what a conflict is about, by the name that one of its sides gives it."""
+        return any(_is_named(fact, self._asked) for pair in group.disagreements for fact in pair.facts)
+
+    def _is_best_informed(self, group: _Group, winner: int) -> bool:
+        ranks = {member: SIDES.index(fact.side) for member, fact in group.facts.items()}
+        return ranks[winner] == min(ranks.values())
 
     def _newest(self, group: _Group, tie: timedelta) -> _Verdict:
         dated = self._lines.moments(group)
@@ -231,13 +263,30 @@ def _components(disagreements: Sequence[Disagreement]) -> list[tuple[set[int], l
     return components
 
 
+def _is_named(fact: Fact, asked: Collection[str]) -> bool:
+    """Tell whether words name the thing of a fact.
+
+    Of its name two words have to be there, and all that say more than what kind of value it is. Of a name that says
+    nothing else (``timeout``), a word of the owner too.
+    """
+
+    def is_asked(word: str) -> bool:
+        return all(term in asked for term in analyze(word))
+
+    words = fact.name.split()
+    telling = [word for word in words if not is_generic(word)]
+    is_named = sum(map(is_asked, words)) >= min(2, len(words)) and all(map(is_asked, telling))
+    return is_named and (bool(telling) or not fact.owner or any(map(is_asked, fact.owner.split())))
+
+
 def _record(
-    group: _Group, items: Sequence[FusedItem], verdict: _Verdict, strategy: ConflictStrategy, lines: _Lines
+    group: _Group, items: Sequence[FusedItem], verdict: _Verdict, judge: _Judge, lines: _Lines
 ) -> ConflictRecord:
     leading = max(group.disagreements, key=lambda pair: (pair.confidence, -pair.first, -pair.second))
     facts = group.facts
     order = sorted(group.members, key=lambda member: (member != verdict.winner, -items[member].relevance, member))
     return ConflictRecord(
+        id=pair_id(*leading.facts),
         items=tuple(items[member].chunk_id for member in order),
         sides=tuple(
             ConflictSide(
@@ -252,11 +301,12 @@ def _record(
         detector=leading.detector,
         entity=leading.entity,
         attribute=leading.attribute,
-        resolution=ConflictStrategy.FLAG if verdict.winner is None else strategy,
+        resolution=ConflictStrategy.FLAG if verdict.winner is None else judge.strategy,
         resolved_to=None if verdict.winner is None else items[verdict.winner].chunk_id,
         reason=verdict.reason,
         explanation=leading.explanation,
         confidence=leading.confidence,
+        asked_about=judge.is_asked_about(group),
     )
 
 
@@ -265,7 +315,10 @@ def _role(member: int, group: _Group, winner: int | None) -> SideRole:
         return "says"
     if member == winner:
         return "holds"
-    return "differs" if member in group.against(winner) else "agrees"
+    if member in group.against(winner):
+        return "differs"
+    facts = group.facts  # a member that differs from another loser need not say what the winner says
+    return "agrees" if outcome(facts[member], facts[winner]) is FactComparison.AGREE else "says"
 
 
 def _demoted(fused: FusedItem, rules: ConflictRules) -> FusedItem:
@@ -274,8 +327,9 @@ def _demoted(fused: FusedItem, rules: ConflictRules) -> FusedItem:
 
 
 def _moment(fused: FusedItem) -> datetime | None:
+    """Return when an item was written. The date of a PDF file is that of its printing, and says nothing of its text."""
     moment = fused.citation.timestamp
-    return aware(moment) if moment else None
+    return None if moment is None or fused.citation.source_path.lower().endswith(".pdf") else aware(moment)
 
 
 def _day(moment: datetime) -> str:

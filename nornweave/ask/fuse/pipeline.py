@@ -16,7 +16,7 @@ from nornweave.ask.fuse.records import Fused, Recalled, Scale
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.tracing import span
-from nornweave.disagree.conflicts.origins import Origins
+from nornweave.disagree.conflicts.origins import LedgerNotes
 
 
 class Stopwatch:
@@ -46,7 +46,7 @@ class Stopwatch:
 
 
 def fuse(
-    question: Question, recalled: Recalled, settings: FusionSettings, *, origins: Origins, clock: Stopwatch
+    question: Question, recalled: Recalled, settings: FusionSettings, *, notes: LedgerNotes, clock: Stopwatch
 ) -> Fused:
     """Collect, normalise, deduplicate, resolve conflicts, rank.
 
@@ -61,7 +61,7 @@ def fuse(
     with clock.step("deduplicate"):
         deduped = deduplicate(normalized, settings.dedup_similarity_threshold)
     with clock.step("conflicts"):
-        resolved = resolve_conflicts(deduped.items, _rules(question, settings, scale), origins)
+        resolved = resolve_conflicts(deduped.items, _rules(question, settings, scale), notes)
     with clock.step("rank"):
         ranked = rank(
             resolved.items,
@@ -88,4 +88,6 @@ def _rules(question: Question, settings: FusionSettings, scale: Scale) -> Confli
         tie_window_hours=settings.recency_tie_window_hours,
         query_type=query_type(question.text),
         stretched=scale == "minmax",
+        question=question.text,
+        is_chosen=question.strategy is not None,
     )

@@ -12,6 +12,7 @@ from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.ask.search.records import Citation, CoverageGap, RecallItem, RecallResponse
 from nornweave.core.types import ChunkId, Fact, Origin, Span
 from nornweave.disagree.conflicts.records import Detector
+from nornweave.disagree.facts.expressions import as_written
 
 LoserPolicy: TypeAlias = Literal["demote", "drop"]
 Scale: TypeAlias = Literal["calibrated", "minmax", "mixed"]
@@ -139,13 +140,16 @@ class ConflictRecord:
     """One conflict with its resolution; explains itself.
 
     Attributes:
+        id: of the two statements that disagree most surely (``pair_id``).
         items: the chunks that take part, best first.
         sides: what each says, in the order of ``items``.
         resolved_to: the item that holds; ``None`` for a flagged conflict.
         reason: why that one holds, or why none does.
         confidence: the probability that it is a contradiction, in [0, 1].
+        asked_about: the question names what it is about; others change no order.
     """
 
+    id: str
     items: tuple[ChunkId, ...]
     sides: tuple[ConflictSide, ...]
     detector: Detector
@@ -156,6 +160,12 @@ class ConflictRecord:
     reason: str
     explanation: str
     confidence: float
+    asked_about: bool = True
+
+    @property
+    def values(self) -> tuple[str | None, ...]:
+        """What each side says, as it writes it, in the order of ``sides``."""
+        return tuple(as_written(side.fact) if side.fact else None for side in self.sides)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,9 +56,7 @@ class SeenAnswers:
         if question.as_of is not None:
             question = self._then(question, question.as_of)
         try:
-            answered = answer(
-                question, agents, path.lanes, path.fusion, path.synthesizer, path.lines.origins(), elsewhere
-            )
+            answered = answer(question, agents, path.lanes, path.fusion, path.synthesizer, path.notes.read(), elsewhere)
         except RuntimeError as error:  # of the pools, once they are closed
             if not path.is_closing.is_set():
                 raise
@@ -112,8 +110,10 @@ class SeenAnswers:
             QueryError: the question asks for something that cannot be.
         """
         check_own(question, self._viewer)
-        origins = self._path.lines.origins() if self._may_know_lines() else NO_ORIGINS
-        return answer_document(answer_from(question, recalled, self._path.fusion, self._path.synthesizer, origins))
+        notes = self._path.notes.read()
+        if not self._may_know_lines():
+            notes = replace(notes, origins=NO_ORIGINS)
+        return answer_document(answer_from(question, recalled, self._path.fusion, self._path.synthesizer, notes))
 
     def remember(self, question: Question, document: FusionResult) -> None:
         """Store what an answer showed, so that its asker can judge it; never fails or waits."""

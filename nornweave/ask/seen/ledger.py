@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from nornweave.ask.search.agent import Agent
-from nornweave.ask.views.ledger import LedgerDocument, ledger_document
+from nornweave.ask.views.ledger import DismissedDocument, LedgerDocument, ledger_document
 from nornweave.config import Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain
 from nornweave.disagree.ledger.entries import Place, seen_ledger
-from nornweave.index.ledger_file import load_ledger, published
+from nornweave.index.ledger_file import dismiss, load_ledger, published
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +36,15 @@ class SeenLedger:
         if ledger is not None and not self._viewer.sees_everything:
             ledger = seen_ledger(ledger, self._seen_places)
         return ledger_document(ledger, published(self._settings))
+
+    def dismiss(self, conflict_id: str, *, undo: bool) -> DismissedDocument:
+        """Store that two statements are no conflict, or take that back.
+
+        Raises:
+            QueryError: no conflict has such an id; it is not dismissed.
+            StoreError: it cannot be stored.
+        """
+        return {"id": dismiss(self._settings, conflict_id, undo=undo), "dismissed": not undo}
 
     def _seen_places(self, domain: str, places: Collection[Place]) -> Collection[Place]:
         """Return the documents among some that the viewer may see; none where that is not known."""

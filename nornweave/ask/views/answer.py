@@ -34,6 +34,7 @@ from nornweave.ask.views.items import (
 )
 from nornweave.ask.views.shaping import in_shape, moment_text
 from nornweave.core.types import Fact
+from nornweave.disagree.facts.expressions import as_written
 from nornweave.disagree.facts.values import stated
 
 
@@ -66,6 +67,7 @@ class SideDocument(ClaimDocument):
     """What one side of a conflict says, and what became of it."""
 
     role: Annotated[str, Field(description="`holds`, `agrees` with it, `differs`, or `says` where nothing is settled")]
+    written: Annotated[str | None, Field(description="the value as the statement writes it")]
     updated_at: Annotated[str | None, Field(description="of the line where git knows it, else of the document")]
     revision: Annotated[str | None, Field(description="of the line where git knows it, else of the document")]
     author: Annotated[str | None, Field(description="of the line; null where it is not known")]
@@ -89,10 +91,13 @@ class FusedItemDocument(ItemDocument):
 class ConflictDocument(TypedDict):
     """Chunks that contradict each other, and how that was resolved."""
 
+    id: Annotated[str, Field(description="of both statements; `POST /conflicts/{id}/dismiss` says that it is none")]
     items: list[str]
     detector: str
     entity: str
     attribute: str
+    asked_about: Annotated[bool, Field(description="the question names the entity; others change no order")]
+    values: Annotated[list[str | None], Field(description="what each says, as it writes it, in the order of `items`")]
     claims: Annotated[list[SideDocument], Field(description="what each says, in the order of `items`")]
     resolution: str
     resolved_to: Annotated[str | None, Field(description="the chunk that holds; null for a flagged conflict")]
@@ -259,6 +264,7 @@ def _side(side: ConflictSide) -> SideDocument:
     return {
         **claim_document(side.fact, side.chunk_id, side.citation),
         "role": side.role,
+        "written": as_written(side.fact) if side.fact else None,
         "updated_at": moment_text(origin.written_at if origin else side.citation.timestamp),
         "revision": origin.revision if origin else side.citation.revision,
         "author": (origin.author or None) if origin else None,
@@ -270,10 +276,6 @@ def item_role(ranked: FusedItem, conflicts: Sequence[ConflictRecord]) -> ItemCon
     if ranked.conflict is None:
         return None
     conflict = conflicts[ranked.conflict]
-    if conflict.resolved_to is None:
-        role = "flagged"
-    elif conflict.resolved_to == ranked.chunk_id:
-        role = "holds"
-    else:
-        role = "demoted" if ranked.demoted else "agrees"
+    said = next(side.role for side in conflict.sides if side.chunk_id == ranked.chunk_id)
+    role = "demoted" if ranked.demoted else "flagged" if said == "says" else said
     return {"index": ranked.conflict, "role": role}

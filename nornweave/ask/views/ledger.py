@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated
 
 from pydantic import Field
@@ -12,6 +12,7 @@ from nornweave.ask.views.shaping import in_shape
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import GenerationId
 from nornweave.disagree.conflicts import LocatedFact
+from nornweave.disagree.facts.expressions import as_written
 from nornweave.disagree.facts.values import stated
 from nornweave.disagree.ledger.entries import Ledger, LedgerEntry
 
@@ -28,6 +29,7 @@ class LedgerSideDocument(TypedDict):
     owner: str
     value: str
     unit: str | None
+    written: Annotated[str, Field(description="the value as the statement writes it")]
     statement: str
     char_range: list[int]
     line_range: list[int] | None
@@ -52,15 +54,27 @@ class LedgerEntryDocument(TypedDict):
     confidence: float
     first_seen: str
     settled: Annotated[str | None, Field(description="when it was gone; null while it stands")]
+    dismissed: Annotated[bool, Field(description="somebody said that the two statements are no conflict")]
+
+
+class DismissedDocument(TypedDict):
+    """What is stored of two statements."""
+
+    id: Annotated[str, Field(description="of the two statements, as answers carry it")]
+    dismissed: bool
 
 
 class LedgerDocument(TypedDict):
-    """The conflict ledger: what disagrees in the whole corpus, newest first, grouped by entity."""
+    """The conflict ledger: what disagrees in the whole corpus, newest first, grouped by entity.
+
+    What somebody said is no conflict stands in ``dismissed`` alone.
+    """
 
     made_at: str | None
     generations: dict[str, str]
     open: list[LedgerEntryDocument]
     settled: list[LedgerEntryDocument]
+    dismissed: list[LedgerEntryDocument]
     notices: list[str]
 
 
@@ -68,24 +82,26 @@ def ledger_document(ledger: Ledger | None, published: Mapping[str, GenerationId]
     """Return the ledger as JSON has it, with a notice where it lags behind what is published."""
     if ledger is None:
         notices = ["there is no ledger yet; `nornweave sync` writes it"]
-        return {"made_at": None, "generations": {}, "open": [], "settled": [], "notices": notices}
+        return {"made_at": None, "generations": {}, "open": [], "settled": [], "dismissed": [], "notices": notices}
     behind = [
         f"{domain}: read from {ledger.generations.get(domain, 'nothing')}, published is {generation}; "
         "`nornweave conflicts` brings the ledger up to date"
         for domain, generation in published.items()
         if ledger.generations.get(domain) != generation
     ]
+    entries = [ledger_entry_document(entry, ledger.dismissed) for entry in (*ledger.open, *ledger.settled)]
     return {
         "made_at": utc_text(ledger.made_at),
         "generations": dict(ledger.generations),
-        "open": [ledger_entry_document(entry) for entry in ledger.open],
-        "settled": [ledger_entry_document(entry) for entry in ledger.settled],
+        "open": [entry for entry in entries if not entry["settled"] and not entry["dismissed"]],
+        "settled": [entry for entry in entries if entry["settled"] and not entry["dismissed"]],
+        "dismissed": [entry for entry in entries if entry["dismissed"]],
         "notices": behind,
     }
 
 
-def ledger_entry_document(entry: LedgerEntry) -> LedgerEntryDocument:
-    """Return one entry as JSON has it."""
+def ledger_entry_document(entry: LedgerEntry, dismissed: Collection[str] = ()) -> LedgerEntryDocument:
+    """Return one entry as JSON has it; ``dismissed`` are pairs that are no conflict."""
     return in_shape(
         LedgerEntryDocument,
         entry,
@@ -93,6 +109,7 @@ def ledger_entry_document(entry: LedgerEntry) -> LedgerEntryDocument:
         also=[_side_document(side) for side in entry.also],
         first_seen=utc_text(entry.first_seen),
         settled=utc_text(entry.settled) if entry.settled else None,
+        dismissed=entry.pair_id in dismissed,
     )
 
 
@@ -105,6 +122,7 @@ def _side_document(side: LocatedFact) -> LedgerSideDocument:
         domain_id=side.domain,
         source_path=side.path,
         value=stated(side.fact),
+        written=as_written(side.fact),
         char_range=[side.fact.span.start, side.fact.span.end],
         timestamp=updated_at,
         updated_at=updated_at,

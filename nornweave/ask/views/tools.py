@@ -228,12 +228,11 @@ def _texts(described: Mapping[str, JsonValue]) -> dict[str, str]:
 
 
 def _conflict_side(side: LedgerSideDocument, link: Link) -> ConflictSideDocument:
-    unit = f" {side['unit']}" if side["unit"] else ""
     document: ConflictSideDocument = {
         "id": side["chunk_id"],
         "domain": side["domain_id"],
         "place": _ledger_place(side),
-        "value": line(f"{side['value']}{unit}", NAME_CHARACTERS),
+        "value": line(side["written"], NAME_CHARACTERS),
         "statement": line(side["statement"], LINE_CHARACTERS),
         "date": side["updated_at"],
         "url": link(side["chunk_id"], None),

@@ -19,18 +19,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def with_unit(value: str | None, unit: str | None) -> str:
-    """Write a value as people do: seconds that make whole days, hours or minutes as those."""
-    if value is None:
-        return ""
-    if unit == "s" and value.isdecimal():
-        for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-            count, rest = divmod(int(value), size)
-            if count and not rest:
-                return counted(count, name)
-    return f"{value} {unit}" if unit else value or "(empty)"
-
-
 _BETWEEN_WORDS = re.compile(r"[\s.-]+")
 
 

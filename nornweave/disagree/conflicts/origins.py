@@ -1,9 +1,9 @@
-"""Who wrote the line of a fact, as the ledger found it by ``git blame``."""
+"""What the ledger knows that an answer uses: who wrote the line of a fact, and which pairs are no conflict."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -17,6 +17,22 @@ Origins: TypeAlias = Mapping[LineKey, Origin]
 """Lines of which git says who wrote them when."""
 
 NO_ORIGINS: Origins = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerNotes:
+    """What an answer takes from the ledger.
+
+    Attributes:
+        origins: who wrote which line.
+        dismissed: pairs of statements of which somebody said that they are no conflict (``pair_id``).
+    """
+
+    origins: Origins = field(default_factory=lambda: NO_ORIGINS)
+    dismissed: frozenset[str] = frozenset()
+
+
+NO_NOTES = LedgerNotes()
 
 
 def key_of(place: tuple[str, str, str], fact: Fact) -> LineKey:

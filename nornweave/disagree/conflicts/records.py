@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 
-from nornweave.core.types import Fact
+from nornweave.core.types import Fact, digest
 from nornweave.disagree.facts.names import singular, words_of
 
 # Words of places and headings that tell nothing apart: every repository has a ``src``, every page an ``Options``.
@@ -102,6 +102,11 @@ class FactConflict:
     attribute: str
     explanation: str
     also: tuple[LocatedFact, ...] = ()
+
+
+def pair_id(one: Fact, other: Fact) -> str:
+    """Return what names two statements that disagree, wherever they stand: both texts, names and values."""
+    return digest(*sorted(digest(fact.statement, fact.name, fact.value, fact.unit or "") for fact in (one, other)))[:16]
 
 
 class Detector(StrEnum):

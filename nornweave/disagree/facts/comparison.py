@@ -119,7 +119,7 @@ def _compare_strings(a: Value, b: Value) -> FactComparison:
 
 
 def _spelling(text: str) -> str:
-    return re.sub(r"[\s/]+$|[\s_-]+", "", text.casefold())
+    return re.sub(r"^\./+(?=.)|[\s/]+$|[\s_-]+", "", text.casefold())
 
 
 def _compare_lists(a: Value, b: Value) -> FactComparison:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from nornweave.core.text.patterns import lazy_pattern
+from nornweave.core.types import Fact
 from nornweave.disagree.facts.evaluation import COMPARISONS, GETTERS, either, fold, negative, value_of_call, with_method
 from nornweave.disagree.facts.tokens import Token, tokens
 from nornweave.disagree.facts.values import (
@@ -27,6 +28,8 @@ from nornweave.disagree.facts.values import (
     list_of,
     measured,
     number,
+    show,
+    stated,
 )
 
 MAX_EXPRESSION = 2_000
@@ -83,6 +86,24 @@ def read_value(text: str, resolve: Resolve | None = None) -> Value | None:
         return _Reader(text, resolve).read()
     except (RecursionError, ZeroDivisionError, OverflowError, ValueError):
         return None
+
+
+_WRITTEN_NUMBER = lazy_pattern(r"(?<![\w.,])(?P<number>[-+]?\.?\d[\d_.,]*\d|[-+]?\d)(?:[ -]?[A-Za-zµ%]+)?")
+
+
+def as_written(fact: Fact) -> str:
+    """Return the value of a fact as its statement writes it (``8 MiB``); in words of our own if it is not found there.
+
+    A value that the statement denies has ``not`` before it.
+    """
+    written = show(fact.kind, fact.value, fact.unit)
+    if fact.kind == "number":
+        for match in _WRITTEN_NUMBER.finditer(fact.statement):
+            value = read_value(match[0])
+            if value and (value.kind, value.text, value.unit) == (fact.kind, fact.value, fact.unit):
+                written = match[0] if fact.unit else match["number"]
+                break
+    return stated(replace(fact, value=written)) if fact.negated else written
 
 
 _BINARY = {

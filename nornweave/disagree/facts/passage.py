@@ -65,7 +65,15 @@ class Passage:
         stretch = self.text[first : last if last >= 0 else len(self.text)]
         if len(stretch) > 4 * MAX_STATEMENT:  # a minified line
             stretch = self.text[max(0, start - 40) : start + MAX_STATEMENT]
-        return " ".join(stretch.split())[:MAX_STATEMENT]
+        return cut_at_word(" ".join(stretch.split()))
+
+
+def cut_at_word(text: str) -> str:
+    """Cut a statement to ``MAX_STATEMENT`` characters, behind a word and with a mark."""
+    if len(text) <= MAX_STATEMENT:
+        return text
+    cut = text[: MAX_STATEMENT - 1]
+    return f"{cut[: cut.rfind(' ')] if ' ' in cut else cut}…"
 
 
 def _is_refused(value: Value, name: str, written: Name, side: Side) -> bool:
@@ -114,7 +122,7 @@ def fact_of(
         negated=negated,
         span=Span(passage.start + start, passage.start + end),
         line=passage.line_of(start),
-        statement=" ".join((statement or passage.lines_between(start, end)).split())[:MAX_STATEMENT],
+        statement=cut_at_word(" ".join((statement or passage.lines_between(start, end)).split())),
     )
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from nornweave.core.types import digest
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
 from nornweave.disagree.conflicts.origins import KnownLine, Origins, key_of, with_origin
-from nornweave.disagree.conflicts.records import detector_of
+from nornweave.disagree.conflicts.records import detector_of, pair_id
 from nornweave.disagree.ledger.likelihood import LIKELY
 
 Place: TypeAlias = tuple[str, str]
@@ -50,6 +50,11 @@ class LedgerEntry:
     first_seen: datetime
     settled: datetime | None = None
 
+    @property
+    def pair_id(self) -> str:
+        """What names the two statements, wherever they stand."""
+        return pair_id(*(side.fact for side in self.sides))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
@@ -58,6 +63,8 @@ class Ledger:
     Attributes:
         generations: domain → the published generation that was read.
         lines: who wrote the lines of the open entries, where git knows it.
+        dismissed: pairs of statements of which somebody said that they are no conflict, the newest last. Entries of
+            them stay in the lists.
     """
 
     made_at: datetime
@@ -65,6 +72,7 @@ class Ledger:
     open: tuple[LedgerEntry, ...]
     settled: tuple[LedgerEntry, ...] = ()
     lines: tuple[KnownLine, ...] = ()
+    dismissed: tuple[str, ...] = ()
 
 
 def entries_of(conflicts: Sequence[FactConflict], now: datetime) -> tuple[LedgerEntry, ...]:
@@ -164,6 +172,7 @@ def update(
         open=tuple(_grouped([*standing.values(), *kept])),
         settled=tuple(history[:KEEP_SETTLED]),
         lines=(*lines, *_lines_of(kept, old)),
+        dismissed=old.dismissed if old else (),
     )
 
 
