@@ -26,6 +26,7 @@ from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.bundled import bundled_folder
 from nornweave.index.leases.lease import DATABASE_VARIABLE as POSTGRES_VARIABLE
 from nornweave.share.workers.wiring import broker_of
+from orchestration.history import history_said
 
 DOMAIN_TAG = "nornweave/domain"
 COMMAND_TAG = "nornweave/command"
@@ -61,6 +62,14 @@ UNFINISHED = (
     dg.DagsterRunStatus.STARTING,
 )
 FINISHED = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
+
+
+IN_MEMORY: dict[str, Any] = {
+    "telemetry": {"enabled": False},
+    # Dagster tells every event on stderr at level DEBUG; the UI has them all the same.
+    "python_logs": {"python_log_level": "INFO"},
+}
+"""What holds of an instance in memory as well."""
 
 
 def home_of(settings: Settings) -> Path:
@@ -103,7 +112,7 @@ def write_instance(settings: Settings, environment: MutableMapping[str, str] | N
 def _write(file: Path, content: Mapping[str, Any]) -> None:
     """Write a file whole, and only when it says something else: other processes may be reading it."""
     text = yaml.safe_dump(content, sort_keys=False)
-    if not file.exists() or file.read_text(encoding="utf-8") != text:
+    if not file.exists() or file.read_bytes() != text.encode():
         write_whole(file, text)
 
 
@@ -115,8 +124,10 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
     Raises:
         ConfigError: as ``write_instance``.
         StoreError: the server that records runs does not answer.
+        HistoryError: the files that record runs cannot be read or written.
     """
-    home = write_instance(settings)
+    with history_said(home_of(settings)):
+        home = write_instance(settings)
     if address := os.environ.get(POSTGRES_VARIABLE):  # Dagster tries for half a minute, and ends in a trace
         with optional("postgresql", POSTGRES_VARIABLE):
             from nornweave.index.postgresql.server import check_answers
@@ -124,15 +135,16 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
     silent = {
         "compute_logs": {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
     }
-    instance = dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=silent))
-    fail_abandoned_runs(instance)
+    with history_said(home):
+        instance = dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=silent))
+        fail_abandoned_runs(instance)
     return instance
 
 
 def instance_config(home: Path, *, postgres: bool) -> dict[str, Any]:
     """Return the contents of ``dagster.yaml``."""
     return {
-        "telemetry": {"enabled": False},
+        **IN_MEMORY,
         "nux": {"enabled": False},
         **(_POSTGRES if postgres else _sqlite(home)),
         "concurrency": {
@@ -148,8 +160,6 @@ def instance_config(home: Path, *, postgres: bool) -> dict[str, Any]:
         "run_queue": {"dequeue_interval_seconds": 1},
         # A run whose process died is tried once more; what a step retries is the step's own business.
         "run_retries": {"enabled": True, "max_retries": 1, "retry_on_asset_or_op_failure": False},
-        # Dagster tells every event on stderr at level DEBUG; the UI has them all the same.
-        "python_logs": {"python_log_level": "INFO"},
         "run_monitoring": {"enabled": True, "start_timeout_seconds": 180, "cancel_timeout_seconds": 60},
         "retention": {
             "schedule": {"purge_after_days": KEEP_TICKS_DAYS},
@@ -182,13 +192,13 @@ _POSTGRES: Mapping[str, Any] = {"storage": {"postgres": {"postgres_url": {"env":
 
 
 def _sqlite(home: Path) -> dict[str, Any]:
-    def storage(module: str, name: str, folder: str) -> dict[str, Any]:
-        return {"module": module, "class": name, "config": {"base_dir": str(home / folder)}}
+    def storage(name: str, folder: str) -> dict[str, Any]:
+        return {"module": "orchestration.storage", "class": name, "config": {"base_dir": str(home / folder)}}
 
     return {
-        "run_storage": storage("orchestration.storage", "KeptRunStorage", "runs"),
-        "event_log_storage": storage("orchestration.storage", "KeptEventLogStorage", "events"),
-        "schedule_storage": storage("dagster._core.storage.schedules", "SqliteScheduleStorage", "schedules"),
+        "run_storage": storage("KeptRunStorage", "runs"),
+        "event_log_storage": storage("KeptEventLogStorage", "events"),
+        "schedule_storage": storage("KeptScheduleStorage", "schedules"),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import dagster as dg
 from dagster._core.events import JobFailureData
@@ -13,7 +13,7 @@ from dagster._core.execution.plan.objects import StepFailureData
 from dagster_shared.error import SerializableErrorInfo
 
 from nornweave.config import Settings
-from nornweave.core.errors import NornWeaveError
+from nornweave.core.errors import HistoryError, NornWeaveError
 from nornweave.core.files.full_disk import full_disk
 from nornweave.core.types import Domain
 from nornweave.index.wiring import store_of
@@ -27,7 +27,16 @@ from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.assets.ledger import LEDGER_KEY
 from orchestration.automation import SYNC_JOB
 from orchestration.definitions import build_definitions
-from orchestration.instance import COMMAND_TAG, DOMAIN_TAG, PROCESS_TAG, process_mark
+from orchestration.history import history_said
+from orchestration.instance import (
+    COMMAND_TAG,
+    DOMAIN_TAG,
+    IN_MEMORY,
+    PROCESS_TAG,
+    home_of,
+    open_instance,
+    process_mark,
+)
 from orchestration.resources import QUERY_INTERRUPTED, run_config
 
 
@@ -38,10 +47,28 @@ class SyncRun:
     Attributes:
         outcomes: per domain its report, or why there is none.
         failed_after: assets after the domains that failed, asset → why; the publications stand.
+        unrecorded: why the run is not in the history; empty when it is.
     """
 
     outcomes: Mapping[Domain, SyncReport | str]
     failed_after: Mapping[str, str]
+    unrecorded: str = ""
+
+
+def sync_here(settings: Settings, domains: Sequence[Domain], options: SyncOptions, progress: Progress) -> SyncRun:
+    """Sync ``domains`` in one run of this process, without a history where there is none that can be used.
+
+    Raises:
+        ConfigError, StoreError: as ``open_instance`` raises them.
+        KeyboardInterrupt: as ``materialize`` raises it.
+    """
+    try:
+        with history_said(home_of(settings)), open_instance(settings) as instance:
+            return materialize(settings, domains, options, progress, instance)
+    except HistoryError as error:
+        unrecorded = str(error)
+    with dg.DagsterInstance.ephemeral(settings=IN_MEMORY) as instance:
+        return replace(materialize(settings, domains, options, progress, instance), unrecorded=unrecorded)
 
 
 def materialize(

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from lab.campaigns.beginning import kill_beginnings
 from lab.campaigns.cloning import kill_clones
 from lab.campaigns.damaging import damage_files
 from lab.campaigns.fetching import kill_readings
@@ -24,6 +25,7 @@ from lab.campaigns.travelling import kill_travellers
 # Per campaign what it does, and how often in full.
 CAMPAIGNS: Mapping[str, tuple[Callable[[Order], Tally], int]] = {
     "kill": (kill_syncs, 200),
+    "first": (kill_beginnings, 300),
     "remote": (kill_readings, 200),
     "clone": (kill_clones, 200),
     "disk-full": (fill_disks, 100),

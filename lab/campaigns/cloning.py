@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.campaigns.processes import CONTEXT, CampaignChild, until
+from lab.campaigns.processes import CONTEXT, CampaignChild, EndedProcess, until
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.upstream import Upstream
 from lab.campaigns.workspace import NO_MODELS
@@ -46,8 +46,10 @@ def kill_clones(order: Order) -> Tally:
         if chance.random() < 0.1:
             _forget_clones(settings)
         kind = "list" if chance.random() < IN_GIT else "sync"
-        if not _kill_one(order, chance.uniform(0, seconds[kind]), with_git=chance.random() < WITH_GIT):
+        ended = _kill_one(order, chance.uniform(0, seconds[kind]), with_git=chance.random() < WITH_GIT)
+        if ended:
             tally.runs["ended before"] += 1
+            tally.ended_well("a sync, before it was killed,", ended)
             seconds[kind] *= 0.9
             continue
         seconds[kind] *= 1.02
@@ -60,8 +62,8 @@ def kill_clones(order: Order) -> Tally:
     return tally
 
 
-def _kill_one(order: Order, after_s: float, *, with_git: bool) -> bool:
-    """Kill a sync so many seconds after it has begun to read its source; return whether it was still running."""
+def _kill_one(order: Order, after_s: float, *, with_git: bool) -> EndedProcess | None:
+    """Kill a sync so many seconds after it has begun to read its source; return how it had ended before."""
     has_begun = CONTEXT.Event()
     child = CampaignChild(order.folder / "killed.txt", _sync, order.folder / "nornweave.yaml", has_begun)
     until(lambda: has_begun.is_set() or not child.is_running)
@@ -141,8 +143,7 @@ def _finish(order: Order, settings: Settings, upstream: Upstream, tally: Tally) 
     ended = CampaignChild(order.folder / "sync.txt", _sync, order.folder / "nornweave.yaml").wait()
     tally.runs["syncs to the end"] += 1
     name = f"after kill {tally.runs['kills']}"
-    if ended.code != 0 or ended.defect:
-        tally.trouble.append(f"{name}: sync ended with {ended.code} {ended.defect}: {ended.last_line}")
+    if not tally.ended_well(f"{name}: sync", ended):
         return
     if unavailable := json.loads(ended.last_line)["unavailable"]:
         tally.trouble.append(f"{name}: {unavailable}")

@@ -53,7 +53,7 @@ def damage_files(order: Order) -> Tally:
             if arguments is QUERY and ended.code == 0:
                 trouble = trouble or _made_up(ended, texts)
             if trouble:
-                tally.trouble.append(f"{kind} {name}, {arguments[0]}: {trouble}: {ended.last_line}")
+                tally.trouble.append(f"{kind} {name}, {arguments[0]}: {trouble}: {ended.cause}")
     tally.notes.append(f"{len(files)} files, of {', '.join(COMMANDS)}")
     return tally
 
@@ -84,10 +84,10 @@ def _fill(workspace: Workspace, order: Order, tally: Tally) -> None:
     for version in (0, 1):
         workspace.write(version)
         for arguments in (SYNC, QUERY):
-            command(order.folder / "command.txt", workspace.config, *arguments).wait()
+            ended = command(order.folder / "command.txt", workspace.config, *arguments).wait()
+            tally.ended_well(f"{arguments[0]} of the whole installation", ended)
     ended = command(order.folder / "command.txt", workspace.config, "eval", "--json").wait()
-    if ended.code != 0:
-        tally.notes.append(f"eval of the whole installation ended with {ended.code}: {ended.last_line}")
+    tally.ended_well("eval of the whole installation", ended)
     _tune(workspace.settings)
     workspace.write(2)  # so that a sync has work to do
 

@@ -48,7 +48,9 @@ def _kill(name: str, order: Order, documents: int, tally: Tally) -> None:
         killed = 0
         while killed < order.runs:
             with tempfile.TemporaryDirectory(dir=order.folder) as place:
-                killed += _until_read(name, server, Path(place), choose, order.runs - killed, max(1, requests // 8))
+                killed += _until_read(
+                    name, server, Path(place), choose, order.runs - killed, max(1, requests // 8), tally
+                )
                 found = read(name, server.url, Path(place))
             tally.outcomes["readings equal to one without kills"] += found == wanted
             if found != wanted:
@@ -60,7 +62,7 @@ def _kill(name: str, order: Order, documents: int, tally: Tally) -> None:
     tally.notes.append(f"{name}: {len(wanted):,} documents, {requests:,} requests in one go")
 
 
-def _until_read(name: str, server: Api, place: Path, choose: random.Random, most: int, span: int) -> int:
+def _until_read(name: str, server: Api, place: Path, choose: random.Random, most: int, span: int, tally: Tally) -> int:
     """Start readings and kill them after a random number of requests, until one comes to its end; count the kills."""
     for killed in range(most):
         last = len(server.requests) + choose.randint(1, span)
@@ -71,6 +73,7 @@ def _until_read(name: str, server: Api, place: Path, choose: random.Random, most
                 child.kill()
                 raise TimeoutError(f"{name}: no request for {DEADLINE_S:.0f} s")
             time.sleep(choose.random() * 0.002)
-        if not child.kill():
+        if ended := child.kill():
+            tally.ended_well(f"{name}: a reading, before it was killed,", ended)
             return killed
     return most

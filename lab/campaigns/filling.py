@@ -69,13 +69,12 @@ def _sync_without_room(workspace: Workspace, order: Order, tally: Tally, name: s
     elif ended.code == 1 and not ended.defect and any(sign in ended.said.lower() for sign in FULL):
         tally.outcomes["said that the disk is full"] += 1
     else:
-        tally.trouble.append(f"{name}: sync ended with {ended.code} {ended.defect}: {ended.last_line}")
+        tally.trouble.append(f"{name}: sync {ended.cause}")
 
 
 def _sync(workspace: Workspace, order: Order, tally: Tally, name: str) -> None:
     ended = command(order.folder / "sync.txt", workspace.config, "sync", "--json").wait()
-    if ended.code != 0:
-        tally.trouble.append(f"{name}: sync ended with {ended.code} {ended.defect}: {ended.last_line}")
+    tally.ended_well(f"{name}: sync", ended)
 
 
 @contextmanager

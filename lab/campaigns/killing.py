@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lab.campaigns.processes import CONTEXT, CampaignChild, EndedProcess, command, until
+from lab.campaigns.processes import CONTEXT, CampaignChild, command, until
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import (
     VERSIONS,
@@ -109,7 +109,7 @@ class _Campaign:
             place = self._until_pointer_moves(child)
         else:
             time.sleep(after_s)
-        return self._counted(child, place or _text(step))
+        return self._counted(child, place or _text(step), "a sync")
 
     def _start(self, said: str, step: Any, *, in_segments: bool) -> CampaignChild:
         sync = _sync_by_dagster if self._chance.random() < BY_DAGSTER else _sync
@@ -125,9 +125,7 @@ class _Campaign:
             place = self._until_pointer_moves(child)
         else:
             time.sleep(self._chance.uniform(0, ROLLBACK_S))
-        was_killed = self._counted(child, place)
-        if not was_killed and older and (ended := child.wait()).code != 0:
-            self._trouble(name, f"rollback ended with {ended.code}: {ended.last_line}")
+        was_killed = self._counted(child, place, name, may_fail=not older)
         self._tally.outcomes["in a rollback"] += bool(was_killed)
         back = [self._seen[DOMAIN, generation] for generation in older[-1:] if (DOMAIN, generation) in self._seen]
         self._look(name, [*allowed, *back])
@@ -142,9 +140,12 @@ class _Campaign:
             time.sleep(0.0005)
         return "moving the pointer"
 
-    def _counted(self, child: CampaignChild, step: str) -> str:
-        if not child.kill():
+    def _counted(self, child: CampaignChild, step: str, name: str, *, may_fail: bool = False) -> str:
+        """Kill and count; what ended before by itself must have done its work, or says why not."""
+        if ended := child.kill():
             self._tally.runs["ended before"] += 1
+            if not may_fail:
+                self._tally.ended_well(f"{name}, before it was killed,", ended)
             return ""
         self._tally.runs["kills"] += 1
         return step
@@ -172,7 +173,7 @@ class _Campaign:
         started = time.monotonic()
         step = CONTEXT.Array("c", _STEP_BYTES)  # it is gone with the last reference to it, here
         child = self._start("sync.txt", step, in_segments=self._chance.random() < IN_SEGMENTS)
-        self._ended_well(child.wait(), f"{name}: sync")
+        self._tally.ended_well(f"{name}: sync", child.wait())
         seconds = time.monotonic() - started
         self._tally.runs["syncs to the end"] += 1
         self._compare(version, name)
@@ -211,16 +212,11 @@ class _Campaign:
         moment, generation = self._chance.choice(self._moments)
         asked = ("query", "the limit of anchor", "--as-of", moment.isoformat(), "--json")
         ended = command(self._order.folder / "query.txt", self._workspace.config, *asked).wait()
-        if self._ended_well(ended, f"{name}: query as of {moment}"):
+        if self._tally.ended_well(f"{name}: query as of {moment}", ended):
             answer = json.loads(next(line for line in ended.said.splitlines() if line.startswith("{")))
             self._tally.outcomes["answers as of earlier"] += 1
             if (found := answer["coverage"][DOMAIN.value]["generation"]) != generation:
                 self._trouble(name, f"as of {moment} {generation} was published, {found} answered")
-
-    def _ended_well(self, ended: EndedProcess, what: str) -> bool:
-        if ended.code != 0 or ended.defect:
-            self._trouble(what, f"ended with {ended.code} {ended.defect}: {ended.last_line}")
-        return ended.code == 0
 
     def _trouble(self, name: str, problem: str) -> None:
         self._tally.trouble.append(f"{name}: {problem}")

@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["lab.campaigns.preload"])
 DEADLINE_S = 1800.0
 GROUP_ENDS_S = 10.0
+# Of what a process said, in what a campaign prints.
+LINES, CHARACTERS = 12, 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,12 @@ class EndedProcess:
         """Return the last thing that it said."""
         return next((line for line in reversed(self.said.splitlines()) if line.strip()), "")[:300]
 
+    @property
+    def cause(self) -> str:
+        """Say how it ended and what it said last: the error of a traceback often stands some lines above its end."""
+        lines = [line.rstrip() for line in self.said.splitlines() if line.strip()]
+        return f"ended with {self.code} {self.defect}".rstrip() + ": " + "\n    ".join(lines[-LINES:])[-CHARACTERS:]
+
 
 class CampaignChild:
     """A function in a process group of its own; what it prints goes to a file."""
@@ -65,8 +73,8 @@ class CampaignChild:
         """Tell whether it has not ended yet."""
         return self._process.is_alive()
 
-    def kill(self) -> bool:
-        """Kill it with its whole group; return whether it was still running."""
+    def kill(self) -> EndedProcess | None:
+        """Kill it with its whole group; return how it had ended by itself, ``None`` when it was still running."""
         was_running = self.is_running
         try:
             os.killpg(self._process.pid or 0, signal.SIGKILL)
@@ -75,7 +83,7 @@ class CampaignChild:
         self._process.join()
         # What it had just started may die a moment later than it, and holds its locks until then.
         until(lambda: not _is_group_alive(self.pid), GROUP_ENDS_S)
-        return was_running and self._process.exitcode == -signal.SIGKILL
+        return None if was_running and self._process.exitcode == -signal.SIGKILL else self._ended()
 
     def stop(self) -> None:
         """Ask it to stop, as Ctrl-C does."""
@@ -85,11 +93,11 @@ class CampaignChild:
     def wait(self, seconds: float = DEADLINE_S) -> EndedProcess:
         """Wait for its end; kill it after the deadline."""
         self._process.join(seconds)
-        code = self._process.exitcode
-        self.kill()
-        return EndedProcess(
-            code, self._output.read_text(encoding="utf-8", errors="replace") if self._output.exists() else ""
-        )
+        return self.kill() or replace(self._ended(), code=None)
+
+    def _ended(self) -> EndedProcess:
+        said = self._output.read_text(encoding="utf-8", errors="replace") if self._output.exists() else ""
+        return EndedProcess(self._process.exitcode, said)
 
 
 def command(output: Path, config: Path, *arguments: str, largest_file: int | None = None) -> CampaignChild:
@@ -101,11 +109,11 @@ def command(output: Path, config: Path, *arguments: str, largest_file: int | Non
     return CampaignChild(output, _command, [f"--config={config}", *arguments], largest_file)
 
 
-def until(condition: Callable[[], bool], seconds: float = DEADLINE_S) -> bool:
+def until(condition: Callable[[], bool], seconds: float = DEADLINE_S, *, every_s: float = 0.02) -> bool:
     """Wait for something; return whether it came."""
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
+        time.sleep(every_s)
     return condition()
 
 

@@ -67,8 +67,7 @@ def publish_while_reading(order: Order) -> Tally:
     tally.runs["readers"] = READERS
     for reader in readers:
         ended = reader.wait(STOP_S)
-        if ended.code != 0:
-            tally.trouble.append(f"a reader ended with {ended.code}: {ended.last_line}")
+        if not tally.ended_well("a reader", ended):
             continue
         read = json.loads(ended.last_line)
         tally.outcomes["answers"] += read["answers"]

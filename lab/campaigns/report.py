@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SHOWN = 5
+from lab.campaigns.processes import EndedProcess
+
+SHOWN = 10
 
 
 @dataclass(slots=True)
@@ -26,6 +28,13 @@ class Tally:
     outcomes: Counter[str] = field(default_factory=Counter)
     trouble: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def ended_well(self, what: str, ended: EndedProcess) -> bool:
+        """Return whether a process did its work; otherwise its end, with its cause, is what must not be."""
+        is_well = ended.code == 0 and not ended.defect
+        if not is_well:
+            self.trouble.append(f"{what} {ended.cause}")
+        return is_well
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def share_installation(order: Order) -> Tally:
     expected = References(order.folder / "reference", order.seed)
     workspace = Workspace(order.folder / "workspace", order.folder / "var", order.seed)
     workspace.write(0)
-    _run(order, workspace, "first sync").wait()
+    tally.ended_well("the first sync", _run(order, workspace, "first sync").wait())
     server = command(order.folder / "serve.txt", workspace.config, "serve", "--port", "0", "--workers", "1", "--json")
     clients, stop = [_Client() for _ in range(CLIENTS)], threading.Event()
     try:
@@ -101,8 +101,7 @@ def share_installation(order: Order) -> Tally:
     finally:
         server.stop()
         ended = server.wait(30)
-    if ended.code != 0 or ended.defect:
-        tally.trouble.append(f"the server ended with {ended.code} {ended.defect}: {ended.last_line}")
+    tally.ended_well("the server", ended)
     trouble = [*differences(published_state(workspace.settings), expected[order.runs % VERSIONS])]
     tally.trouble += trouble + disorder(workspace.settings)
     _compare_feedback(tally, workspace, clients)
@@ -127,7 +126,7 @@ def _judge(tally: Tally, place: str, name: str, ended: EndedProcess) -> None:
     elif ended.code == 1 and not ended.defect and any(refusal in ended.said for refusal in REFUSALS):
         tally.outcomes[f"{kind} refused"] += 1
     else:
-        tally.trouble.append(f"{place} ended with {ended.code} {ended.defect}: {ended.last_line}")
+        tally.trouble.append(f"{place} {ended.cause}")
 
 
 def _compare_feedback(tally: Tally, workspace: Workspace, clients: list[_Client]) -> None:

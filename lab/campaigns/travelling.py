@@ -68,7 +68,8 @@ class _Campaign:
             if self._chance.random() < 0.4:
                 self._kill_replica()
             self._tally.trouble += [f"release {release}: {problem}" for problem in self._problems()]
-        command(self._order.folder / "last.txt", self._settings.file, "publish").wait(WITHIN_S)
+        last = command(self._order.folder / "last.txt", self._settings.file, "publish").wait(WITHIN_S)
+        self._tally.ended_well("the last upload", last)
         self._come_to_rest(self._order.runs)
         self._stop.touch()
         for replica in self._replicas.values():
@@ -93,15 +94,18 @@ class _Campaign:
         upload = command(self._order.folder / "upload.txt", self._settings.file, "publish")
         if self._chance.random() < 0.6:
             time.sleep(self._chance.uniform(0.0, 1.0))
-            self._tally.runs["uploads killed"] += upload.kill()
+            self._tally.runs["uploads killed"] += upload.kill() is None
         ended = upload.wait(WITHIN_S)
         if ended.code not in {0, -9}:
-            self._tally.trouble.append(f"an upload ended with {ended.code}: {ended.last_line}")
+            self._tally.trouble.append(f"an upload {ended.cause}")
 
     def _kill_replica(self) -> None:
         number = self._chance.choice(list(self._places))
         time.sleep(self._chance.uniform(0.0, 1.5))
-        self._tally.runs["replicas killed"] += self._replicas[number].kill()
+        if ended := self._replicas[number].kill():
+            self._tally.trouble.append(f"replica {number} {ended.cause}")
+        else:
+            self._tally.runs["replicas killed"] += 1
         self._replicas[number] = self._start(number)
 
     def _problems(self) -> list[str]:

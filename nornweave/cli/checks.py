@@ -21,7 +21,9 @@ from nornweave.core.errors import ConfigError, EncoderError, NornWeaveError, Sto
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.index.connection import check_vss
+from nornweave.index.leases.lease import DATABASE_VARIABLE
 from nornweave.index.wiring import database_checks, encoder_of, store_of
+from orchestration.history import HALF_MADE, REMEDY, look_for_damage
 
 Level: TypeAlias = Literal["ok", "warning", "error"]
 
@@ -48,7 +50,7 @@ LEAST_FREE_BYTES = 500 * 1024 * 1024
 # What clocks of machines that share a disk may differ by.
 CLOCK_TOLERANCE_S = 300.0
 _PORT_TIMEOUT_S = 5.0
-_GIB = 1024**3
+_GIB, _MIB = 1024**3, 1024**2
 
 
 def look_at_disk(data_dir: Path) -> Iterator[CheckFinding]:
@@ -164,6 +166,22 @@ def look_at_databases(settings: Settings, environment: Mapping[str, str]) -> Ite
             yield CheckFinding("PostgreSQL", subject, "error", str(error))
         else:
             yield CheckFinding("PostgreSQL", subject, "ok", "answers")
+
+
+def look_at_history(settings: Settings, environment: Mapping[str, str]) -> Iterator[CheckFinding]:
+    """Say whether Dagster can work with the files in which it records runs, unless PostgreSQL does."""
+    home = settings.data_dir / "dagster"
+    if environment.get(DATABASE_VARIABLE) or not home.is_dir():
+        return
+    finding = partial(CheckFinding, "history", str(home))
+    damaged = list(look_for_damage(home))
+    for file, why in damaged:
+        if why == HALF_MADE:
+            yield finding("warning", f"{file.relative_to(home)} {why}", _SYNC)
+        else:
+            yield finding("error", f"{file.relative_to(home)}: {why}; syncs are not recorded", REMEDY)
+    if not damaged:
+        yield finding("ok", f"runs, events and ticks take {_size_of(home) / _MIB:.1f} MiB")
 
 
 def look_at_access(settings: Settings) -> Iterator[CheckFinding]:

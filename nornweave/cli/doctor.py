@@ -48,6 +48,7 @@ def examine(settings: Settings) -> Iterator[CheckFinding]:
     yield from checks.look_at_disk(settings.data_dir)
     databases = list(checks.look_at_databases(settings, os.environ))
     yield from databases
+    yield from checks.look_at_history(settings, os.environ)
     is_stored = all(finding.level == "ok" for finding in databases)
     domains = settings.served_domains
     yield from checks.look_at_clock(checks.published_at(settings, domains if is_stored else ()), present())

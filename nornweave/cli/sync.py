@@ -127,15 +127,15 @@ def run_sync(
         progress = ProgressFile(progress_file, bars) if progress_file else bars
         try:
             bars("start Dagster", 0, 1)  # seconds, in which a person would see nothing
-            from orchestration.instance import open_instance
-            from orchestration.runs import materialize
+            from orchestration.runs import sync_here
 
-            with open_instance(settings) as instance:
-                bars("start Dagster", 1, 1)
-                run = materialize(settings, domains, options, progress, instance)
+            bars("start Dagster", 1, 1)
+            run = sync_here(settings, domains, options, progress)
         except KeyboardInterrupt:
             messages.print(INTERRUPTED, style="yellow", soft_wrap=True)
             return 130
+    if run.unrecorded:
+        _say(f"this sync is in no history: {run.unrecorded}", "yellow")
     return _report(run.outcomes, run.failed_after, strict=strict, as_json=as_json)
 
 

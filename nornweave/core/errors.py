@@ -12,6 +12,7 @@
     ├── EncoderError           a model cannot be loaded or answers with the wrong shape
     ├── StoreError             the working file or a generation cannot be read or written
     │   ├── DiskFullError      no space is left; the message says on which disk and what to do
+    │   ├── HistoryError       what Dagster records of runs cannot be read or written; documents and index are elsewhere
     │   ├── DomainBusyError    another process is writing this domain
     │   ├── LeaseLostError     another machine has taken over this domain
     │   ├── NoGenerationError  nothing is published yet
@@ -76,6 +77,10 @@ class StoreError(NornWeaveError):
 
 class DiskFullError(StoreError):
     """No space is left on a disk that is written to."""
+
+
+class HistoryError(StoreError):
+    """What Dagster records of runs cannot be read or written; the message says which file, and what to do."""
 
 
 class DomainBusyError(StoreError):

@@ -1,0 +1,110 @@
+"""The files of Dagster's history below ``data_dir/dagster``: made whole or not, looked at without Dagster."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from nornweave.core.errors import HistoryError, NornWeaveError
+from nornweave.core.files.full_disk import disk_full_said, not_writable
+from nornweave.core.files.lock import held
+
+log = logging.getLogger(__name__)
+
+DATABASES = ("runs/runs.db", "events/event_log.db", "schedules/schedules.db")
+# The webserver, the daemon and a run write the same files; each write takes milliseconds.
+BUSY_TIMEOUT_S = 30
+HALF_MADE = "was left half made by a process that ended; who records next begins it anew"
+REMEDY = "stop NornWeave and move that folder away: runs and ticks begin anew, documents and index are elsewhere"
+
+
+def make_whole(file: Path, make: Callable[[str], object]) -> None:
+    """Make a database in a folder aside and rename it into place, unless there is a whole one.
+
+    Dagster makes tables one by one, that of its version last, and never completes what a process left that ended in
+    between. Such a file, of an earlier version, is put aside as ``NAME.half-made``.
+
+    Args:
+        file: need not be there, nor its folder.
+        make: makes a database of the same name in a folder.
+
+    Raises:
+        DiskFullError: there is no room for it.
+        sqlite3.DatabaseError: the file is damaged; it stays as it is.
+    """
+    folder, aside = file.parent, file.parent / ".making"
+    with disk_full_said(folder), held(folder / ".creating"):
+        if _is_whole(file):
+            return
+        if file.exists():
+            log.warning("%s %s", file, HALF_MADE)
+            file.replace(file.with_name(f"{file.name}.half-made"))
+        shutil.rmtree(aside, ignore_errors=True)
+        make(str(aside))
+        with closing(sqlite3.connect(aside / file.name)) as connection:
+            connection.execute("pragma wal_checkpoint(truncate)")
+        for log_of_old in (file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm")):
+            log_of_old.unlink(missing_ok=True)  # SQLite would apply it to the new file
+        (aside / file.name).replace(file)
+        shutil.rmtree(aside)
+
+
+def _is_whole(file: Path) -> bool:
+    """Tell whether a database is there and has the table that Dagster makes last (1.13; it may be empty)."""
+    if not file.exists():
+        return False
+    with closing(_reading(file)) as connection:
+        return bool(connection.execute("select 1 from sqlite_master where name = 'alembic_version'").fetchone())
+
+
+def _reading(file: Path) -> sqlite3.Connection:
+    """Open a database to read it; where this user may not write, SQLite takes nobody to be writing."""
+    is_ours = os.access(file.parent, os.W_OK)
+    return sqlite3.connect(f"{file.as_uri()}?mode=ro{'' if is_ours else '&immutable=1'}", BUSY_TIMEOUT_S, uri=True)
+
+
+def look_for_damage(home: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the databases of history that Dagster cannot work with, and why; what is not there yet is well.
+
+    Args:
+        home: ``data_dir/dagster``.
+    """
+    for file in (home / name for name in DATABASES):
+        try:
+            if file.exists() and not _is_whole(file):
+                yield file, HALF_MADE
+            elif file.exists():
+                with closing(_reading(file)) as connection:
+                    (found,) = connection.execute("pragma quick_check(1)").fetchone()
+                if found != "ok":
+                    yield file, found
+        except (sqlite3.Error, OSError) as error:
+            yield file, str(error)
+
+
+@contextmanager
+def history_said(home: Path) -> Iterator[None]:
+    """Translate whatever Dagster trips over in its history; what NornWeave raises passes unchanged.
+
+    Args:
+        home: ``data_dir/dagster``.
+
+    Raises:
+        DiskFullError: there is no room for it.
+        HistoryError: it cannot be used for any other reason.
+    """
+    try:
+        with disk_full_said(home):
+            yield
+    except NornWeaveError:
+        raise
+    except Exception as error:
+        log.info("history", exc_info=True)
+        damaged = [f"{file.relative_to(home)}: {why}" for file, why in look_for_damage(home)]
+        why = not_writable(error) or "; ".join(damaged) or f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        raise HistoryError(f"the history of runs in {str(home)!r} cannot be used: {why}; {REMEDY}") from error
