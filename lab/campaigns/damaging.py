@@ -87,7 +87,8 @@ def _fill(workspace: Workspace, order: Order, tally: Tally) -> None:
             ended = command(order.folder / "command.txt", workspace.config, *arguments).wait()
             tally.ended_well(f"{arguments[0]} of the whole installation", ended)
     ended = command(order.folder / "command.txt", workspace.config, "eval", "--json").wait()
-    tally.ended_well("eval of the whole installation", ended)
+    if ended.code != 0:
+        tally.notes.append(f"eval of the whole installation {ended.cause}")
     _tune(workspace.settings)
     workspace.write(2)  # so that a sync has work to do
 
