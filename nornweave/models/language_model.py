@@ -43,11 +43,13 @@ class Prompt:
         messages: ``role`` and ``content`` of each, the system's first.
         allowed: citation as the model is to write it, without brackets → the domain and the chunk that it names.
         mark: what the fences around quoted data consist of.
+        urls: addresses of the passages; no others may be links in what it writes.
     """
 
     messages: tuple[Mapping[str, str], ...]
     allowed: Mapping[str, tuple[str, str]]
     mark: str
+    urls: frozenset[str] = frozenset()
 
 
 class Runtime:

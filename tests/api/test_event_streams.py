@@ -52,7 +52,7 @@ def streamed(url: str, body: dict[str, Any]) -> list[tuple[str, Any]]:
 def test_items_tokens_citations_done(url: str, model: ModelServer) -> None:
     first = streamed(url, {"query": "pay", "domains": ["code"]})[0][1]["items"][0]["chunk_id"]
     model.behaviours["first"] = Behaviour(
-        text=f"It is paid [code:{first}] at once [code:nothing] or [docs:x, code:{first}]."
+        text=f"It is paid [code:{first}] at once [code:nothing] or [docs:x, code:{first}]. ![x](https://evil.example/a)"
     )
     found = streamed(url, {**ASKED, "domains": ["code"]})
     names = [name for name, _ in found]
@@ -61,8 +61,9 @@ def test_items_tokens_citations_done(url: str, model: ModelServer) -> None:
     items, citations, done = found[0][1], found[-2][1], found[-1][1]
     assert items["items"] and items["synthesis"] is None
     text = "".join(document["text"] for name, document in found if name == "token")
-    assert text == done["synthesis"] == f"It is paid [code:{first}] at once or [code:{first}]."
+    assert text == done["synthesis"] == f"It is paid [code:{first}] at once or [code:{first}]. ! [x] (link left out)"
     assert citations == {"cited": [first], "unknown_citations": ["code:nothing", "docs:x"]}
+    assert (done["synthesis_details"]["links_left_out"], done["synthesis_details"]["reason"]) == (1, "1 link left out")
     assert done["query_id"] == items["query_id"] and done["synthesis_details"]["model"] == "openai/first"
 
 

@@ -45,7 +45,7 @@ def elements(written: Locator) -> list[tuple[str, str]]:
     found = written.locator("em, strong, code, li, a.cite, .heading, .line").evaluate_all(
         f"all => all.map(each => [{named}, each.textContent.trim()])"
     )
-    assert "<b>the code</b>" in written.inner_text() and "Done [note:x]." in written.inner_text()
+    assert "< b>the code< /b>" in written.inner_text() and "Done [note:x]." in written.inner_text()
     assert written.locator("ol").get_attribute("start") == "3"
     return [(name, text) for name, text in found]
 

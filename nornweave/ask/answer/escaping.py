@@ -17,10 +17,10 @@ ELLIPSIS = "…"
 # How the renderer's own lines begin, besides headers and separators.
 CITED = "↳"
 ANSWER, NO_ANSWER, CONFLICTS, NOT_SEARCHED = "Answer", "No synthesis:", "Conflicts:", "Not searched:"
-DOUBT = "Doubtful:"
+DOUBT, SOURCES = "Doubtful:", "Sources:"
 _OWN_LINES = tuple(
     start.casefold()
-    for start in (CITED, f"{ANSWER} (", DOUBT, NO_ANSWER, CONFLICTS, NOT_SEARCHED, "No results returned from")
+    for start in (CITED, f"{ANSWER} (", DOUBT, NO_ANSWER, CONFLICTS, NOT_SEARCHED, SOURCES, "No results returned from")
 )
 # No header of ours is longer; what is longer is looked at as little as an attacker likes.
 HEADER_CHARACTERS = 300
@@ -30,7 +30,10 @@ _ADORNMENT = " \t\u00a0\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff*_#>~`\"'
 _DASH = "-\u2010-\u2015\u2212\u2500\u2501\u2e3a\u2e3b\ufe58\ufe63\uff0d"
 _ZERO_WIDTH = re.compile("[\\s\u00ad\u200b-\u200f\u2060\ufeff]+")
 _SEPARATOR = re.compile(rf"[{_DASH}]{{3,}}|\*{{3,}}|_{{3,}}")
-_OPENING, _CLOSING = "[［【〔〖⟦⦋⁅", "]］】〕〗⟧⦌⁆"
+OPENING, CLOSING = "[［【〔〖⟦⦋⁅", "]］】〕〗⟧⦌⁆"
+_RULE_BEGINS = re.compile(rf"[{_DASH}*_\s\u00ad\u200b-\u200f\u2060\ufeff]*")
+_ESCAPE = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
+_EMPHASIS = re.compile(r"[*_`~]")
 # Of ASCII dashes only those between blanks, of a single one only after capitals: code is full of them.
 _HEADER_DASH = re.compile(
     rf"[{_DASH.removeprefix('-')}]|\s--+\s|\A.[^a-z\[\]]{{0,60}}[A-Z]{{3}}[^a-z\[\]]{{0,60}}\s-\s", re.DOTALL
@@ -47,6 +50,37 @@ def quoted(text: str) -> str:
     return "\n".join(lines).strip("\n")
 
 
+class QuotedStream:
+    """Quotes a text, free of unseen characters and of ``\\n`` at its ends, as ``quoted`` does, while it is written.
+
+    A line is passed on as soon as nothing that follows can make it look like one of ours.
+    """
+
+    def __init__(self) -> None:
+        self._line = ""
+        self._begun = False
+
+    def add(self, text: str) -> str:
+        """Return what can be passed on by now; a text ends before a blank or a line end."""
+        passed: list[str] = []
+        *lines, rest = text.split("\n")
+        for line in lines:
+            self._line += line
+            passed += (self.rest(), "\n")
+        self._line += rest
+        if self._begun or not _may_imitate(self._line):
+            passed.append(_escaped(self._line))
+            self._line, self._begun = "", True
+        return "".join(passed)
+
+    def rest(self) -> str:
+        """Return what is left of the line when it is complete."""
+        line = self._line.rstrip()
+        passed = _escaped(line) if self._begun else _quoted_line(line)
+        self._line, self._begun = "", False
+        return passed
+
+
 def one_line(text: str, limit: int) -> str:
     """Return untrusted text as one line of at most ``limit`` characters, to stand inside a line of ours."""
     line = _escaped(" ".join(legible(text[: limit * 4]).split()))
@@ -54,8 +88,8 @@ def one_line(text: str, limit: int) -> str:
 
 
 def _quoted_line(line: str) -> str:
-    if not line:
-        return line
+    if line.startswith(QUOTE):
+        return _escaped(line)
     return f"{QUOTE}{_escaped(line)}" if _imitates(line) else _escaped(line)
 
 
@@ -66,10 +100,30 @@ def _escaped(line: str) -> str:
 def _imitates(line: str) -> bool:
     if len(line) > HEADER_CHARACTERS:
         return False
-    seen = line if line.isascii() else unicodedata.normalize("NFKC", line)
-    bare = seen.strip(_ADORNMENT)
+    seen, bare = _seen(line)
     if not bare[:1].isalnum() and _SEPARATOR.fullmatch(_ZERO_WIDTH.sub("", seen)):
         return True
-    if bare[:1] in _OPENING and bare.rstrip(f"{_ADORNMENT}:.")[-1:] in _CLOSING:
+    if bare[:1] in OPENING and bare.rstrip(f"{_ADORNMENT}:.")[-1:] in CLOSING:
         return _HEADER_DASH.search(bare) is not None
-    return bare.casefold().startswith(_OWN_LINES)
+    return _folded(bare).startswith(_OWN_LINES)
+
+
+def _may_imitate(start: str) -> bool:
+    """Tell whether a line that begins so may turn out to imitate one of ours."""
+    if len(start) > HEADER_CHARACTERS:
+        return False
+    seen, bare = _seen(start)
+    if not bare or bare[0] in OPENING or _RULE_BEGINS.fullmatch(seen):
+        return True
+    folded = _folded(bare)
+    return any(own.startswith(folded) or folded.startswith(own) for own in _OWN_LINES)
+
+
+def _seen(line: str) -> tuple[str, str]:
+    """Return a line as Markdown shows it, with and without what adorns it."""
+    seen = _ESCAPE.sub("", line if line.isascii() else unicodedata.normalize("NFKC", line))
+    return seen, seen.strip(_ADORNMENT)
+
+
+def _folded(bare: str) -> str:
+    return _EMPHASIS.sub("", bare[:HEADER_CHARACTERS]).casefold()

@@ -181,10 +181,11 @@ class Synthesis:
     """Stage 6: what the model made of the items.
 
     Attributes:
-        text: the answer with its citations; ``None`` when there is none.
+        text: the answer with its citations, quoted as ``check_written`` does; ``None`` when there is none.
         reason: why there is none, or what to know of the text.
         cited: chunks that the text cites and that it was given.
         unknown_citations: citations in the text that name nothing it was given; they are taken out of the text.
+        links_left_out: addresses of nothing that it was given; they are taken out of the text.
     """
 
     text: str | None
@@ -192,6 +193,7 @@ class Synthesis:
     model: str | None = None
     cited: tuple[str, ...] = ()
     unknown_citations: tuple[str, ...] = ()
+    links_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,7 @@ class SynthesisDocument(TypedDict):
     model: str | None
     cited: list[str]
     unknown_citations: Annotated[list[str], Field(description="taken out of the text: they name nothing it was given")]
+    links_left_out: Annotated[int, Field(description="taken out of the text: addresses of nothing it was given")]
 
 
 class AnswerableDocument(TypedDict):

@@ -1,21 +1,20 @@
-"""Citations as models write them: what a chunk is cited by, and the check of an answer's citations."""
+"""Citations as models write them: what a chunk is cited by, and the check of those in an answer."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from urllib.parse import quote
 
-from nornweave.core.text.legible import legible
+from nornweave.ask.answer.escaping import CLOSING, OPENING
+from nornweave.ask.answer.synthesis.links import has_address
 from nornweave.core.types import Domain, digest
 
 LONGEST_ID = 128
-DEEPEST = 5
-"""Brackets inside of brackets that are looked through; an answer with more keeps none."""
 PLACEHOLDER = "domain"
-QUOTES = " \t\n`*'\""
+QUOTES = " \t\n`*<>'\""
 
 # Short names that models write for domains.
 ALIASES: Mapping[str, str] = MappingProxyType(
@@ -23,129 +22,66 @@ ALIASES: Mapping[str, str] = MappingProxyType(
 )
 
 LONGEST_BRACKET = 2000
-RECHECK_SHARE = 256
 
-_BRACKETS = re.compile(rf"\\?\[([^\[\]]{{1,{LONGEST_BRACKET}}})\]")
-_BRACKET = re.compile(r"[\[\]]")
+_ENDS = re.escape(OPENING + CLOSING)
+_BRACKETS = re.compile(rf"\\?[{re.escape(OPENING)}]([^{_ENDS}]{{1,{LONGEST_BRACKET}}})[{re.escape(CLOSING)}]")
+_ENDS_A_WORD = re.compile(r"[.,;!?)\]]*(?!\S)")
 _BETWEEN = re.compile(r"[,;|]| and | & ")
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedText:
-    """A model's answer, with its citations checked.
-
-    Attributes:
-        text: with every known citation as ``[domain:chunk_id]``, one a bracket, and no unknown ones.
-        cited: the chunks that it cites, in order, each once.
-        unknown: citations as they were written that name nothing allowed, in order, each once.
-    """
-
-    text: str
-    cited: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
 
 
 def citation_key(domain: str, chunk_id: str) -> str:
     """Return how an answer cites a chunk, without brackets.
 
-    Foreign agents choose their ids: what would end a citation is percent-encoded, what is long goes by its digest.
+    Foreign agents choose their ids: what would end a citation is percent-encoded, what is long or an address goes by
+    its digest.
     """
     written = quote(chunk_id, safe="/#@+=:", errors="replace")
     named = quote(domain, safe="", errors="replace")
+    if has_address(f"{named}:{written}"):
+        return f"{digest(domain)}:{digest(chunk_id)}"
     return f"{named}:{written if len(written) <= LONGEST_ID else digest(chunk_id)}"
 
 
-def check_citations(text: str, allowed: Collection[tuple[str, str]]) -> CheckedText:
-    """Check every citation of an answer.
+class Citations:
+    """Checks the citations of an answer, part by part; no citation goes over the end of a part.
 
-    A citation is ``domain:chunk_id`` in square brackets, alone or among others, where the domain is one of ours, one of
+    A citation is ``domain:chunk_id`` in brackets, alone or among others, where the domain is one of ours, one of
     ``allowed``, an alias such as ``docs``, or the word ``domain`` before an id that only one chunk has; so ``[1]``,
     ``[note: x]`` and ``[code: 200 OK]`` are none. Letter case and blank space around the domain do not matter, those of
     the chunk id do.
 
-    Returns:
-        The text with known citations in full and without the unknown ones.
-    """
-    known = _KnownCitations(allowed)
-    checked = _check_once(legible(text), known)
-    unknown = dict.fromkeys(checked.unknown)
-    for _ in range(DEEPEST):  # what is taken out of a bracket can make another whole: ``[code:[code:x]y]``
-        if not checked.unknown:
-            break
-        checked = _check_once(checked.text, known)
-        unknown |= dict.fromkeys(checked.unknown)
-    if checked.unknown:
-        checked = CheckedText(checked.text.replace("[", "("))
-    return CheckedText(checked.text, checked.cited, tuple(unknown))
-
-
-class CheckedStream:
-    """Passes a model's text on while it is written, each citation whole and checked.
-
-    What is passed on is the beginning of what ``check_citations`` makes of the whole text. If a later part changes it,
-    which takes brackets that are nested too deeply, nothing more is passed on; the whole text is the one that counts.
+    Attributes:
+        unknown: citations as they were written that name nothing allowed, in order, each once.
     """
 
-    def __init__(self, allowed: Collection[tuple[str, str]]) -> None:
-        self._allowed = allowed
-        self._checked_at = 0
-        self._passed = ""
-        self.written = ""
+    def __init__(self, allowed: Iterable[tuple[str, str]]) -> None:
+        self._known = _KnownCitations(allowed)
+        self.unknown: dict[str, None] = {}
 
-    def add(self, piece: str) -> str:
-        """Add what the model wrote; return what can be passed on by now."""
-        self.written += piece
-        # Checking starts at the beginning each time: the longer the text, the more of it has to be new.
-        if len(self.written) - self._checked_at <= len(self.written) // RECHECK_SHARE:
-            return ""
-        self._checked_at = len(self.written)
-        checked = check_citations(self.written[: _settled(self.written)], self._allowed)
-        # A citation that is taken out takes the blank or bracket before it along.
-        return self._pass_on(checked.text.rstrip("( \t\n"))
+    def cited(self, text: str) -> tuple[str, ...]:
+        """Return the chunks that a text cites which was checked, in order, each once."""
+        keys = (bracket[1] for bracket in _BRACKETS.finditer(text))
+        return tuple(dict.fromkeys(self._known.by_key[key][1] for key in keys if key in self._known.by_key))
 
-    def rest(self) -> str:
-        """Return what is left to pass on, when the text is complete."""
-        return self._pass_on(check_citations(self.written, self._allowed).text)
+    def check(self, text: str) -> str:
+        """Return a part of the text with known citations in full, one a bracket, and without the unknown ones.
 
-    def _pass_on(self, checked: str) -> str:
-        if not checked.startswith(self._passed):
-            return ""
-        piece = checked[len(self._passed) :]
-        self._passed = checked
-        return piece
-
-
-def _settled(text: str) -> int:
-    """Return how much of a text is not inside of a bracket that may still become a citation."""
-    opened: list[int] = []
-    for bracket in _BRACKET.finditer(text):
-        if bracket[0] == "[":
-            opened.append(bracket.start())
-        elif opened:
-            opened.pop()
-    held = next((place for place in opened if len(text) - place <= LONGEST_BRACKET), len(text))
-    return held - text[:held].endswith("\\")
-
-
-def _check_once(text: str, known: _KnownCitations) -> CheckedText:
-    pieces: list[str] = []
-    cited: dict[str, None] = {}
-    unknown: dict[str, None] = {}
-    end = 0
-    for bracket in _BRACKETS.finditer(text):
-        parts = [_BracketPart(part, known) for part in _BETWEEN.split(bracket[1].removesuffix("\\"))]
-        citations = [citation for part in parts for citation in part.citations]
-        if not citations:
-            continue
-        for written, name in citations:
-            if name is None:
-                unknown[written] = None
-            else:
-                cited[name[1]] = None
-        remaining = _remaining(parts)
-        pieces += (text[end : bracket.start()], remaining)
-        end = bracket.end() if remaining else _close_gap(pieces, text, bracket.end())
-    return CheckedText("".join((*pieces, text[end:])).strip(), tuple(cited), tuple(unknown))
+        What is taken out of a bracket can make another whole: ``[code:[code:x]y]``.
+        """
+        pieces: list[str] = []
+        end = 0
+        for bracket in _BRACKETS.finditer(text):
+            # Markdown shows ``\:`` as a colon, and people see a wide one as one.
+            content = unicodedata.normalize("NFKC", bracket[1].replace("\\", ""))
+            parts = [_BracketPart(part, self._known) for part in _BETWEEN.split(content)]
+            citations = [citation for part in parts for citation in part.citations]
+            if not citations:
+                continue
+            self.unknown |= dict.fromkeys(written for written, name in citations if name is None)
+            remaining = _remaining(parts)
+            pieces += (text[end : bracket.start()], remaining)
+            end = bracket.end() if remaining else _close_gap(pieces, text, bracket.end())
+        return "".join((*pieces, text[end:]))
 
 
 class _KnownCitations:
@@ -160,7 +96,7 @@ class _KnownCitations:
     def read(self, text: str) -> tuple[str, tuple[str, str] | None] | None:
         """Return a citation and what it names; ``None`` for words that are no citation."""
         domain, _, chunk_id = text.strip(QUOTES).partition(":")
-        domain, chunk_id = domain.strip(), chunk_id.strip()
+        domain, chunk_id = domain.strip(f"{QUOTES}_"), chunk_id.strip()
         full = domain if domain in self.own else self.domains.get(domain.casefold())
         if not chunk_id or (full is None and domain.casefold() != PLACEHOLDER):
             return None
@@ -196,9 +132,12 @@ def _remaining(parts: Sequence[_BracketPart]) -> str:
 
 
 def _close_gap(pieces: list[str], text: str, end: int) -> int:
-    """Close the gap that a removed bracket leaves before ``text[end:]``; return where the text goes on."""
-    before = "".join(pieces[-2:]).rstrip(" \t")
-    if before.endswith("(") and text.startswith(")", end):
-        before, end = before[:-1].rstrip(" \t"), end + 1
-    pieces[-2:] = [before]
+    """Close the gap that a removed bracket leaves before ``text[end:]``; return where the text goes on.
+
+    A word behind it stays apart from the word before it: together they could be an address.
+    """
+    before = "".join(pieces[-2:])
+    if before.rstrip(" \t").endswith("(") and text.startswith(")", end):
+        before, end = before.rstrip(" \t")[:-1], end + 1
+    pieces[-2:] = [before.rstrip(" \t") if _ENDS_A_WORD.match(text, end) else before]
     return end

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from nornweave.ask.answer.synthesis.citations import CheckedStream
+from nornweave.ask.answer.synthesis.written import CheckedStream
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.tracing import model_span
 from nornweave.models.language_model import Prompt, why_not_asked
@@ -37,8 +37,8 @@ Said: TypeAlias = ModelAnswer | str
 class Listener:
     """Listens to models that write piece by piece; only the first that says something is heard."""
 
-    def __init__(self, allowed: Mapping[str, tuple[str, str]], on_text: Callable[[str], None]) -> None:
-        self._stream = CheckedStream(allowed.values())
+    def __init__(self, prompt: Prompt, on_text: Callable[[str], None]) -> None:
+        self._stream = CheckedStream(prompt)
         self._on_text = on_text
         self.model: str | None = None
 

@@ -11,12 +11,13 @@ from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from nornweave.ask.answer.synthesis.citations import check_citations
 from nornweave.ask.answer.synthesis.model_call import Listener, ModelAnswer, Said, call
 from nornweave.ask.answer.synthesis.prompt import PromptContext, build_prompt
+from nornweave.ask.answer.synthesis.written import check_written
 from nornweave.ask.fuse.records import Synthesis
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.errors import ConfigError
+from nornweave.core.text.legible import counted
 from nornweave.models.language_model import NO_MODEL, RUNTIME, Prompt, why_it_failed
 
 log = logging.getLogger(__name__)
@@ -63,9 +64,9 @@ class Synthesizer:
         The model and its fallback have ``synthesis_timeout_ms`` together, from when LiteLLM is loaded on.
 
         Returns:
-            The text with its citations checked. Its ``reason`` says why there is none, or, beside a text, what to know
-            of it: that it was cut off, or that it cites nothing of what it was given. Trouble with models never raises;
-            it is logged without prompt, content and keys.
+            The text as ``check_written`` makes it. Its ``reason`` says why there is none, or, beside a text, what to
+            know of it: that it was cut off, that it cites nothing of what it was given, or that links are left out.
+            Trouble with models never raises; it is logged without prompt, content and keys.
         """
         if not self._models:
             return _without(NO_MODEL)
@@ -121,7 +122,7 @@ class Synthesizer:
         if not self._slots.acquire(blocking=False):
             return _without(self._for_each_model(f"busy with {MOST_AT_ONCE} other answers; ask again later"))
         try:
-            listener = Listener(prompt.allowed, on_text) if on_text else None
+            listener = Listener(prompt, on_text) if on_text else None
             return self._finished(await self._first_answer(litellm, prompt, seconds, listener), prompt)
         finally:
             self._slots.release()
@@ -180,13 +181,14 @@ class Synthesizer:
             return _without(failed)
         if failed:
             log.warning("synthesis by %s, because of %s", outcome.model, failed)
-        checked = check_citations(outcome.answer.text, prompt.allowed.values())
+        checked = check_written(outcome.answer.text, prompt)
         limit = self._settings.synthesis_max_tokens
         cut = {"length": f"cut off at {limit} tokens", "content_filter": "cut off by the model's content policy"}
         notes = (
             cut.get(outcome.answer.finish_reason or ""),
             outcome.answer.broken_off and f"broken off: {outcome.answer.broken_off}",
             None if checked.cited else "cites none of the results",
+            f"{counted(checked.links_left_out, 'link')} left out" if checked.links_left_out else None,
         )
         return Synthesis(
             text=checked.text or None,
@@ -194,6 +196,7 @@ class Synthesizer:
             model=outcome.model,
             cited=checked.cited,
             unknown_citations=checked.unknown,
+            links_left_out=checked.links_left_out,
         )
 
 

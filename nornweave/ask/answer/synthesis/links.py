@@ -1,0 +1,62 @@
+"""Links and images in a text that a model wrote: none is left but those to the passages it was given.
+
+A chat client shows an image without being asked, and what its address carries reaches whoever wrote it. Clients read
+Markdown and HTML each in their own way, so nothing is parsed here and code is no exception: what every reader needs
+for a link or an image is broken by one blank (``](``, ``]:``, ``![``, ``<a``), and what is a link by itself goes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+LEFT_OUT = "(link left out)"
+
+# GFM 6.9 links what begins so, wherever it stands; some readers do after they have resolved backslashes. An address
+# ends at a blank, a `<` or a sign that is not ASCII.
+_ADDRESS = re.compile(
+    r"([a-z][a-z0-9+.-]{0,31}\\*:(?=(?:\\*/){2}[^\s<])|(?<![a-z0-9])www\\*\.(?=[\w.\\-]))((?:[!-;=-~]|\w)*)(?=([^\s<]?))",
+    re.IGNORECASE,
+)
+_AFTER_AN_ADDRESS = ">.,;:!?)]}'\"*_`|~"
+_MAIL = r"(?<=[^\s@])(?=@[\w\\-]+(?:\.[\w\\-]|[\w.\\-]*>))"
+_PLAIN = re.compile(r"https?://[^\s<>()\[\]\\\"'`|]+")
+
+
+def has_address(text: str) -> bool:
+    """Tell whether a reader of Markdown could make a link of a text that has no blanks and brackets."""
+    return bool(_ADDRESS.search(text) or re.search(_MAIL, text))
+
+
+class Links:
+    """Takes links and images out of a text, part by part; a part ends before a blank.
+
+    Attributes:
+        left_out: how many addresses were taken out so far.
+    """
+
+    def __init__(self, urls: Collection[str], shown: str) -> None:
+        self._urls = frozenset(filter(_PLAIN.fullmatch, urls))
+        self._shown = shown
+        own = "|".join(map(re.escape, sorted(self._urls))) or r"\b\B"
+        self._gaps = re.compile(rf"(?<=!)(?=\[)|(?<=\])(?=:|\((?!(?:{own})\)))|(?<=<)(?=[A-Za-z/!?])|{_MAIL}")
+        self.left_out = 0
+
+    def take_out(self, text: str) -> str:
+        """Return a part of the text without links and images.
+
+        An address of a passage stays a link. One that stands in what the model was shown stays words, with a blank
+        after its scheme. Every other one is replaced by ``LEFT_OUT``.
+        """
+        without = _ADDRESS.sub(self._allowed, text).replace(f"({LEFT_OUT})", LEFT_OUT)
+        return self._gaps.sub(" ", without)
+
+    def _allowed(self, found: re.Match[str]) -> str:
+        address = found[0].rstrip(_AFTER_AN_ADDRESS)
+        after = found[0][len(address) :]
+        if address in self._urls:
+            return f"{found[0]} " if found[3] else found[0]  # a reader goes on to the next blank
+        if address in self._shown:
+            return f"{found[1]} {_ADDRESS.sub(self._allowed, found[2])}"
+        self.left_out += 1
+        return LEFT_OUT + after
