@@ -26,6 +26,7 @@ from api.requests.chat import MODEL, ChatBody, model_domains
 from api.schemas import EVENTS, json_response
 from api.state import Served, arrive
 from nornweave.ask.answer.streamed import StreamedAnswer
+from nornweave.ask.answer.synthesis.links import without_images
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.tools import Link
 
@@ -80,7 +81,7 @@ class _Chat:
 
     async def whole(self, streamed: StreamedAnswer) -> CompletionDocument:
         """Return the answer once its text is written."""
-        text, cited = streamed.rendered(), None
+        text, cited = without_images(streamed.rendered()), None
         if self.writes:
             written = await written_whole(streamed.write)
             text, cited = (written.text, written.cited) if written.text else (text, None)
@@ -103,7 +104,7 @@ class _Chat:
                 return
             cited = written.cited if written.text else None
         if cited is None:
-            yield self._piece({"content": streamed.rendered()})
+            yield self._piece({"content": without_images(streamed.rendered())})
         citations = citations_of(streamed.document, cited, self.link)
         yield self._piece({"content": sources_list(citations)})
         last = chunk(self.question.query_id, self.model, self.created, {}, "stop")

@@ -101,10 +101,11 @@ PIECES = st.sampled_from([
     "[", "]", "(", ")", "](", "]:", "![", "!", "<", ">", "</", "<!--", "img src=", "a href=", "https:", "http", "s",
     ":", "//", "/", "evil.example", "www", "ww", "w", ".", "\\", "&", "#58;", "&#58;", "&colon;", "&amp;", "&lt;",
     "&#91;", "&NewLine;", "&#32;", "&shy;", ";", "\n", "\n\n", " ", "\t", "```", "~~~", "`", "[code:nope]",
-    "[code:c-001]", "docs:d-001", "code:nope", "【", "】", "［", "］", URL, "@", "x@y.z", "mailto:", "javascript:", "data:", "\u200b",
-    "\u200d", "\ufe0f", "é", "例", "。", "- ", "> ", "    ", "| ", "|-|", "[a]", "(link left out)", "'t'", "*", "_",
-    "~~", "Conflicts:", "Sources", ":", "↳ ", "[CODE — source code]", "---", "-", "Answer (", "word", "\r", "\r\n",
-    "\x00", "https://api.example/v1/refunds", "\ud83d", "\u2028", "1", "&#13;", "x" * 2001,
+    "[code:c-001]", "docs:d-001", "code:nope", "【", "】", "［", "］", URL, "@", "x@y.z", "mailto:", "javascript:",
+    "data:", "\u200b", "\u200d", "\ufe0f", "é", "例", "。", "- ", "> ", "    ", "| ", "|-|", "[a]",
+    "(link left out)", "'t'", "*", "_", "~~", "Conflicts:", "Sources", ":", "↳ ", "[CODE — source code]", "---",
+    "-", "Answer (", "word", "\r", "\r\n", "\x00", "https://api.example/v1/refunds", "\ud83d", "\u2028", "1",
+    "&#13;", "x" * 2001,
 ])  # fmt: skip
 
 

@@ -19,6 +19,7 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _AFTER_AN_ADDRESS = ">.,;:!?)]}'\"*_`|~"
+_IMAGE = r"(?<=!)(?=\[)|(?<=<)(?=[A-Za-z/!?])"
 _MAIL = r"(?<=[^\s@])(?=@[\w\\-]+(?:\.[\w\\-]|[\w.\\-]*>))"
 _PLAIN = re.compile(r"https?://[^\s<>()\[\]\\\"'`|]+")
 
@@ -26,6 +27,11 @@ _PLAIN = re.compile(r"https?://[^\s<>()\[\]\\\"'`|]+")
 def has_address(text: str) -> bool:
     """Tell whether a reader of Markdown could make a link of a text that has no blanks and brackets."""
     return bool(_ADDRESS.search(text) or re.search(_MAIL, text))
+
+
+def without_images(text: str) -> str:
+    """Return the text of documents so that a reader of Markdown loads nothing; its links stay."""
+    return re.sub(_IMAGE, " ", text)
 
 
 class Links:
@@ -39,7 +45,7 @@ class Links:
         self._urls = frozenset(filter(_PLAIN.fullmatch, urls))
         self._shown = shown
         own = "|".join(map(re.escape, sorted(self._urls))) or r"\b\B"
-        self._gaps = re.compile(rf"(?<=!)(?=\[)|(?<=\])(?=:|\((?!(?:{own})\)))|(?<=<)(?=[A-Za-z/!?])|{_MAIL}")
+        self._gaps = re.compile(rf"{_IMAGE}|(?<=\])(?=:|\((?!(?:{own})\)))|{_MAIL}")
         self.left_out = 0
 
     def take_out(self, text: str) -> str:
