@@ -134,7 +134,7 @@ def test_in_whatever_pieces_it_comes_the_text_is_the_same_and_safe(pieces: list[
     "[c\u200bode:ID]", "[code:\u00adID]", "【code:ID】", "［code:ID］", "〔code:ID〕", "【code:ID]", "[code：ID]",
     "[ｃｏｄｅ:ID]", "[co\ufe0fde:ID]", "[code\\:ID]", "\\[code:ID\\]", "[code&#58;ID]", "&#91;code:ID&#93;",
     "&lbrack;code:ID&rbrack;", "[**code**:ID]", "[`code:ID`]", "[c\u2060o\u200cd\u200de:ID]", "[code:\nID]",
-    "[code:ID\U000e0041]", "[CODE:ID]", "【see code:ID，or code:ID】", "[<code:ID>]",
+    "[code:ID\U000e0041]", "【\ufe0fcode:ID】", "[CODE:ID]", "【see code:ID，or code:ID】", "[<code:ID>]",
 ])  # fmt: skip
 def test_an_invented_citation_counts_however_it_is_disguised(written: str) -> None:
     checked = check_written(f"So it is {written.replace('ID', 'dead')}.", PROMPT)

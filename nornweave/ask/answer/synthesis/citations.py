@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from nornweave.ask.answer.escaping import CLOSING, OPENING
 from nornweave.ask.answer.synthesis.links import has_address
+from nornweave.core.text.legible import IGNORABLE, JOINERS
 from nornweave.core.types import Domain, digest
 
 LONGEST_ID = 128
@@ -25,6 +26,7 @@ LONGEST_BRACKET = 2000
 
 _ENDS = re.escape(OPENING + CLOSING)
 _BRACKETS = re.compile(rf"\\?[{re.escape(OPENING)}]([^{_ENDS}]{{1,{LONGEST_BRACKET}}})[{re.escape(CLOSING)}]")
+_UNREAD = re.compile(rf"[\\{IGNORABLE}{JOINERS}]")
 _ENDS_A_WORD = re.compile(r"[.,;!?)\]]*(?!\S)")
 _BETWEEN = re.compile(r"[,;|]| and | & ")
 
@@ -72,7 +74,7 @@ class Citations:
         end = 0
         for bracket in _BRACKETS.finditer(text):
             # Markdown shows ``\:`` as a colon, and people see a wide one as one.
-            content = unicodedata.normalize("NFKC", bracket[1].replace("\\", ""))
+            content = unicodedata.normalize("NFKC", _UNREAD.sub("", bracket[1]))
             parts = [_BracketPart(part, self._known) for part in _BETWEEN.split(content)]
             citations = [citation for part in parts for citation in part.citations]
             if not citations:

@@ -18,7 +18,7 @@ from html.entities import html5
 from nornweave.ask.answer.escaping import CLOSING, OPENING, QuotedStream
 from nornweave.ask.answer.synthesis.citations import LONGEST_BRACKET, Citations
 from nornweave.ask.answer.synthesis.links import Links
-from nornweave.core.text.legible import legible
+from nornweave.core.text.legible import IGNORABLE, JOINERS, legible
 from nornweave.models.language_model import Prompt
 
 DEEPEST = 5
@@ -27,13 +27,8 @@ broken."""
 
 _TOKENS = re.compile(rf"[\s{re.escape(OPENING + CLOSING)}]|[^\s{re.escape(OPENING + CLOSING)}]+")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,16}|#[xX][0-9a-fA-F]{1,16}|[A-Za-z][A-Za-z0-9]{1,31});")
-# Unicode's default ignorable code points. Joiners and variation selectors stay in scripts and emoji that need them.
-_JOINERS = "\u200c\u200d\ufe0e\ufe0f"
-_IGNORABLE = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff"
-    "\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
-_INVISIBLE = re.compile(f"(?:^|(?<=[\x00-\x7f]))[{_IGNORABLE}{_JOINERS}]+|[{_IGNORABLE}]+")
+# Joiners and variation selectors stay in scripts and emoji that need them.
+_INVISIBLE = re.compile(f"(?:^|(?<=[\x00-\x7f]))[{IGNORABLE}{JOINERS}]+|[{IGNORABLE}]+")
 _FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})(.*)")
 _NO_BRACKETS = str.maketrans(dict.fromkeys(OPENING, "(") | dict.fromkeys(CLOSING, ")"))
 _BLANK, _WORD = re.compile(r"\s"), re.compile(r"\S+")
