@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from threading import Lock
 
 from nornweave.core.errors import DocumentError
-from nornweave.core.types import JsonValue, Section, Span, freeze
+from nornweave.core.types import Section, Span, freeze
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf import ocr
 from nornweave.read.pdf.glyphs import PdfPage, read_page
+from nornweave.read.pdf.margins import without_margins
 from nornweave.read.pdf.metadata import date_of, declared_title, metadata_of, page_text, url_of
 from nornweave.read.pdf.outline import Outline, letters_of, outline_of
 from nornweave.read.pdf.paragraphs import Hyphens, Paragraph, body_size, continues, paragraphs_of
 from nornweave.read.pdf.port import PdfFile, load_library
-from nornweave.read.pdf.running_headers import without_running_lines
 from nornweave.read.time_limits import PDF_SECONDS_AT_MOST
 
-VERSION = "pdf-4"
+VERSION = "pdf-5"
 
 MAX_PAGES = 2000
 MAX_LETTERS = 20_000_000
@@ -44,7 +44,8 @@ def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
 
     ``metadata`` holds what the paper itself tells: ``source_type`` (``arxiv_paper`` or ``paper``), ``title``,
     ``authors``, ``publication_date`` (from the arXiv stamp, else the day the file was made), ``doi``, ``venue``,
-    ``tags``. Scanned pages are read by OCR: ``ocr_pages`` has their numbers, ``left_out`` says which were not read.
+    ``tags``. Scanned pages are read by OCR: ``ocr_pages`` has their numbers. ``left_out`` names the pages that were not
+    read, and what around the text is left out.
 
     Args:
         deadline_s: seconds after which reading stops, checked after every page; OCR has its own.
@@ -65,19 +66,15 @@ def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
         pages = list(_pages(file, until, scanned))
         declared, contents = file.properties, file.bookmarks
     _check_text(pages, "OCR finds no text in them" if scanned.recognised else scanned.remedy)
-    parsed = _parsed(pages, declared, contents, until)
-    return replace(parsed, metadata=freeze({**parsed.metadata, **_recognised(scanned)}))
+    return _parsed(pages, declared, contents, until, scanned)
 
 
-def _recognised(scanned: ocr.Recogniser) -> dict[str, JsonValue]:
-    """Say which pages were read by OCR, and which scanned pages were not."""
+def _unread(scanned: ocr.Recogniser) -> Iterator[str]:
+    """Name the scanned pages that were not read."""
     reason = f"beyond {ocr.MAX_PAGES} pages or the time for OCR" if scanned.is_ready else scanned.remedy
-    left_out = tuple(f"page {number}: scanned; {reason}" for number in scanned.left_out[:_NAMED_PAGES])
-    more = len(scanned.left_out) - _NAMED_PAGES
-    return {
-        "ocr_pages": tuple(scanned.recognised) or None,
-        "left_out": (*left_out, *([f"{more} more scanned pages"] if more > 0 else ())) or None,
-    }
+    yield from (f"page {number}: scanned; {reason}" for number in scanned.left_out[:_NAMED_PAGES])
+    if (more := len(scanned.left_out) - _NAMED_PAGES) > 0:
+        yield f"{more} more scanned pages"
 
 
 def _check_bytes(raw: bytes) -> None:
@@ -139,11 +136,16 @@ def _check_text(pages: Sequence[PdfPage], remedy: str) -> None:
 
 
 def _parsed(
-    pages: Sequence[PdfPage], declared: Mapping[str, str], contents: Sequence[tuple[int, str]], until: _Deadline
+    pages: Sequence[PdfPage],
+    declared: Mapping[str, str],
+    contents: Sequence[tuple[int, str]],
+    until: _Deadline,
+    scanned: ocr.Recogniser,
 ) -> Parsed:
     body = body_size(pages)
     paragraphs: list[Paragraph] = []
-    for page, blocks in zip(pages, without_running_lines(pages), strict=True):
+    texts, left_out = without_margins(pages, body)
+    for page, blocks in zip(pages, texts, strict=True):
         paragraphs += paragraphs_of(page, blocks)
         _check_deadline(until, f"page {page.number}")
     title = declared_title(declared.get("title", ""), contents)
@@ -154,7 +156,11 @@ def _parsed(
     if not text.strip():
         raise DocumentError(f"no text: nothing but page numbers on {len(pages)} pages; nothing to ingest")
     first_page = page_text(pages[0])
-    metadata = metadata_of(outline, declared, first_page)
+    metadata = {
+        **metadata_of(outline, declared, first_page),
+        "ocr_pages": tuple(scanned.recognised) or None,
+        "left_out": (*left_out, *_unread(scanned)) or None,
+    }
     return Parsed(
         text=text,
         sections=tuple(_sections(len(text), starts, outline)),

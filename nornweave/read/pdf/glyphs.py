@@ -218,4 +218,6 @@ def _join_neighbours(fragments: list[GlyphFragment]) -> list[GlyphFragment]:
 
 def _continues(left: GlyphFragment, right: GlyphFragment) -> bool:
     level = abs(left.baseline - right.baseline) < 1 and left.size == right.size
+    if left.text.isdecimal() or right.text.isdecimal():  # it may be the number of a line
+        return False
     return level and right.x0 > left.x1 - 1 and not is_wide_gap(left, right)

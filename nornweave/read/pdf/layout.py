@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
@@ -12,8 +14,12 @@ from nornweave.read.pdf.glyphs import GlyphBlock, GlyphFragment, PdfPage, is_wid
 
 _TABLE_CELLS = 3
 _COMPARED = 50  # fragments of a row that a further one may overlap; keeps rows of thousands of cells linear
+_LINES = 5  # of a column, at least
+_WITHIN_SENTENCES = 0.25  # of the lines of running text begin with a small letter
+_BESIDE = 0.3  # of the lines of columns that the file goes through row by row are followed by one beside them
+_MOST, _WIDE = 0.6, 0.8  # of the lines of a column are nearly as wide as it is
 _FIGURE = re.compile(r"[(+±−-]?\d(?:[\d.,]*\d)?[%*)]*$|[–—-]$")
-_CELL = 25
+CELL = 25
 """Characters of a line that may be a table's cell."""
 
 
@@ -62,26 +68,92 @@ class LayoutRow:
 def reading_order(page: PdfPage, page_blocks: Iterable[GlyphBlock]) -> list[LayoutRow]:
     """Order the text of a page as its file does, which is column by column; text that is turned comes last.
 
-    A region ends where the file goes back up the page, or beside the last block to lines too long for cells.
+    A region ends where the file goes back up the page, or beside the last block to lines too long for cells. Where the
+    file goes row by row over columns of text, they are found by the gaps between them.
     """
-    regions: list[list[GlyphFragment]] = []
-    turned: list[GlyphFragment] = []
-    last: GlyphBlock | None = None
-    for block in page_blocks:
-        if block.fragments[0].turned:
-            turned += block.fragments
-            continue
-        if last is None or block.y1 <= last.y0 + 1 or _is_column(last, block):
-            regions.append([])
-        regions[-1] += block.fragments
-        last = block
+    blocks = list(page_blocks)
+    turned = [f for block in blocks if block.fragments[0].turned for f in block.fragments]
+    blocks = [block for block in blocks if not block.fragments[0].turned]
+    fragments = [f for block in blocks for f in block.fragments]
+    gutters = _gutters(fragments)
+    regions = list(_columns(fragments, gutters) if gutters else _as_written(blocks))
     regions += [turned] if turned else []
     return [row for number, region in enumerate(regions) for row in rows_of(region, page.number, number)]
 
 
+def _as_written(blocks: Iterable[GlyphBlock]) -> list[list[GlyphFragment]]:
+    regions: list[list[GlyphFragment]] = []
+    last: GlyphBlock | None = None
+    for block in blocks:
+        if last is None or block.y1 <= last.y0 + 1 or _is_column(last, block):
+            regions.append([])
+        regions[-1] += block.fragments
+        last = block
+    return regions
+
+
 def _is_column(last: GlyphBlock, block: GlyphBlock) -> bool:
     beside = block.x0 >= last.x1 - 1 or block.x1 <= last.x0 + 1
-    return beside and block.y0 < last.y1 - 1 and max(len(f.text) for f in block.fragments) > _CELL
+    if not beside or block.y0 >= last.y1 - 1:
+        return False
+    is_long = max(len(f.text) for f in block.fragments) > CELL
+    return is_long or all(len(each.fragments) >= _LINES and runs_on(each.fragments) for each in (last, block))
+
+
+def runs_on(lines: Sequence[GlyphFragment]) -> bool:
+    """Tell whether sentences go on from line to line, as in running text; cells and items begin with a capital."""
+    return sum(line.text[0].islower() for line in lines) >= _WITHIN_SENTENCES * len(lines)
+
+
+def _gutters(fragments: Sequence[GlyphFragment]) -> list[float]:
+    """Return where columns begin, if the file goes on from their lines with those of the next column.
+
+    Empty where what stands side by side are cells: neither text that runs on nor lines as wide as their column.
+    """
+    begins = Counter(
+        int(after.x0)
+        for before, after in pairwise(fragments)
+        if abs(before.baseline - after.baseline) < 2 and is_wide_gap(before, after)
+    )
+    gutters: list[float] = []
+    for x in sorted(x for x in begins if begins[x] + begins[x + 1] >= _LINES):
+        column = [f for f in fragments if (not gutters or f.x0 >= gutters[-1]) and f.x1 <= x]
+        beyond = sum(f.x0 >= x for f in fragments)
+        times = begins[x] + begins[x + 1]
+        if len(column) >= _LINES and times >= _BESIDE * max(len(column), beyond):
+            gutters.append(x - 1.0)
+    sides = [[f for f in fragments if _side(f, gutters) == side] for side in range(len(gutters) + 1)]
+    return gutters if all(map(_is_running_text, sides)) else []
+
+
+def _is_running_text(lines: Sequence[GlyphFragment]) -> bool:
+    if len(lines) < _LINES:
+        return False
+    width = max(f.x1 for f in lines) - min(f.x0 for f in lines)
+    full = sum(f.x1 - f.x0 >= _WIDE * width for f in lines)
+    return runs_on(lines) or (sum(len(f.text) for f in lines) > CELL * len(lines) and full >= _MOST * len(lines))
+
+
+def _side(fragment: GlyphFragment, gutters: Sequence[float]) -> int | None:
+    """Return in which column a fragment stands, from the left; ``None`` if it reaches over several."""
+    side = bisect_right(gutters, fragment.x0)
+    return side if bisect_right(gutters, fragment.x1 - 1) == side else None
+
+
+def _columns(fragments: Sequence[GlyphFragment], gutters: Sequence[float]) -> Iterator[list[GlyphFragment]]:
+    """Yield the columns between the lines that reach over several, and those lines, from the top."""
+    columns: list[list[GlyphFragment]] = [[] for _ in range(len(gutters) + 1)]
+    across: list[GlyphFragment] = []
+    for fragment in sorted(fragments, key=attrgetter("baseline")):
+        side = _side(fragment, gutters)
+        if across and side is not None:
+            yield across
+            across = []
+        elif side is None and any(columns):
+            yield from filter(None, columns)
+            columns = [[] for _ in columns]
+        (across if side is None else columns[side]).append(fragment)
+    yield from filter(None, (*columns, across))
 
 
 def rows_of(fragments: Iterable[GlyphFragment], page: int, region: int) -> list[LayoutRow]:

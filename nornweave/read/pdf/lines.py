@@ -13,6 +13,7 @@ from nornweave.read.pdf.port import Box, GlyphLine, GlyphRun, Point
 
 # Of the font's size: between words, between cells, back to the left, between the lines of a block. MuPDF's distances.
 _SPACE, _CELL, _BACK, _LEADING = 0.15, 0.8, 0.5, 1.4
+_SPACE_SEEN = 0.03  # where the library sees a blank; PDFium 159 sees some between letters that touch
 _RAISED = 0.1  # of the font's size above the baseline
 
 
@@ -49,7 +50,7 @@ def blocks_of(glyphs: Iterable[Glyph]) -> list[list[GlyphLine]]:
             blocks.append([[]])
         elif abs(drop) >= _CELL or gap >= _CELL or gap <= -_BACK:
             blocks[-1].append([])
-        elif before and (glyph.is_apart or gap >= _SPACE) and " " not in (before.text, glyph.text):
+        elif before and gap >= (_SPACE_SEEN if glyph.is_apart else _SPACE) and " " not in (before.text, glyph.text):
             blocks[-1][-1].append(replace(before, text=" "))
         blocks[-1][-1].append(glyph)
         before = glyph
@@ -62,7 +63,7 @@ def _distance(before: Glyph, glyph: Glyph) -> tuple[float, float]:
     if before.direction[0] * along + before.direction[1] * down < 0.9:
         return 0.0, math.inf
     x, y = glyph.origin
-    size = max(glyph.size, 0.01)
+    size = max(min(before.size, glyph.size), 0.01)  # the number of a line is set smaller than the line
     drop = (along * (y - before.origin[1]) - down * (x - before.origin[0])) / size
     if glyph.origin == before.origin:  # the letters of a ligature all have its place
         return 0.0, drop

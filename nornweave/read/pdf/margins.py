@@ -1,0 +1,339 @@
+"""Take out what stands around the text of a page: running headers and footers, page numbers, line numbers.
+
+A running line is at most the second from the edge, apart from the text, and alike on nearly all pages; rows that follow
+each other at the distance of the text are text, whatever they say.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter, itemgetter
+from statistics import median
+
+from nornweave.read.pdf.glyphs import GlyphBlock, GlyphFragment, PdfPage
+from nornweave.read.pdf.layout import CELL, LayoutRow, rows_of, runs_on
+
+_AT_MOST = 2  # running lines at an edge
+_APART, _APART_OF_SIZE = 1.2, 1.3  # times the usual distance of rows, and the font's size: more is apart
+_FEW_ROWS = 6  # of a page, whose distances say little
+_NEARLY_ALL = 0.6  # of the pages: chapters begin without a header
+_MAX_LENGTH = 160  # characters of a running line
+_SAME_PLACE = 3.0  # points
+_HEADING = 0.8  # points that a heading is larger than the text
+_EDGE, _LATEX_EDGE = 0.09, 0.16  # of the page's height: class article sets the number of a page at .149
+_NAMED = 20
+
+_NUMBER = re.compile(r"\d+")
+_PAGE_NUMBER = re.compile(r"(?:page)?[-–—\[(]*#[-–—\])]*(?:(?:of|/)#)?|(?:[a-z]|#)-#")
+_ROMAN = re.compile(r"(l?x{0,3}|x[lc])(ix|iv|v?i{0,3})")
+_TENS, _ONES = (
+    ("", "x", "xx", "xxx", "xl", "l", "lx", "lxx", "lxxx", "xc"),
+    ("", *["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"]),
+)
+_STAMP = re.compile(r"arXiv:\S+\s")  # up the left margin of the first page
+_NOT_SAID = re.compile(r"[\W_]+")
+
+_LINE_NUMBERS = 5  # of a page, at least
+_DIGITS = 5
+_REVIEW_COPY = 0.5  # of the pages have line numbers
+_SAME_STEP = 0.9  # of the line numbers grow by the same
+_SMALL = 1.25  # times the size of line numbers is the text's, where they are small
+
+
+@dataclass(frozen=True, slots=True)
+class _EdgeLine:
+    """A row at the top or bottom of a page, apart from the text.
+
+    Attributes:
+        page: from 0.
+        edge: ``top`` or ``bottom``, from which ``place`` counts.
+        text: without blanks, and with ``#`` for its numbers.
+    """
+
+    page: int
+    row: LayoutRow
+    edge: str
+    place: float
+    text: str
+    numbers: tuple[int, ...]
+
+    @classmethod
+    def of(cls, page: PdfPage, row: LayoutRow, edge: str) -> _EdgeLine:
+        text = row.text.casefold()
+        roman = _roman(text.strip("-–— "))
+        numbers = (roman,) if roman else tuple(int(number[-9:]) for number in _NUMBER.findall(text))
+        place = row.baseline if edge == "top" else page.height - row.baseline
+        # Without blanks: PDFium sets them between the letters of some fonts, on some pages.
+        said = "#" if roman else "".join(_NUMBER.sub("#", text).split())
+        return cls(page.number - 1, row, edge, place, said, numbers)
+
+    @property
+    def is_page_number(self) -> bool:
+        """Whether it may be a page number and nothing else."""
+        return bool(_PAGE_NUMBER.fullmatch(self.text))
+
+    def is_alike(self, other: _EdgeLine) -> bool:
+        """Tell whether a line of another page says the same there, but for numbers that grow with the pages."""
+        pages = other.page - self.page
+        return abs(self.place - other.place) <= _SAME_PLACE and all(
+            after - before in (0, pages) for before, after in zip(self.numbers, other.numbers, strict=True)
+        )
+
+
+def _roman(text: str) -> int:
+    """Return a number below 100 that is written in Roman letters, else 0."""
+    match = _ROMAN.fullmatch(text)
+    return _TENS.index(match[1]) * 10 + _ONES.index(match[2]) if match else 0
+
+
+def without_margins(pages: Sequence[PdfPage], body: float) -> tuple[list[tuple[GlyphBlock, ...]], tuple[str, ...]]:
+    """Take running lines, page numbers, line numbers and arXiv's stamp out of the blocks.
+
+    Args:
+        body: font size of most of the text.
+
+    Returns:
+        The blocks of each page that are left, and in words what was taken out.
+    """
+    dropped = _line_numbers(pages)
+    counted = sum(map(bool, dropped))
+    running = _running(list(_edge_lines(pages, dropped)), pages, set().union(*dropped), body)
+    if sum(len(line.row.fragments) for line in running) == sum(len(b.fragments) for page in pages for b in page.blocks):
+        running = [line for line in running if line.is_page_number]  # there is nothing that others run around
+    for line in running:
+        dropped[line.page].update(map(id, line.row.fragments))
+    stamps = [
+        {id(f) for block in page.blocks for f in block.fragments if f.turned and _STAMP.match(f.text)} for page in pages
+    ]
+    blocks = [
+        tuple(_without(page.blocks, gone | stamp)) for page, gone, stamp in zip(pages, dropped, stamps, strict=True)
+    ]
+    return blocks, tuple(_said(running, counted, sum(map(len, stamps))))
+
+
+def _said(running: Iterable[_EdgeLine], counted: int, stamps: int) -> Iterator[str]:
+    """Say what is taken out, lines that are alike once."""
+    numbers: set[int] = set()
+    heads: dict[tuple[str, str], list[_EdgeLine]] = defaultdict(list)
+    for line in running:
+        if line.is_page_number:
+            numbers.add(line.page)
+        else:
+            heads[line.edge, line.text].append(line)
+    if numbers:
+        yield f"page numbers ({_pages(len(numbers))})"
+    for same in list(heads.values())[:_NAMED]:
+        yield f"running line at the {same[0].edge} ({_pages(len(same))}): {same[0].row.text}"
+    if len(heads) > _NAMED:
+        yield f"{len(heads) - _NAMED:,} more running lines"
+    if counted:
+        yield f"line numbers in the margin ({_pages(counted)})"
+    if stamps:
+        yield "the stamp of arXiv"
+
+
+def _pages(count: int) -> str:
+    return f"{count:,} page{'s' * (count != 1)}"
+
+
+def _edge_lines(pages: Sequence[PdfPage], dropped: Sequence[set[int]]) -> Iterator[_EdgeLine]:
+    """Yield the rows at the edges of pages that stand apart from the text."""
+    rows = [
+        rows_of(
+            [f for block in page.blocks for f in block.fragments if not f.turned and id(f) not in gone], page.number, 0
+        )
+        for page, gone in zip(pages, dropped, strict=True)
+    ]
+    distances = [Counter(round(below.baseline - above.baseline) for above, below in pairwise(each)) for each in rows]
+    of_all = _most_common(sum(distances, Counter[int]()))
+    for page, each, among in zip(pages, rows, distances, strict=True):
+        usual = _most_common(among) if len(each) > _FEW_ROWS else of_all
+        for edge, inwards in (("top", each), ("bottom", each[::-1])):
+            apart = 0 if len(inwards) > _AT_MOST else len(inwards)
+            for count, (row, inner) in enumerate(pairwise(inwards[: _AT_MOST + 1]), 1):
+                if _is_apart(row, inner, usual):
+                    apart = max(apart, count)
+            for row in inwards[:apart]:
+                if len(row.text) <= _MAX_LENGTH and (row.baseline < page.height / 2) == (edge == "top"):
+                    yield _EdgeLine.of(page, row, edge)
+
+
+def _is_apart(row: LayoutRow, inner: LayoutRow, usual: int) -> bool:
+    """Tell whether a row stands apart from the next one inwards, by white space or the size of its letters.
+
+    The header of a table, which has cells right above those of the next row, does not: tables repeat it on each page.
+    """
+    gap = abs(inner.baseline - row.baseline)
+    is_far = gap > max(_APART * usual, _APART_OF_SIZE * min(row.size, inner.size))
+    above = sum(any(abs(f.x0 - cell.x0) < 1 for cell in inner.fragments) for f in row.fragments)
+    return (is_far or abs(row.size - inner.size) >= 1) and above < 2
+
+
+def _most_common(distances: Counter[int]) -> int:
+    return max(distances, key=lambda distance: (distances[distance], -distance), default=0)
+
+
+def _running(lines: Sequence[_EdgeLine], pages: Sequence[PdfPage], dropped: set[int], body: float) -> list[_EdgeLine]:
+    """Choose page numbers, and the lines that are alike on nearly all pages or on nearly all even or odd ones.
+
+    Headers that name the chapter change: where nearly all pages have a line at one height, set as text is, it is chosen
+    if what it says stands elsewhere as well.
+    """
+    written = [page.number - 1 for page in pages if page.blocks]
+    alike = _alike_with_neighbours(lines)
+    same: dict[tuple[str, str], set[int]] = defaultdict(set)
+    places: dict[tuple[str, int], set[int]] = defaultdict(set)
+    for line in lines:
+        for step in (-1, 0, 1):
+            places[line.edge, round(line.place / _SAME_PLACE) + step].add(line.page)
+        if id(line) in alike:
+            same[line.edge, line.text].add(line.page)
+    chosen, changing = [], []
+    for line in lines:
+        there = places[line.edge, round(line.place / _SAME_PLACE)]
+        is_alike, is_styled = id(line) in alike, line.row.size >= body + _HEADING
+        if line.is_page_number:
+            if is_alike or _is_at_number_place(line, pages[line.page]):
+                chosen.append(line)
+        elif is_alike and _are_nearly_all(same[line.edge, line.text], written):
+            chosen.append(line)
+        elif not is_styled and (is_alike or not line.row.bold) and len(there) > 2 and _are_nearly_all(there, written):
+            changing.append(line)
+    if changing:
+        gone = {id(f) for line in (*chosen, *changing) for f in line.row.fragments} | dropped
+        chosen += _said_elsewhere(
+            changing, (f for page in pages for b in page.blocks for f in b.fragments if id(f) not in gone)
+        )
+    return chosen
+
+
+def _said_elsewhere(lines: Sequence[_EdgeLine], fragments: Iterable[GlyphFragment]) -> Iterator[_EdgeLine]:
+    """Yield the lines that say, but for the number of the page, what a line before or the text of the pages says."""
+    said = _NOT_SAID.sub("", "".join(f.text for f in fragments).casefold())
+    offsets = Counter(number - line.page for line in lines for number in {*line.numbers[:1], *line.numbers[-1:]})
+    [(offset, times)] = offsets.most_common(1) or [(0, 0)]
+    for line in lines:
+        number = str(line.page + offset) if 2 * times >= len(lines) else ""
+        words = _NOT_SAID.sub("", line.row.text.casefold())
+        if any(
+            len(each) > 1 and each in said for each in (words, words.removeprefix(number), words.removesuffix(number))
+        ):
+            yield line
+        said += f" {words}"
+
+
+def _alike_with_neighbours(lines: Iterable[_EdgeLine]) -> set[int]:
+    """Return the ids of the lines that are alike with one on the next page or the one after it, or before."""
+    groups: dict[tuple[str, str], list[_EdgeLine]] = defaultdict(list)
+    alike: set[int] = set()
+    for line in lines:
+        group = groups[line.edge, line.text]
+        for before in group[-2 * _AT_MOST :]:
+            if 0 < line.page - before.page <= 2 and before.is_alike(line):
+                alike |= {id(before), id(line)}
+        group.append(line)
+    return alike
+
+
+def _are_nearly_all(some: set[int], pages: Sequence[int]) -> bool:
+    """Tell whether some pages are most of all, or at least three and most of the even or the odd ones."""
+    if len(some) >= max(2, _NEARLY_ALL * len(pages)):
+        return True
+    sides = {page % 2 for page in some}
+    return len(sides) == 1 and len(some) >= max(3, _NEARLY_ALL * sum(page % 2 in sides for page in pages))
+
+
+def _is_at_number_place(line: _EdgeLine, page: PdfPage) -> bool:
+    """Tell whether a number that no other page goes on with stands where page numbers do."""
+    margin = min(line.row.baseline, page.height - line.row.baseline) / page.height
+    return margin < _EDGE or (margin < _LATEX_EDGE and line.numbers[-1] == page.number)
+
+
+def _line_numbers(pages: Sequence[PdfPage]) -> list[set[int]]:
+    """Return the ids of the numbers on each page that count the lines of running text.
+
+    They stand in a column where nothing else stands, at one place on all even or odd pages. The numbers of a listing,
+    on few pages, are text.
+    """
+    upright = [[f for block in page.blocks for f in block.fragments if not f.turned] for page in pages]
+    numbers = [[f for f in each if f.text.isdecimal() and len(f.text) <= _DIGITS] for each in upright]
+    found: list[set[int]] = [set() for _ in pages]
+    for side in (attrgetter("x1"), attrgetter("x0")):
+        places: set[int] = set()
+        for is_known in (False, True):  # pages with few lines follow those with many
+            for own, each, ids in zip(numbers, upright, found, strict=True):
+                for column in _columns(own, side):
+                    at = round(side(column[0]))
+                    is_like_others = not places.isdisjoint((at - 1, at, at + 1))
+                    is_long = is_like_others if is_known else len(column) >= _LINE_NUMBERS
+                    if is_long and _counts(column) and _stands_beside_prose(column, each, is_known=is_known):
+                        ids.update(map(id, column))
+                        places.add(at)
+    is_usual = sum(map(bool, found)) >= _REVIEW_COPY * sum(map(bool, upright))
+    return found if is_usual else [set() for _ in pages]
+
+
+def _columns(numbers: Iterable[GlyphFragment], side: Callable[[GlyphFragment], float]) -> Iterator[list[GlyphFragment]]:
+    """Yield numbers that stand below each other, from the top."""
+    column: list[GlyphFragment] = []
+    for number in sorted(numbers, key=side):
+        if column and side(number) - side(column[-1]) >= 1:
+            yield sorted(column, key=attrgetter("baseline"))
+            column = []
+        column.append(number)
+    if column:
+        yield sorted(column, key=attrgetter("baseline"))
+
+
+def _counts(column: Sequence[GlyphFragment]) -> bool:
+    """Tell whether numbers from the top grow, nearly all by the same."""
+    steps = Counter(int(below.text) - int(above.text) for above, below in pairwise(column))
+    return not steps or (min(steps) > 0 and max(steps.values()) >= _SAME_STEP * (len(column) - 1))
+
+
+def _stands_beside_prose(
+    column: Sequence[GlyphFragment], fragments: Iterable[GlyphFragment], *, is_known: bool
+) -> bool:
+    """Tell whether nothing else stands in a column, and sentences go on in the lines beside it.
+
+    The index of a table stands beside short cells, and a list's numbers beside beginnings.
+
+    Args:
+        is_known: other pages have line numbers there, and no sentence has to go on.
+    """
+    left, right = min(f.x0 for f in column), max(f.x1 for f in column)
+    baselines = [f.baseline for f in column]
+    own = set(map(id, column))
+    beside: dict[bool, dict[int, tuple[float, GlyphFragment]]] = {False: {}, True: {}}
+    for f in fragments:
+        if id(f) in own:
+            continue
+        is_over = f.x0 < right - 1 and f.x1 > left + 1 and baselines[0] - f.size < f.baseline < baselines[-1] + f.size
+        if is_over and f.size < _SMALL * column[0].size:  # small numbers reach into the lines of the column before
+            return False
+        at = bisect_left(baselines, f.baseline - _SAME_PLACE)
+        if at < len(column) and baselines[at] <= f.baseline + _SAME_PLACE and not f.text.isdecimal():
+            is_right = f.x0 >= left
+            found = (f.x0 - right if is_right else left - f.x1, f)
+            beside[is_right][at] = min(found, beside[is_right].get(at, found), key=itemgetter(0))
+    nearest = min((lines for lines in beside.values() if lines), key=_distance, default={})
+    lines = [f for _, f in nearest.values()]
+    return bool(lines) and (is_known or (runs_on(lines) and sum(len(f.text) for f in lines) > CELL * len(lines)))
+
+
+def _distance(lines: Mapping[int, tuple[float, GlyphFragment]]) -> float:
+    return median(distance for distance, _ in lines.values())
+
+
+def _without(blocks: Iterable[GlyphBlock], gone: set[int]) -> Iterator[GlyphBlock]:
+    for block in blocks:
+        kept = [f for f in block.fragments if id(f) not in gone]
+        if len(kept) == len(block.fragments):
+            yield block
+        elif kept:
+            yield GlyphBlock.of(kept)

@@ -1,0 +1,219 @@
+"""What stands around the text of a PDF and what only looks so, drawn here line by line and read by both libraries."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import pymupdf
+import pytest
+
+from nornweave.read.parsed import Parsed
+from nornweave.read.pdf.document import parse_pdf
+from nornweave.read.pdf.port import VARIABLE
+
+
+@pytest.fixture(autouse=True, scope="module", params=["pymupdf", "pdfium"])
+def library(request: pytest.FixtureRequest) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, request.param)
+        yield request.param
+
+
+TEXT = (
+    "every passage has a place in its file and the place is checked again when the file is read so that an answer "
+    "never names a line that is not there any more in the repository where it was found at first"
+)
+WORDS = TEXT.split()
+Draw = Callable[[pymupdf.Page, int], None]
+
+
+def drawn(count: int, *draw: Draw, height: float = 842) -> Parsed:
+    """Read a document of so many pages; each function draws on a page, of which it is told the number."""
+    document = pymupdf.open()
+    for number in range(1, count + 1):
+        page = document.new_page(width=595, height=height)
+        for each in draw:
+            each(page, number)
+    return parse_pdf(document.tobytes())
+
+
+def prose(x: float = 72, y: float = 100, *, lines: int = 40, words: int = 9, leading: float = 12) -> Draw:
+    """Draw running text, which goes on from page to page."""
+
+    def draw(page: pymupdf.Page, number: int) -> None:
+        for line in range(lines):
+            first = ((number - 1) * lines + line) * words
+            said = " ".join(WORDS[(first + step) % len(WORDS)] for step in range(words))
+            page.insert_text((x, y + leading * line), said, fontsize=10)
+
+    return draw
+
+
+def at(x: float, y: float, text: str, size: float = 10) -> Draw:
+    """Draw one line; ``{n}`` is the number of the page."""
+    return lambda page, number: page.insert_text((x, y), text.format(n=number), fontsize=size)
+
+
+def rows(text: str, *, count: int = 44, y: float = 70, leading: float = 16) -> Draw:
+    """Draw a list that goes on from page to page; ``{n}`` is the number of the row."""
+
+    def draw(page: pymupdf.Page, number: int) -> None:
+        for row in range(count):
+            said = text.format(n=(number - 1) * count + row + 1)
+            page.insert_text((70, y + leading * row), said, fontsize=10)
+
+    return draw
+
+
+def left_out(parsed: Parsed) -> str:
+    return "; ".join(map(str, parsed.metadata.get("left_out") or ()))
+
+
+def numbers_in(parsed: Parsed) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", parsed.text)]
+
+
+def test_rows_at_the_distance_of_the_text_are_text_whatever_they_say() -> None:
+    plain = drawn(3, rows("Alarm {n}: close valve {n} within nine seconds."))
+    assert [number for number in range(1, 133) if f"Alarm {number}:" not in plain.text] == []
+    assert not left_out(plain)
+    around = drawn(
+        3,
+        at(70, 30, "Alarm list"),
+        rows("Alarm {n}: close valve {n}."),
+        at(290, 820, "page {n} of 3"),
+        rows("same", count=0),
+    )
+    assert [number for number in range(1, 133) if f"Alarm {number}:" not in around.text] == []
+    assert left_out(around) == "page numbers (3 pages); running line at the top (3 pages): Alarm list"
+    same = drawn(4, rows("All valves are closed."))
+    assert same.text.count("All valves are closed.") == 4 * 44
+
+
+def test_one_record_a_page_keeps_what_tells_them_apart() -> None:
+    """A heading with a number that is no page number, though all stand at one place."""
+    parsed = drawn(5, lambda page, number: page.insert_text((70, 60), f"Ticket {number * 17}", fontsize=10), prose())
+    assert re.findall(r"Ticket \d+", parsed.text) == [f"Ticket {number * 17}" for number in range(1, 6)]
+
+
+def test_the_header_of_a_table_that_goes_on_is_no_running_line() -> None:
+    def table(page: pymupdf.Page, number: int) -> None:
+        for x, name in ((70, "Code"), (170, "Name of the valve"), (370, "Limit")):
+            page.insert_text((x, 60), name, fontsize=10)
+            for row in range(30):
+                cell = {"Code": f"V{number}{row:02d}", "Limit": f"{row} bar"}.get(name, f"valve {row}")
+                page.insert_text((x, 90 + 14 * row), cell, fontsize=10)
+
+    parsed = drawn(3, table)
+    assert parsed.text.count("Name of the valve") == 3
+    assert all(f"V{page}{row:02d}" in parsed.text for page in (1, 2, 3) for row in range(30))
+
+
+@pytest.mark.parametrize("number", [
+    at(296, 716, "{n}"), at(530, 40, "{n}"), at(280, 716, "- {n} -"), at(260, 800, "Page {n} of 4"),
+    at(260, 800, "Seite {n} von 4"), at(280, 800, "A-{n}"), at(280, 800, "2-{n}"),
+    at(70, 800, "Handbook of valves | {n}"),
+    lambda page, n: page.insert_text((280, 716), ["iii", "iv", "v", "vi"][n - 1]),
+    lambda page, n: page.insert_text((72 if n % 2 else 500, 40), f"{n + 316}"),
+])  # fmt: skip
+def test_the_number_of_a_page_is_not_in_a_sentence(number: Draw) -> None:
+    plain, numbered = drawn(4, prose()), drawn(4, prose(), number)
+    assert numbered.text == plain.text
+    assert left_out(numbered)
+
+
+def test_headers_that_name_the_chapter_go_and_headings_stay() -> None:
+    chapters = ["Of valves", "Of pumps", "Of ledgers", "Of regions"]
+
+    def chapter(page: pymupdf.Page, number: int) -> None:
+        name, is_first = chapters[(number - 1) // 3], number % 3 == 1
+        page.insert_text((72, 80), name, fontsize=16) if is_first else page.insert_text((72, 40), name, fontsize=9)
+
+    parsed = drawn(12, chapter, prose(y=110))
+    assert [parsed.text.count(name) for name in chapters] == [1, 1, 1, 1]
+    assert [section.heading for section in parsed.sections if section.heading] == chapters[1:]
+    slides = drawn(8, at(72, 80, "Results", 20), prose(y=140, lines=5))
+    assert left_out(slides) == "running line at the top (8 pages): Results"
+    titles = drawn(
+        8, lambda page, n: page.insert_text((72, 80), chapters[n // 2 % 4], fontsize=20), prose(y=140, lines=5)
+    )
+    assert sum(titles.text.count(name) for name in chapters) == 8
+
+
+def test_a_document_of_nothing_but_equal_lines_is_read() -> None:
+    assert drawn(4, at(72, 80, "See the new address of this manual.")).text.count("new address") == 4
+
+
+def numbered(x: float, *, lines: int = 40, step: int = 1, size: float = 6) -> Draw:
+    def draw(page: pymupdf.Page, number: int) -> None:
+        for line in range(lines):
+            count = (number - 1) * lines + line + 1
+            if count % step == 0:
+                page.insert_text((x - 3 * len(str(count)), 100 + 12 * line), str(count), fontsize=size)
+
+    return draw
+
+
+@pytest.mark.parametrize("margin", [
+    [numbered(60)], [numbered(560)], [numbered(60, step=5)], [numbered(60, size=10)], [numbered(60), numbered(560)],
+])  # fmt: skip
+def test_line_numbers_of_review_copies_are_no_text(margin: list[Draw]) -> None:
+    parsed = drawn(3, prose(), *margin)
+    assert parsed.text == drawn(3, prose()).text
+    assert left_out(parsed) == "line numbers in the margin (3 pages)"
+
+
+def test_numbers_of_lists_tables_and_single_listings_are_text() -> None:
+    def steps(page: pymupdf.Page, number: int) -> None:
+        for row in range(30):
+            page.insert_text((60, 100 + 14 * row), str((number - 1) * 30 + row + 1), fontsize=10)
+            page.insert_text((90, 100 + 14 * row), "Close the valve of the region before you leave it.", fontsize=10)
+
+    def table(page: pymupdf.Page, number: int) -> None:
+        for row in range(30):
+            for x, cell in ((60, str((number - 1) * 30 + row + 1)), (90, "valve of the north"), (300, "open")):
+                page.insert_text((x, 100 + 14 * row), cell, fontsize=10)
+
+    for draw in (steps, table):
+        assert set(range(1, 91)) <= set(numbers_in(drawn(3, draw)))
+    listing = drawn(4, prose(), lambda page, number: numbered(60)(page, 1) if number == 2 else None)
+    assert set(range(1, 41)) <= set(numbers_in(listing))
+
+
+def columns(*xs: float, lines: int = 40, words: int = 5, y: float = 120) -> Draw:
+    """Draw columns of text, row by row over all of them."""
+
+    def draw(page: pymupdf.Page, number: int) -> None:
+        for line in range(lines):
+            for side, x in enumerate(xs):
+                first = (side * lines + line) * words
+                said = " ".join(WORDS[(first + step) % len(WORDS)] for step in range(words))
+                page.insert_text((x, y + 12 * line), f"{chr(97 + side)}{line:02d} {said}", fontsize=8)
+
+    return draw
+
+
+@pytest.mark.parametrize("xs", [(60, 320), (50, 225, 400)])
+def test_columns_are_read_one_after_the_other_where_the_file_goes_row_by_row(xs: tuple[float, ...]) -> None:
+    title = at(120, 60, "A study of places and passages over all columns of this page", 14)
+    parsed = drawn(1, title, columns(*xs))
+    found = re.findall(r"\b[abc]\d\d\b", parsed.text)
+    assert found == [f"{side}{line:02d}" for side in "abc"[: len(xs)] for line in range(40)]
+    bar = at(60, 606, "Between the two bands stands a line that reaches over the columns of the whole page.", 12)
+    two = drawn(1, title, columns(*xs), bar, columns(*xs, lines=6, y=630))
+    assert re.findall(r"\b[abc]\d\d\b", two.text)[-6 * len(xs) :] == [
+        f"{s}{n:02d}" for s in "abc"[: len(xs)] for n in range(6)
+    ]
+
+
+def test_cells_of_a_table_come_row_by_row() -> None:
+    def cells(page: pymupdf.Page, number: int) -> None:
+        for row in range(12):
+            page.insert_text((60, 300 + 14 * row), f"Region {row}", fontsize=10)
+            page.insert_text(
+                (320, 300 + 14 * row),
+                f"Rate {row} is what the branch of the region asks for."[: 20 + 3 * row],
+                fontsize=10,
+            )
+
+    found = re.findall(r"Re?g?a?t?i?o?n?e? \d+", drawn(1, prose(lines=12), cells).text)
+    assert found == [f"{name} {row}" for row in range(12) for name in ("Region", "Rate")]
