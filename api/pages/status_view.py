@@ -23,8 +23,6 @@ STEPS = {
     "build": "building the generation",
     "evaluate": "measuring its answers",
 }
-KINDS = ("files", "git", "web", "feed", "slack", "github", "transcripts", "messages", "stackexchange")
-"""What the form offers; sources that need a secret are written into the file by hand."""
 PREVIEWED = 20
 """Paths of a source that may be added, at most."""
 

@@ -1,7 +1,7 @@
 """``/sources``: what is configured and how it is; adding and removing, for operators.
 
-What comes over HTTP may name places below the folder of ``nornweave.yaml`` and addresses that need no secret: who holds
-a token of this server is not thereby allowed to read the files and the environment of its machine.
+What comes over HTTP may name places below the folder of ``nornweave.yaml`` and public addresses (``edit.OFFERED``): who
+holds a token of this server is not thereby allowed to read the files, the secrets and the network of its machine.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def sources(serving: Served) -> Response:
 async def add(body: SourceBody, serving: Served) -> Response:
     """Add a source to `nornweave.yaml`; the next sync of its domain reads it.
 
-    Local paths lie below the folder of the file; keys that name an environment variable are for the file alone.
+    Local paths lie below the folder of the file, addresses are public; the source is read before it is written.
     """
     return json_response(await source_added(serving, body), 201)
 
@@ -83,15 +83,14 @@ async def source_added(serving: Serving, body: Mapping[str, JsonValue]) -> Confi
         NotPermittedError: the viewer does not operate the service.
     """
     file = _file(serving)
-    _check(body, file.parent)
 
     def added() -> ConfiguredSource:
-        known = _others(file, body)
+        _check_is_new(file, body)
         try:
-            settings = add_source(file, body)
-        except ConfigError as error:
+            settings = add_source(file, body, over_http=True)
+        except NornWeaveError as error:
             raise ProblemError(422, str(error)) from error
-        return source_document(settings, next(each for each in settings.sources if each.id not in known))
+        return source_document(settings, next(each for each in settings.sources if each.id == body["id"]))
 
     return await serving.writing.run(added)
 
@@ -104,10 +103,9 @@ async def source_previewed(serving: Serving, body: Mapping[str, JsonValue]) -> L
         NotPermittedError: the viewer does not operate the service.
     """
     file = _file(serving)
-    _check(body, file.parent)
 
     def previewed() -> Listing | None:
-        _others(file, body)
+        _check_is_new(file, body)
         try:
             return preview_source(file, body)
         except NornWeaveError as error:
@@ -141,21 +139,6 @@ def _file(serving: Serving) -> Path:
     return serving.sources_file
 
 
-def _others(file: Path, body: Mapping[str, JsonValue]) -> set[str]:
-    """Return the ids that are taken; the one of the source is none of them."""
-    known = {source.id for source in load_settings(file).sources}
-    if str(body.get("id")) in known:
+def _check_is_new(file: Path, body: Mapping[str, JsonValue]) -> None:
+    if any(source.id == body.get("id") for source in load_settings(file).sources):
         raise ProblemError(409, f"a source {body['id']!r} is there already")
-    return known
-
-
-def _check(keys: Mapping[str, JsonValue], folder: Path) -> None:
-    """Refuse what only a person at the machine may configure."""
-    for name, value in keys.items():
-        if name.endswith("_env"):
-            raise ProblemError(422, f"{name}: names a secret of this machine; add such a source to the file by hand")
-        if name in {"path", "metadata"} and not (folder / str(value)).resolve().is_relative_to(folder.resolve()):
-            raise ProblemError(422, f"{name}: {value!r} is not below the folder of the configuration; edit it by hand")
-    url = str(keys.get("url", ""))
-    if url and not url.startswith("https://"):
-        raise ProblemError(422, f"url: {url!r} does not begin with https://; edit the file by hand for others")

@@ -14,7 +14,7 @@ from api.errors import ProblemError
 from api.pages.addresses import SOURCES_FORM, STATUS, SYNC
 from api.pages.catalogue import DomainChoice, catalogue_of
 from api.pages.rendering import html_response
-from api.pages.status_view import KINDS, domain_status, preview_words, source_keys, source_rows
+from api.pages.status_view import domain_status, preview_words, source_keys, source_rows
 from api.routes.login import browsers_form
 from api.routes.page_routes import both, shown, wants_json
 from api.routes.registration import listed_document
@@ -23,6 +23,7 @@ from api.schemas import json_response
 from api.state import Serving, serving_of
 from api.syncs import Running
 from nornweave.ask.views.status import StatusDocument
+from nornweave.connect.edit import OFFERED
 
 NO_DRAFT: Mapping[str, str] = MappingProxyType({})
 
@@ -56,7 +57,7 @@ async def status(
         "domains": [domain_status(name, served[name], health[name], running[name]) for name in served],
         "sources": sources,
         "wrong": wrong,
-        "kinds": KINDS,
+        "kinds": tuple(OFFERED),
         "all_domains": [domain.value for domain in serving.domains],
         "may_edit": serving.sources_file is not None,
         "dagster": serving.dagster_url or "",

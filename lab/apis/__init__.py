@@ -51,7 +51,8 @@ class StandIn:
         """
         given = {"id": "source", "domain": min(self.kind.domains), **self.keys(url), **keys}
         token = given.pop("token", None)
-        kind = type(self.kind.__name__, (self.kind,), {"token": property(lambda _: token), "__module__": __name__})
+        changed = {"token": property(lambda _: token), "_is_own_host": lambda _: True, "__module__": __name__}
+        kind = type(self.kind.__name__, (self.kind,), changed)
         try:
             return kind(**given)
         except ValidationError as error:

@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -97,7 +98,13 @@ def _kept_as(keep: KeepSettings | None, domain: Mapping[str, Any]) -> Mapping[st
 
 
 def _below(base: Path, path: Path) -> Path:
-    return Path(os.path.normpath(base / path.expanduser()))
+    try:
+        whole = base / path.expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"{path}: no home folder is known for it") from error
+    if "\0" in str(whole):
+        raise ConfigError(f"{str(path)!r} is not a path")
+    return Path(os.path.normpath(whole))
 
 
 def _with_absolute_files(access: AccessSettings | None, base: Path) -> AccessSettings | None:
@@ -151,7 +158,7 @@ def _read_source(entry: Mapping[str, Any], kinds: SourceKinds, file: Path, prefi
 def _load_domain(
     domain: Domain, overrides: Mapping[str, Any], file: Path, environment: Mapping[str, str]
 ) -> DomainSettings:
-    defaults = _read_yaml(DOMAIN_FILES / f"{domain.value}.yaml")
+    defaults = _defaults_of(domain)
     prefix = f"domains.{domain.value}"
     if overrides.get("domain_id", domain.value) != domain.value:
         raise ConfigError(f"{file}: {prefix}.domain_id: {overrides['domain_id']!r} may not be overridden")
@@ -168,6 +175,12 @@ def _load_domain(
         "filters": _all_filters(domain_settings.filters, defaults, overrides.get("filters"), file, prefix),
     }
     return domain_settings.model_copy(update=update)
+
+
+@lru_cache
+def _defaults_of(domain: Domain) -> Mapping[str, Any]:
+    """Read a domain file once: the four take nine tenths of the time that reading a configuration takes."""
+    return _read_yaml(DOMAIN_FILES / f"{domain.value}.yaml")
 
 
 def _all_filters(

@@ -57,3 +57,12 @@ class SourceSettings(FrozenSettings):
             message = "key 'url' holds a password; name the environment variable that has it (its value is not shown)"
             raise ValueError(message)
         return self
+
+
+class AddressedSettings(SourceSettings):
+    """The keys of what has an address on the network."""
+
+    url: str | None = None
+    """Where it is; a site's first page, a repository, a feed."""
+    public_addresses_only: bool = False
+    """Ask only hosts that everybody reaches, with no login of this machine; set on what was added over HTTP."""

@@ -15,13 +15,14 @@ from nornweave.connect.github.connector import GITHUB
 from nornweave.connect.inbox.connector import INBOX
 from nornweave.connect.jira.connector import JIRA
 from nornweave.connect.messages.connector import MESSAGES
-from nornweave.connect.protocol import Connector, Source
+from nornweave.connect.protocol import Connector, Source, UnopenedSource
 from nornweave.connect.slack.connector import SLACK
 from nornweave.connect.stackexchange.connector import STACKEXCHANGE
 from nornweave.connect.transcripts.connector import TRANSCRIPTS
 from nornweave.connect.web.connector import WEB
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.withheld import OwnFiles, check_place
+from nornweave.core.types import Domain, SourceId
 
 CONNECTORS: Mapping[str, Connector[Any]] = {
     each.type: each
@@ -72,5 +73,16 @@ def open_source(settings: SourceSettings, own: OwnFiles) -> Source:
                 if isinstance(value, Path):
                     check_place(key, value, own)
         return CONNECTORS[settings.type].open(settings, own)
-    except ConfigError as error:
+    except (ConfigError, ValueError) as error:
         raise ConfigError(f"sources[{settings.id}]: {error}") from error
+
+
+def open_sources(settings: Settings, domain: Domain) -> list[Source]:
+    """Return the sources of a domain; one that cannot be opened is unavailable, and the others go on."""
+    sources: list[Source] = []
+    for each in settings.sources_of(domain):
+        try:
+            sources.append(open_source(each, settings.own_files))
+        except ConfigError as error:
+            sources.append(UnopenedSource(SourceId(each.id), domain, str(error)))
+    return sources

@@ -5,7 +5,7 @@ The file is read with the change as everything reads it, then replaced. Comments
 
 from __future__ import annotations
 
-import os
+import secrets
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, nullcontext
@@ -20,27 +20,49 @@ from nornweave.connect.connectors import load_settings, open_source
 from nornweave.connect.protocol import Checked
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.lock import held
 from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.text.legible import lines_of
 from nornweave.core.types import Listing, present
 
+_FILES = frozenset({"path", "include", "exclude"})
+OFFERED: Mapping[str, frozenset[str]] = {
+    "files": _FILES,
+    "git": _FILES | {"url", "ref"},
+    "web": frozenset({"url", "prefix", "include", "exclude"}),
+    "feed": frozenset({"path", "url"}),
+    "slack": _FILES,
+    "github": _FILES,
+    "transcripts": _FILES,
+    "messages": _FILES,
+    "stackexchange": _FILES,
+}
+"""The keys that each kind of source takes over HTTP, on the page and from ``init --add``, beside those of every source.
+
+What is not here (secrets, and where they are sent) is for a person with an editor.
+"""
+_BY_A_PERSON = "edit the file by hand"
 _BY_HAND = "sources: this layout of the file cannot be edited (one source a line can); edit it by hand"
 
 
-def add_source(file: Path, keys: Mapping[str, Any]) -> Settings:
-    """Add a source.
+def add_source(file: Path, keys: Mapping[str, Any], *, over_http: bool = False) -> Settings:
+    """Add a source, which can be opened; one that comes over HTTP is listed first.
 
     Returns:
         What the file says now.
 
     Raises:
-        ConfigError: a key of the source is wrong, its id is taken or its path is missing; nothing was changed.
+        ConfigError: a key of the source is wrong or not offered, its id is taken or its path is missing.
+        NornWeaveError: it cannot be read. Nothing was changed in either case.
     """
-    return _replaced(file, lambda text: with_source(text, keys, f"added {present():%Y-%m-%d}"))
+    if over_http:
+        preview_source(file, keys)
+    offered, remark = _offered(keys, over_http=over_http), f"added {present():%Y-%m-%d}"
+    return _replaced(file, lambda text: with_source(text, offered, remark), over_http=over_http)
 
 
 def preview_source(file: Path, keys: Mapping[str, Any]) -> Listing | None:
-    """List a source that is not there yet, and add nothing.
+    """List a source that comes over HTTP and is not there yet, and add nothing.
 
     Returns:
         What it names; ``None`` for one elsewhere, which was only asked whether it can be read.
@@ -49,7 +71,7 @@ def preview_source(file: Path, keys: Mapping[str, Any]) -> Listing | None:
         ConfigError: see ``add_source``.
         NornWeaveError: it cannot be read.
     """
-    settings = _replaced(file, lambda text: with_source(text, keys, ""), keeps=False)
+    settings = _drafted(file, lambda text: with_source(text, _offered(keys, over_http=True), ""), over_http=True)
     return listing_of(next(source for source in settings.sources if source.id == keys.get("id")), settings.own_files)
 
 
@@ -77,10 +99,21 @@ def remove_source(file: Path, source_id: str) -> Settings:
     return _replaced(file, lambda text: without_source(text, source_id))
 
 
-def _replaced(file: Path, change: Callable[[str], str], *, keeps: bool = True) -> Settings:
+def _replaced(file: Path, change: Callable[[str], str], *, over_http: bool = False) -> Settings:
+    """Change the file, alone: a change that came at the same time is not lost."""
+    file = file.resolve()
+    try:
+        with held(file.with_name(f".{file.name}.lock")):
+            _drafted(file, change, over_http=over_http, keeps=True)
+            return load_settings(file)
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be written ({error})") from error
+
+
+def _drafted(file: Path, change: Callable[[str], str], *, over_http: bool, keeps: bool = False) -> Settings:
     """Write a changed file beside the old one, read it, and put it in the old one's place if it is kept."""
     file = file.resolve()
-    draft = file.with_name(f".{file.name}.draft-{os.getpid()}")
+    draft = file.with_name(f".{file.name}.draft-{secrets.token_hex(8)}")
     with ExitStack() as stack:
         stack.callback(draft.unlink, missing_ok=True)
         try:
@@ -89,28 +122,54 @@ def _replaced(file: Path, change: Callable[[str], str], *, keeps: bool = True) -
             mode, text = 0o644, ""
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"{file}: cannot be read ({error})") from error
-        before = {source.id for source in load_settings(file).sources} if text.strip() else set()
+        before = load_settings(file).sources if text.strip() else ()
         try:
-            write_whole(draft, change(text), mode)
-            settings = load_settings(draft)
+            changed = change(text)
+            draft.touch(mode=0o600)
+            draft.write_text(changed, encoding="utf-8")
+            settings = load_settings(draft).model_copy(update={"file": file})
+            ids = {source.id for source in before}
             for source in settings.sources:
-                if source.id not in before:
-                    _check(source, [each for each in settings.sources if each.id in before])
-            if not keeps:
-                return settings
-            draft.replace(file)
+                if source.id not in ids:
+                    _check(source, before, settings, over_http=over_http)
         except ConfigError as error:
             raise ConfigError(str(error).replace(str(draft), str(file))) from error
-    return load_settings(file)
+        if keeps:
+            write_whole(file, changed, mode)
+        return settings
 
 
-def _check(added: SourceSettings, others: Sequence[SourceSettings]) -> None:
-    """Refuse a path that is missing, and a place that is read for the domain already."""
+def _check(added: SourceSettings, others: Sequence[SourceSettings], settings: Settings, *, over_http: bool) -> None:
+    """Refuse what cannot be opened, a path that is missing, and a place that is read for the domain already."""
+    if over_http:  # first: nothing is said of other places, not even whether they are there
+        url = getattr(added, "url", None)
+        if added.path is not None and not added.path.resolve().is_relative_to(settings.file.parent.resolve()):
+            raise ConfigError(f"path: is not below the folder of the configuration; {_BY_A_PERSON}")
+        if url and not url.startswith("https://"):
+            raise ConfigError(f"url: {url!r} does not begin with https://; {_BY_A_PERSON}")
+    place = f"sources[{added.id}]"
     if added.path is not None and not added.path.exists():
-        raise ConfigError(f"sources[{added.id}]: path {added.path} does not exist")
+        raise ConfigError(f"{place}: path {added.path} does not exist")
     for other in others:
         if added.model_copy(update={"id": other.id}) == other:
-            raise ConfigError(f"sources[{added.id}]: is there already as {other.id!r}")
+            raise ConfigError(f"{place}: is there already as {other.id!r}")
+    open_source(added, settings.own_files)
+
+
+def _offered(keys: Mapping[str, Any], *, over_http: bool) -> dict[str, Any]:
+    """Return the keys as they are written into the file.
+
+    Raises:
+        ConfigError: one of them is not in ``OFFERED``.
+    """
+    kind = str(keys.get("type"))
+    if kind not in OFFERED:
+        raise ConfigError(f"type: {kind!r}: expected {', '.join(OFFERED)}; {_BY_A_PERSON}")
+    if others := sorted(keys.keys() - OFFERED[kind] - {"id", "domain", "type", "access"}):
+        raise ConfigError(f"{others[0]}: is not offered here for type {kind!r}; {_BY_A_PERSON}")
+    if not keys.get("path", True):
+        raise ConfigError("path: is empty; '.' is the folder of the configuration")
+    return {**keys, "public_addresses_only": True} if over_http and "url" in keys else dict(keys)
 
 
 def with_source(text: str, keys: Mapping[str, Any], remark: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from nornweave.config.sources import SourceSettings
+from nornweave.core.errors import DocumentError, SourceUnavailableError
 from nornweave.core.files.paths import Within
 from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
@@ -97,6 +98,28 @@ class Source(Protocol):
         Raises:
             DocumentError: it is broken, empty, encrypted, …; ``DocumentSkipped`` when leaving it out is right.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class UnopenedSource:
+    """A source that cannot be opened; its documents stay as they are."""
+
+    id: SourceId
+    domain: Domain
+    problem: str
+    version: str = ""
+
+    def list(self) -> Listing:
+        """Say why not."""
+        raise SourceUnavailableError(self.problem)
+
+    def fetch(self, _: Entry) -> bytes:
+        """Say why not; nothing was listed."""
+        raise DocumentError(self.problem)
+
+    def parse(self, _: Entry, __: bytes) -> Document:
+        """Say why not; nothing was listed."""
+        raise DocumentError(self.problem)
 
 
 S = TypeVar("S", bound=SourceSettings)

@@ -6,7 +6,7 @@ import logging
 from functools import partial
 
 from nornweave.config import DomainSettings, Settings
-from nornweave.connect.connectors import open_source
+from nornweave.connect.connectors import open_sources
 from nornweave.connect.git.clone import remove_unused
 from nornweave.connect.git.connector import GitSettings
 from nornweave.connect.inbox.source import InboxSource
@@ -43,7 +43,7 @@ def domain_parts(settings: Settings, domain: Domain) -> DomainParts:
     pull(settings, domain)  # what is published decides which encoder goes on
     published = store_of(settings, domain).published_facts()
     encoder = encoder_of(settings, configured, like=published.get("encoder"))
-    sources = [open_source(source, settings.own_files) for source in settings.sources_of(domain)]
+    sources = open_sources(settings, domain)
     if INBOX not in {source.id for source in sources}:
         sources.append(InboxSource(INBOX, domain, settings.inbox(domain)))
     encoder = distributed(settings, domain, encoder)

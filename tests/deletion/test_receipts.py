@@ -180,7 +180,7 @@ def confluence_site(folder: Path, stack: ExitStack) -> Planted:
         server.write(space, f"Page {n}", f"<p>{words()}</p>")
     page = server.write(space, "Secret", f"<p>{SENTENCE}</p>")
     stack.enter_context(serving(server))
-    keys = {"type": "confluence", "url": server.url, "user": confluence.USER}
+    keys = {"type": "confluence", "url": server.url, "user": confluence.USER, "token_env": "ATLASSIAN_TOKEN"}
     return Planted(workspace(folder, "documentation", keys), Domain.DOCUMENTATION, "origin", lambda: server.trash(page))
 
 

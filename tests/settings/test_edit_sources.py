@@ -12,6 +12,7 @@ from nornweave.connect.edit import add_source, remove_source, with_source, witho
 from nornweave.core.errors import ConfigError
 
 NEW = {"id": "new", "domain": "documentation", "type": "files", "path": "./docs", "include": ["**/*.md", "a: b # c"]}
+WEB = {"domain": "documentation", "type": "web"}
 LAYOUTS = (
     "",
     "# nothing yet\n",
@@ -77,5 +78,26 @@ def test_a_source_that_cannot_be_read_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no source has the id 'x'"):
         remove_source(file, "x")
     assert file.read_text(encoding="utf-8") == text
-    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["nornweave.yaml"]
+    assert [path.name for path in tmp_path.iterdir() if path.is_file() and path.suffix != ".lock"] == ["nornweave.yaml"]
     assert remove_source(file, "docs").sources == load_settings(file).sources == ()
+
+
+def test_what_is_added_at_the_machine_has_the_same_keys_and_can_be_opened(tmp_path: Path) -> None:
+    file = tmp_path / "nornweave.yaml"
+    (tmp_path / "docs").mkdir()
+    docs = {"id": "docs", "domain": "documentation", "type": "files", "path": "docs"}
+    for keys, problem in (
+        ({**docs, "metadata": "docs/x.yaml"}, "metadata: is not offered"),
+        ({**docs, "include": ["[!"]}, "not a glob"),
+        ({"id": "g", "domain": "conversations", "type": "github", "repository": "a/b"}, "repository: is not offered"),
+        (
+            {"id": "w", "domain": "documentation", "type": "web", "url": "https://h/", "prefix": "https://o/"},
+            "another host",
+        ),
+        ({**docs, "path": "~nobody-here/x"}, "no home folder"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            add_source(file, keys)
+    assert not file.exists()
+    add_source(file, {"id": "g", "domain": "code", "type": "git", "url": "git@git.example.org:team/api.git"})
+    assert "public_addresses_only" not in file.read_text(encoding="utf-8")

@@ -1,17 +1,24 @@
 import gzip
+import socketserver
 import threading
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 
 import pytest
 from feed_source import served
 from waiting import HANGS_S, SOON_S
 
 from lab.apis.server import HANG_UP, Api, Reply, Request, serving
+from nornweave.connect.connectors import open_source
+from nornweave.connect.feed.connector import FeedSettings
 from nornweave.connect.mirror.answers import AnswerError, Limits, OtherHostError
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.core.errors import ConfigError, SourceUnavailableError
+from nornweave.core.files.withheld import OwnFiles
+from nornweave.core.types import Domain
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=2.0)
 TOKEN = "secret-123"
@@ -170,3 +177,41 @@ def test_a_refusal_has_its_status(server: Server) -> None:
     with pytest.raises(AnswerError) as caught:
         client(server).get("a")
     assert caught.value.status == 418
+
+
+@pytest.mark.parametrize(
+    "begins",
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\nx-long: ",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n<rss/>",
+    ],
+)
+def test_what_drips_is_given_up_at_its_deadline_and_is_no_answer(begins: bytes, tmp_path: Path) -> None:
+    ended = threading.Event()
+    asked: list[bytes] = []
+
+    class Drips(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            asked.append(self.request.recv(65_536))
+            with suppress(OSError):
+                self.request.sendall(begins)
+                while not ended.wait(0.05):
+                    self.request.sendall(b"a" if begins else b"")  # nothing at all, and byte by byte
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Drips) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/feed.xml"
+        began = time.monotonic()
+        with pytest.raises(SourceUnavailableError, match="did not end in time"):
+            ApiClient(url, limits=Limits(request_s=0.5)).get(url)
+        assert len(asked) == 1, "it would drip again"
+        settings = FeedSettings(id="feed", domain=Domain.DOCUMENTATION, url=url, max_minutes=0.5 / 60)
+        source = open_source(settings, OwnFiles(tmp_path))
+        with pytest.raises(SourceUnavailableError, match="the time for this source is used up"):
+            source.list()
+        assert time.monotonic() - began < SOON_S
+        ended.set()
+        server.shutdown()

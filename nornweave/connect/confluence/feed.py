@@ -51,7 +51,7 @@ class ConfluenceFeed(Feed):
 
     def __init__(self, settings: ConfluenceSettings, *, limits: Limits | None = None) -> None:
         self._spaces = tuple(dict.fromkeys(settings.spaces))
-        self._site = AtlassianSite(settings, "Confluence", "view the spaces", limits)
+        self.client = self._site = AtlassianSite(settings, "Confluence", "view the spaces", limits)
         self._asks_for_names = True
         self.scope = json.dumps(["confluence", 2, self._site.address, sorted(self._spaces)])
 

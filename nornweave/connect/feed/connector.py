@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from nornweave.config.sources import AddressedSettings
 from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Source
 from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain
 
 
-class FeedSettings(MirroredSettings):
+class FeedSettings(AddressedSettings, MirroredSettings):
     """The keys of ``type: feed``."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.DOCUMENTATION, Domain.RESEARCH})
     place_keys: ClassVar[tuple[str, ...]] = ("path", "url")
 
     type: Literal["feed"] = "feed"
-    url: str | None = None
 
 
 def _open(settings: FeedSettings, own: OwnFiles) -> Source:

@@ -68,7 +68,9 @@ class SyndicationFeed(Feed):
         self._place = place = settings.url or settings.required_path
         self.domain, self.scope = settings.domain, f"1,{place}"
         self.options = {"domain": settings.domain}
-        self._client = ApiClient(place, headers={"Accept": "*/*"}, limits=limits) if isinstance(place, str) else None
+        if isinstance(place, str):
+            only = settings.public_addresses_only
+            self.client = ApiClient(place, headers={"Accept": "*/*"}, limits=limits, public_only=only)
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:  # noqa: ARG002
         before = state.since or {"validators": {}, "listed": []}
@@ -88,7 +90,7 @@ class SyndicationFeed(Feed):
 
     def _read(self, validators: Mapping[str, str]) -> tuple[bytes | None, Mapping[str, str]]:
         """Return the feed, ``None`` where it did not change, and the headers of the next request."""
-        if self._client is None:
+        if self.client is None:
             return Path(self._place).read_bytes(), {}
-        answer = self._client.get(str(self._place), headers=validators, allowed=frozenset({304}))
+        answer = self.client.get(str(self._place), headers=validators, allowed=frozenset({304}))
         return None if answer.status == 304 else answer.content, {**validators, **answer.validators}

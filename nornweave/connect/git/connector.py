@@ -7,21 +7,20 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from nornweave.config.base import EnvironmentName
-from nornweave.config.sources import SourceSettings
+from nornweave.config.sources import AddressedSettings
 from nornweave.connect.protocol import Connector, Source
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain, SourceId
 
 
-class GitSettings(SourceSettings):
+class GitSettings(AddressedSettings):
     """The keys of ``type: git``."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CODE, Domain.DOCUMENTATION, Domain.RESEARCH})
     place_keys: ClassVar[tuple[str, ...]] = ("path", "url")
 
     type: Literal["git"] = "git"
-    url: str | None = None
     ref: str = "HEAD"
     """The branch, tag or commit that is read."""
     web_url: str | None = None

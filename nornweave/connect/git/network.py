@@ -19,6 +19,7 @@ from nornweave.connect.git.failures import is_damaged, reason_of
 from nornweave.connect.git.program import git_environment, user_settings
 from nornweave.connect.git.watched import Bounds, GitEnded, run_watched
 from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.public_addresses import public_addresses
 
 REMOTE = "origin"
 LIST_S = 120.0
@@ -71,10 +72,12 @@ class Network:
 
     Attributes:
         credentials_env: the variable that holds a password or token.
+        public_only: ask no host that only this machine or its networks reach, with no login of this machine's user.
     """
 
     address: GitAddress
     credentials_env: str | None = field(default=None, kw_only=True)
+    public_only: bool = field(default=False, kw_only=True)
 
     def list_refs(self, *names: str) -> str:
         """Ask which commits refs point at, in one request; return what ``git ls-remote`` prints.
@@ -161,15 +164,24 @@ class Network:
     def _environment(self, settings: Iterable[tuple[str, str]], *, is_local: bool) -> dict[str, str]:
         """Return what git is told; nothing of it is on a command line."""
         secret = None if is_local else self._secret()
-        known = [(key, value) for key, value in user_settings() if secret is None or not key.startswith("credential.")]
+        known = [] if self.public_only else list(user_settings())
+        known = [(key, value) for key, value in known if secret is None or not key.startswith("credential.")]
         told = [*known, *_SETTINGS, *settings, *self._remote(), *(self._login() if secret else ())]
-        environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        inherited = () if self.public_only else _INHERITED
+        environment = {name: os.environ[name] for name in inherited if name in os.environ}
         environment |= {"GIT_ALLOW_PROTOCOL": "" if is_local else self.address.protocol}
         environment |= {"GIT_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never"}  # empty: nothing is asked, also no window
         if self.address.protocol == "ssh":
             environment["GIT_SSH_COMMAND"] = ssh_command(dict(known))
         if secret:
             environment |= {_SECRET: secret, _USER: self.address.user or _usual_user(self.address.host)}
+        if self.public_only and not is_local:
+            # A name may lead elsewhere a moment later: git asks the addresses that were looked at.
+            addresses = ",".join(f"[{each}]" if ":" in each else each for each in public_addresses(self.address.host))
+            if ":" not in self.address.host:
+                told.append(("http.curloptResolve", f"{self.address.host}:{self.address.port or 443}:{addresses}"))
+            # Neither proxies nor a ``.netrc`` of the user.
+            environment |= {"HOME": os.devnull, "NO_PROXY": "*", "no_proxy": "*"}
         for place, (key, value) in enumerate(told):
             environment |= {f"GIT_CONFIG_KEY_{place}": key, f"GIT_CONFIG_VALUE_{place}": value}
         return environment | {"GIT_CONFIG_COUNT": str(len(told))}

@@ -35,7 +35,8 @@ class RemoteGitSource:
                 f"sources[{self.id}].ref: {self._ref!r}; expected a branch, a tag or all digits of a commit"
             )
         address = parse_address(settings.url or "")
-        network = Network(address, credentials_env=settings.credentials_env)
+        only = settings.public_addresses_only
+        network = Network(address, credentials_env=settings.credentials_env, public_only=only)
         place, most = clone_place(data_dir, address), settings.max_megabytes * MEGABYTE
         self._clone = Clone(place, network, most)
         self._files = GitSource(

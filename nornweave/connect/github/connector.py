@@ -17,6 +17,7 @@ class GithubSettings(ApiSettings):
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
     place_keys: ClassVar[tuple[str, ...]] = ("path", "repository")
     usual_variable: ClassVar[str] = "GITHUB_TOKEN"
+    own_hosts: ClassVar[tuple[str, ...]] = ("api.github.com",)
 
     type: Literal["github"] = "github"
     repository: Annotated[str, formed(r"[\w-][\w.-]*/[\w.-]*[\w-][\w.-]*", "'owner/name'")] | None = None

@@ -60,7 +60,7 @@ class GithubFeed(Feed):
     def __init__(self, settings: GithubSettings, *, limits: Limits | None = None) -> None:
         self._repository = settings.repository or ""
         self._api_url = settings.api_url.rstrip("/")
-        self._client = ApiClient(
+        self.client = self._client = ApiClient(
             self._api_url,
             headers={"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION},
             token=settings.token,

@@ -61,7 +61,7 @@ class JiraFeed(Feed):
     def __init__(self, settings: JiraSettings, *, limits: Limits | None = None) -> None:
         projects = ", ".join(f'"{key}"' for key in dict.fromkeys(settings.projects))
         self._jql = f"{f'project in ({projects})' if projects else _EVERYTHING} {_ORDER}"
-        self._site = AtlassianSite(settings, "Jira", _RIGHTS, limits)
+        self.client = self._site = AtlassianSite(settings, "Jira", _RIGHTS, limits)
         self._has_token = bool(settings.token)
         self.scope = json.dumps(["jira", 2, self._site.address, sorted(set(settings.projects))])
 

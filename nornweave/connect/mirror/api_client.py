@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+import socket
 import ssl
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import Any
@@ -17,6 +21,7 @@ import httpx
 
 from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits, OtherHostError, Trouble, limited_for
 from nornweave.core.errors import ConfigError, SourceUnavailableError
+from nornweave.core.public_addresses import check_public, public_addresses
 
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -108,6 +113,7 @@ class ApiClient:
         token_name: where the secret comes from, for messages, such as the environment variable's name.
         secrets: parameters of the query that every request has and no message shows.
         advice: status → what to do.
+        public_only: ask no host that only this machine or its networks reach.
 
     Attributes:
         ends_at: of ``time.monotonic()``; nothing is asked or waited for after that.
@@ -124,6 +130,7 @@ class ApiClient:
         secrets: Mapping[str, str] | None = None,
         advice: Mapping[int, str] | None = None,
         limits: Limits | None = None,
+        public_only: bool = False,
     ) -> None:
         """Store the parameters of the class; no request is made yet. Raises as ``ApiOrigin`` does."""
         self.limits = limits or Limits()
@@ -134,7 +141,10 @@ class ApiClient:
         self.requests = 0
         self.ends_at = math.inf
         sent = {"User-Agent": "nornweave", "Accept": "application/json", **(headers or {}), **bearer}
-        self._client = httpx.Client(headers=sent, auth=auth, timeout=self.limits.read_s, verify=_certificates())
+        self._line = _Line(public_only=public_only)
+        self._client = httpx.Client(
+            headers=sent, auth=auth, timeout=self.limits.read_s, verify=_certificates(), trust_env=not public_only
+        )
         weakref.finalize(self, self._client.close)
 
     def get(
@@ -237,7 +247,9 @@ class ApiClient:
         method = "GET" if body is None else "POST"
         for _ in range(_MAX_REDIRECTS + 1):
             query = {**(parameters or {}), **self.origin.parameters} or None
-            request = self._client.build_request(method, url, params=query, headers=headers, json=body)
+            request = self._client.build_request(
+                method, url, params=query, headers=headers, json=body, extensions={"trace": self._line.trace}
+            )
             answer = self._receive(request, wanted)
             target = answer.headers.get("location")
             if not follow or answer.status not in _REDIRECTS or not target:
@@ -248,27 +260,68 @@ class ApiClient:
     def _receive(self, request: httpx.Request, wanted: Callable[[ApiAnswer], bool] | None) -> ApiAnswer:
         deadline = min(time.monotonic() + self.limits.request_s, self.ends_at)
         self.requests += 1
-        response = self._client.send(request, stream=True)
+        url = self.origin.shown(request.url)
+        # Each byte of a header may take as long as ``read_s``: the connection is ended from outside.
+        hang_up = threading.Timer(deadline - time.monotonic(), self._line.hang_up)
+        hang_up.daemon = True
+        hang_up.start()
         try:
-            answer = ApiAnswer(self.origin.shown(response.url), response.status_code, response.headers, b"")
-            if wanted is not None and not wanted(answer):
+            with closing(self._client.send(request, stream=True)) as response:
+                answer = self._read(response, wanted, deadline)
+            if time.monotonic() < deadline:
                 return answer
-            content = bytearray()
-            for piece in response.iter_bytes():
-                content += piece
-                if len(content) > self.limits.max_bytes:
-                    url, limit = self.origin.shown(request.url), f"{self.limits.max_bytes:,}"
-                    raise AnswerError(f"{url}: an answer of more than {limit} bytes; expected a page")
-                if time.monotonic() > deadline:
-                    raise httpx.ReadTimeout("the answer did not end in time", request=request)
-            return ApiAnswer(answer.url, answer.status, answer.headers, bytes(content))
+        except httpx.RequestError:
+            if time.monotonic() < deadline:
+                raise
         finally:
-            response.close()
+            hang_up.cancel()
+        self._check_time(url)
+        raise AnswerError(f"{url}: the answer did not end in time; try again later")
+
+    def _read(self, response: httpx.Response, wanted: Callable[[ApiAnswer], bool] | None, deadline: float) -> ApiAnswer:
+        answer = ApiAnswer(self.origin.shown(response.url), response.status_code, response.headers, b"")
+        if wanted is not None and not wanted(answer):
+            return answer
+        content = bytearray()
+        for piece in response.iter_bytes():
+            content += piece
+            if len(content) > self.limits.max_bytes:
+                limit = f"{self.limits.max_bytes:,}"
+                raise AnswerError(f"{answer.url}: an answer of more than {limit} bytes; expected a page")
+            if time.monotonic() > deadline:
+                break
+        return replace(answer, content=bytes(content))
 
     def _refusal(self, status: int) -> str:
         refused = f"the token is refused; renew {self._token_name}"
         known = {401: refused, 403: f"not allowed; {self._token_name} has no right to read this"}
         return f"status {status}: {self._advice.get(status) or known.get(status) or 'unexpected; check the address'}"
+
+
+class _Line:
+    """The connection that a client uses, as httpcore tells of it: one at a time."""
+
+    def __init__(self, *, public_only: bool) -> None:
+        self._public_only = public_only
+        self._stream: Any = None
+
+    def trace(self, event: str, facts: Mapping[str, Any]) -> None:
+        """Look at a host before it is connected to, and at whom that reached before anything is sent."""
+        if event == "connection.connect_tcp.started" and self._public_only:
+            public_addresses(facts["host"])
+        elif event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
+            self._stream = facts["return_value"]
+            try:
+                if self._public_only:
+                    check_public(*(self._stream.get_extra_info("server_addr")[:1] * 2))
+            except SourceUnavailableError:
+                self._stream.close()
+                raise
+
+    def hang_up(self) -> None:
+        if self._stream is not None:
+            with suppress(OSError):  # it has ended
+                socket.socket.shutdown(self._stream.get_extra_info("socket"), socket.SHUT_RDWR)
 
 
 @lru_cache(maxsize=1)

@@ -14,6 +14,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
+from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, JsonValue, digest
 
@@ -282,6 +283,7 @@ class Feed(ABC):
             thrown away and read anew.
         parser: a function of a module that makes a document of what ``assemble`` returned; it runs in the sandbox.
         options: what that function takes besides.
+        client: asks the API; ``None`` where a file is read.
     """
 
     domain: Domain
@@ -289,6 +291,7 @@ class Feed(ABC):
     scope: str
     parser: ClassVar[Callable[..., Document]]
     options: Mapping[str, Domain] = MappingProxyType({})
+    client: ApiClient | None = None
 
     @abstractmethod
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:

@@ -23,6 +23,7 @@ from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceI
 from nornweave.read.isolated import parse_apart
 
 _MAX_SKIPS = 1_000
+_CHECK_S = 60.0
 Watcher: TypeAlias = Callable[[int, int, int | None], None]
 """Called while a source is listed: documents so far, their bytes, and how many are expected, if that is known."""
 
@@ -58,6 +59,7 @@ class MirroredSource:
         self._mirror = MirrorFile(mirror_file(data_dir, self.id), feed.scope)
         self._relist_s = 0.0 if settings.lists_everything else settings.relist_hours * 3600
         self._problem = settings.problem
+        self._budget_s = settings.max_minutes * 60
         self._now = now
         self._is_thorough = False
         self._watcher: Watcher = lambda *_: None
@@ -80,7 +82,7 @@ class MirroredSource:
 
     def check(self) -> None:
         """Ask for the first page, and store nothing."""
-        self._require_access()
+        self._begin(_CHECK_S)
         with _told():
             next(self._feed.pages(Pass(is_full=True), nothing_known()), None)
 
@@ -135,7 +137,7 @@ class MirroredSource:
 
     def _pull(self, mirror: Mirror) -> None:
         """Read the API to the end of a pass."""
-        self._require_access()
+        self._begin(self._budget_s)
         now, anew = self._now(), self._is_thorough
         state = mirror.begin(full=anew or self._is_due(mirror.state(), now), anew=anew, now=now)
         state = replace(state, is_thorough=anew)
@@ -156,9 +158,12 @@ class MirroredSource:
             expected = page.expected if page.expected is not None else expected
             self._watcher(*mirror.totals(), expected)
 
-    def _require_access(self) -> None:
+    def _begin(self, seconds: float) -> None:
+        """Let the API be asked for so long, however slowly it answers."""
         if self._problem:
             raise SourceUnavailableError(self._problem)
+        if self._feed.client:
+            self._feed.client.ends_at = time.monotonic() + seconds
 
     def _is_due(self, before: Pass, now: float) -> bool:
         """Tell whether everything is listed again; also if that happened later than now: a clock went back."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from typing import ClassVar
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -19,6 +20,8 @@ class MirroredSettings(SourceSettings):
 
     relist_hours: float = Field(24.0, gt=0, le=8_760)
     """Everything is listed again after so many hours, to find what was deleted."""
+    max_minutes: float = Field(15.0, gt=0, le=1_440)
+    """One sync asks for so long; the next one goes on from there."""
 
     @property
     def problem(self) -> str | None:
@@ -34,7 +37,11 @@ class ApiSettings(MirroredSettings):
     """The keys of an API that takes a token."""
 
     usual_variable: ClassVar[str] = "token_env"
-    """The environment variable that holds the token unless the source names another."""
+    """The environment variable that holds the token unless the source names another; for ``own_hosts`` alone."""
+    own_hosts: ClassVar[tuple[str, ...]] = ()
+    """The kind's own; with ``*.`` before it, those below it."""
+    max_minutes: float = Field(60.0, gt=0, le=1_440)
+    """One sync asks for so long; the next one goes on from there."""
 
     token_env: EnvironmentName | None = None
     """The environment variable that holds the token."""
@@ -42,7 +49,15 @@ class ApiSettings(MirroredSettings):
     @property
     def token_name(self) -> str:
         """The environment variable in which the token is looked for."""
-        return self.token_env or self.usual_variable
+        return self.token_env or (self.usual_variable if self._is_own_host() else "token_env")
+
+    def _is_own_host(self) -> bool:
+        """Tell whether the kind's own host is asked; a token goes to another one only if it is named beside that."""
+        try:
+            host = urlsplit(str(getattr(self, "api_url", None) or getattr(self, "url", ""))).hostname or ""
+        except ValueError:
+            return False
+        return any(host == own or (own.startswith("*.") and host.endswith(own[1:])) for own in self.own_hosts)
 
     @property
     def token(self) -> str | None:
@@ -60,6 +75,7 @@ class AtlassianSettings(ApiSettings):
 
     place_keys: ClassVar[tuple[str, ...]] = ("url",)
     usual_variable: ClassVar[str] = "ATLASSIAN_TOKEN"
+    own_hosts: ClassVar[tuple[str, ...]] = ("*.atlassian.net", "api.atlassian.com")
     lists_everything: ClassVar[bool] = True
 
     url: str | None = None

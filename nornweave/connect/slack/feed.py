@@ -49,7 +49,7 @@ class SlackFeed(Feed):
         self._wanted = frozenset(each.removeprefix("#") for each in settings.channels)
         # Another choice of channels is settled by the next pass.
         self.scope = f"1,{settings.api_url.rstrip('/')}"
-        self._api = SlackApi(settings, limits)
+        self.client = self._api = SlackApi(settings, limits)
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         answer, workspace = self._api.ask("auth.test")

@@ -131,7 +131,7 @@ class StackExchangeFeed(Feed):
                 f"tags: none; name those whose questions to read, as {settings.site!r} has too many in all"
             )
         self._tags = sorted(set(settings.tags))
-        self._api = StackExchangeApi(settings, limits)
+        self.client = self._api = StackExchangeApi(settings, limits)
         # Another choice of tags is settled by the next passes.
         self.scope = f"1,{settings.api_url.rstrip('/')},{settings.site}"
 

@@ -6,26 +6,23 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from nornweave.config.sources import AddressedSettings
 from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Source
 from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain
 
 
-class WebSettings(MirroredSettings):
+class WebSettings(AddressedSettings, MirroredSettings):
     """The keys of ``type: web``."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.DOCUMENTATION, Domain.RESEARCH})
     place_keys: ClassVar[tuple[str, ...]] = ("url",)
 
     type: Literal["web"] = "web"
-    url: str | None = None
-    """The first page."""
     prefix: str | None = None
     """Only pages whose address starts so; the folder of ``url`` unless given."""
     max_pages: int = Field(5_000, ge=1, le=200_000)
-    max_minutes: float = Field(15.0, gt=0, le=1_440)
-    """One sync asks the site for so long; the next one goes on from there."""
     max_requests: int = Field(500, ge=1, le=1_000_000)
     """One sync asks so often without getting a page that is new or as it was; the next one goes on from there."""
 

@@ -59,7 +59,6 @@ class Crawl:
         self._queue = CrawlQueue(reach, self._progress, known, is_full=state.is_full)
         self._sitemaps = SitemapReader(reach.scope, client, robots, self._progress, self._before, is_full=state.is_full)
         self._client = client
-        client.ends_at = time.monotonic() + reach.settings.max_minutes * 60
         self._asked_before, self._brought = client.requests, 0
         self._failures = 0
 
@@ -266,10 +265,11 @@ class WebFeed(Feed):
         self.options = {"domain": settings.domain}
         self._reach = Reach(settings)
         scope = self._reach.scope
-        self._client = ApiClient(
+        self.client = self._client = ApiClient(
             scope.prefix,
             token_name="nothing else",  # noqa: S106 - what raises a rate limit; there is no token
             limits=limits,
+            public_only=settings.public_addresses_only,
         )
         self._sleep = sleep
         self.version = document_version()

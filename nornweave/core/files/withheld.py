@@ -66,11 +66,14 @@ class Withheld:
 
     def __init__(self, root: Path | str, own: OwnFiles | None) -> None:
         resolved = os.path.realpath(root)
-        places = (place for place in (own.resolved if own else ()) if is_inside(place, resolved))
-        self._own = {os.path.relpath(place, resolved) for place in places}
+        below = [Path(place) for place in (own.resolved if own else ()) if is_inside(place, f"{resolved}/")]
+        self._own = {os.path.relpath(place, resolved) for place in below}
+        # Locks and drafts, such as ``.nornweave.yaml.lock``.
+        beside = (place.with_name(f".{place.name}.") for place in below)
+        self._beside = tuple(os.path.relpath(place, resolved) for place in beside)
 
     def reason(self, path: str) -> str | None:
         """Return why a file or folder is withheld, by its path relative to the folder; ``None`` if it is not."""
-        if path in self._own:
+        if path in self._own or path.startswith(self._beside):
             return OWN
         return SECRET if is_secret(path.rpartition("/")[2]) else None
