@@ -17,7 +17,7 @@ from typing import Any
 
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.atomic_write import write_whole
-from nornweave.core.signatures import Signer
+from nornweave.core.signatures import Signer, read_signed
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, document_id, present
 
@@ -148,15 +148,12 @@ def read_receipt(file: Path) -> Mapping[str, Any]:
     """Read a receipt from a file.
 
     Raises:
-        ConfigError: it cannot be read, or is no JSON object.
+        ConfigError: it cannot be read, is no JSON object, or names a key twice.
     """
     try:
-        receipt = json.loads(file.read_text(encoding="utf-8"))
+        return read_signed(file.read_bytes())
     except (OSError, ValueError) as error:
         raise ConfigError(f"{file}: is not a receipt: {error}") from error
-    if not isinstance(receipt, dict):
-        raise ConfigError(f"{file}: is not a receipt: expected a JSON object")
-    return receipt
 
 
 def passages_of(texts: Collection[str], is_elsewhere: Callable[[str], bool]) -> tuple[bytes, ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,29 @@ def signed_bytes(document: Mapping[str, Any]) -> bytes:
     )
 
 
+def read_signed(content: str | bytes) -> dict[str, Any]:
+    """Parse a document whose signature is to be checked.
+
+    Raises:
+        ValueError: it is no JSON object, is nested too deeply, or names a key twice (readers differ in which counts).
+    """
+    try:
+        document = json.loads(content, object_pairs_hook=_each_once)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(document, dict):
+        raise ValueError("expected a JSON object")  # noqa: TRY004 - as of other bad documents
+    return document
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        repeated = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {repeated[:80]!r} stands twice")
+    return members
+
+
 def check_signed(document: Mapping[str, Any], keys: Collection[str]) -> None:
     """Return if one of these public keys has signed a document.
 
@@ -67,7 +91,7 @@ def check_signed(document: Mapping[str, Any], keys: Collection[str]) -> None:
         raise SignatureError(f"it is signed by {signer[:80]!r}, which is none of the keys that are trusted here")
     try:
         public_key(signer).verify(base64.b64decode(signature, validate=True), signed_bytes(document))
-    except (InvalidSignature, ValueError) as error:
+    except (InvalidSignature, ValueError, RecursionError) as error:
         raise SignatureError("its signature is not valid: it was changed after it was signed") from error
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from nornweave.core.errors import ConfirmationError, NornWeaveError
 from nornweave.core.files.atomic_write import write_whole
-from nornweave.core.signatures import check_signed, own_keys, signer_of
+from nornweave.core.signatures import check_signed, own_keys, read_signed, signer_of
 from nornweave.core.types import Domain
 
 VALID_FOR_S = 24 * 3600.0
@@ -125,13 +125,9 @@ class Confirmations:
 
     def _read(self, file: Path) -> Mapping[str, Any] | None:
         try:
-            text = file.read_text(encoding="utf-8")
+            return read_signed(file.read_bytes())
         except FileNotFoundError:
             return None
-        confirmation = json.loads(text)
-        if not isinstance(confirmation, dict):
-            raise ConfirmationError("it is not a JSON object")
-        return confirmation
 
     def _file(self, domain: Domain, subject: ConfirmationSubject) -> Path:
         return self.folder / f"{domain.value}.{subject.value}.json"

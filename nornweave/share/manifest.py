@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from nornweave.core.errors import PublicationError, SignatureError
-from nornweave.core.signatures import Signer, check_signed, own_keys
+from nornweave.core.signatures import Signer, check_signed, own_keys, read_signed
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.object_store import PART_BYTES, ObjectStore
 
@@ -180,7 +180,7 @@ def read_json(kind: type[D], content: bytes, where: str, keys: Collection[str] =
     try:
         document = kind.model_validate_json(content)
         if keys:
-            check_signed(json.loads(content), keys)
+            check_signed(read_signed(content), keys)
     except SignatureError as error:
         raise PublicationError(
             f"{where}: {error}; `nornweave key` where it is published prints the key for 'publish.public_keys' here"
@@ -189,4 +189,6 @@ def read_json(kind: type[D], content: bytes, where: str, keys: Collection[str] =
         problem = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, problem["loc"])) or "the whole"
         raise PublicationError(f"{where}: is damaged or of another version: {place}: {problem['msg']}") from error
+    except ValueError as error:
+        raise PublicationError(f"{where}: is damaged: {error}") from error
     return document

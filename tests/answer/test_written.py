@@ -82,7 +82,8 @@ FORMS = [
     "ht\u200btps://evil.example", "<\u200bimg src=x>", "]\u2060(/y)", "[a\u200b]\u200b(/y)", "<\U000e0061img src=x>",
     "https://evil.example:\n/x\n\n(link left out)", "[a]https://evil.example", "https://www.evil.example",
     "https://evil.example/https://evil.example", "[^1]\n\n[^1]: https://evil.example", "$$\\href{https://evil.example}{x}$$",
-    "[a](https://evil.example\u3002)", "请看https://evil.example/路径。然后", "https://例え.example/?q=secret",
+    "[https://evil.example]x code:dead]", "[a](https://evil.example\u3002)",
+    "请看https://evil.example/路径。然后", "https://例え.example/?q=secret",
 ]  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import runpy
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import PackageNotFoundError, requires
+from importlib.metadata import PackageNotFoundError, metadata, requires
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,29 @@ def test_running_needs_neither_torch_nor_scipy() -> None:
     assert {name: str(entry.specifier) for name, entry in entries.items()}.items() <= {
         name: str(entry.specifier) for name, entry in everything.items()
     }.items()
+
+
+def test_the_notice_names_every_part_whose_licence_asks_for_its_source() -> None:
+    notice, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("NOTICE", "docs/licences.md"))
+    delivered = {name for lock in ("runtime", "workers", "image", "drift") for name in locked(f"{lock}.txt")}
+    found = {name for name in delivered if re.search(r"GPL|MPL|Mozilla|EPL|CDDL|EUPL", licence_of(name))}
+    assert found >= {"certifi", "pathspec", "psycopg", "pymupdf", "tqdm"}
+    for name in found:
+        assert re.search(rf"\b{name}\b", notice, re.IGNORECASE) and re.search(rf"\b{name}\b", page, re.IGNORECASE), name
+
+
+def licence_of(name: str) -> str:
+    try:
+        about = metadata(name)
+    except PackageNotFoundError:
+        return ""
+    classifiers = [one for one in about.get_all("Classifier", []) if one.startswith("License")]
+    return " ".join(filter(None, (about.get("License-Expression"), (about.get("License") or "")[:200], *classifiers)))
+
+
+def test_what_was_not_looked_up_is_no_audit() -> None:
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\naudit:")[2].partition("\n\n")[0]
+    assert "pip-audit --strict " in recipe and "|| exit 1" in recipe
 
 
 def test_measures_do_without_scipy_as_the_lock_does() -> None:

@@ -317,6 +317,11 @@ def test_the_command_names_what_is_left_and_ends_with_1(tmp_path: Path) -> None:
     assert nornweave(tmp_path, "receipt", "--verify", str(stored)).returncode == 0
     stored.write_text(json.dumps({**receipt, "gone": False}), encoding="utf-8")
     assert nornweave(tmp_path, "receipt", "--verify", str(stored)).returncode == 1
+    signed = json.dumps(receipt)
+    for forged in ("[" * 100_000, '{"a":' * 100_000, signed.replace("{", '{"gone": false, ', 1)):
+        stored.write_text(forged, encoding="utf-8")
+        refused = nornweave(tmp_path, "receipt", "--verify", str(stored))
+        assert refused.returncode != 0 and "is not a receipt: " in refused.stderr and "Traceback" not in refused.stderr
     assert nornweave(tmp_path, "receipt").returncode == 2
 
 

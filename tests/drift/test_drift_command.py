@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from nornweave.cli.drift import drift
 from nornweave.core.errors import ConfigError
+from nornweave.disagree.drift import settings
 from nornweave.disagree.drift.baseline import read_baseline
 
 app = typer.Typer()
@@ -52,6 +53,19 @@ def test_a_repository_has_settings_of_its_own(
 def test_a_wrong_setting_is_named(tmp_path: Path, said: str, named: str) -> None:
     (parcels(tmp_path) / ".drift.toml").write_text(said)
     with pytest.raises(ConfigError, match=re.escape(named)):
+        run(str(tmp_path))
+
+
+@pytest.mark.parametrize(("said", "named"), [
+    (".".join(["a"] * 200_000) + " = 1", "too slow"), ("off = " + "[" * 30_000, "nested too deeply"),
+    ("off = " + "{a=" * 30_000, "nested too deeply"), ("[" + ".".join(["a"] * 2_000) + "]", "a: Extra inputs"),
+])  # fmt: skip
+def test_a_file_that_takes_the_parser_for_ever_or_too_deep_is_an_error_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, named: str
+) -> None:
+    monkeypatch.setattr(settings, "TABLE_S", 1.0)
+    (parcels(tmp_path) / ".drift.toml").write_text(said)
+    with pytest.raises(ConfigError, match=named):
         run(str(tmp_path))
 
 

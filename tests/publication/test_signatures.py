@@ -16,8 +16,8 @@ from nornweave.ask.search.question import Question
 from nornweave.ask.views.answer import answer_document
 from nornweave.config import PublishSettings
 from nornweave.core.access.viewer import OPERATOR
-from nornweave.core.errors import ConfigError, PublicationError
-from nornweave.core.signatures import NEXT, check_signed, own_keys, rotate, signer_of
+from nornweave.core.errors import ConfigError, PublicationError, SignatureError
+from nornweave.core.signatures import NEXT, check_signed, own_keys, read_signed, rotate, signer_of
 from nornweave.core.types import present
 from nornweave.index.verified import Verified, VerifiedSource, write_verified
 from nornweave.index.wiring import domain_folder
@@ -96,6 +96,35 @@ def test_what_others_write_is_refused_and_what_was_there_answers(
     else:
         with pytest.raises(PublicationError, match="sign"):
             fresh.look()
+
+
+def test_signed_json_is_read_in_one_way() -> None:
+    assert read_signed(b'{"gone": [{"a": 1}, {"a": 1}], "b": {"gone": 2}}') == {
+        "gone": [{"a": 1}] * 2,
+        "b": {"gone": 2},
+    }
+    for repeated in (
+        '{"gone": true, "gone": false}',
+        '{"gone": 1, "g\\u006fne": 1}',
+        '{"b": [{"gone": 1, "a": 1, "gone": 1}]}',
+    ):
+        with pytest.raises(ValueError, match="the key 'gone' stands twice"):
+            read_signed(repeated)
+    for deep in ("[" * 100_000, '{"a":' * 100_000, '{"a":' * 900 + "1" + "}" * 900):
+        with pytest.raises((ValueError, SignatureError)):
+            check_signed({**read_signed(deep), "signed_by": "k", "signature": ""}, ["k"])
+    for other in ("[]", "3", "", "\0", b"\xff"):
+        with pytest.raises(ValueError):
+            read_signed(other)
+
+
+def test_a_key_that_stands_twice_in_what_was_published_is_refused(publisher: Publisher, tmp_path: Path) -> None:
+    stored = publisher.store.read(POINTER)
+    assert stored
+    publisher.store.write(POINTER, stored.content.replace(b"{", b'{"number": 99, ', 1))
+    replica = replica_of(tmp_path / "replica", publisher, key_of(publisher))
+    assert replica.look() is None
+    assert "the key 'number' stands twice" in replica.problem
 
 
 def test_a_manifest_that_its_pointer_names_has_to_be_signed_too(publisher: Publisher, tmp_path: Path) -> None:

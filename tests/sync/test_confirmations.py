@@ -101,7 +101,7 @@ def test_a_confirmation_is_valid_for_a_day(
     assert "valid for 24 hours" in refusal(confirmations)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"signature": 1}', "\0", '{"a": ' * 50])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"signature": 1}', "\0", '{"a": ' * 50, "[" * 100_000])
 def test_a_damaged_confirmation_is_refused(confirmations: Confirmations, file: Path, text: str) -> None:
     file.write_text(text)
     assert refusal(confirmations).startswith("the confirmation in code.removals.json does not count: ")

@@ -10,12 +10,16 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from nornweave.core.errors import ConfigError
+from nornweave.core.errors import ConfigError, DocumentError
 from nornweave.core.files.paths import PathFilter
+from nornweave.core.sandbox import run_apart
+from nornweave.core.types import JsonValue
 from nornweave.disagree.drift.records import RULES, Finding
 
 FILE_NAME = ".drift.toml"
 MAX_BYTES = 1_000_000
+TABLE_S = 5.0
+"""Of processor time to parse a file."""
 _KINDS = tuple(dict.fromkeys(rule.id.rpartition("/")[2] for rule in RULES.values()))
 
 
@@ -63,35 +67,42 @@ def read_settings(root: Path) -> DriftSettings:
     Raises:
         ConfigError: a file cannot be read, is no TOML, or a key or glob in it is wrong.
     """
-    file = root / FILE_NAME
-    said = _table(file)
-    if said is None:
-        file = root / "pyproject.toml"
-        said = _table(file) or {}
-        for table in ("tool", "nornweave", "drift"):
+    for file in (root / FILE_NAME, root / "pyproject.toml"):
+        try:
+            if file.is_symlink() or not file.is_file():
+                continue
+            with file.open("rb") as opened:
+                raw = opened.read(MAX_BYTES + 1)
+            # Somebody else's file may take tomllib for ever, or nest what nobody can send on.
+            settings = DriftSettings.model_validate(run_apart(read_table, {"name": file.name}, raw, cpu_s=TABLE_S))
+            PathFilter(exclude=settings.exclude)
+            for page, code in settings.pages.items():
+                PathFilter((page,), code)
+        except OSError as error:
+            raise ConfigError(f"{file.name}: {error.strerror}") from error
+        except (DocumentError, ConfigError) as error:
+            raise ConfigError(f"{file.name}: {error}") from error
+        return settings
+    return NO_SETTINGS
+
+
+def read_table(values: Mapping[str, JsonValue], raw: bytes) -> object:
+    """Read the settings out of a file of TOML; those of ``pyproject.toml`` stand in a table of ours.
+
+    Raises:
+        DocumentError: it is too large, no TOML, nested too deeply, or a key in it is wrong.
+    """
+    if len(raw) > MAX_BYTES:
+        raise DocumentError(f"larger than {MAX_BYTES:,} bytes")
+    try:
+        said: Any = tomllib.loads(raw.decode("utf-8"))
+        for table in () if values["name"] == FILE_NAME else ("tool", "nornweave", "drift"):
             said = said.get(table, {}) if isinstance(said, dict) else {}
-    try:
-        settings = DriftSettings.model_validate(said)
-        PathFilter(exclude=settings.exclude)
-        for page, code in settings.pages.items():
-            PathFilter((page,), code)
+        return DriftSettings.model_validate(said).model_dump(mode="json")
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        place = ".".join(map(str, problem["loc"])) or "drift"
-        raise ConfigError(f"{file.name}: {place}: {problem['msg']}") from error
-    except ConfigError as error:
-        raise ConfigError(f"{file.name}: {error}") from error
-    return settings
-
-
-def _table(file: Path) -> dict[str, Any] | None:
-    try:
-        if file.is_symlink() or not file.is_file():
-            return None
-        if file.stat().st_size > MAX_BYTES:
-            raise ConfigError(f"{file.name}: larger than {MAX_BYTES:,} bytes")
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{file.name}: {error.strerror}") from error
+        problem = error.errors(include_url=False, include_input=False)[0]
+        raise DocumentError(f"{'.'.join(map(str, problem['loc'])) or 'drift'}: {problem['msg']}") from error
     except ValueError as error:
-        raise ConfigError(f"{file.name}: {error}") from error
+        raise DocumentError(str(error)) from error
+    except RecursionError as error:
+        raise DocumentError("is nested too deeply") from error

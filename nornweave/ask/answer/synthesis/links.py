@@ -13,9 +13,10 @@ from collections.abc import Collection
 LEFT_OUT = "(link left out)"
 
 # GFM 6.9 links what begins so, wherever it stands; some readers do after they have resolved backslashes. An address
-# ends at a blank, a `<` or a sign that is not ASCII.
+# ends at a blank, `<`, a bracket or a sign that is not ASCII.
 _ADDRESS = re.compile(
-    r"([a-z][a-z0-9+.-]{0,31}\\*:(?=(?:\\*/){2}[^\s<])|(?<![a-z0-9])www\\*\.(?=[\w.\\-]))((?:[!-;=-~]|\w)*)(?=([^\s<]?))",
+    r"([a-z][a-z0-9+.-]{0,31}\\*:(?=(?:\\*/){2}[^\s<])|(?<![a-z0-9])www\\*\.(?=[\w.\\-]))"
+    r"((?:[!-;=-Z\\^-~]|\w)*)(?=([^\s<]{0,8}))",
     re.IGNORECASE,
 )
 _AFTER_AN_ADDRESS = ">.,;:!?)]}'\"*_`|~"
@@ -61,7 +62,9 @@ class Links:
         address = found[0].rstrip(_AFTER_AN_ADDRESS)
         after = found[0][len(address) :]
         if address in self._urls:
-            return f"{found[0]} " if found[3] else found[0]  # a reader goes on to the next blank
+            return (
+                f"{found[0]} " if found[3].strip(_AFTER_AN_ADDRESS) else found[0]
+            )  # a reader may go on to the next blank
         if address in self._shown:
             return f"{found[1]} {_ADDRESS.sub(self._allowed, found[2])}"
         self.left_out += 1
