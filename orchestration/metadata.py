@@ -52,8 +52,17 @@ def chunks_metadata(report: SyncReport, seconds: float) -> Metadata:
         "left_out": len(report.skipped),
         "chunks": report.chunks,
         "seconds": seconds,
-        **filled({"failed documents": failures_table(report.failed)}),
+        **filled({"failed documents": failures_table(report.failed), "files of the sources": _readings(report)}),
     }
+
+
+def _readings(report: SyncReport) -> str:
+    """Return how much of each source is read; empty for nothing."""
+    rows = [
+        (source_id, reading.summary(), "; ".join(filter(None, [*reading.notices, reading.warning()])))
+        for source_id, reading in report.sources.items()
+    ]
+    return table(("source", "files", "notices"), rows)
 
 
 def embeddings_metadata(embedded: int, seconds: float) -> Metadata:

@@ -120,13 +120,24 @@ def status(
     context: typer.Context,
     domain: DomainsOption = None,
     access: Annotated[bool, typer.Option("--access", help="List hidden documents, and why they are hidden.")] = False,
+    left_out: Annotated[bool, typer.Option("--left-out", help="List all files that are not read, and why.")] = False,
+    source: Annotated[str | None, typer.Argument(help="With --left-out: the source; default: all.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show generations, counts, freshness, failed documents, held deletions and the last runs."""
-    from nornweave.ask.views.status import access_document, status_document
-    from nornweave.cli.report import print_access, print_status
+    from nornweave.ask.views.status import access_document, left_out_document, status_document
+    from nornweave.cli.report import print_access, print_left_out, print_status
 
     settings = settings_of(context)
+    if source and not left_out:
+        raise ConfigError(f"{source}: a source is named with --left-out")
+    if left_out:
+        document = left_out_document(settings, source)
+        if as_json:
+            print_json(document)
+        else:
+            print_left_out(document["sources"])
+        return
     if access:
         seen = {served.value: access_document(settings, served) for served in domain or settings.served_domains}
         if as_json:

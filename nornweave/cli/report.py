@@ -40,8 +40,20 @@ def print_status(statuses: Mapping[str, Mapping[str, Any]]) -> None:
             sources.add_row(name, source["type"], *moments, source["bound"])
     if sources.row_count:
         output.print(sources)
+    for status in statuses.values():
+        _print_readings(status["sources"])
     for domain, status in statuses.items():
         _print_problems(domain, status)
+
+
+def print_left_out(sources: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print every file that is not read, by source, with its reason."""
+    for source_id, known in sources.items():
+        _say(f"{source_id}: {known['read']:,} of {counted(known['files'], 'file')} are read", "bold")
+        for skip in known["left_out"]:
+            _say(f"  {skip['path']}  {skip['reason']}", "")
+    if not sources:
+        _say("no source was synced yet", "")
 
 
 def print_access(domains: Mapping[str, Mapping[str, Any]]) -> None:
@@ -60,6 +72,15 @@ def print_access(domains: Mapping[str, Mapping[str, Any]]) -> None:
 
 def _groups(groups: Sequence[str]) -> str:
     return " or ".join(groups) or "nobody"
+
+
+def _print_readings(sources: Mapping[str, Mapping[str, Any]]) -> None:
+    for name, source in sources.items():
+        if source["summary"]:
+            more = f"; nornweave status --left-out {name} lists them" if source["left_out"] else ""
+            _say(f"{name}  {source['summary']}{more}", "")
+        for notice in (*source["notices"], *filter(None, [source["warning"]])):
+            _say(f"{name}: {notice}", "yellow")
 
 
 def _status_cells(status: Mapping[str, Any]) -> tuple[str, ...]:

@@ -179,6 +179,10 @@ def _print_outcomes(outcomes: Outcomes) -> None:
             )
     if table.row_count:
         output.print(table)
+    for report in outcomes.values():
+        for source_id, reading in report.sources.items() if isinstance(report, SyncReport) else ():
+            more = f"; nornweave status --left-out {source_id} lists them" if reading.left_out else ""
+            output.print(f"{source_id}  {reading.summary()}{more}", soft_wrap=True, markup=False, highlight=False)
 
 
 def _sync_failed(outcomes: Outcomes, failed_after: Mapping[str, str]) -> bool:
@@ -198,6 +202,9 @@ def _sync_failed(outcomes: Outcomes, failed_after: Mapping[str, str]) -> bool:
                 "if they are meant, run `nornweave sync --confirm-deletes`",
                 "yellow",
             )
+        for source_id, reading in outcome.sources.items():
+            for notice in (*reading.notices, *filter(None, [reading.warning()])):
+                _say(f"{domain.value}: source {source_id}: {notice}", "yellow")
         if outcome.not_copied:
             _say(f"{domain.value}: is published here, not in the object store: {outcome.not_copied}", "red")
             failed = True

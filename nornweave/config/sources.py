@@ -29,9 +29,17 @@ class SourceSettings(FrozenSettings):
     type: str
     path: Path | None = None
     include: tuple[str, ...] = ()
+    """Globs of files that are read beside those of the default types; of kinds without types, what ``only`` is."""
+    only: tuple[str, ...] = ()
+    """Globs in place of the default types."""
     exclude: tuple[str, ...] = ()
     access: tuple[Name, ...] = ()
     """Groups that may see the source's documents; empty: everybody who may ask."""
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The globs of what is read, of kinds that have no default types: ``include`` and ``only`` mean the same."""
+        return (*self.include, *self.only)
 
     @property
     def is_remote(self) -> bool:

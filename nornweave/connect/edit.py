@@ -25,11 +25,11 @@ from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.text.legible import lines_of
 from nornweave.core.types import Listing, present
 
-_FILES = frozenset({"path", "include", "exclude"})
+_FILES = frozenset({"path", "include", "only", "exclude"})
 OFFERED: Mapping[str, frozenset[str]] = {
     "files": _FILES,
     "git": _FILES | {"url", "ref"},
-    "web": frozenset({"url", "prefix", "include", "exclude"}),
+    "web": frozenset({"url", "prefix", "include", "only", "exclude"}),
     "feed": frozenset({"path", "url"}),
     "slack": _FILES,
     "github": _FILES,

@@ -112,6 +112,7 @@ class Listing:
         withdrawn: paths that somebody took out of the source on purpose: their removal needs no confirmation.
         listed_at: when the source last named all of its documents; ``None``: with this listing.
         within: the paths that it is about, if it is not about all of the source.
+        notices: what people should know of it: it is complete, and something of it is less than it could be.
     """
 
     entries: tuple[Entry, ...]
@@ -120,6 +121,7 @@ class Listing:
     withdrawn: frozenset[str] = frozenset()
     listed_at: datetime | None = None
     within: Within | None = None
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +212,8 @@ class Chunk:
     """A span of a document: what is indexed, found and cited.
 
     Attributes:
-        span: where it stands; the chunks of a document are in order, do not overlap and leave out only blank space.
+        span: where it stands; the chunks of a document are in order, do not overlap and leave out only blank space
+            and, of code, a licence at its head.
         content: what is shown and matched; for plain text and code exactly ``text[span]``.
         context: what it is embedded with but does not say itself (heading path, signature, messages before it).
         token_count: of ``content`` alone, with the encoder's own tokenizer, special tokens not counted.

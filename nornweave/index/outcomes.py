@@ -1,6 +1,7 @@
-"""What the syncs of a domain left for whoever serves: ``outcomes.json``, and the reports in ``status.json``.
+"""What the syncs of a domain left for whoever serves: ``outcomes.json``, ``left_out.json``, reports in ``status.json``.
 
-Outcomes are of the documents whose last attempt stored nothing.
+``left_out.json`` has all files of each source that are not read, by reason. Outcomes are of the documents whose last
+attempt stored nothing.
 The working file is the truth; nobody can read it while it is being written. A generation does not say this either: a
 document that fails publishes nothing.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from nornweave.core.files.atomic_write import write_whole
 
 logger = logging.getLogger(__name__)
 
-NAME, STATUS = "outcomes.json", "status.json"
+NAME, STATUS, LEFT_OUT = "outcomes.json", "status.json", "left_out.json"
 # A repository may skip a hundred thousand files; nobody reads a list of them.
 MAX_OUTCOMES = 20_000
 
@@ -57,6 +58,21 @@ def read_outcomes(folder: Path) -> tuple[Outcome, ...]:
     except (OSError, ValueError, TypeError) as error:
         logger.warning("%s: cannot be read: %s", folder / NAME, error)
         return ()
+
+
+def write_left_out(folder: Path, known: Mapping[str, Any]) -> None:
+    """Replace what is left out, by source: counts of ``files`` and ``read``, and ``left_out``: paths by reason."""
+    write_whole(folder / LEFT_OUT, json.dumps(known, ensure_ascii=False))
+
+
+def read_left_out(folder: Path) -> dict[str, Any]:
+    """Return what ``write_left_out`` wrote; empty where no sync wrote it yet."""
+    try:
+        loaded = json.loads(_text(folder / LEFT_OUT) or "{}")
+    except (OSError, ValueError) as error:
+        logger.warning("%s: cannot be read: %s", folder / LEFT_OUT, error)
+        return {}
+    return loaded if isinstance(loaded, dict) else {}
 
 
 def read_status(folder: Path) -> dict[str, Any]:

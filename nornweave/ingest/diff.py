@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from nornweave.connect.files.skip import UNNAMED
 from nornweave.core.types import Entry, Listing, digest
 from nornweave.index.port import Stored, Tally
 
@@ -187,6 +188,9 @@ def _brake(missing: Sequence[Stored], known: Sequence[Stored], listing: Listing,
     had, stored = sum(each.known for each in tally), sum(each.stored for each in tally)
     if not listing.entries and (listing.within is None or len(missing) == had):
         return f"the source lists nothing, it had {had} documents"
+    unnamed = {skip.path for skip in listing.skipped if skip.reason == UNNAMED}
+    if gone := sum(document.content_hash is not None and document.path in unnamed for document in missing):
+        return f"{gone} of {stored} documents are there, and `only` names others"
     lost = _lost(missing, known, listing)
     if lost > BRAKE_DOCUMENTS and lost > stored * BRAKE_SHARE:
         return f"{lost} of {stored} documents are gone"
@@ -195,6 +199,12 @@ def _brake(missing: Sequence[Stored], known: Sequence[Stored], listing: Listing,
 
 def _lost(missing: Sequence[Stored], known: Sequence[Stored], listing: Listing) -> int:
     """Count the stored documents that are missing and did not move: no new path has the gate of one of them."""
-    paths, gates = {document.path for document in known}, Counter(entry.gate for entry in listing.entries)
-    new = {entry.gate for entry in listing.entries if entry.path not in paths and gates[entry.gate] == 1}
-    return sum(document.content_hash is not None and document.gate not in new for document in missing)
+    paths, gates = {document.path for document in known}, Counter(_lasting(entry.gate) for entry in listing.entries)
+    listed = ((entry.path, _lasting(entry.gate)) for entry in listing.entries)
+    new = {gate for path, gate in listed if path not in paths and gates[gate] == 1}
+    return sum(document.content_hash is not None and _lasting(document.gate) not in new for document in missing)
+
+
+def _lasting(gate: str) -> str:
+    """Return the part of a gate that stays when a file is moved."""
+    return gate.partition("@")[0]

@@ -25,6 +25,7 @@ from nornweave.index.verified import Verified
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import Changes, Unavailable, diff, held_state, made_again
 from nornweave.ingest.invariants import reconcile
+from nornweave.ingest.left_out import readings
 from nornweave.ingest.listing import list_sources, skipped_by, verified_by
 from nornweave.ingest.process_documents import DocumentOutcome, Intake
 from nornweave.ingest.records import (
@@ -255,6 +256,11 @@ class DomainSync:
             seconds=round(time.perf_counter() - self._started, 3),
             published=self._publication is not None,
             skipped=skipped_by(self._listings.values(), self._writer.skips()),
+            sources=readings(
+                {source.id: source.domain for source in self._parts.sources},
+                self._listings,
+                (*self._writer.skips(), *self._writer.failures()),
+            ),
             held=changes.held,
             unavailable=changes.unavailable,
             judged_gone=self._quality.judged_gone if self._quality else (),

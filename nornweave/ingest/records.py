@@ -20,6 +20,7 @@ from nornweave.index.port import Candidate, Failure, Store
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import HeldRemovals
 from nornweave.ingest.invariants import Invariant
+from nornweave.ingest.left_out import SourceReading
 from nornweave.models.encoders import Encoder
 from nornweave.models.encoders.tokens import TokenEncoder
 from nornweave.read.chunking.chunker import Chunker
@@ -183,6 +184,7 @@ class SyncReport:
         chunks: all chunks of the domain after this run.
         embedded: vectors computed in this run.
         reused: chunks whose vector was there already, or is another chunk's of the same text.
+        sources: source id → what was read of it and what not, of those that were listed as a whole.
         judged_gone: set and path of judged documents that went: measures are without their judgments from now on.
         unavailable: source id → why it could not be listed.
         seconds: wall time of the whole; ``step_seconds`` of each step.
@@ -204,6 +206,7 @@ class SyncReport:
     skipped: tuple[Skip, ...]
     held: tuple[HeldRemovals, ...]
     unavailable: Mapping[str, str]
+    sources: Mapping[str, SourceReading]
     judged_gone: tuple[tuple[str, str], ...]
     step_seconds: Mapping[str, float]
     run_id: str

@@ -19,7 +19,8 @@ from pydantic import TypeAdapter
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import WriterLock
-from nornweave.index.outcomes import STATUS, read_status
+from nornweave.index.outcomes import LEFT_OUT, STATUS, read_status
+from nornweave.ingest.left_out import SourceReading, note_left_out
 from nornweave.ingest.records import SyncReport
 
 KEEP_RUNS = 20
@@ -27,7 +28,7 @@ KEEP_RUNS = 20
 KEEP_SKIPS = 200
 LOCK_WAIT_S = 30.0
 _REPORT = TypeAdapter(SyncReport)
-_UNSEEN = ("skipped", "skip_reasons", "held", "unavailable")
+_UNSEEN = ("skipped", "skip_reasons", "held", "unavailable", "sources")
 
 
 def record_run(folder: Path, report: SyncReport, *, is_of_paths: bool = False) -> None:
@@ -40,8 +41,14 @@ def record_run(folder: Path, report: SyncReport, *, is_of_paths: bool = False) -
         StoreError: it cannot be written, or another process holds the status for long.
     """
     full = report_as_json(report)
-    run = {key: value for key, value in full.items() if key not in {"failed", "skipped", "held", "skip_reasons"}}
+    details = {"failed", "skipped", "held", "skip_reasons", "sources"}
+    run = {key: value for key, value in full.items() if key not in details}
     run["failed"] = len(report.failed)
+    if not is_of_paths:
+        try:
+            note_left_out(folder, report.sources)
+        except OSError as error:
+            raise StoreError(f"{folder / LEFT_OUT}: cannot be written: {error}") from error
     _record(folder, run, full, kept=_UNSEEN if is_of_paths else ())
 
 
@@ -56,9 +63,22 @@ def record_failure(folder: Path, run_id: str, error: str) -> None:
 
 def report_as_json(report: SyncReport) -> dict[str, Any]:
     """Return a report as JSON, with at most ``KEEP_SKIPS`` skipped documents and the count of each reason."""
-    document: dict[str, Any] = _REPORT.dump_python(replace(report, skipped=report.skipped[:KEEP_SKIPS]), mode="json")
+    short = replace(report, skipped=report.skipped[:KEEP_SKIPS], sources={})
+    document: dict[str, Any] = _REPORT.dump_python(short, mode="json")
+    document["sources"] = {source_id: _counts(reading) for source_id, reading in report.sources.items()}
     reasons = Counter(skip.reason for skip in report.skipped)
     return {**document, "skip_reasons": dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))}
+
+
+def _counts(reading: SourceReading) -> dict[str, Any]:
+    return {
+        "files": reading.files,
+        "read": reading.read,
+        "left_out": dict(reading.labels().most_common()),
+        "summary": reading.summary(),
+        "warning": reading.warning(),
+        "notices": list(reading.notices),
+    }
 
 
 def _record(folder: Path, run: Mapping[str, Any], latest: Mapping[str, Any], *, kept: Sequence[str] = ()) -> None:

@@ -8,18 +8,19 @@ from nornweave.core.access.rules import KEY
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.text.decode import check_size, decode
 from nornweave.core.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
-from nornweave.read.chunking.languages import is_generated, language_of
 from nornweave.read.formats.reader import CONVERTED, read_converted
 from nornweave.read.formats.reader import VERSION as CONVERTED_VERSION
 from nornweave.read.front_matter import FORMATS, describe
+from nornweave.read.kinds import format_of
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf.document import VERSION as PDF_VERSION
 from nornweave.read.pdf.document import parse_pdf
 from nornweave.read.pdf.ocr import version as ocr_version
 from nornweave.read.pdf.port import library_version
+from nornweave.read.worth import PROSE_SHARE, is_generated, is_licence, licence_span, minified_line, prose_share
 
 # Raise it when the same bytes come out as another document.
-_VERSION = "documents-6"
+_VERSION = "documents-7"
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision"})
@@ -34,27 +35,43 @@ def parse_version() -> str:
 
 
 def read_document(
-    source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain, is_dated: bool = False, is_handed_in: bool = False
+    source_id: SourceId,
+    entry: Entry,
+    raw: bytes,
+    *,
+    domain: Domain,
+    is_dated: bool = False,
+    is_handed_in: bool = False,
+    is_asked_for: bool = False,
 ) -> Document:
-    """Parse a file by its domain and the suffix of its path.
+    """Parse a file by its domain, the suffix of its path and what it holds.
 
     Args:
         is_dated: ``entry.updated_at`` is a statement (a commit, a sidecar, a client) and goes before the document's own
             date; a file's modification time is none, it only stands in where the document has no date.
-        is_handed_in: somebody sent it on purpose: code that says it is generated stays; where the bytes are not those
-            of a PDF or an office document, the text of one was sent.
+        is_handed_in: somebody sent it on purpose; where the bytes are not those of a PDF or an office document, the
+            text of one was sent.
+        is_asked_for: somebody named it: what is generated, minified, a licence or data stays. So does what was sent.
 
     Raises:
-        DocumentSkipped: code that is empty or generated; a Git LFS pointer in place of the file.
+        DocumentSkipped: it is not worth reading, as a label and an explanation; a Git LFS pointer in place of the file.
         DocumentError: too large, binary, empty or broken.
     """
     check_size(len(raw))
     if raw.startswith(LFS_POINTER):
         raise DocumentSkipped("Git LFS pointer in place of the file; run 'git lfs pull' and use a source of type files")
     if domain is Domain.CODE:
-        parsed, format_ = _code(raw, keep_generated=is_handed_in), language_of(entry.path) or "text"
+        if not raw.removeprefix(b"\xef\xbb\xbf").strip():
+            raise DocumentSkipped("empty")
+        parsed, format_ = Parsed(text=decode(raw)), None
     else:
         parsed, format_ = _prose(entry.path, raw, is_text=is_handed_in)
+    if format_ is None:
+        text, format_ = parsed.text, format_of(entry.path, parsed.text, domain)
+        if not (is_handed_in or is_asked_for) and (reason := _not_worth_reading(entry.path, text, domain, format_)):
+            raise DocumentSkipped(reason)
+        format_ = format_ or "text"
+        parsed = parsed if domain is Domain.CODE else describe(text, format_)
     return assemble(source_id, domain, entry, raw, parsed, format_, is_dated=is_dated)
 
 
@@ -86,24 +103,39 @@ def assemble(
     )
 
 
-def _code(raw: bytes, *, keep_generated: bool) -> Parsed:
-    if not raw.removeprefix(b"\xef\xbb\xbf").strip():
-        raise DocumentSkipped("empty")
-    text = decode(raw)
-    if not keep_generated and is_generated(text):
-        raise DocumentSkipped("generated: a comment in its first lines says so")
-    return Parsed(text=text)
+def _not_worth_reading(path: str, text: str, domain: Domain, format_: str | None) -> str | None:
+    """Return why a text is left out that its name does not leave out: a label and an explanation."""
+    name, suffix = PurePosixPath(path).name, PurePosixPath(path.lower()).suffix
+    if domain is Domain.CODE:
+        if format_ is None:
+            return "no suffix: and no #! line that names a language"
+        if is_generated(text):
+            return "generated: a comment at its head says so"
+        if length := minified_line(text):
+            return f"minified: lines of {length:,} characters"
+        licence = licence_span(text)
+        return None if (text[: licence.start] + text[licence.end :]).strip() else "empty: a licence and nothing else"
+    if domain is not Domain.DOCUMENTATION or FORMATS.get(suffix) != "text" or name.lower().startswith("readme"):
+        return "licence: a text of the law" if domain is Domain.DOCUMENTATION and is_licence(text) else None
+    if format_ is None:
+        return "code: its first line names a language"
+    if is_licence(text):
+        return "licence: a text of the law"
+    share = prose_share(text)
+    # A name without a suffix promises nothing.
+    if format_ == "text" and share < (PROSE_SHARE if suffix else 2 * PROSE_SHARE):
+        return f"data: {share:.0%} of it stands in sentences"
+    return None
 
 
-def _prose(path: str, raw: bytes, *, is_text: bool) -> tuple[Parsed, str]:
+def _prose(path: str, raw: bytes, *, is_text: bool) -> tuple[Parsed, str | None]:
+    """Read a document; the format is ``None`` where the text has to tell."""
     suffix = PurePosixPath(path.lower()).suffix
     if suffix == ".pdf" and (not is_text or raw.startswith(_PDF)):
         return parse_pdf(raw), "pdf"
     if suffix in CONVERTED and (suffix in _OF_TEXT or not is_text or raw.startswith(_ZIP)):
         return read_converted(CONVERTED[suffix], raw), CONVERTED[suffix]
-    text = decode(raw)
-    format_ = FORMATS.get(suffix, "text")
-    return describe(text, format_), format_
+    return Parsed(text=decode(raw)), None
 
 
 def _text(value: JsonValue) -> str | None:

@@ -17,6 +17,7 @@ from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId,
 from nornweave.read.chunking import parsing
 from nornweave.read.chunking.code import chunk_code
 from nornweave.read.chunking.languages import GRAMMARS, LANGUAGES, language_of
+from nornweave.read.worth import licence_span
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
 SOURCES = sorted(path for path in GOLDEN.iterdir() if path.suffix != ".json")
@@ -49,10 +50,11 @@ def chunks_of(text: str, path: str = "src/payments/a.py", **limits: int) -> list
 
 
 def assert_tiles(text: str, chunks: Sequence[Chunk], limit: int = 512) -> None:
-    end = 0
+    end, licence = 0, licence_span(text)
+    text_left = text[: licence.start] + " " * len(licence) + text[licence.end :]  # a licence at the head is left out
     for chunk in chunks:
         assert chunk.span.start >= end
-        assert not text[end : chunk.span.start].strip()
+        assert not text_left[end : chunk.span.start].strip()
         assert chunk.content == text[chunk.span.start : chunk.span.end]
         assert chunk.content.strip()
         assert chunk.token_count <= limit
@@ -61,7 +63,7 @@ def assert_tiles(text: str, chunks: Sequence[Chunk], limit: int = 512) -> None:
         assert first == text.count("\n", 0, chunk.span.start) + 1
         assert last == text.count("\n", 0, chunk.span.end - 1) + 1
         end = chunk.span.end
-    assert not text[end:].strip()
+    assert not text_left[end:].strip()
 
 
 # --- golden files ---------------------------------------------------------------------------------------------------

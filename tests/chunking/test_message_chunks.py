@@ -11,6 +11,7 @@ from words import Words
 
 from nornweave.connect.connectors import CONNECTORS
 from nornweave.connect.conversation import conversation, gather_threads
+from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import Chunk, Document, Domain, Entry, Message, SourceId
 from nornweave.read.chunking.message_groups import GROUP_TOKENS
@@ -229,7 +230,7 @@ def test_chunks_tile_the_text_in_order_hold_every_message_and_keep_the_limits(
 def rendered(kind: str) -> list[dict[str, object]]:
     connector = CONNECTORS[kind]
     configured = connector.settings(id="golden", domain=Domain.CONVERSATIONS, path=GOLDEN / kind)
-    source = connector.open(configured, GOLDEN)
+    source = connector.open(configured, OwnFiles(GOLDEN))
     documents = [source.parse(entry, source.fetch(entry)) for entry in source.list().entries]
     return [
         {

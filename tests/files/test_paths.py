@@ -9,7 +9,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from nornweave.connect.files.gitignore import IgnoreFile
-from nornweave.connect.files.skip import Rules
+from nornweave.connect.files.skip import Rules, tree_of_folder
 from nornweave.connect.files.walk import walk
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.paths import PathFilter, is_inside, unsafe_path
@@ -115,14 +115,15 @@ IGNORE_FILES = st.lists(LINES, min_size=1, max_size=4).map("\n".join)
 
 
 def _listed_by_git(root: Path) -> set[str]:
-    command = ["git", "-C", str(root), "ls-files", "-z", "--others", "--exclude-per-directory=.gitignore"]
+    command = ["git", "-C", root, f"--git-dir={root}.git", f"--work-tree={root}", "ls-files", "-z"]
+    command += ["--others", "--exclude-per-directory=.gitignore"]
     answer = subprocess.run(command, capture_output=True, check=True).stdout.decode()
     return {path for path in answer.split("\0") if path}
 
 
 def _listed_by_us(root: Path) -> set[str]:
-    rules = Rules(Domain.CODE, PathFilter(include=["*", ".gitignore"]))
-    return {found.path for found in walk(str(root), rules, gitignore=True).entries}
+    rules = Rules(Domain.CODE, tree_of_folder(str(root)), only=["*", ".gitignore"])
+    return {found.path for found in walk(str(root), rules, ignores=True).entries}
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +138,8 @@ def repositories(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_gitignore_means_what_git_makes_of_it(repositories: Path, files: list[str], ignores: dict[str, str]) -> None:
     root = repositories / str(len(list(repositories.iterdir())))
-    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    subprocess.run(["git", "init", "-q", "--bare", f"{root}.git"], check=True)  # not in it: nobody can ask git
+    root.mkdir()
     for path in files:
         place = root / path
         if not any(parent.is_file() for parent in [place, *place.parents]) and not place.is_dir():
@@ -150,8 +152,9 @@ def test_gitignore_means_what_git_makes_of_it(repositories: Path, files: list[st
 
 
 def test_the_common_whitelist_keeps_files_in_folders(tmp_path: Path) -> None:
-    root = tmp_path.resolve()
-    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    root = tmp_path.resolve() / "root"
+    subprocess.run(["git", "init", "-q", "--bare", f"{root}.git"], check=True)
+    root.mkdir()
     (root / ".gitignore").write_text("*\n!*/\n!*.py\n!.gitignore\n")
     (root / "a/b").mkdir(parents=True)
     (root / "a/b/keep.py").write_text("x")

@@ -29,7 +29,7 @@ SOURCES = f"""
 data_dir: unused
 sources:
   - {{id: code, domain: code, type: files, path: {EXAMPLES}/code, metadata: {EXAMPLES}/code.metadata.yaml}}
-  - {{id: docs, domain: documentation, type: files, path: {EXAMPLES}, include: ["docs/**"]}}
+  - {{id: docs, domain: documentation, type: files, path: {EXAMPLES}, only: ["docs/**"]}}
   - {{id: slack, domain: conversations, type: slack, path: {EXAMPLES}/slack}}
   - {{id: issues, domain: conversations, type: github, path: {EXAMPLES}/github}}
   - {{id: meetings, domain: conversations, type: transcripts, path: {EXAMPLES}/transcripts}}

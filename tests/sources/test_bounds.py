@@ -96,7 +96,7 @@ def test_a_side_files_globs_match_in_linear_time(tmp_path: Path) -> None:
     ("".join(f"*.{i}\n" for i in range(10_001)), "more than 10,000, or longer than 262,144 characters together"),
     ("".join(f"*.{i:060}\n" for i in range(5_000)), "more than 10,000, or longer than 262,144 characters together"),
     ("*.o\n" + "a" * 1_001 + "\n", "a rule is longer than 1,000 characters; shorten it"),
-    ("#" * (1024 * 1024 + 1), "it is larger than 1,048,576 bytes"),
+    ("#" * (1024 * 1024 + 1), "it is larger than 1,048,576 characters"),
 ], ids=["rules", "characters", "rule", "file"])  # fmt: skip
 def test_an_ignore_file_that_is_too_long_is_refused_and_can_be_excluded(tmp_path: Path, text: str, found: str) -> None:
     (tmp_path / "a.py").write_text("a")

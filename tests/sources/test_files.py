@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -97,19 +98,20 @@ def test_code_takes_languages_manifests_and_infrastructure_by_path(tmp_path: Pat
     listing = code(tmp_path).list()
     assert paths(listing) == sorted(taken)
     assert reasons(listing) == {
-        "notes.md": "not a file type of code (.md); add it to include to ingest it",
-        "logo.png": "binary (.png)",
-        "data.xyz": "not a file type of code (.xyz); add it to include to ingest it",
+        "notes.md": '.md: not a file type of code; add "**/*.md" to include to read it',
+        "logo.png": "binary: .png",
+        "data.xyz": '.xyz: not a file type of code; add "**/*.xyz" to include to read it',
         ".env": "its name is that of a secret; no source reads it",
     }
 
 
+PROSE = ["a.markdown", "a.md", "a.pdf", "a.rst", "a.txt", "core"]
 OFFICE = [f"a.{suffix}" for suffix in ("docx", "eml", "epub", "ipynb", "pptx", "xlsx")]
 
 
 @pytest.mark.parametrize(("domain", "expected"), [
-    (Domain.DOCUMENTATION, ["LICENSE", "a.html", "a.markdown", "a.md", "a.pdf", "a.rst", "a.txt", *OFFICE]),
-    (Domain.RESEARCH, ["LICENSE", "a.html", "a.json", "a.markdown", "a.md", "a.pdf", "a.rst", "a.txt", *OFFICE]),
+    (Domain.DOCUMENTATION, ["LICENSE", "a.html", *PROSE, *OFFICE]),
+    (Domain.RESEARCH, ["LICENSE", "a.html", "a.json", *PROSE, *OFFICE]),
 ])  # fmt: skip
 def test_prose_domains_take_their_formats(tmp_path: Path, domain: Domain, expected: list[str]) -> None:
     write(tmp_path, dict.fromkeys([*expected, "a.json", "a.py", "a.doc"], "x"))
@@ -117,36 +119,61 @@ def test_prose_domains_take_their_formats(tmp_path: Path, domain: Domain, expect
     listing = FilesSource(ID, domain, tmp_path).list()
     assert paths(listing) == sorted(expected)
     assert reasons(listing)[".env"] == "its name is that of a secret; no source reads it"
-    assert reasons(listing)["a.doc"] == "binary (.doc)"
+    assert reasons(listing)["a.doc"] == "binary: .doc"
 
 
-def test_vendored_generated_and_tool_folders_are_one_skip_each_with_a_reason(tmp_path: Path) -> None:
+def test_tool_folders_are_one_skip_and_files_of_others_and_of_tools_one_each(tmp_path: Path) -> None:
     write(tmp_path, {f"node_modules/p{i}/index.js": "x" for i in range(5)})
     write(
-        tmp_path,
-        {"vendor/a.go": "x", "x/__pycache__/a.pyc": "x", ".git/config": "x", "dist/a.js": "x", ".venv/a.py": "x"},
+        tmp_path, dict.fromkeys(["vendor/x/a.go", "vendor/modules.txt", ".git/config", "dist/a.js", ".venv/a.py"], "x")
     )
-    write(tmp_path, {"package-lock.json": "{}", "a.min.js": "x", "api_pb2.py": "x", "poetry.lock": "x", "a.py": "x"})
+    write(tmp_path, {"package.json": "{}", "package-lock.json": "{}", "poetry.lock": "x", "a.py": "x"})
+    write(tmp_path, {"x/__pycache__/a.pyc": "x", "lib/vendor/supplier.py": "x", "lib/build/plan.go": "x"})
     listing = code(tmp_path).list()
-    assert paths(listing) == ["a.py"]
+    assert paths(listing) == ["a.py", "lib/build/plan.go", "lib/vendor/supplier.py", "package.json"]
     assert {path: reason.partition(";")[0] for path, reason in reasons(listing).items()} == {
-        ".git": ".git: version control's own files",
-        ".venv": ".venv: installed or cached by a tool",
-        "a.min.js": "generated (.min.js)",
-        "api_pb2.py": "generated (_pb2.py)",
-        "dist": "dist: build output",
-        "node_modules": "node_modules: installed or cached by a tool",
-        "package-lock.json": "generated (package-lock.json)",
-        "poetry.lock": "generated (.lock)",
-        "vendor": "vendor: vendored code",
-        "x/__pycache__": "__pycache__: installed or cached by a tool",
+        ".venv/": ".venv: installed or cached by a tool",
+        "dist/a.js": "build output: below dist, as package.json shows",
+        "node_modules/": "node_modules: installed or cached by a tool",
+        "package-lock.json": "package-lock.json: written by a tool",
+        "poetry.lock": ".lock: written by a tool",
+        "vendor/modules.txt": "vendored: below vendor, modules.txt came with it",
+        "vendor/x/a.go": "vendored: below vendor, modules.txt came with it",
+        "x/__pycache__/": "__pycache__: installed or cached by a tool",
     }
 
 
-def test_a_package_that_is_called_build_is_no_build_output(tmp_path: Path) -> None:
-    kept = ["Lib/venv/__init__.py", "build/__init__.py", "src/main/java/acme/build/Plan.java"]
-    write(tmp_path, dict.fromkeys([*kept, "app/build/out.js"], "x"))
-    assert paths(code(tmp_path).list()) == kept
+@pytest.mark.parametrize(("files", "left_out"), [
+    (["Cargo.toml", "target/doc/a.rs", "target/b.rs"], ["target/b.rs", "target/doc/a.rs"]),
+    (["pyproject.toml", "build/__init__.py", "build/a.py"], []),
+    (["Lib/venv/__init__.py", "src/main/java/acme/build/Plan.java", "go.mod", "build/a.go", "out/a.c"], []),
+    (["anything/pyvenv.cfg", "anything/lib/a.py"], ["anything/lib/a.py", "anything/pyvenv.cfg"]),
+    (["build/index-BxY12a9Z.js", "build/a.js", "server/build/a.js"], ["build/a.js", "build/index-BxY12a9Z.js"]),
+    (["package.json", "build/webpack.js"], []),
+])  # fmt: skip
+def test_a_folder_is_output_for_what_it_holds_and_what_lies_beside_it(
+    tmp_path: Path, files: list[str], left_out: list[str]
+) -> None:
+    write(tmp_path, dict.fromkeys(files, "x"))
+    assert [path for path, reason in reasons(code(tmp_path).list()).items() if "build output" in reason] == left_out
+
+
+def test_pages_that_a_tool_made_of_others_are_left_out(tmp_path: Path) -> None:
+    write(tmp_path, dict.fromkeys(["docs/index.md", "docs/guide/install.md", "docs/faq.rst", "app/index.html"], "x"))
+    write(tmp_path, dict.fromkeys(["web/index.html", "web/guide/install/index.html", "web/faq.html"], "x"))
+    write(tmp_path, dict.fromkeys(["api/objects.inv", "api/a.html", "book.toml", "book/a.html", "book/print.md"], "x"))
+    listing = docs(tmp_path).list()
+    assert paths(listing) == ["app/index.html", "docs/faq.rst", "docs/guide/install.md", "docs/index.md"]
+    assert reasons(listing)["web/faq.html"].startswith("built site: below web, made of docs;")
+
+
+def test_what_tests_read_is_no_documentation(tmp_path: Path) -> None:
+    kept = ["docs/fixtures.md", "latest/a.txt", "tests/README.md", "tests/how/to.md"]
+    write(tmp_path, dict.fromkeys([*kept, "test/ref/a.txt", "tests/page.html", "x/fixtures/a.md"], "x"))
+    listing = docs(tmp_path).list()
+    assert paths(listing) == kept
+    assert reasons(listing)["test/ref/a.txt"] == "test data: below test; name it in include to read it"
+    assert paths(docs(tmp_path, include=("test/**",)).list()) == sorted([*kept, "test/ref/a.txt"])
 
 
 def test_the_root_may_be_called_anything_and_may_be_a_link(tmp_path: Path) -> None:
@@ -158,13 +185,21 @@ def test_the_root_may_be_called_anything_and_may_be_a_link(tmp_path: Path) -> No
     assert linked.fetch(only(linked)) == b"x"
 
 
-def test_include_replaces_the_default_types_and_may_name_what_rules_leave_out(tmp_path: Path) -> None:
-    write(tmp_path, dict.fromkeys(["a.py", "a.md", "src_utils/a.md", "src/a.md", "build/x.md", "api_pb2.py"], "x"))
-    assert paths(code(tmp_path, include=("**/*.md",)).list()) == ["a.md", "src/a.md", "src_utils/a.md"]
-    assert paths(code(tmp_path, include=("src/**",)).list()) == ["src/a.md"]
-    assert paths(code(tmp_path, include=("build/**",)).list()) == ["build/x.md"]
-    assert paths(code(tmp_path, include=("**/*.py",)).list()) == ["a.py"]
-    assert paths(code(tmp_path, include=("*_pb2.py",)).list()) == ["api_pb2.py"]
+def test_include_adds_to_the_default_types_and_only_replaces_them(tmp_path: Path) -> None:
+    files = ["a.py", "a.md", "src_utils/a.md", "src/a.md", "node_modules/x.md", "x.lock"]
+    write(tmp_path, dict.fromkeys(files, "x"))
+    assert paths(code(tmp_path, include=("**/*.md",)).list()) == ["a.md", "a.py", "src/a.md", "src_utils/a.md"]
+    assert paths(code(tmp_path, include=("src/**",)).list()) == ["a.py", "src/a.md"]
+    assert paths(code(tmp_path, include=("node_modules/**", "*.lock")).list()) == [
+        "a.py",
+        "node_modules/x.md",
+        "x.lock",
+    ]
+    assert paths(code(tmp_path, only=("src/**",)).list()) == ["src/a.md"]
+    listing = code(tmp_path, only=("**/*.md",), include=("*.lock",), exclude=("src/",)).list()
+    assert paths(listing) == ["a.md", "src_utils/a.md", "x.lock"]
+    assert reasons(listing)["src/"] == "excluded: exclude names it"
+    assert reasons(listing)["a.py"] == "not named: only names others"
 
 
 @pytest.mark.parametrize("name", ["var", "own [state]*!", "deep/er/#var "])
@@ -174,38 +209,60 @@ def test_what_nornweave_writes_below_the_folder_is_no_document(tmp_path: Path, n
 
     listing = open_source(settings, OwnFiles(tmp_path / name)).list()
     assert paths(listing) == sorted(["a.md", f"{name}x/b.md"])
-    assert reasons(listing) == {name: "NornWeave's own; no source reads it"}
+    assert reasons(listing) == {f"{name}/": "NornWeave's own; no source reads it"}
     with pytest.raises(ConfigError, match="no source reads it"):
         open_source(settings.model_copy(update={"path": tmp_path / name}), OwnFiles(tmp_path / name))
 
 
-def test_what_the_user_excludes_is_gone_without_a_note(tmp_path: Path) -> None:
+def test_what_the_user_excludes_is_said_as_such(tmp_path: Path) -> None:
     write(tmp_path, dict.fromkeys(["a.py", "legacy/b.py", "legacy/c.bin", "legacy2/d.py"], "x"))
     listing = code(tmp_path, exclude=("legacy/**",)).list()
     assert paths(listing) == ["a.py", "legacy2/d.py"]
-    assert listing.skipped == ()
+    assert reasons(listing) == {"legacy/": "excluded: exclude names it"}
 
 
 def test_a_big_json_file_is_data_unless_it_is_asked_for(tmp_path: Path) -> None:
     write(tmp_path, {"small.json": "{}", "big.json": "1" * (256 * 1024 + 1), "exact.json": "1" * (256 * 1024)})
     listing = code(tmp_path).list()
     assert paths(listing) == ["exact.json", "small.json"]
-    assert "262145 bytes" in reasons(listing)["big.json"]
+    assert "262,145 bytes" in reasons(listing)["big.json"]
     assert "big.json" in paths(code(tmp_path, include=("**/*.json",)).list())
 
 
-def test_gitignore_is_honoured_at_every_level_for_code_and_only_there(tmp_path: Path) -> None:
+def test_gitignore_is_honoured_at_every_level_for_code_and_documentation(tmp_path: Path) -> None:
     write(tmp_path, {".gitignore": "*.gen.py\n/out/\n", "sub/.gitignore": "!keep.gen.py\nlocal/\n"})
     write(tmp_path, dict.fromkeys(["a.gen.py", "out/a.py", "sub/out/a.py", "sub/keep.gen.py", "sub/local/a.py"], "x"))
-    write(tmp_path, {"out/readme.md": "x"})
-    listing = code(tmp_path, include=("**/*.py", "sub/out/**")).list()
+    write(tmp_path, {"out/readme.md": "x", "sub/a.md": "x"})
+    listing = code(tmp_path, only=("**/*.py", "sub/out/**")).list()
     assert paths(listing) == ["sub/keep.gen.py", "sub/out/a.py"]
-    assert reasons(listing) == {
-        "a.gen.py": "ignored by .gitignore",
-        "out": "ignored by .gitignore",
-        "sub/local": "ignored by sub/.gitignore",
-    }
-    assert paths(docs(tmp_path, include=("**/*.md",)).list()) == ["out/readme.md"]
+    ignored = {"a.gen.py": "ignored: by .gitignore", "out/": "ignored: by .gitignore"}
+    assert reasons(listing).items() >= {**ignored, "sub/local/": "ignored: by sub/.gitignore"}.items()
+    assert paths(docs(tmp_path).list()) == ["sub/a.md"]
+    assert paths(FilesSource(ID, Domain.RESEARCH, tmp_path).list()) == ["out/readme.md", "sub/a.md"]
+
+
+def test_git_says_what_it_ignores_by_all_of_its_rules_and_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = {".gitignore": "local.py\n/app/gen/\nbuild/\n", "app/sub/.gitignore": "!local.py\n"}
+    names = ("a.py", "local.py", "gen/b.py", "build/own.py", "build/out.py", "info.py", "mine.py", "sub/local.py")
+    write(tmp_path / "top", everything | dict.fromkeys((f"app/{name}" for name in names), "x"))
+    write(tmp_path / "top", {"ignored/c.py": "x", "app/build/pyvenv.cfg": "x"})
+    run = lambda *arguments: subprocess.run(["git", "-C", tmp_path / "top", *arguments], check=True)  # noqa: E731
+    run("init", "--quiet")
+    run("add", "--force", "app/build/own.py")
+    write(tmp_path, {"top/.git/info/exclude": "info.py\nignored/\n", "excludes": "mine.py\n"})
+    app, expected = code(tmp_path / "top/app"), ["a.py", "build/own.py", "sub/local.py"]
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+    write(tmp_path, {"config": f"[core]\nexcludesFile = {tmp_path}/excludes\n"})
+    assert paths(app.list()) == expected
+    assert reasons(app.list())["build/out.py"] == "ignored: git ignores it"
+    below = [path for path in paths(code(tmp_path).list()) if path.startswith("top/")]
+    assert below == [f"top/app/{name}" for name in expected], "a repository below the source"
+    assert app.list_within(Within(frozenset({"gen", "sub"}))).entries == app.list().entries[-1:]
+    assert paths(code(tmp_path / "top/ignored").list()) == ["c.py"], "who names a folder wants it"
+    monkeypatch.setenv("PATH", str(tmp_path))  # no git: its files are read, all but those of the user
+    assert paths(app.list()) == ["a.py", "mine.py", "sub/local.py"]
 
 
 @pytest.mark.parametrize(("told", "within"), [
@@ -254,17 +311,24 @@ def test_a_single_file_is_a_source_of_one_document_whatever_its_type(tmp_path: P
     assert source.parse(entry, source.fetch(entry)).text == "# Notes"
 
 
-def test_the_gate_changes_with_size_and_time_alone(tmp_path: Path) -> None:
+def test_the_gate_tells_every_change_and_its_first_part_outlives_a_move(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
     write(tmp_path, {"a.py": "one"})
-    os.utime(tmp_path / "a.py", ns=(1, 1_700_000_000_000_000_001))
+    os.utime(file, ns=(1, 1_700_000_000_000_000_001))
     first = only(code(tmp_path))
-    assert first.gate == "3-1700000000000000001"
+    assert first.gate == f"3-1700000000000000001-{file.stat().st_ino}@{file.stat().st_ctime_ns}"
+    while only(code(tmp_path)).gate == first.gate:  # the clock of the file system is coarse
+        write(tmp_path, {"a.py": "two"})
+        os.utime(file, ns=(1, 1_700_000_000_000_000_001))
+    file.rename(tmp_path / "b.py")
+    assert only(code(tmp_path)).gate.partition("@")[0] == first.gate.partition("@")[0]
     assert first.size == 3
     assert first.updated_at is not None
     assert first.updated_at.replace(microsecond=0) == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
-    assert only(code(tmp_path)) == first
-    os.utime(tmp_path / "a.py", ns=(1, 1_700_000_000_000_000_002))
-    assert only(code(tmp_path)).gate != first.gate
+    moved = only(code(tmp_path))
+    assert only(code(tmp_path)) == moved
+    os.utime(tmp_path / "b.py", ns=(1, 1_700_000_000_000_000_002))
+    assert only(code(tmp_path)).gate.partition("@")[0] != moved.gate.partition("@")[0]
 
 
 def test_names_that_are_no_text_are_skipped_with_the_bytes_shown(tmp_path: Path) -> None:
@@ -272,13 +336,13 @@ def test_names_that_are_no_text_are_skipped_with_the_bytes_shown(tmp_path: Path)
     (tmp_path / "café.py").write_text("x")
     listing = code(tmp_path).list()
     assert paths(listing) == ["café.py"]
-    assert reasons(listing) == {"caf\\udce9.py": "the file name is not valid UTF-8; rename it"}
+    assert reasons(listing) == {"caf\\udce9.py": "name: the file name is not valid UTF-8; rename it"}
 
 
 def test_pipes_are_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     listing = code(tmp_path).list()
-    assert (paths(listing), reasons(listing)) == ([], {"pipe.py": "not a regular file"})
+    assert (paths(listing), reasons(listing)) == ([], {"pipe.py": "special: not a regular file"})
     with pytest.raises(DocumentError, match="not a regular file"):
         code(tmp_path).fetch(Entry(path="pipe.py", gate=""))
 
@@ -301,7 +365,7 @@ def test_links_are_left_out_wherever_they_lead(tmp_path: Path) -> None:
         (root / name).symlink_to(target)
     listing = code(root, include=("**",)).list()
     assert paths(listing) == ["a.py", "pkg/b.py"]
-    assert reasons(listing) == dict.fromkeys([*targets, "l1", "l2"], "symlink; its target is ingested where it lies")
+    assert reasons(listing) == dict.fromkeys([*targets, "l1", "l2"], "link: its target is read where it lies")
 
 
 def test_a_path_that_changed_into_a_way_out_after_listing_is_not_read(tmp_path: Path) -> None:
@@ -430,6 +494,10 @@ def test_empty_code_is_left_out_and_an_empty_page_is_a_failure(tmp_path: Path, r
 @pytest.mark.parametrize("head", [
     "// Code generated by protoc-gen-go. DO NOT EDIT.", "#!/bin/sh\n# @generated by tool",
     "/*\n * This file was automatically generated. Do not edit!\n */", "# AUTO-GENERATED FILE, do not modify",
+    "// DO NOT EDIT.\n//\n// Generated by the Swift generator plugin.", "// GENERATED CODE - DO NOT MODIFY BY HAND",
+    "// <auto-generated>", "/* A Bison parser, made by GNU Bison 3.8.2.  */", "<?php\n/* This file was generated. */",
+    "// Generated from a.g4 by ANTLR 4.11.1", '"""@generated by mypy-protobuf.  Do not edit manually!"""',
+    "/**\n * Autogenerated by Thrift Compiler (0.13.0)\n *\n * DO NOT EDIT UNLESS YOU ARE SURE\n */",
 ])  # fmt: skip
 def test_code_that_says_it_is_generated_is_left_out(tmp_path: Path, head: str) -> None:
     with pytest.raises(DocumentSkipped, match="generated"):
@@ -437,8 +505,12 @@ def test_code_that_says_it_is_generated_is_left_out(tmp_path: Path, head: str) -
 
 
 @pytest.mark.parametrize("text", [
-    'MARK = "@generated"\n', "\n" * 11 + "# @generated\n", "# Ids are generated by the server.\n",
-    "# do not edit by hand what is not generated\n",
+    'MARK = "@generated"\n', "x = 1\n# @generated\n", "# Ids are generated by the server.\n",
+    "# do not edit by hand what is not generated\n", "# Generated by Django 4.2.1 on 2023-05-05\n",
+    "# Settings of the generated clients; do not edit the clients, edit this file.\n",
+    "# Generates foo.h. Do not edit foo.h by hand.\n", "# Generated by the nightly job, reports are sent.\n",
+    "# Writes `Code generated by x. DO NOT EDIT.` at the head.\n", "# Files with @generated in them are left out.\n",
+    '"""Clients. The files of api/ are generated from the schema; do not edit them."""\n',
 ])  # fmt: skip
 def test_code_that_only_speaks_of_it_is_kept(tmp_path: Path, text: str) -> None:
     assert code(tmp_path).parse(Entry(path="a.py", gate=""), text.encode()).text == text
@@ -528,7 +600,7 @@ def test_the_sidecar_is_no_document(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": "a", "meta.json": "{}"})
     listing = FilesSource(ID, Domain.RESEARCH, tmp_path, metadata=tmp_path / "meta.json").list()
     assert paths(listing) == ["a.md"]
-    assert reasons(listing) == {"meta.json": "the metadata file of this source"}
+    assert reasons(listing) == {"meta.json": "metadata: of this source"}
 
 
 @pytest.mark.parametrize(("name", "content", "found"), [

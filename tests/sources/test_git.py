@@ -193,12 +193,15 @@ def test_bare_repositories_and_linked_work_trees_work(root: Path, tmp_path: Path
         assert {entry.revision for entry in tree.list().entries} == {side}
 
 
-def test_a_shallow_clone_dates_what_it_does_not_know_by_its_oldest_commit(root: Path, tmp_path: Path) -> None:
+def test_the_edge_of_a_shallow_clone_dates_nothing_and_it_is_said(root: Path, tmp_path: Path) -> None:
     commit(root, {"a.py": "1"}, day=1)
-    oldest = commit(root, {"b.py": "1"}, day=2)
+    commit(root, {"b.py": "1"}, day=2)
     newest = commit(root, {"b.py": "2"}, day=3)
     git(root, "clone", "--quiet", "--depth=2", root.as_uri(), str(tmp_path / "shallow"))
-    assert facts(source(tmp_path / "shallow").list()) == {"a.py": (oldest, 2, "Ada"), "b.py": (newest, 3, "Ada")}
+    listing = source(tmp_path / "shallow").list()
+    assert facts(listing) == {"a.py": (None, None, None), "b.py": (newest, 3, "Ada")}
+    assert listing.notices[0].startswith("a shallow clone: 1 of 2 files have no date;")
+    assert source(root).list().notices == ()
 
 
 def test_the_rules_for_files_hold_and_links_and_submodules_are_skipped(root: Path, tmp_path: Path) -> None:
@@ -208,19 +211,24 @@ def test_the_rules_for_files_hold_and_links_and_submodules_are_skipped(root: Pat
     commit(library, {"l.py": "x"})
     git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "libs/sub")
     (root / "link.py").symlink_to("/etc/passwd")
-    commit(root, dict.fromkeys(["a.py", "node_modules/p/i.js", "node_modules/q/i.js", "vendor/v.go", "x.lock"], "x"))
-    commit(root, {"logo.png": b"\x89PNG", ".gitignore": "*.py\n", "build/__init__.py": "x", "old/o.py": "x"})
+    wanted = ["a.py", "build/own.py", "target/x.rs", "vendor/supplier.go"]
+    foreign = ["node_modules/p/i.js", "lib/vendor/v.go", "lib/vendor/LICENSE", "x.lock", "old/o.py", "Cargo.toml"]
+    commit(root, dict.fromkeys([*wanted, *foreign], "x"))
+    commit(root, {"logo.png": b"\x89PNG", ".gitignore": "*.py\n"})
     listing = source(root, exclude=("old/**",)).list()
-    assert paths(listing) == ["a.py", "build/__init__.py"]  # what is committed is wanted, whatever .gitignore says
+    # What is committed is wanted, whatever .gitignore says and its folder is called.
+    assert paths(listing) == ["Cargo.toml", *wanted]
     assert {path: reason.partition(";")[0] for path, reason in reasons(listing).items()} == {
-        ".gitignore": "not a file type of code (.gitignore)",
-        ".gitmodules": "not a file type of code (.gitmodules)",
-        "libs/sub": "submodule",
-        "link.py": "symlink",
-        "logo.png": "binary (.png)",
-        "node_modules": "node_modules: installed or cached by a tool",
-        "vendor": "vendor: vendored code",
-        "x.lock": "generated (.lock)",
+        ".gitignore": ".gitignore: not a file type of code",
+        ".gitmodules": ".gitmodules: not a file type of code",
+        "lib/vendor/LICENSE": "vendored: below lib/vendor, LICENSE came with it",
+        "lib/vendor/v.go": "vendored: below lib/vendor, LICENSE came with it",
+        "libs/sub": "submodule: a repository of its own",
+        "link.py": "link: its target is read where it lies",
+        "logo.png": "binary: .png",
+        "node_modules/p/i.js": "node_modules: installed or cached by a tool",
+        "old/o.py": "excluded: exclude names it",
+        "x.lock": ".lock: written by a tool",
     }
 
 
@@ -228,7 +236,7 @@ def test_names_that_are_no_text_are_skipped(root: Path) -> None:
     commit(root, {os.fsdecode(b"caf\xe9.py"): "x", "a.py": "x"})
     listing = source(root).list()
     assert paths(listing) == ["a.py"]
-    assert reasons(listing) == {"caf\\udce9.py": "the file name is not valid UTF-8; rename it"}
+    assert reasons(listing) == {"caf\\udce9.py": "name: the file name is not valid UTF-8; rename it"}
 
 
 def test_impossible_dates_are_no_dates(root: Path) -> None:

@@ -99,7 +99,7 @@ def test_only_the_files_that_the_rules_take_are_fetched(
 ) -> None:
     former = upstream.git("rev-parse", "HEAD:docs/a.md")
     upstream.commit({"docs/a.md": "alpha 2\n"}, LATER)
-    opened = source(tmp_path, server.url("team/api.git"), include=["docs/*.md"])
+    opened = source(tmp_path, server.url("team/api.git"), only=["docs/*.md"])
     listing = opened.list()
     assert texts(opened, listing) == {"docs/a.md": "alpha 2\n", "docs/b.md": "beta\n"}
     assert [entry.updated_at.isoformat()[:10] for entry in listing.entries if entry.updated_at] == [
@@ -204,7 +204,7 @@ def test_a_server_that_cannot_leave_files_out_sends_all(
     tmp_path: Path, upstream: Repository, server: GitServer
 ) -> None:
     upstream.git("config", "uploadpack.allowFilter", "false")
-    opened = source(tmp_path, server.url("team/api.git"), include=["docs/*.md"])
+    opened = source(tmp_path, server.url("team/api.git"), only=["docs/*.md"])
     assert len(texts(opened)) == 2
     assert has(repository_of(tmp_path), upstream.git("rev-parse", "HEAD:src/x.md"))
     upstream.commit({"docs/c.md": "gamma\n"}, LATER)

@@ -1,14 +1,17 @@
 """The diff: what is looked at, what goes, what is held."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from nornweave.core.types import Entry, Listing, document_id
-from nornweave.index.port import Stored
+from nornweave.connect.files.skip import EXCLUDED, UNNAMED
+from nornweave.core.types import Domain, Entry, Listing, Skip, document_id
+from nornweave.index.port import Failure, Stored
 from nornweave.ingest.diff import Changes, Unavailable, diff, made_again
+from nornweave.ingest.left_out import readings
 
 PATHS = st.sets(st.text("abcdef/", min_size=1, max_size=4), max_size=60)
 
@@ -125,3 +128,34 @@ def test_a_listing_that_ended_early_removes_what_was_said_to_be_gone_once_all_wa
 
 def test_a_source_that_is_not_configured_any_more_goes() -> None:
     assert len(diff({}, dict(stored(f"{number}") for number in range(50)), {}).removed) == 50
+
+
+@pytest.mark.parametrize(("reason", "held"), [(UNNAMED, ("b",)), (EXCLUDED, ())])
+def test_what_only_leaves_out_is_asked_about_however_little_it_is(reason: str, held: tuple[str, ...]) -> None:
+    known = dict(stored(path) for path in "abcdefgh")
+    listing = Listing(tuple(entry(path) for path in "acdefgh"), (Skip("b", reason),))
+    changes = diff({"s": listing}, known, {"s": "p"})
+    assert tuple(path for each in changes.held for path in each.paths) == held
+    assert bool(changes.removed) is not bool(held)
+    assert diff({"s": listing}, known, {"s": "p"}, confirm_deletes=True).held == ()
+
+
+def test_a_document_that_moved_is_not_lost() -> None:
+    known = dict(stored(path, gate=f"5-{path}@1") for path in "abc")
+    moved = [entry(f"new/{path}", gate=f"5-{path}@2") for path in "abc"]
+    assert compare(moved, known).held == ()
+    assert compare([entry(f"new/{path}", gate=f"6-{path}@2") for path in "abc"], known).held != ()
+
+
+def test_what_is_left_out_is_counted_by_its_reasons() -> None:
+    reasons = {f"{path}.go": "vendored: below vendor, LICENSE came with it; name it" for path in "abc"}
+    reasons |= {"x/": "ignored: git ignores it", "y.go": EXCLUDED, "z.zzz": ".zzz: not a file type of code; add"}
+    skipped = tuple(Skip(path, reason) for path, reason in reasons.items())
+    listing = Listing((entry("m.go"), entry("n.go"), entry("o.go")), skipped)
+    unread = [Failure("o.go", "too large: 9 bytes", "s")]
+    reading = readings({"s": Domain.CODE}, {"s": listing, "t": Unavailable(None)}, unread)["s"]
+    assert (reading.files, reading.read, len(reading.left_out)) == (9, 2, 7)
+    said = "9 files: 2 read, 3 vendored below vendor, 1 .zzz, 1 excluded, 1 ignored, 1 too large"
+    assert reading.summary() == said
+    assert reading.warning().startswith("4 of 6 files in known languages are left out;")
+    assert replace(reading, known=100).warning() == ""

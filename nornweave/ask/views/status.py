@@ -15,9 +15,9 @@ from nornweave.config import Settings
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.connectors import bound_of
 from nornweave.core.access.rules import ACCESS_NOTICE, KEY, VALUE_NOTICE, group_name, read_rule
-from nornweave.core.errors import StoreError
+from nornweave.core.errors import ConfigError, StoreError
 from nornweave.core.types import Domain
-from nornweave.index.outcomes import read_status
+from nornweave.index.outcomes import read_left_out, read_status
 from nornweave.index.searching.counting import StatedDocument
 from nornweave.index.verified import VerifiedSource, read_verified
 from nornweave.index.wiring import domain_folder, store_of
@@ -36,12 +36,18 @@ class CopyDocument(TypedDict):
 
 
 class SourceStatusDocument(TypedDict):
-    """A source, and how fresh what it gave is; moments are RFC 3339."""
+    """A source, how fresh what it gave is, and how much of it is read; moments are RFC 3339."""
 
     type: str
     listed_at: str | None
     verified_at: str | None
     bound: str
+    files: int | None
+    read: int | None
+    left_out: Annotated[dict[str, int], Field(description="how many files are not read, by reason")]
+    summary: Annotated[str, Field(description="the same in words; empty before the first sync")]
+    warning: Annotated[str, Field(description="that much is left out which the domain could read")]
+    notices: list[str]
 
 
 class StatusDocument(TypedDict):
@@ -80,7 +86,7 @@ def status_document(settings: Settings, domain: Domain) -> StatusDocument:
         "failed": latest.get("failed", []),
         "held": latest.get("held", []),
         "unavailable": latest.get("unavailable", {}),
-        "sources": _sources(settings, domain),
+        "sources": _sources(settings, domain, latest.get("sources", {})),
         "skipped": latest.get("skipped", []),
         "skip_reasons": latest.get("skip_reasons", {}),
         "runs": recorded.get("runs", []),
@@ -141,7 +147,42 @@ def _restricted(stated: StatedDocument, sources: Mapping[str, Sequence[str]]) ->
     return {"source_id": stated.source_id, "path": stated.path, "statements": statements, "notices": notices}
 
 
-def _sources(settings: Settings, domain: Domain) -> dict[str, SourceStatusDocument]:
+class LeftOutFile(TypedDict):
+    """A file of a source that is not read; the path of a folder that is not entered ends with a slash."""
+
+    path: str
+    reason: str
+
+
+class LeftOutDocument(TypedDict):
+    """How much of a source is read, and all that is not."""
+
+    files: int
+    read: int
+    left_out: list[LeftOutFile]
+
+
+def left_out_document(settings: Settings, source_id: str | None = None) -> dict[str, dict[str, LeftOutDocument]]:
+    """Return ``sources``: of each source, or of one, what the last sync of all of it did not read.
+
+    Raises:
+        ConfigError: there is no such source.
+    """
+    if source_id and source_id not in {source.id for source in settings.sources}:
+        raise ConfigError(f"no source has the id {source_id!r}")
+    found: dict[str, LeftOutDocument] = {}
+    for source in settings.sources:
+        known = read_left_out(domain_folder(settings, source.domain)).get(source.id)
+        if known and source_id in (None, source.id):
+            files = [(path, reason) for reason, paths in known["left_out"].items() for path in paths]
+            left_out: list[LeftOutFile] = [{"path": path, "reason": reason} for path, reason in sorted(files)]
+            found[source.id] = {"files": known["files"], "read": known["read"], "left_out": left_out}
+    return {"sources": found}
+
+
+def _sources(
+    settings: Settings, domain: Domain, reported: Mapping[str, Mapping[str, Any]]
+) -> dict[str, SourceStatusDocument]:
     """Return, by source id, when it was last listed completely, and since when each of its documents is confirmed."""
     verified = read_verified(domain_folder(settings, domain)).sources
     sources: dict[str, SourceStatusDocument] = {}
@@ -152,6 +193,12 @@ def _sources(settings: Settings, domain: Domain) -> dict[str, SourceStatusDocume
             "listed_at": known.listed_at,
             "verified_at": known.oldest,
             "bound": bound_of(source),
+            "files": (counts := reported.get(source.id, {})).get("files"),
+            "read": counts.get("read"),
+            "left_out": counts.get("left_out", {}),
+            "summary": counts.get("summary", ""),
+            "warning": counts.get("warning", ""),
+            "notices": counts.get("notices", []),
         }
     return sources
 
@@ -187,6 +234,9 @@ class ConfiguredSource(TypedDict):
     ]
     reason: Annotated[str | None, Field(description="why it is unavailable, or its domain cannot be read")]
     held: Annotated[int, Field(description="removals that wait for a person")]
+    files: Annotated[int | None, Field(description="that it has; null before its first sync")]
+    read: Annotated[int | None, Field(description="of its files")]
+    left_out: Annotated[dict[str, int], Field(description="how many files are not read, by reason")]
 
 
 class RemovedSource(TypedDict):
@@ -224,9 +274,11 @@ class _Look:
     def document(self, source: SourceSettings) -> ConfiguredSource:
         """Return one source with how it is."""
         held: list[str] = []
+        counts: Mapping[str, Any] = {}
         try:
             status = self._status(source.domain)
             held = [path for each in status["held"] if each["source_id"] == source.id for path in each["paths"]]
+            counts = status["sources"].get(source.id, {})
             reason = status["unavailable"].get(source.id)
             if reason or held:
                 state = "unavailable" if reason else "held"
@@ -244,6 +296,9 @@ class _Look:
             "state": state,
             "reason": reason,
             "held": len(held),
+            "files": counts.get("files"),
+            "read": counts.get("read"),
+            "left_out": counts.get("left_out", {}),
         }
 
 

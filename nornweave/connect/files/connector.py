@@ -30,6 +30,7 @@ def _open(settings: FilesSettings, own: OwnFiles) -> Source:
         settings.domain,
         settings.required_path,
         include=settings.include,
+        only=settings.only,
         exclude=settings.exclude,
         metadata=settings.metadata,
         own=own,

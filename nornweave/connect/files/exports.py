@@ -23,21 +23,26 @@ class FolderSource:
     """The base class of sources that read a folder, or one file: a document for each file with one of some suffixes.
 
     Attributes:
-        suffixes: of the files that are read unless ``include`` names others.
+        suffixes: of the files that are read, unless ``only`` names others; ``include`` names more.
+        has_types: ``include`` adds to them; of kinds that are one export as a whole it means what ``only`` means.
         parser: a function of a module; ``parse`` runs it in the sandbox.
     """
 
     domain = Domain.CONVERSATIONS
     suffixes: ClassVar[tuple[str, ...]]
+    has_types: ClassVar[bool] = True
     parser: Callable[[SourceId, Entry, bytes], Document]
 
     def __init__(self, settings: SourceSettings, own: OwnFiles | None = None) -> None:
         self.id = SourceId(settings.id)
         self.root = settings.required_path
         spellings = (spelling for each in self.suffixes for spelling in (each, each.upper()))
-        include = settings.include or tuple(f"*{each}" for each in spellings)
+        types = tuple(f"*{each}" for each in spellings)
         exclude = (*settings.exclude, *_LEFT_OUT)
-        self._files = FilesSource(self.id, self.domain, self.root, include=include, exclude=exclude, own=own)
+        include, only = (settings.include, settings.only) if self.has_types else ((), settings.chosen)
+        self._files = FilesSource(
+            self.id, self.domain, self.root, types=types, include=include, only=only, exclude=exclude, own=own
+        )
 
     def list(self) -> Listing:
         return self._files.list()

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 MAX_RULES = 10_000
 """Rules of all different ``.gitignore`` files of a source: every file is compared with those above it."""
+MAX_FILE_CHARACTERS = 1024 * 1024
 MAX_RULE_CHARACTERS = 1_000
 MAX_CHARACTERS = 256 * 1024
 """Characters of all these rules; comments and blank lines do not count."""
@@ -55,9 +56,11 @@ class IgnoreFiles:
         """Return the rules of a file.
 
         Raises:
-            ValueError: one is longer than ``MAX_RULE_CHARACTERS``, or with those that were read before they are more
-                than ``MAX_RULES`` or ``MAX_CHARACTERS``; the message says what to do.
+            ValueError: it is longer than ``MAX_FILE_CHARACTERS``, a rule than ``MAX_RULE_CHARACTERS``, or with those
+                that were read before they are more than ``MAX_RULES`` or ``MAX_CHARACTERS``; the message has a remedy.
         """
+        if len(text) > MAX_FILE_CHARACTERS:
+            raise ValueError(f"it is larger than {MAX_FILE_CHARACTERS:,} characters")
         lines = text.removeprefix("\ufeff").split("\n")
         rules = [line for line in lines if _is_rule(line)]
         if any(len(line) > MAX_RULE_CHARACTERS for line in rules):

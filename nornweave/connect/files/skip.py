@@ -1,44 +1,33 @@
 """Decide which files a source takes, and give the reason for each one that it leaves out.
 
-The user's globs have precedence: files that match ``exclude`` are left out without a reason, and files that ``include``
-names explicitly (``src/build/**``, ``*.lock``) are taken even if a rule below would leave them out.
+A reason is a label that is counted, a colon and an explanation, and after a semicolon what to do. What git tracks is
+wanted, whatever its folder is called. Elsewhere a folder is left out for what it holds and what lies beside it.
+
+``exclude`` has precedence. ``only`` replaces the file types of the domain, ``include`` adds to them; a folder or a file
+that one of them names (``vendor/**``, ``*.lock``) is taken even if a rule below would leave it out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
-from nornweave.core.files.paths import PathFilter
+from nornweave.core.files.paths import PathFilter, folders_above
 from nornweave.core.files.withheld import Withheld
 from nornweave.core.types import Domain
-from nornweave.read.chunking.languages import language_of
-from nornweave.read.formats.reader import CONVERTED
 from nornweave.read.front_matter import FORMATS
+from nornweave.read.kinds import BINARY_SUFFIXES, DATA_SUFFIXES, SUFFIXES, reads
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Text that belongs to code without being one of the 13 languages: other languages, manifests, infrastructure, CI.
-CODE_SUFFIXES = _words("""
-    .asm .bash .bat .bazel .bicep .bzl .cabal .cfg .clj .cljs .cmake .conf .csproj .cu .cuh .dart .edn .el .elm .erl
-    .ex .exs .f .f90 .fish .fs .gradle .graphql .gql .groovy .hcl .hs .ini .j2 .jinja .jl .json .jsonc .json5 .lisp
-    .lua .m .mk .ml .mli .nim .nix .pl .pm .properties .proto .ps1 .pxd .pyx .r .rego .rkt .scala .sh .sol .sql
-    .svelte .tcl .tf .thrift .toml .v .vb .vue .xml .yaml .yml .zig .zsh
-""")
-CODE_NAMES = _words("""
-    dockerfile containerfile makefile gnumakefile jenkinsfile procfile vagrantfile rakefile gemfile podfile brewfile
-    justfile tiltfile earthfile pipfile cmakelists.txt go.mod go.work build workspace codeowners .gitlab-ci.yml
-    .dockerignore .editorconfig
-""")
-DOCUMENTATION_NAMES = _words("""
-    readme license licence copying notice changelog changes history news contributing authors contributors
-    maintainers security support install todo
-""")
-# These hold data as often as configuration; a big one is data.
-DATA_SUFFIXES = _words(".json .jsonc .json5 .yaml .yml .xml .sql .edn")
 MAX_CONFIGURATION_BYTES = 256 * 1024
 
 VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".jj", ".bzr"})
@@ -48,125 +37,287 @@ TOOL_DIRECTORIES = _words("""
     .ruff_cache .hypothesis .cache .gradle .terraform .next .nuxt .parcel-cache .ipynb_checkpoints .idea
 """)
 VENDORED_DIRECTORIES = _words("vendor third_party third-party thirdparty _vendor")
-# Output of builds, unless the folder holds a package that is just called so (pypa/build, com.acme.build).
-OUTPUT_DIRECTORIES = _words("build dist out target venv env coverage htmlcov")
+TEST_DATA = _words("""
+    fixtures __fixtures__ testdata test-data test_data snapshots __snapshots__ golden goldens cassettes
+""")
+TESTS = _words("test tests __tests__ testing e2e")
+
+# A folder of this name is written by a tool if one of these files lies beside it.
+_WRITTEN_BY: Mapping[str, frozenset[str]] = {
+    "target": _words("Cargo.toml pom.xml build.sbt"),
+    "build": _words(
+        "build.gradle build.gradle.kts settings.gradle settings.gradle.kts setup.py pyproject.toml pubspec.yaml"
+    ),
+    "dist": _words("package.json setup.py pyproject.toml"),
+    "_build": _words("conf.py mix.exs dune-project rebar.config Makefile make.bat"),
+    "site": _words("mkdocs.yml mkdocs.yaml"),
+    "_site": _words("_config.yml .eleventy.js eleventy.config.js"),
+    "_book": _words("book.json"),
+    "book": _words("book.toml"),
+    "public": _words("hugo.toml hugo.yaml config.toml gatsby-config.js"),
+    "coverage": _words("package.json"),
+    "htmlcov": _words("pyproject.toml setup.py setup.cfg tox.ini .coveragerc"),
+}
+# Only tools write files that are called so, and beside nothing that a person wrote.
+_MARKS = _words("""
+    .buildinfo objects.inv searchindex.js search_index.json element-list package-list allclasses-index.html doxygen.css
+    crates.js lcov.info coverage-final.json coverage_html.js CMakeCache.txt pyvenv.cfg asset-manifest.json .doctrees
+""")
+_HASHED = re.compile(
+    r"[-.](?:[0-9a-f]{8,32}|(?=\w*\d)(?=\w*[A-Z])[\w-]{8})\.(?:m?js|css)(?:\.map)?$|\.min\.(?:m?js|css)$"
+)
+# What comes with the code of others.
+_FOREIGN = re.compile(
+    r"(?:licen[sc]e|copying|notice)(?:[.-].*)?|modules\.txt|package\.json|bower\.json|composer\.json|cargo\.toml|go\.mod"
+    r"|setup\.py|pyproject\.toml|pom\.xml|build\.gradle|.*\.gemspec|.*\.podspec",
+    re.IGNORECASE,
+)
+_LOOKED_INTO = 200
+"""Folders that are looked into for what tells whose the code is."""
 
 # What decides over the other files of its folder: what is ignored, and whether a folder is output or a package.
-DECIDING = _words(".gitignore __init__.py")
+DECIDING = frozenset({".gitignore", "__init__.py"}).union(*_WRITTEN_BY.values())
 
-GENERATED_SUFFIXES = (
-    *(".min.js", ".min.mjs", ".min.css", ".bundle.js", ".map", ".lock", "_pb2.py", "_pb2.pyi", "_pb2_grpc.py"),
-    *(".pb.go", ".pb.cc", ".pb.h", ".g.dart", ".freezed.dart", ".designer.cs", ".generated.cs", "_generated.go"),
-)
-GENERATED_NAMES = _words("package-lock.json pnpm-lock.yaml npm-shrinkwrap.json go.sum packages.lock.json")
+LOCKS = _words("package-lock.json pnpm-lock.yaml npm-shrinkwrap.json go.sum packages.lock.json")
+WRITTEN_SUFFIXES = (".lock", ".map", "_pb2.pyi")
+"""Written by tools that say so nowhere in the file."""
 
-BINARY_SUFFIXES = _words("""
-    .7z .a .aac .apk .avi .avif .bin .bmp .bz2 .class .dat .db .deb .dll .dmg .doc .docx .duckdb .dylib .eot .epub .exe
-    .flac .gif .gz .heic .ico .iso .jar .jpeg .jpg .lib .lz4 .mkv .mov .mp3 .mp4 .mpeg .npy .npz .o .obj .odp .ods
-    .odt .ogg .onnx .otf .parquet .pdf .pickle .pkl .png .ppt .pptx .pt .pth .pyc .pyd .pyo .rar .rpm .safetensors
-    .so .sqlite .sqlite3 .tar .tgz .tif .tiff .ttf .wasm .wav .webm .webp .whl .woff .woff2 .xls .xlsx .xz .zip .zst
-""")
+WITH_FOLDERS = frozenset({Domain.CODE, Domain.DOCUMENTATION})
+"""Domains whose files lie in repositories; what was exported for the others, somebody has chosen."""
+EXCLUDED = "excluded: exclude names it"
+UNNAMED = "not named: only names others"
+CHOSEN = frozenset({EXCLUDED, UNNAMED})
+"""Reasons that the configuration of a source gives."""
+
+
+class Names(NamedTuple):
+    """What lies directly in a folder."""
+
+    files: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
+
+
+NOTHING = Names()
+Tree = Callable[[str], Names]
+"""Says of a folder, by its relative path, what lies in it."""
+
+
+def tree_of_paths(paths: Iterable[str]) -> Tree:
+    """Return the tree that some files span."""
+    files: defaultdict[str, set[str]] = defaultdict(set)
+    folders: defaultdict[str, set[str]] = defaultdict(set)
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        files[folder].add(name)
+        while folder:
+            folder, _, name = folder.rpartition("/")
+            folders[folder].add(name)
+    known = {each: Names(frozenset(files[each]), frozenset(folders[each])) for each in {*files, *folders}}
+    return lambda folder: known.get(folder, NOTHING)
+
+
+def tree_of_folder(root: str) -> Tree:
+    """Return the tree of a folder on disk, each of its folders read once."""
+    known: dict[str, Names] = {}
+
+    def names(folder: str) -> Names:
+        if folder not in known:
+            files: set[str] = set()
+            folders: set[str] = set()
+            with suppress(OSError), os.scandir(os.path.join(root, folder)) as entries:  # noqa: PTH118
+                for entry in entries:
+                    (folders if entry.is_dir(follow_symlinks=False) else files).add(entry.name)
+            known[folder] = Names(frozenset(files), frozenset(folders))
+        return known[folder]
+
+    return names
+
+
+def _below(tree: Tree, folder: str) -> Iterator[tuple[str, Names]]:
+    """Yield a folder and those below it with what lies in them, the nearest first."""
+    waiting = [folder]
+    for number, place in enumerate(waiting):
+        if number >= _LOOKED_INTO:
+            return
+        names = tree(place)
+        yield place, names
+        waiting.extend(f"{place}/{name}" if place else name for name in sorted(names.folders))
+
+
+def _foreign_file(tree: Tree, folder: str) -> str | None:
+    """Return the file that shows that a folder holds the code of others; their licence or manifest comes with it."""
+    return next(
+        (name for _, names in _below(tree, folder) for name in sorted(names.files) if _FOREIGN.fullmatch(name)), None
+    )
+
+
+def _written_by(tree: Tree, folder: str) -> str | None:
+    """Return what shows that a tool wrote a folder: a file in it, or what lies beside it; ``None`` if nothing does."""
+    above, _, name = folder.rpartition("/")
+    names = tree(folder)
+    if marks := names.files & _MARKS:
+        return min(marks)
+    if "__init__.py" in names.files or "src" in above.split("/"):
+        return None
+    beside = tree(above).files & _WRITTEN_BY.get(name, frozenset())
+    if beside:
+        return min(beside)
+    if name in {"build", "out", "dist", "public", "static", "assets"}:
+        hashed = (each for _, inner in _below(tree, folder) for each in sorted(inner.files) if _HASHED.search(each))
+        return next(hashed, None)
+    return None
+
+
+_PAGES = frozenset(suffix for suffix, form in FORMATS.items() if form == "html")
+MARKUP = tuple(suffix for suffix, form in FORMATS.items() if form not in {"html", "text"})
+
+
+def _is_site_of(tree: Tree, folder: str) -> str | None:
+    """Return the folder of which another one holds the same pages as HTML; ``None`` where there is none."""
+    above = folder.rpartition("/")[0]
+    if "index.html" not in tree(folder).files or "index.html" in tree(above).files:
+        return None
+    pages = _pages(tree, folder, tuple(_PAGES))
+    for place, _ in _below(tree, above.rpartition("/")[0]):
+        if place != folder and not place.startswith(f"{folder}/"):
+            twins = len(pages & _pages(tree, place, MARKUP))
+            if twins > 1 and 2 * twins >= len(pages):
+                return place
+    return None
+
+
+def _pages(tree: Tree, folder: str, suffixes: Sequence[str]) -> set[str]:
+    """Return the addresses of the pages of a folder: without suffix, of an index that of its folder."""
+    found = set()
+    for place, names in _below(tree, folder):
+        for name in names.files:
+            stem, dot, suffix = name.rpartition(".")
+            if f"{dot}{suffix}" in suffixes:
+                inner = f"{place}/{stem}".removeprefix(folder).strip("/")
+                found.add(re.sub(r"(?:^|/)(?:index|readme)$", "", inner, flags=re.IGNORECASE))
+    return found
 
 
 class Rules:
     """The rules of one source."""
 
-    def __init__(self, domain: Domain, paths: PathFilter, withheld: Withheld | None = None) -> None:
-        """Store the rules; what is withheld, ``include`` does not bring back."""
-        self._withheld = withheld
-        self._domain = domain
-        self._paths = paths
-        self._named = frozenset(part for pattern in paths.include for part in pattern.split("/"))
+    def __init__(
+        self,
+        domain: Domain,
+        tree: Tree,
+        *,
+        types: Sequence[str] = (),
+        include: Sequence[str] = (),
+        only: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        withheld: Withheld | None = None,
+        is_committed: bool = False,
+    ) -> None:
+        """Store the rules.
 
-    def is_unwanted(self, path: str) -> bool:
-        """Say whether the user's own ``include`` and ``exclude`` leave a file out."""
-        return not self._paths.matches(path)
+        Args:
+            types: globs in place of the file types of the domain.
+            withheld: what ``include`` does not bring back.
+            is_committed: all files are of a commit; otherwise ``tracked`` says which git has.
+        """
+        self._domain = domain
+        self._tree = tree
+        self._types, self._included, self._only = PathFilter(types), PathFilter(include), PathFilter(only)
+        self._excluded = PathFilter(exclude=exclude)
+        self._withheld = withheld
+        self._is_committed = is_committed
+        self.tracked: set[str] = set()
+        self._named = frozenset(part for pattern in (*include, *only) for part in pattern.split("/"))
+        self._reasons: dict[str, tuple[str, bool] | None] = {}
 
     def prunes(self, directory: str) -> bool:
         """Say whether ``exclude`` leaves out everything below a directory."""
-        return self._paths.prunes(directory)
+        return self._excluded.prunes(directory)
 
-    def skip_directory(self, path: str, is_file: Callable[[str], bool]) -> str | None:
-        """Return why a directory below the root is left out, or ``None``.
-
-        Args:
-            path: of the directory, relative to the root.
-            is_file: tells whether the source has a file at a path.
-        """
-        *above, name = path.split("/")
+    def skip_directory(self, path: str) -> str | None:
+        """Return why a directory is not even entered; ``""`` when nobody needs to be told, ``None`` if it is."""
+        name = path.rpartition("/")[2]
         if name in VERSION_CONTROL:
-            return f"{name}: version control's own files"
+            return ""
+        if self.prunes(path):
+            return EXCLUDED
         if self._withheld and (withheld := self._withheld.reason(path)):
             return withheld
-        kind = self._kind_of_directory(name)
-        if kind is None or name in self._named:
-            return None
-        if name in OUTPUT_DIRECTORIES and ("src" in above or is_file(f"{path}/__init__.py")):
-            return None
-        return f"{name}: {kind}; name it in include to ingest it"
+        if name in TOOL_DIRECTORIES and name not in self._named:
+            return f"{name}: installed or cached by a tool; name it in include to read it"
+        return None
 
-    def _kind_of_directory(self, name: str) -> str | None:
-        if name in TOOL_DIRECTORIES:
-            return "installed or cached by a tool"
-        if self._domain is not Domain.CODE:
-            return None
-        if name in VENDORED_DIRECTORIES:
-            return "vendored code"
-        return "build output" if name in OUTPUT_DIRECTORIES else None
+    def skip_file(self, path: str, size: int, *, is_program: bool = False) -> str | None:
+        """Return why a file is left out, or ``None``.
 
-    def skip_file(self, path: str, size: int) -> str | None:
-        """Return why a file is left out that the user did not exclude, or ``None``."""
+        Args:
+            is_program: it may be executed.
+        """
         name = path.rpartition("/")[2]
         lowered = name.lower()
         suffix = PurePosixPath(lowered).suffix
+        if not self._excluded.matches(path):
+            return EXCLUDED
+        is_added = bool(self._included.include) and self._included.matches(path)
+        if not (is_added or self._only.matches(path)):
+            return UNNAMED
         if self._withheld and (withheld := self._withheld.reason(path)):
             return withheld
         if name in self._named:
             return None
-        if self._domain is Domain.CODE and (mark := _generated_mark(lowered)) and f"*{mark}" not in self._named:
-            return f"generated ({mark}); name it in include to ingest it"
-        return None if f"*{suffix}" in self._named else self._skip_type(name, suffix, size)
-
-    def _skip_type(self, name: str, suffix: str, size: int) -> str | None:
-        if suffix in BINARY_SUFFIXES and suffix not in _SUFFIXES[self._domain]:
-            return f"binary ({suffix})"
-        if not self._paths.include and not _is_default(self._domain, name):
-            return f"not a file type of {self._domain.value} ({suffix or name}); add it to include to ingest it"
+        if reason := self.skip_folder(path, suffix):
+            return reason
+        if f"*{suffix}" in self._named:
+            return None
+        if lowered in LOCKS or lowered.endswith(WRITTEN_SUFFIXES):
+            return f"{name if lowered in LOCKS else suffix}: written by a tool; name it in include to read it"
+        if suffix in BINARY_SUFFIXES and suffix not in SUFFIXES[self._domain]:
+            return f"binary: {suffix}"
+        if is_added or self._only.include:
+            return None
+        is_read = self._types.matches(path) if self._types.include else reads(self._domain, path, is_program=is_program)
+        if not is_read:
+            example = f"**/*{suffix}" if suffix else f"**/{name}"
+            return f'{suffix or name}: not a file type of {self._domain.value}; add "{example}" to include to read it'
         if self._domain is Domain.CODE and suffix in DATA_SUFFIXES and size > MAX_CONFIGURATION_BYTES:
             limit = f"over {MAX_CONFIGURATION_BYTES // 1024} KiB is data, not configuration"
-            return f"{suffix} of {size} bytes: {limit}; add **/*{suffix} to include to ingest it"
+            return f'large {suffix}: {size:,} bytes, {limit}; add "**/*{suffix}" to include to read it'
         return None
 
+    def skip_folder(self, path: str, suffix: str) -> str | None:
+        """Return why a file is left out for a folder that holds it, or ``None``."""
+        if self._domain not in WITH_FOLDERS:
+            return None
+        for folder in folders_above(path):
+            name = folder.rpartition("/")[2]
+            if not folder or name in self._named:
+                continue
+            if folder not in self._reasons:
+                self._reasons[folder] = self._reason_of(folder, name)
+            if reason := self._reasons[folder]:
+                text, is_of_others = reason
+                # What git has of a project's own is wanted; a page that a tool wrote stands there a second time.
+                is_second = self._domain is Domain.DOCUMENTATION and suffix in _PAGES
+                if is_of_others or is_second or not (self._is_committed or path in self.tracked):
+                    return text
+        if self._domain is Domain.DOCUMENTATION:
+            folders = [each.lower() for each in path.split("/")[:-1] if each not in self._named]
+            data = next((each for each in folders if each in TEST_DATA), None)
+            if data is None and suffix not in MARKUP:
+                data = next((each for each in folders if each in TESTS), None)
+            if data:
+                return f"test data: below {data}; name it in include to read it"
+        return None
 
-def _generated_mark(name: str) -> str | None:
-    if name in GENERATED_NAMES:
-        return name
-    return next((suffix for suffix in GENERATED_SUFFIXES if name.endswith(suffix)), None)
-
-
-def _is_default(domain: Domain, name: str) -> bool:
-    lowered = name.lower()
-    suffix = PurePosixPath(lowered).suffix
-    if suffix in _SUFFIXES[domain]:
-        return True
-    if domain is Domain.CODE:
-        return language_of(name) is not None or _is_code_name(lowered, suffix)
-    return not suffix and lowered in DOCUMENTATION_NAMES
-
-
-def _is_code_name(name: str, suffix: str) -> bool:
-    if name in CODE_NAMES:
-        return True
-    dependencies = name.startswith(("requirements", "constraints")) and suffix in {".txt", ".in"}
-    return dependencies or name.startswith(("dockerfile.", "makefile."))
-
-
-# What has a suffix of text; a name without one is text or anything else.
-_TEXTS = frozenset(suffix for suffix in FORMATS if suffix)
-# Of documentation the contract says that the format follows the file name, PDF included.
-_SUFFIXES = {
-    Domain.CODE: CODE_SUFFIXES,
-    Domain.DOCUMENTATION: _TEXTS | frozenset(CONVERTED) | {".pdf"},
-    Domain.CONVERSATIONS: _TEXTS,
-    Domain.RESEARCH: _TEXTS | frozenset(CONVERTED) | {".pdf", ".json"},
-}
+    def _reason_of(self, folder: str, name: str) -> tuple[str, bool] | None:
+        """Return why what a folder holds is left out, and whether it is for others having written it."""
+        if name in VENDORED_DIRECTORIES and (file := _foreign_file(self._tree, folder)):
+            return f"vendored: below {folder}, {file} came with it; name it in include to read it", True
+        if file := _written_by(self._tree, folder):
+            return f"build output: below {folder}, as {file} shows; name it in include to read it", False
+        if self._domain is Domain.DOCUMENTATION and (source := _is_site_of(self._tree, folder)) is not None:
+            return (
+                f"built site: below {folder}, made of {source or 'the folder above'}; name it in include to read it",
+                False,
+            )
+        return None

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nornweave.connect.files.sidecar import NO_SIDECAR, load_sidecar
-from nornweave.connect.files.skip import DECIDING, Rules
+from nornweave.connect.files.skip import DECIDING, WITH_FOLDERS, Rules, tree_of_folder
 from nornweave.connect.files.walk import entry_of, walk
 from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VERSION
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
-from nornweave.core.files.paths import PathFilter, Within, is_inside
+from nornweave.core.files.paths import Within, asks_for, check_globs, is_inside
 from nornweave.core.files.withheld import OwnFiles, Withheld
 from nornweave.core.text.decode import MAX_BYTES, check_size
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
@@ -29,18 +29,26 @@ def file_version() -> str:
 
 
 def file_document(
-    source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain, is_dated: bool = False, is_handed_in: bool = False
+    source_id: SourceId,
+    entry: Entry,
+    raw: bytes,
+    *,
+    domain: Domain,
+    is_dated: bool = False,
+    is_handed_in: bool = False,
+    is_asked_for: bool = False,
 ) -> Document:
     """Parse a file; JSON of research is questions and answers. See ``read_document``.
 
     Raises:
-        DocumentSkipped: code that is empty or generated; a Git LFS pointer in place of the file.
+        DocumentSkipped: it is not worth reading; a Git LFS pointer in place of the file.
         DocumentError: too large, binary, empty or broken.
     """
     is_json = entry.path.lower().endswith(".json") and not raw.startswith(LFS_POINTER)
     if domain is Domain.RESEARCH and is_json:
         return stackexchange_document(source_id, entry, raw, domain=domain, is_dated=is_dated)
-    return read_document(source_id, entry, raw, domain=domain, is_dated=is_dated, is_handed_in=is_handed_in)
+    how = {"is_dated": is_dated, "is_handed_in": is_handed_in, "is_asked_for": is_asked_for}
+    return read_document(source_id, entry, raw, domain=domain, **how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +57,10 @@ class FilesSource:
 
     Attributes:
         root: the folder or file; may itself be a symlink and may have any name (``site-packages``).
-        include: globs that replace the domain's default file types.
-        exclude: globs that are left out without a note.
+        include: globs of files that are read beside those of the domain's file types.
+        only: globs that replace the domain's file types.
+        exclude: globs of what is not read.
+        types: globs in place of the domain's file types.
         metadata: a sidecar file with dates, titles and more, which go before what the files say of themselves.
         own: files that are never read.
     """
@@ -59,16 +69,19 @@ class FilesSource:
     domain: Domain
     root: Path
     include: tuple[str, ...] = field(default=(), kw_only=True)
+    only: tuple[str, ...] = field(default=(), kw_only=True)
     exclude: tuple[str, ...] = field(default=(), kw_only=True)
+    types: tuple[str, ...] = field(default=(), kw_only=True)
     metadata: Path | None = field(default=None, kw_only=True)
     own: OwnFiles | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        PathFilter(self.include, self.exclude)  # broken globs are said at once
+        check_globs(include=self.include, only=self.only, exclude=self.exclude)  # broken ones are said at once
 
     @property
     def version(self) -> str:
-        return f"files-1,{file_version()}"
+        # What include names is read whatever it holds.
+        return ",".join(("files-2", file_version(), *self.include))
 
     def list(self) -> Listing:
         """List the files, by path, without reading them."""
@@ -86,12 +99,20 @@ class FilesSource:
         sidecar = load_sidecar(self.metadata) if self.metadata else NO_SIDECAR
         if stat.S_ISREG(status.st_mode):
             return Listing((sidecar.dated(entry_of(self.root.name, status)),))
-        rules = Rules(self.domain, PathFilter(self.include, self.exclude), Withheld(root, self.own))
+        rules = Rules(
+            self.domain,
+            tree_of_folder(root),
+            types=self.types,
+            include=self.include,
+            only=self.only,
+            exclude=self.exclude,
+            withheld=Withheld(root, self.own),
+        )
         own = self._path_of_sidecar(root)
         within = _widened(within, own) if within else None
-        walked = walk(root, rules, gitignore=self.domain is Domain.CODE, within=within)
+        walked = walk(root, rules, ignores=self.domain in WITH_FOLDERS, within=within)
         entries = tuple(sidecar.dated(entry) for entry in walked.entries if entry.path != own)
-        left_out = () if own is None else (Skip(own, "the metadata file of this source"),)
+        left_out = () if own is None else (Skip(own, "metadata: of this source"),)
         skipped = tuple(sorted(walked.skipped + left_out, key=lambda skip: skip.path))
         return replace(walked, entries=entries, skipped=skipped)
 
@@ -105,7 +126,9 @@ class FilesSource:
         Dates: the sidecar's, else the document's own, else the modification time.
         """
         is_dated = "updated_at" in entry.metadata
-        return parse_apart(file_document, self.id, entry, raw, domain=self.domain, is_dated=is_dated)
+        is_asked_for = asks_for(self.include, entry.path) or os.path.isfile(self.root)  # noqa: PTH113
+        how = {"is_dated": is_dated, "is_asked_for": is_asked_for}
+        return parse_apart(file_document, self.id, entry, raw, domain=self.domain, **how)
 
     def _path_of_sidecar(self, root: str) -> str | None:
         if self.metadata is None:

@@ -5,27 +5,33 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import attrgetter
 
-from nornweave.connect.files.gitignore import IgnoreFile, IgnoreFiles
-from nornweave.connect.files.skip import Rules
+from nornweave.connect.files.gitignore import MAX_FILE_CHARACTERS, IgnoreFile, IgnoreFiles
+from nornweave.connect.files.skip import EXCLUDED, Rules
+from nornweave.connect.git.work_tree import WorkTree, look_at, repository_above
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.files.paths import Within, folders_above, is_text, printable
 from nornweave.core.text.dates import since_1970
 from nornweave.core.types import Entry, Listing, Skip
 
-LINK = "symlink; its target is ingested where it lies"
-_MAX_IGNORE_BYTES = 1024 * 1024
+LINK = "link: its target is read where it lies"
 
 
 def entry_of(path: str, status: os.stat_result) -> Entry:
-    """Return the document that a file is, by what the file system says."""
+    """Return the document that a file is, by what the file system says.
+
+    Size and modification time are what a copy or an archive may keep; nobody sets back when the inode changed. What is
+    before the ``@`` stays when a file is moved.
+    """
     size, changed_at = status.st_size, status.st_mtime_ns
-    return Entry(path=path, gate=f"{size}-{changed_at}", size=size, updated_at=since_1970(changed_at / 1e9))
+    gate = f"{size}-{changed_at}-{status.st_ino}@{status.st_ctime_ns}"
+    return Entry(path=path, gate=gate, size=size, updated_at=since_1970(changed_at / 1e9))
 
 
-def walk(root: str, rules: Rules, *, gitignore: bool, within: Within | None = None) -> Listing:
+def walk(root: str, rules: Rules, *, ignores: bool, within: Within | None = None) -> Listing:
     """List the files below a directory that the rules take.
 
     Symlinks are left out: what they lead to is listed where it lies, if it belongs to the source.
@@ -33,17 +39,19 @@ def walk(root: str, rules: Rules, *, gitignore: bool, within: Within | None = No
     Args:
         root: a resolved directory.
         rules: which files and directories are left out.
-        gitignore: also leave out what the ``.gitignore`` files in ``root`` and below ignore.
+        ignores: also leave out what git ignores; where git cannot be asked, what the ``.gitignore`` files in ``root``,
+            above it in its repository and below ignore.
         within: look at these paths only, and at the folders that lead to them.
 
     Returns:
-        Files by path; a directory that is left out is one skip, not one for each file in it.
+        Files by path. What is left out is one skip a file; a directory that is not entered is one, with a slash at its
+        end.
 
     Raises:
         SourceUnavailableError: a directory or a ``.gitignore`` cannot be read, so what it holds is unknown;
             or the rules of the ``.gitignore`` files are more than ``IgnoreFiles`` reads.
     """
-    walker = _Walker(root, rules, gitignore=gitignore, within=within)
+    walker = _Walker(root, rules, ignores=ignores, within=within)
     walker.run()
     by_path = attrgetter("path")
     return Listing(
@@ -55,14 +63,21 @@ def walk(root: str, rules: Rules, *, gitignore: bool, within: Within | None = No
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A directory on the way: its prefix is empty or ends with a slash."""
+    """A directory on the way: its prefix is empty or ends with a slash.
+
+    Attributes:
+        ignores: the ``.gitignore`` files that count in it: the folder of each, what stands before paths to make them
+            paths of that folder's repository, its path and its rules.
+        git: the prefix of the work tree that it lies in, and what git says of that.
+    """
 
     prefix: str
-    ignores: tuple[tuple[int, str, IgnoreFile], ...] = ()
+    ignores: tuple[tuple[int, str, str, IgnoreFile], ...] = ()
+    git: tuple[str, WorkTree] | None = None
 
 
 class _Walker:
-    def __init__(self, root: str, rules: Rules, *, gitignore: bool, within: Within | None) -> None:
+    def __init__(self, root: str, rules: Rules, *, ignores: bool, within: Within | None) -> None:
         self.entries: list[Entry] = []
         self.skipped: list[Skip] = []
         self._within = within
@@ -70,17 +85,23 @@ class _Walker:
         self._left_out: set[str] = set()
         self._root = root
         self._rules = rules
-        self._gitignore = gitignore
+        self._ignores = ignores
         self._ignore_files = IgnoreFiles()
         self._pending: list[_Folder] = []
 
     def run(self) -> None:
-        self._pending.append(_Folder(""))
+        first = _Folder("")
+        if self._ignores:
+            first = self._with_git(first) if repository_above(self._root) else first
+            first = first if first.git else self._with_ignore_files_above(first)
+        self._pending.append(first)
         while self._pending:  # not recursive: folders may lie deeper than Python's stack
             folder = self._pending.pop()
             entries = self._scan(folder)
-            if self._gitignore:
-                folder = self._with_ignore_file(folder, entries)
+            if self._ignores:
+                if folder.prefix and any(entry.name == ".git" for entry in entries):
+                    folder = self._with_git(_Folder(folder.prefix))
+                folder = folder if folder.git else self._with_ignore_file(folder, entries)
             for entry in entries:
                 if self._is_asked_for(folder.prefix + entry.name):
                     self._visit(folder, entry)
@@ -103,26 +124,48 @@ class _Walker:
         except OSError as error:
             raise _unreadable(self._root, folder.prefix, error.strerror) from error
 
+    def _with_git(self, folder: _Folder) -> _Folder:
+        """Ask git for the work tree that begins with a folder, or holds it."""
+        tree = look_at(os.path.join(self._root, folder.prefix))  # noqa: PTH118
+        if tree is None:
+            return folder
+        self._rules.tracked.update(folder.prefix + path for path in tree.tracked)
+        return _Folder(folder.prefix, git=(folder.prefix, tree))
+
+    def _with_ignore_files_above(self, folder: _Folder) -> _Folder:
+        """Read the rules of the repository that holds the source, where there is no git to ask."""
+        top = repository_above(self._root)
+        ignores = []
+        place = os.path.relpath(self._root, top) if top else "."
+        inner = [] if place == "." else place.split("/")
+        names = [".git/info/exclude", *("/".join([*inner[:end], ".gitignore"]) for end in range(len(inner)))]
+        for name in names if top else ():
+            start = 0 if name.startswith(".git/") else len(name) - len(".gitignore")
+            with suppress(FileNotFoundError, NotADirectoryError):
+                ignores.append((start, "/".join([*inner, ""]), name, self._read_rules(f"{top}/{name}", "")))
+        return _Folder(folder.prefix, tuple(ignores))
+
     def _with_ignore_file(self, folder: _Folder, entries: Iterable[os.DirEntry[str]]) -> _Folder:
         path = folder.prefix + ".gitignore"
         if not any(entry.name == ".gitignore" and entry.is_file(follow_symlinks=False) for entry in entries):
             return folder
         try:
-            rules = self._read_rules(os.path.join(self._root, path))  # noqa: PTH118
+            rules = self._read_rules(os.path.join(self._root, path), folder.prefix)  # noqa: PTH118
         except FileNotFoundError:
             return folder
-        except OSError as error:
-            raise _unreadable(self._root, path, error.strerror) from error
-        except ValueError as error:
-            raise _too_long(self._root, folder.prefix, path, error) from error
-        return _Folder(folder.prefix, (*folder.ignores, (len(folder.prefix), path, rules)))
+        return _Folder(folder.prefix, (*folder.ignores, (len(folder.prefix), "", path, rules)))
 
-    def _read_rules(self, file: str) -> IgnoreFile:
-        with open(file, "rb") as opened:  # noqa: PTH123
-            raw = opened.read(_MAX_IGNORE_BYTES + 1)
-        if len(raw) > _MAX_IGNORE_BYTES:
-            raise ValueError(f"it is larger than {_MAX_IGNORE_BYTES:,} bytes")
-        return self._ignore_files.read(raw.decode("utf-8", "surrogateescape"))
+    def _read_rules(self, file: str, prefix: str) -> IgnoreFile:
+        try:
+            with open(file, "rb") as opened:  # noqa: PTH123
+                raw = opened.read(MAX_FILE_CHARACTERS + 1)
+            return self._ignore_files.read(raw.decode("utf-8", "surrogateescape"))
+        except (FileNotFoundError, NotADirectoryError):
+            raise
+        except OSError as error:
+            raise _unreadable("", file, error.strerror) from error
+        except ValueError as error:
+            raise _too_long(file, prefix, error) from error
 
     def _visit(self, folder: _Folder, entry: os.DirEntry[str]) -> None:
         path = folder.prefix + entry.name
@@ -132,9 +175,9 @@ class _Walker:
             if reason is not None and path in self._on_the_way:
                 self._left_out.add(path)
             if reason:
-                self.skipped.append(Skip(printable(path), reason))
+                self.skipped.append(Skip(printable(f"{path}/" if is_directory else path), reason))
             elif is_directory and reason is None:
-                self._pending.append(_Folder(f"{path}/", folder.ignores))
+                self._pending.append(_Folder(f"{path}/", folder.ignores, folder.git))
             elif reason is None:
                 self._take(path, entry.stat(follow_symlinks=False))
         except FileNotFoundError:
@@ -145,35 +188,34 @@ class _Walker:
     def _reason_to_skip(self, folder: _Folder, entry: os.DirEntry[str], path: str, *, is_directory: bool) -> str | None:
         """Return why an entry is left out, ``""`` when nobody needs to be told, ``None`` when it is taken."""
         if not is_text(entry.name):
-            return "the file name is not valid UTF-8; rename it"
+            return "name: the file name is not valid UTF-8; rename it"
+        if is_directory and (reason := self._rules.skip_directory(path)) is not None:
+            return reason
         if entry.is_symlink():  # it may be a folder that somebody counts on
-            return "" if self._rules.prunes(path) else LINK
-        if self._rules.prunes(path) if is_directory else self._rules.is_unwanted(path):
-            return ""
-        if by := _ignored_by(folder, path, entry.name, is_directory=is_directory):
-            return f"ignored by {by}"
-        if is_directory:
-            return self._rules.skip_directory(path, self._is_file)
-        return None
-
-    def _is_file(self, path: str) -> bool:
-        return os.path.isfile(os.path.join(self._root, path))  # noqa: PTH113, PTH118
+            return EXCLUDED if self._rules.prunes(path) else LINK
+        return _ignored_by(folder, path, entry.name, is_directory=is_directory)
 
     def _take(self, path: str, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):
-            self.skipped.append(Skip(path, "not a regular file"))
-        elif reason := self._rules.skip_file(path, status.st_size):
+            self.skipped.append(Skip(path, "special: not a regular file"))
+            return
+        is_program = bool(status.st_mode & stat.S_IXUSR)
+        if reason := self._rules.skip_file(path, status.st_size, is_program=is_program):
             self.skipped.append(Skip(path, reason))
         else:
             self.entries.append(entry_of(path, status))
 
 
 def _ignored_by(folder: _Folder, path: str, name: str, *, is_directory: bool) -> str | None:
-    """Return the ``.gitignore`` that ignores an entry; the deepest one that says anything decides."""
-    for start, file, rules in reversed(folder.ignores):
-        verdict = rules.verdict(path[start:], name, is_directory=is_directory)
+    """Return that git ignores an entry; of ``.gitignore`` files the deepest one that says anything decides."""
+    if folder.git is not None:
+        start, tree = folder.git
+        inner = path.removeprefix(start)
+        return "ignored: git ignores it" if (f"{inner}/" if is_directory else inner) in tree.ignored else None
+    for begin, above, file, rules in reversed(folder.ignores):
+        verdict = rules.verdict(f"{above}{path}"[begin:], name, is_directory=is_directory)
         if verdict is not None:
-            return file if verdict else None
+            return f"ignored: by {file}" if verdict else None
     return None
 
 
@@ -185,9 +227,9 @@ def _unreadable(root: str, path: str, reason: str | None) -> SourceUnavailableEr
     )
 
 
-def _too_long(root: str, prefix: str, path: str, reason: ValueError) -> SourceUnavailableError:
+def _too_long(file: str, prefix: str, reason: ValueError) -> SourceUnavailableError:
     folder = f"name {printable(prefix)!r} in exclude" if prefix else "make sources of its folders"
     return SourceUnavailableError(
-        f"{printable(os.path.join(root, path))!r} is not read: {reason}. What it ignores is unknown, so nothing of "  # noqa: PTH118
+        f"{printable(file)!r} is not read: {reason}. What it ignores is unknown, so nothing of "
         f"the source is read and nothing counts as deleted; mend it, or {folder}."
     )

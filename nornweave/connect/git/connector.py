@@ -54,6 +54,7 @@ def _open(settings: GitSettings, own: OwnFiles) -> Source:
         settings.domain,
         settings.required_path,
         include=settings.include,
+        only=settings.only,
         exclude=settings.exclude,
         ref=settings.ref,
         own=own,

@@ -258,6 +258,23 @@ def user_settings() -> tuple[tuple[str, str], ...]:
     return tuple(_taken(done.stdout))
 
 
+def excludes_file(root: Path) -> str:
+    """Return the file of ``core.excludesFile``, or git's default; what is no file ignores nothing."""
+    environment = {key: value for key, value in os.environ.items() if key not in {"GIT_DIR", "GIT_WORK_TREE"}}
+    command = ["git", "-C", str(root), "-c", "safe.directory=*", "config", "--null", "--type=path"]
+    try:
+        done = subprocess.run(
+            [*command, "--get", "core.excludesFile"], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=_CONFIG_S, check=False,
+        )  # fmt: skip
+        named = os.fsdecode(done.stdout).partition("\0")[0]
+    except (OSError, subprocess.TimeoutExpired):
+        named = ""
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")  # noqa: PTH111
+    file = os.path.join(root, named) if named else f"{home}/git/ignore"  # noqa: PTH118
+    return file if os.path.isfile(file) else os.devnull  # noqa: PTH113
+
+
 def _taken(listing: bytes) -> Iterator[tuple[str, str]]:
     for entry in listing.split(b"\0"):
         key, is_set, value = os.fsdecode(entry).partition("\n")

@@ -29,7 +29,7 @@ class RemoteGitSource:
 
     def __init__(self, settings: GitSettings, data_dir: Path) -> None:
         self.id, self.domain = SourceId(settings.id), settings.domain
-        self._ref, include, exclude = settings.ref, settings.include, settings.exclude
+        self._ref = settings.ref
         if not is_name(self._ref):
             raise ConfigError(
                 f"sources[{self.id}].ref: {self._ref!r}; expected a branch, a tag or all digits of a commit"
@@ -40,8 +40,8 @@ class RemoteGitSource:
         place, most = clone_place(data_dir, address), settings.max_megabytes * MEGABYTE
         self._clone = Clone(place, network, most)
         self._files = GitSource(
-            self.id, self.domain, self._clone.repository, include=include, exclude=exclude, web_url=settings.web_url,
-            origin=address.url, shown=address.shown,
+            self.id, self.domain, self._clone.repository, include=settings.include, only=settings.only,
+            exclude=settings.exclude, web_url=settings.web_url, origin=address.url, shown=address.shown,
         )  # fmt: skip
 
     @property

@@ -12,14 +12,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Self, TypeAlias
 
-from nornweave.connect.files.skip import Rules
+from nornweave.connect.files.skip import Rules, tree_of_paths
 from nornweave.connect.files.source import file_document, file_version
 from nornweave.connect.files.walk import LINK
 from nornweave.connect.git.address import check_template, file_url, template_of
 from nornweave.connect.git.program import Blobs, GitFailedError, check_version, run_git, split_fields, stream_git
 from nornweave.connect.git.tree import TreeFile, leads_outside, list_tree
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
-from nornweave.core.files.paths import PathFilter, is_text, printable
+from nornweave.core.files.paths import asks_for, check_globs, is_text, printable
 from nornweave.core.files.withheld import OwnFiles, Withheld
 from nornweave.core.text.dates import since_1970
 from nornweave.core.text.decode import check_size
@@ -29,9 +29,9 @@ from nornweave.read.isolated import parse_apart
 Provide: TypeAlias = Callable[[Collection[str]], Mapping[str, int]]
 """Makes blobs available that a partial clone may lack; returns the sizes of those that are there then."""
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_LINK_MODE, _SUBMODULE_MODE = "120000", "160000"
+_LINK_MODE, _SUBMODULE_MODE, _PROGRAM_MODE = "120000", "160000", "100755"
 _EMPTY_BEFORE_COMMIT = 2  # fewer occur between names, and no name is empty
-_COMMIT = "%x00" * _EMPTY_BEFORE_COMMIT + "%h%x00%at%x00%aN"
+_COMMIT = "%x00" * _EMPTY_BEFORE_COMMIT + "%H%x00%h%x00%at%x00%aN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,7 @@ class GitSource:
     domain: Domain
     root: Path
     include: tuple[str, ...] = field(default=(), kw_only=True)
+    only: tuple[str, ...] = field(default=(), kw_only=True)
     exclude: tuple[str, ...] = field(default=(), kw_only=True)
     ref: str = field(default="HEAD", kw_only=True)
     timeout_s: float = field(default=60.0, kw_only=True)
@@ -80,7 +81,7 @@ class GitSource:
     _blobs: Blobs = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        PathFilter(self.include, self.exclude)  # broken globs are said at once
+        check_globs(include=self.include, only=self.only, exclude=self.exclude)  # broken ones are said at once
         if self.web_url is not None:
             check_template(self.web_url)
         object.__setattr__(self, "_blobs", Blobs(self.root, timeout_s=self.timeout_s))
@@ -88,25 +89,32 @@ class GitSource:
     @property
     def version(self) -> str:
         # Documents have an address of their own, which this says the form of.
-        return ",".join(("git-2", file_version(), *([self.web_url] if self.web_url else [])))
+        # What include names is read whatever it holds.
+        return ",".join(("git-3", file_version(), *([self.web_url] if self.web_url else []), *self.include))
 
     def list(self) -> Listing:
         """List the committed files, by path; the gate is the blob id.
 
         Revision, date and author are those of the last commit that touched a file; a file whose commit is not found
-        within ``timeout_s`` (a very long history) has none of them.
+        within ``timeout_s`` (a very long history) has none of them. Nor has one that no commit of a shallow clone
+        touched after its oldest ones, which seem to add all that older ones did.
 
         Raises:
             SourceUnavailableError: no git, no repository, no commit, an unknown ``ref``, or no answer in time.
         """
         commit, prefix = self._commit(), self._prefix()
         files, skipped = self._wanted(self._tree(commit, prefix))
-        history = self._history(commit, prefix, {file.path for file in files})
+        edge = self._edge()
+        history = self._history(commit, prefix, {file.path for file in files}, edge)
         template = self.web_url or template_of(self._origin() if self.origin is None else self.origin)
         urls = {file.path: file_url(template, commit, prefix + file.path) for file in files} if template else {}
         entries = [_entry(file, history.get(file.path, _NO_COMMIT), urls.get(file.path)) for file in files]
+        undated = sum(entry.revision is None for entry in entries)
+        notice = f"a shallow clone: {undated:,} of {len(entries):,} files have no date; what changed them is not in it"
         return Listing(
-            tuple(sorted(entries, key=lambda entry: entry.path)), tuple(sorted(skipped, key=lambda skip: skip.path))
+            tuple(sorted(entries, key=lambda entry: entry.path)),
+            tuple(sorted(skipped, key=lambda skip: skip.path)),
+            notices=(notice,) if edge else (),
         )
 
     def fetch(self, entry: Entry) -> bytes:
@@ -129,7 +137,8 @@ class GitSource:
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Turn what ``fetch`` returned into a document, dated by its last commit."""
-        return parse_apart(file_document, self.id, entry, raw, domain=self.domain, is_dated=True)
+        how = {"is_dated": True, "is_asked_for": asks_for(self.include, entry.path)}
+        return parse_apart(file_document, self.id, entry, raw, domain=self.domain, **how)
 
     def close(self) -> None:
         """End the git process that ``fetch`` keeps."""
@@ -189,22 +198,38 @@ class GitSource:
 
     def _select(self, files: Iterable[TreeFile]) -> tuple[tuple[TreeFile, ...], tuple[Skip, ...]]:
         """Split the tree into files that the rules take and paths that they leave out."""
-        rules = Rules(self.domain, PathFilter(self.include, self.exclude), Withheld(str(self.root), self.own))
-        tree = {file.path: file for file in files}
+        listed = tuple(files)
+        rules = Rules(
+            self.domain,
+            tree_of_paths(file.path for file in listed),
+            include=self.include,
+            only=self.only,
+            exclude=self.exclude,
+            withheld=Withheld(str(self.root), self.own),
+            is_committed=True,
+        )
         directories: dict[str, str | None] = {}
         taken: list[TreeFile] = []
-        skipped: dict[str, str] = {}
-        for file in tree.values():
-            if rules.is_unwanted(file.path):
-                continue
-            place, reason = _left_out_above(file.path, rules, tree, directories) or (file.path, _reason(file, rules))
+        skipped: list[Skip] = []
+        for file in listed:
+            reason = _left_out_above(file.path, rules, directories) or _reason(file, rules)
             if reason:
-                skipped[printable(place)] = reason
+                skipped.append(Skip(printable(file.path), reason))
             else:
                 taken.append(file)
-        return tuple(taken), tuple(Skip(path, reason) for path, reason in skipped.items())
+        return tuple(taken), tuple(skipped)
 
-    def _history(self, commit: str, prefix: str, wanted: set[str]) -> dict[str, _Commit]:
+    def _edge(self) -> frozenset[str]:
+        """Return the oldest commits of a shallow clone; none of a whole one."""
+        place = self._git("rev-parse", "--git-path", "shallow", failure="its place in the repository is unknown")
+        try:
+            return frozenset((self.root / place.rstrip("\n")).read_text(encoding="ascii").split())
+        except FileNotFoundError:
+            return frozenset()
+        except (OSError, ValueError) as error:
+            raise self._unavailable(f"the list of commits that it lacks cannot be read ({error})") from error
+
+    def _history(self, commit: str, prefix: str, wanted: set[str], edge: frozenset[str]) -> dict[str, _Commit]:
         """Find the last commit of each path in one pass, which ends as soon as all are found."""
         # -c lists what a merge changed against all its parents: a conflict settled by hand belongs to the merge.
         arguments = ["log", "-z", "-c", "--name-only", "--no-renames", "--no-ext-diff", f"--format={_COMMIT}", commit]
@@ -213,7 +238,7 @@ class GitSource:
         found: dict[str, _Commit] = {}
         stream = stream_git(self.root, *arguments, timeout_s=self.timeout_s)
         try:
-            for path, last in _touched(stream):
+            for path, last in _touched(stream, edge):
                 relative = path.removeprefix(prefix)
                 if relative in wanted and relative not in found:
                     found[relative] = last
@@ -245,29 +270,27 @@ class GitSource:
         return UnreadableRepositoryError(f"source {self.id!r}: {place!r} at {self.ref!r}: {reason}")
 
 
-def _left_out_above(
-    path: str, rules: Rules, tree: Mapping[str, TreeFile], known: dict[str, str | None]
-) -> tuple[str, str] | None:
-    """Return the outermost directory above a path that is left out, and why; remember the answers in ``known``."""
+def _left_out_above(path: str, rules: Rules, known: dict[str, str | None]) -> str | None:
+    """Return why a directory above a path is left out, the outermost first; remember the answers in ``known``."""
     end = path.find("/")
     while end >= 0:
         directory = path[:end]
         if directory not in known:
-            known[directory] = rules.skip_directory(directory, tree.__contains__)
+            known[directory] = rules.skip_directory(directory)
         if reason := known[directory]:
-            return directory, reason
+            return reason
         end = path.find("/", end + 1)
     return None
 
 
 def _reason(file: TreeFile, rules: Rules) -> str | None:
     if not is_text(file.path):
-        return "the file name is not valid UTF-8; rename it"
+        return "name: the file name is not valid UTF-8; rename it"
     if file.mode == _SUBMODULE_MODE:
-        return "submodule; declare it as a source of its own"
+        return "submodule: a repository of its own; declare it as a source of its own"
     if file.mode == _LINK_MODE:
         return LINK
-    return rules.skip_file(file.path, file.size)
+    return rules.skip_file(file.path, file.size, is_program=file.mode == _PROGRAM_MODE)
 
 
 def _entry(file: TreeFile, last: _Commit, url: str | None) -> Entry:
@@ -281,10 +304,10 @@ def _entry(file: TreeFile, last: _Commit, url: str | None) -> Entry:
     )
 
 
-def _touched(stream: Iterable[bytes]) -> Iterator[tuple[str, _Commit]]:
-    """Read ``git log -z --name-only -c``.
+def _touched(stream: Iterable[bytes], edge: frozenset[str]) -> Iterator[tuple[str, _Commit]]:
+    """Read ``git log -z --name-only -c``; nothing is known of what the commits of ``edge`` touched.
 
-    A commit is two empty fields or more and its three own ones. Names follow: after a line feed in ordinary commits,
+    A commit is two empty fields or more and its four own ones. Names follow: after a line feed in ordinary commits,
     after one empty field in merges.
     """
     fields = split_fields(stream)
@@ -294,7 +317,8 @@ def _touched(stream: Iterable[bytes]) -> Iterator[tuple[str, _Commit]]:
             empty += 1
             continue
         if empty >= _EMPTY_BEFORE_COMMIT:
-            commit, is_first = _Commit(field_, since_1970(next(fields, "")), next(fields, "")), True
+            own = _Commit(next(fields, ""), since_1970(next(fields, "")), next(fields, ""))
+            commit, is_first = _NO_COMMIT if field_ in edge else own, True
         else:
             yield field_.removeprefix("\n") if is_first and not empty else field_, commit
             is_first = False

@@ -165,6 +165,7 @@ class GithubDumpSource(FolderSource):
 
     version = "github-4"
     suffixes = (".json", ".jsonl", ".ndjson")
+    has_types = False
     parser = staticmethod(conversation_document)
 
     def fetch(self, entry: Entry) -> bytes:

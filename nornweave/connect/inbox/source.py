@@ -116,7 +116,8 @@ def inbox_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Dom
         is_dated = stored.get("source_updated_at") is not None
         # Bytes are read as a file of their suffix is, and yet somebody sent them on purpose.
         is_handed_in = domain is Domain.CODE or not is_binary(stored)
-        document = file_document(source_id, entry, content, domain=domain, is_dated=is_dated, is_handed_in=is_handed_in)
+        how = {"is_dated": is_dated, "is_handed_in": is_handed_in, "is_asked_for": True}
+        document = file_document(source_id, entry, content, domain=domain, **how)
     return replace(document, content_hash=ContentHash(digest(raw)))
 
 

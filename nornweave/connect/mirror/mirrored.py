@@ -54,7 +54,7 @@ class MirroredSource:
             ConfigError: a glob is broken.
         """
         self.id = SourceId(settings.id)
-        self._paths = PathFilter(settings.include, settings.exclude)
+        self._paths = PathFilter(settings.chosen, settings.exclude)
         self._feed = feed
         self._mirror = MirrorFile(mirror_file(data_dir, self.id), feed.scope)
         self._relist_s = 0.0 if settings.lists_everything else settings.relist_hours * 3600

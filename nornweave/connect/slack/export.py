@@ -75,6 +75,7 @@ class SlackSource(FolderSource):
 
     version = "slack-2"
     suffixes = (".json",)
+    has_types = False
     parser = staticmethod(conversation_document)
     _export: _Export | None = None
 

@@ -31,9 +31,8 @@ def _open(settings: StackExchangeSettings, own: OwnFiles) -> Source:
     if settings.site is None:
         from nornweave.connect.files.source import FilesSource
 
-        include = settings.include or ("**/*.json",)
-        place = (SourceId(settings.id), settings.domain, settings.required_path)
-        return FilesSource(*place, include=include, exclude=settings.exclude, own=own)
+        types, place = ("**/*.json",), (SourceId(settings.id), settings.domain, settings.required_path)
+        return FilesSource(*place, types=types, only=settings.chosen, exclude=settings.exclude, own=own)
     from nornweave.connect.mirror.mirrored import MirroredSource
     from nornweave.connect.stackexchange.feed import StackExchangeFeed
 

@@ -274,7 +274,7 @@ class WebFeed(Feed):
         self._sleep = sleep
         self.version = document_version()
         of_site = ["2", scope.start, scope.prefix]
-        self.scope = json.dumps([of_site, settings.max_pages, settings.include, settings.exclude])
+        self.scope = json.dumps([of_site, settings.max_pages, settings.chosen, settings.exclude])
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         robots = Robots(self._client)

@@ -31,8 +31,8 @@ class Reach:
         """
         self.settings = settings
         self.scope = scope_of(settings.url or "", settings.prefix)
-        self._included = PathFilter(settings.include)
-        self._excluded = PathFilter((), (*settings.exclude, *(() if settings.include else _INDEXES)))
+        self._included = PathFilter(settings.chosen)
+        self._excluded = PathFilter((), (*settings.exclude, *(() if settings.chosen else _INDEXES)))
 
     def asks_for(self, address: str) -> bool:
         """Say whether an address of the source may be a document or lead to one."""

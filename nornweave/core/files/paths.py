@@ -107,6 +107,26 @@ class PathFilter:
         return bool(self.exclude) and self._can_prune and self._excluded.match_file(directory + "/")
 
 
+def check_globs(**globs: Sequence[str]) -> None:
+    """Check the globs of some keys.
+
+    Raises:
+        ConfigError: one is empty, a comment or broken; the message names its key.
+    """
+    for key, patterns in globs.items():
+        _compile(key, tuple(patterns))
+
+
+@lru_cache(maxsize=256)
+def _included_by(include: tuple[str, ...]) -> PathFilter:
+    return PathFilter(include)
+
+
+def asks_for(include: Sequence[str], path: str) -> bool:
+    """Say whether a path matches one of some globs; without any it does not."""
+    return bool(include) and _included_by(tuple(include)).matches(path)
+
+
 def _compile(key: str, patterns: tuple[str, ...]) -> GitIgnoreSpec:
     for pattern in patterns:
         if not _is_valid(pattern):

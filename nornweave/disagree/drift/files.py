@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nornweave.connect.files.skip import Rules
+from nornweave.connect.files.skip import Rules, tree_of_folder
 from nornweave.connect.files.walk import walk
 from nornweave.connect.git.blame import commit_of
 from nornweave.connect.git.program import Blobs, GitFailedError, run_git
 from nornweave.connect.git.tree import list_tree
 from nornweave.core.errors import ConfigError, DocumentError, NornWeaveError, SourceUnavailableError
-from nornweave.core.files.paths import PathFilter, is_inside, is_text, unsafe_path
+from nornweave.core.files.paths import is_inside, is_text, unsafe_path
 from nornweave.core.text.decode import decode
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Domain
@@ -73,7 +73,8 @@ class WorkingTree:
         if listed:
             yield from sorted(listed)
             return
-        found = walk(os.path.realpath(self.root), Rules(Domain.CODE, PathFilter(("**",))), gitignore=True)
+        root = os.path.realpath(self.root)
+        found = walk(root, Rules(Domain.CODE, tree_of_folder(root), only=("**",)), ignores=True)
         yield from (one.path for one in found.entries)
 
     def _listed_by_git(self) -> set[str]:

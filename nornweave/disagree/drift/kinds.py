@@ -9,16 +9,16 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from nornweave.connect.files.skip import (
-    BINARY_SUFFIXES,
-    GENERATED_NAMES,
-    GENERATED_SUFFIXES,
+    LOCKS,
     TOOL_DIRECTORIES,
     VENDORED_DIRECTORIES,
     VERSION_CONTROL,
+    WRITTEN_SUFFIXES,
 )
 from nornweave.disagree.conflicts.apart import DOC_FOLDERS, stands_apart
 from nornweave.disagree.facts.configuration import is_configuration
 from nornweave.read.chunking.languages import language_of
+from nornweave.read.kinds import BINARY_SUFFIXES
 
 Kind = Literal["code", "documentation"]
 
@@ -45,7 +45,7 @@ def kind_of(path: str) -> Kind | None:
     name, suffix = pure.name.lower(), pure.suffix.lower()
     if stands_apart(path) or not _SKIPPED_FOLDERS.isdisjoint(folders) or suffix in BINARY_SUFFIXES:
         return None
-    if name in GENERATED_NAMES or name.endswith(GENERATED_SUFFIXES):
+    if name in LOCKS or name.endswith(WRITTEN_SUFFIXES):
         return None
     if language_of(path) is not None or is_configuration("", path):
         return "code"

@@ -18,7 +18,8 @@ from nornweave.disagree.drift.records import UnreadFile
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.extract import Extracted, extract
 from nornweave.disagree.facts.passage import Passage, fact_from
-from nornweave.read.chunking.languages import is_generated, language_of
+from nornweave.read.chunking.languages import language_of
+from nornweave.read.worth import is_generated, minified_line
 
 PROCESSES = 2
 FILE_S = 10.0
@@ -88,6 +89,6 @@ def facts_of(path: str, kind: Kind, raw: bytes) -> Extracted:
         return Extracted(())
     text = decode(raw)
     language = language_of(path) if kind == "code" else None
-    if language and is_generated(text):
+    if language and (is_generated(text) or minified_line(text)):
         return Extracted(())
     return extract(Passage(text=text, domain=kind, language=language, format=format_of(path), path=path))

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nornweave.core.text.spans import TokenIndex, split, strip_lines
-from nornweave.core.types import Chunk, Document, Span
+from nornweave.core.types import Chunk, Document, Domain, Span
 from nornweave.read.chunking import code, messages, papers, sections
 from nornweave.read.chunking.languages import LANGUAGES
+from nornweave.read.worth import licence_span, without
 
-_VERSION = "recursive-1"
+_VERSION = "recursive-2"
 
 MARKUP = frozenset({"markdown", "rst", "html", "text"})
 
@@ -37,7 +38,7 @@ class Chunker:
         return "/".join((*versions, *settings))
 
     def chunk(self, document: Document, index: TokenIndex) -> Iterator[Chunk]:
-        """Cut a document; chunks come in order, do not overlap, and leave out only blank space."""
+        """Cut a document, in order and without overlaps; blank space and the licence of code are left out."""
         if self.strategy == "RECURSIVE_CHARACTER":
             return _chunk_recursive(document, index, limit=self.limit)
         if document.messages:
@@ -56,8 +57,9 @@ class Chunker:
 def _chunk_recursive(document: Document, index: TokenIndex, *, limit: int) -> Iterator[Chunk]:
     """Cut a document at paragraphs, lines, sentences or words, at most ``limit`` tokens a chunk."""
     text = document.text
+    licence = licence_span(text) if document.domain is Domain.CODE else Span(0, 0)
     for piece in split(Span(0, len(text)), index, limit):
-        span = strip_lines(text, piece)
+        span = strip_lines(text, without(licence, piece))
         if len(span):
             yield Chunk(
                 span=span, content=text[span.start : span.end], token_count=index.count(span), title=document.title

@@ -16,8 +16,9 @@ from nornweave.read.chunking.division import TEXT_CUTS, Division
 from nornweave.read.chunking.languages import Grammar, grammar_of
 from nornweave.read.chunking.regions import Kind, Region
 from nornweave.read.chunking.symbols import Definitions, Symbol
+from nornweave.read.worth import licence_span, without
 
-VERSION = "code-6"
+VERSION = "code-7"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
@@ -57,8 +58,8 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
         limit: tokens of a function, a method, a class header.
 
     Yields:
-        Chunks in order that do not overlap and leave out only blank space. Code that cannot be parsed is cut at
-        blank lines and lines.
+        Chunks in order that do not overlap and leave out only blank space and a licence at the head. Code that
+        cannot be parsed is cut at blank lines and lines.
     """
     text = document.text
     grammar = grammar_of(document.format, document.path, text)
@@ -191,9 +192,9 @@ class _Writer:
 
     def write(self, pieces: Iterable[_Piece]) -> Iterator[Chunk]:
         """Write the chunk of every piece that is not blank."""
-        text = self.document.text
+        text, licence = self.document.text, licence_span(self.document.text)
         for piece in pieces:
-            span = strip_lines(text, piece.span)
+            span = strip_lines(text, without(licence, piece.span))
             content = text[span.start : span.end]
             if content and not content.isspace():
                 yield self._chunk(piece, span, content)

@@ -1,4 +1,4 @@
-"""Which language source code is in, whether a program wrote it, and what each tree-sitter grammar calls its nodes.
+"""Which language source code is in, and what each tree-sitter grammar calls its nodes.
 
 The tables are in ``grammars.yaml``: ``syntax`` reads single nodes with them, ``regions`` whole files.
 """
@@ -6,6 +6,7 @@ The tables are in ``grammars.yaml``: ``syntax`` reads single nodes with them, ``
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import PurePosixPath
@@ -37,10 +38,62 @@ LANGUAGES = tuple(EXTENSIONS)
 _BY_EXTENSION = {f".{ending}": language for language, endings in EXTENSIONS.items() for ending in endings.split()}
 
 
-def language_of(path: str) -> str | None:
-    """Name the programming language of a file by its name; ``None`` when it is none of the thirteen."""
+INTERPRETERS = {
+    **dict.fromkeys(("sh", "bash", "dash", "ksh", "ash", "bats"), ".sh"),
+    **dict.fromkeys(("python", "pypy", "uv", "sage"), ".py"),
+    **dict.fromkeys(("node", "nodejs", "zx"), ".js"),
+    **dict.fromkeys(("deno", "bun", "ts-node", "tsx"), ".ts"),
+    **dict.fromkeys(("ruby", "jruby", "rake", "macruby"), ".rb"),
+    **dict.fromkeys(("perl", "raku"), ".pl"),
+    **dict.fromkeys(("tclsh", "wish", "expect"), ".tcl"),
+    **{name: f".{name}" for name in ("zsh", "fish", "php", "lua", "groovy", "swift", "awk", "sed", "jq", "nix")},
+    **{"escript": ".erl", "elixir": ".exs", "julia": ".jl", "kotlin": ".kts", "luajit": ".lua", "make": ".mk"},
+    **{"Rscript": ".r", "gawk": ".awk", "pwsh": ".ps1", "scala": ".scala", "runghc": ".hs", "runhaskell": ".hs"},
+}
+"""What a ``#!`` line starts → the suffix of files in its language; ``language_of`` makes a language of it."""
+
+_SHEBANG = re.compile(
+    r"\ufeff?#![ \t]*(?:\S*/)?(?:env[ \t]+(?:-\S+[ \t]+|\w+=\S*[ \t]+)*(?:\S*/)?)?"
+    r"(?P<name>[A-Za-z][\w+-]*?)(?:-?\d[\d.]*)?(?:\s|$)"
+)
+# What a suffix that several languages share holds; the first that fits. ``None``: source code of none.
+_BY_CONTENT: Mapping[str, tuple[tuple[re.Pattern[str], str | None], ...]] = {
+    ".h": (
+        (
+            re.compile(r"^[ \t]*(?:@(?:interface|protocol|class|import|property)\b|#[ \t]*import\b)", re.MULTILINE),
+            "objc",
+        ),
+        (
+            re.compile(
+                r"^[ \t]*(?:namespace\b|template[ \t]*<|class[ \t]+\w|public:|private:|using[ \t]+\w)", re.MULTILINE
+            ),
+            "cpp",
+        ),
+    ),
+    ".ts": ((re.compile(r"\s*<(?:\?xml|!DOCTYPE)\b"), None),),  # translations of Qt
+}
+
+
+def language_of(path: str, text: str = "") -> str | None:
+    """Name the programming language of a file; ``None`` when it is none that is parsed.
+
+    Args:
+        text: of the file. It decides where a suffix stands for several languages, and its ``#!`` line where the name
+            says nothing. Without it the name alone decides.
+    """
     name = PurePosixPath(path).name.lower()
-    return FILE_NAMES.get(name) or _BY_EXTENSION.get(PurePosixPath(name).suffix)
+    suffix = PurePosixPath(name).suffix
+    for pattern, language in _BY_CONTENT.get(suffix, ()) if text else ():
+        if pattern.search(text):
+            return language
+    known = FILE_NAMES.get(name) or _BY_EXTENSION.get(suffix)
+    return known or _BY_EXTENSION.get(program_suffix(text))
+
+
+def program_suffix(text: str) -> str:
+    """Return the suffix of files in the language that a ``#!`` line names; empty without one that is known."""
+    started = _SHEBANG.match(text)
+    return INTERPRETERS.get(started["name"], "") if started else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,31 +154,11 @@ def _grammars() -> dict[str, Grammar]:
 
 GRAMMARS = _grammars()
 
-# Headers are called .h in both languages; only what is in them tells.
-_CPP_HEADER = re.compile(
-    r"^[ \t]*(?:namespace\b|template[ \t]*<|class[ \t]+\w|public:|private:|using[ \t]+\w)", re.MULTILINE
-)
-
 
 def grammar_of(language: str, path: str, text: str) -> Grammar | None:
     """Return the tables for a document of that language, or ``None`` for a language that no grammar is known for."""
     if language == "typescript" and path.lower().endswith(".tsx"):
         return GRAMMARS["tsx"]
-    if language == "c" and path.lower().endswith(".h") and _CPP_HEADER.search(text):
-        return GRAMMARS["cpp"]
+    if language == "c":  # by its path alone
+        language = language_of(path, text) or language
     return GRAMMARS.get(language)
-
-
-# A comment near the top that says so: Go's convention, protoc's, Meta's @generated and their many cousins.
-_GENERATED_MARK = re.compile(
-    r"^[ \t]*(?:#|//|/\*|\*|--|;|<!--|%)(?=[^\n]*(?:@generated\b|generated\b[^\n]*\bdo not (?:edit|modify)\b))",
-    re.IGNORECASE | re.MULTILINE,
-)
-_MARK_LINES = 10
-_MARK_CHARACTERS = 4_000
-
-
-def is_generated(text: str) -> bool:
-    """Say whether a comment in the first lines declares source code to be generated."""
-    head = "\n".join(text[:_MARK_CHARACTERS].split("\n")[:_MARK_LINES])
-    return _GENERATED_MARK.search(head) is not None

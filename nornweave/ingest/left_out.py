@@ -1,0 +1,143 @@
+"""How much of each source is read: the counts that every sync prints, and the list behind them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from nornweave.connect.files.skip import CHOSEN, MARKUP
+from nornweave.core.text.legible import counted
+from nornweave.core.types import Domain, Listing, Skip
+from nornweave.index.outcomes import read_left_out, write_left_out
+from nornweave.index.port import Failure
+from nornweave.ingest.diff import Unavailable
+from nornweave.read.chunking.languages import language_of
+
+SHOWN = 6
+"""Reasons in a line, the most frequent first."""
+SHOWN_FOLDERS = 2
+MANY = 0.1
+"""Of a source's files in known languages: a larger share that is left out is warned of."""
+_LABEL = re.compile(r"[^:;]{1,60}")
+_FOLDER = re.compile(r": below ([^,;]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReading:
+    """What one sync read of one source, and what not.
+
+    Attributes:
+        files: those that the source has, and folders that were not entered.
+        left_out: by path; of a folder with a slash at its end.
+        known: files in languages or markup that the domain knows, unless the configuration or git leaves them out.
+        known_left_out: those of them that are left out.
+        notices: see ``Listing``.
+    """
+
+    files: int
+    left_out: tuple[Skip, ...] = ()
+    known: int = 0
+    known_left_out: int = 0
+    notices: tuple[str, ...] = ()
+
+    @property
+    def read(self) -> int:
+        """Count the files that are read."""
+        return self.files - len(self.left_out)
+
+    def labels(self) -> Counter[str]:
+        """Count the reasons by their labels."""
+        return Counter(label_of(skip.reason) for skip in self.left_out)
+
+    def summary(self) -> str:
+        """Return the counts in words: ``944 files: 612 read, 58 .glyph, 5 too large``."""
+        folders: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for skip in self.left_out:
+            folders[label_of(skip.reason)].update(_FOLDER.findall(skip.reason))
+        labels = sorted(self.labels().items(), key=lambda each: (-each[1], each[0]))
+        parts = [f"{count:,} {label}{_places(folders[label])}" for label, count in labels[:SHOWN]]
+        rest = sum(count for _, count in labels[SHOWN:])
+        others = [f"{rest:,} for {counted(len(labels) - SHOWN, 'other reason')}"] if rest else []
+        return f"{counted(self.files, 'file')}: {', '.join([f'{self.read:,} read', *parts, *others])}"
+
+    def warning(self) -> str:
+        """Say that much of what the domain could read is left out; empty where it is not."""
+        if self.known_left_out <= MANY * self.known:
+            return ""
+        return (
+            f"{self.known_left_out:,} of {self.known:,} files in known languages are left out; name them in include to "
+            "read them, or in exclude if that is meant"
+        )
+
+
+def label_of(reason: str) -> str:
+    """Return the part of a reason that is counted."""
+    found = _LABEL.match(reason)
+    return found[0].strip() if found else "other"
+
+
+def _places(folders: Counter[str]) -> str:
+    shown = sorted(folders, key=lambda folder: (-folders[folder], folder))[:SHOWN_FOLDERS]
+    more = ", …" if len(folders) > len(shown) else ""
+    return f" below {', '.join(shown)}{more}" if shown else ""
+
+
+def readings(
+    domains: Mapping[str, Domain], listings: Mapping[str, Listing | Unavailable], unread: Iterable[Failure]
+) -> dict[str, SourceReading]:
+    """Return what was read of each source that was listed as a whole.
+
+    Args:
+        domains: by source id.
+        unread: documents that are listed and could not be read, or were left out when they were.
+    """
+    told: defaultdict[str, list[Skip]] = defaultdict(list)
+    for failure in unread:
+        told[failure.source_id].append(Skip(failure.path, failure.reason))
+    found = {}
+    for source_id, listing in listings.items():
+        if isinstance(listing, Unavailable) or listing.within:
+            continue
+        left_out = tuple(sorted([*listing.skipped, *told[source_id]], key=lambda skip: skip.path))
+        is_known = _KNOWN.get(domains[source_id], _is_nothing)
+        counts = [skip.path for skip in left_out if skip.reason not in CHOSEN and label_of(skip.reason) != "ignored"]
+        listed = sum(is_known(entry.path) for entry in listing.entries)
+        known_left_out = sum(map(is_known, counts))
+        known = listed + known_left_out - sum(is_known(skip.path) for skip in told[source_id])
+        files = len(listing.entries) + len(listing.skipped)
+        found[source_id] = SourceReading(files, left_out, known, known_left_out, listing.notices)
+    return found
+
+
+def _is_markup(path: str) -> bool:
+    return PurePosixPath(path.lower()).suffix in MARKUP
+
+
+def _is_nothing(_: str) -> bool:
+    return False
+
+
+_KNOWN = {
+    Domain.CODE: lambda path: language_of(path) is not None,
+    Domain.DOCUMENTATION: _is_markup,
+    Domain.RESEARCH: _is_markup,
+}
+
+
+def note_left_out(folder: Path, sources: Mapping[str, SourceReading]) -> None:
+    """Note the list of each source that was listed; what is known of others stays.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    known = {}
+    for source_id, reading in sources.items():
+        by_reason: defaultdict[str, list[str]] = defaultdict(list)
+        for skip in reading.left_out:
+            by_reason[skip.reason].append(skip.path)
+        known[source_id] = {"files": reading.files, "read": reading.read, "left_out": by_reason}
+    if known:
+        write_left_out(folder, {**read_left_out(folder), **known})

@@ -1,0 +1,116 @@
+"""What a file is: by its name, and where names say too little by what it holds.
+
+The tables say which files each domain reads. A new language is a row of ``languages.EXTENSIONS``, a new format of
+documents one of ``front_matter.FORMATS`` or ``reader.CONVERTED``; a suffix that stands for several has its patterns in
+``languages`` or below.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from nornweave.core.types import Domain
+from nornweave.read.chunking.languages import language_of, program_suffix
+from nornweave.read.formats.reader import CONVERTED
+from nornweave.read.front_matter import FORMATS
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Text that belongs to code without being one of the 13 languages: other languages, manifests, infrastructure, CI.
+CODE_SUFFIXES = _words("""
+    .asm .bash .bat .bazel .bicep .bzl .cabal .cfg .clj .cljs .cmake .conf .csproj .cu .cuh .dart .edn .el .elm .erl
+    .ex .exs .f .f90 .fish .fs .gradle .graphql .gql .groovy .hcl .hs .ini .j2 .jinja .jl .json .jsonc .json5 .lisp
+    .lua .m .mk .ml .mli .nim .nix .pl .pm .properties .proto .ps1 .pxd .pyx .r .rego .rkt .scala .sh .sol .sql
+    .svelte .tcl .tf .thrift .toml .v .vb .vue .xml .yaml .yml .zig .zsh
+""")
+CODE_NAMES = _words("""
+    dockerfile containerfile makefile gnumakefile jenkinsfile procfile vagrantfile rakefile gemfile podfile brewfile
+    justfile tiltfile earthfile pipfile cmakelists.txt go.mod go.work build workspace codeowners .gitlab-ci.yml
+    .dockerignore .editorconfig
+""")
+# These hold data as often as configuration; a big one is data.
+DATA_SUFFIXES = _words(".json .jsonc .json5 .yaml .yml .xml .sql .edn")
+MAX_CONFIGURATION_BYTES = 256 * 1024
+
+
+BINARY_SUFFIXES = _words("""
+    .7z .a .aac .apk .avi .avif .bin .bmp .bz2 .class .dat .db .deb .dll .dmg .doc .docx .duckdb .dylib .eot .epub .exe
+    .flac .gif .gz .heic .ico .iso .jar .jpeg .jpg .lib .lz4 .mkv .mov .mp3 .mp4 .mpeg .npy .npz .o .obj .odp .ods
+    .odt .ogg .onnx .otf .parquet .pdf .pickle .pkl .png .ppt .pptx .pt .pth .pyc .pyd .pyo .rar .rpm .safetensors
+    .so .sqlite .sqlite3 .tar .tgz .tif .tiff .ttf .wasm .wav .webm .webp .whl .woff .woff2 .xls .xlsx .xz .zip .zst
+""")
+
+# What has a suffix of text; a name without one is text or anything else.
+_TEXTS = frozenset(suffix for suffix in FORMATS if suffix)
+SUFFIXES: Mapping[Domain, frozenset[str]] = {
+    Domain.CODE: CODE_SUFFIXES,
+    Domain.DOCUMENTATION: _TEXTS | frozenset(CONVERTED) | {".pdf"},
+    Domain.CONVERSATIONS: _TEXTS,
+    Domain.RESEARCH: _TEXTS | frozenset(CONVERTED) | {".pdf", ".json"},
+}
+
+# Markup under a name that does not say so: of each the marks that only it has, one of which must stand in the text.
+_MARKUP: Mapping[str, re.Pattern[str]] = {
+    "asciidoc": re.compile(
+        r"\A(?:\s|//.*\n)*= \S.*\n|^={2,5} \S.*\n|^:[a-z][\w-]*:(?: .*)?\n(?::[a-z]|\n= )"
+        r"|^(?:include|image|ifdef|xref)::\S*\[|^\[source[,\]]",
+        re.MULTILINE,
+    ),
+    "rst": re.compile(
+        r"^\.\. (?:[\w-]+:: ?|_[^:\n]+:)|:(?:ref|doc|class|func|meth|mod|ticket|setting|term|option):`"
+        r"|^(?=\S).{3,80}\n([=~^*-])\1{2,}\n\n",
+        re.MULTILINE,
+    ),
+    "markdown": re.compile(r"^#{1,4} \S.*\n|^```|\[[^\]\n]+\]\([^)\s]+\)|^[^\s|].{2,80}\n[=-]{3,}\n", re.MULTILINE),
+}
+_FIRST = {"": ("markdown", "asciidoc", "rst")}
+"""By suffix the markup that is likeliest, first; of files without one what READMEs are written in."""
+
+
+def format_of(path: str, text: str, domain: Domain) -> str | None:
+    """Name the format of a text file, as ``Document.format`` does; ``None`` if nothing shows that the domain reads it.
+
+    Source code is named by its language, ``text`` where no parser is known; documents by their markup.
+    """
+    name = PurePosixPath(path).name
+    suffix = PurePosixPath(name.lower()).suffix
+    if domain is Domain.CODE:
+        is_known = is_code_name(name) or suffix in CODE_SUFFIXES or bool(program_suffix(text))
+        return language_of(path, text) or ("text" if is_known or suffix else None)
+    known = FORMATS.get(suffix, "text")
+    if known != "text":
+        return known
+    if program_suffix(text):
+        return None
+    return next((form for form in _FIRST.get(suffix, _MARKUP) if _MARKUP[form].search(text)), "text")
+
+
+def is_code_name(name: str) -> bool:
+    """Tell whether a file name alone says that it belongs to code: manifests, recipes of builds, configuration."""
+    lowered = name.lower()
+    if lowered in CODE_NAMES:
+        return True
+    dependencies = lowered.startswith(("requirements", "constraints")) and lowered.endswith((".txt", ".in"))
+    return dependencies or lowered.startswith(("dockerfile.", "makefile."))
+
+
+def reads(domain: Domain, path: str, *, is_program: bool = False) -> bool:
+    """Tell whether a domain reads files that are called so, or has to look into them to know.
+
+    Args:
+        is_program: the file may be executed; its first line may say in what language it is.
+    """
+    name = PurePosixPath(path).name
+    suffix = PurePosixPath(name.lower()).suffix
+    if suffix in SUFFIXES[domain]:
+        return domain is not Domain.DOCUMENTATION or not is_code_name(name)
+    if domain is Domain.CODE:
+        if language_of(name) is not None or is_code_name(name):
+            return True
+        return is_program or not (suffix or name.startswith("."))
+    return not (suffix or name.startswith(".") or is_code_name(name))
