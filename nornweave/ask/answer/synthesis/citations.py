@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import TypeAlias
 from urllib.parse import quote
 
 from nornweave.ask.answer.escaping import CLOSING, OPENING
@@ -44,6 +45,10 @@ def citation_key(domain: str, chunk_id: str) -> str:
     return f"{named}:{written if len(written) <= LONGEST_ID else digest(chunk_id)}"
 
 
+Citation: TypeAlias = tuple[str, tuple[str, str] | None]
+"""A citation as it was written, and the domain and the chunk that it names, if they are allowed."""
+
+
 class Citations:
     """Checks the citations of an answer, part by part; no citation goes over the end of a part.
 
@@ -57,13 +62,16 @@ class Citations:
     """
 
     def __init__(self, allowed: Iterable[tuple[str, str]]) -> None:
-        self._known = _KnownCitations(allowed)
         self.unknown: dict[str, None] = {}
+        self._by_key = {citation_key(domain, chunk_id): (domain, chunk_id) for domain, chunk_id in sorted(allowed)}
+        self._own = {key.partition(":")[0] for key in self._by_key}
+        foreign = {name.casefold(): name for name in sorted(self._own)}
+        self._domains = {**ALIASES, **foreign, **{domain.value: domain.value for domain in Domain}}
 
     def cited(self, text: str) -> tuple[str, ...]:
         """Return the chunks that a text cites which was checked, in order, each once."""
         keys = (bracket[1] for bracket in _BRACKETS.finditer(text))
-        return tuple(dict.fromkeys(self._known.by_key[key][1] for key in keys if key in self._known.by_key))
+        return tuple(dict.fromkeys(self._by_key[key][1] for key in keys if key in self._by_key))
 
     def check(self, text: str) -> str:
         """Return a part of the text with known citations in full, one a bracket, and without the unknown ones.
@@ -75,7 +83,7 @@ class Citations:
         for bracket in _BRACKETS.finditer(text):
             # Markdown shows ``\:`` as a colon, and people see a wide one as one.
             content = unicodedata.normalize("NFKC", _UNREAD.sub("", bracket[1]))
-            parts = [_BracketPart(part, self._known) for part in _BETWEEN.split(content)]
+            parts = [_BracketPart(part, self.read) for part in _BETWEEN.split(content)]
             citations = [citation for part in parts for citation in part.citations]
             if not citations:
                 continue
@@ -85,24 +93,14 @@ class Citations:
             end = bracket.end() if remaining else _close_gap(pieces, text, bracket.end())
         return "".join((*pieces, text[end:]))
 
-
-class _KnownCitations:
-    """The citations that may occur, by how models write them."""
-
-    def __init__(self, allowed: Iterable[tuple[str, str]]) -> None:
-        self.by_key = {citation_key(domain, chunk_id): (domain, chunk_id) for domain, chunk_id in sorted(allowed)}
-        self.own = {key.partition(":")[0] for key in self.by_key}
-        foreign = {name.casefold(): name for name in sorted(self.own)}
-        self.domains = {**ALIASES, **foreign, **{domain.value: domain.value for domain in Domain}}
-
-    def read(self, text: str) -> tuple[str, tuple[str, str] | None] | None:
+    def read(self, text: str) -> Citation | None:
         """Return a citation and what it names; ``None`` for words that are no citation."""
         domain, _, chunk_id = text.strip(QUOTES).partition(":")
         domain, chunk_id = domain.strip(f"{QUOTES}_"), chunk_id.strip()
-        full = domain if domain in self.own else self.domains.get(domain.casefold())
+        full = domain if domain in self._own else self._domains.get(domain.casefold())
         if not chunk_id or (full is None and domain.casefold() != PLACEHOLDER):
             return None
-        return f"{domain}:{chunk_id}", self.by_key.get(f"{full}:{chunk_id}") or self._without_domain(domain, chunk_id)
+        return f"{domain}:{chunk_id}", self._by_key.get(f"{full}:{chunk_id}") or self._without_domain(domain, chunk_id)
 
     def _without_domain(self, domain: str, chunk_id: str) -> tuple[str, str] | None:
         """Return what an answer means that took ``[domain:chunk_id]`` literally."""
@@ -111,17 +109,17 @@ class _KnownCitations:
         inner = self.read(chunk_id)
         if inner is not None:
             return inner[1]
-        meant = [name for key, name in self.by_key.items() if key.partition(":")[2] == chunk_id]
+        meant = [name for key, name in self._by_key.items() if key.partition(":")[2] == chunk_id]
         return meant[0] if len(meant) == 1 else None
 
 
 class _BracketPart:
     """What stands between two commas of a bracket: words, with or without citations among them."""
 
-    def __init__(self, text: str, known: _KnownCitations) -> None:
+    def __init__(self, text: str, read: Callable[[str], Citation | None]) -> None:
         self.words = text.split()
-        whole = known.read(text) if len(text.partition(":")[2].split()) == 1 else None
-        pairs = [whole] if whole else [known.read(word) for word in self.words]
+        whole = read(text) if len(text.partition(":")[2].split()) == 1 else None
+        pairs = [whole] if whole else [read(word) for word in self.words]
         self.citations = [pair for pair in pairs if pair is not None]
         self.prose = not self.citations
 

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from nornweave.ask.answer.synthesis.written import CheckedStream
+from nornweave.ask.answer.synthesis.written import CheckedStream, CheckedText, check_written
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.tracing import model_span
 from nornweave.models.language_model import Prompt, why_not_asked
@@ -23,9 +23,9 @@ CHARS_PER_TOKEN = 3
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What a model said, and why it stopped; ``broken_off`` if it had more to say."""
+    """What is shown of what a model said, and why it stopped; ``broken_off`` if it had more to say."""
 
-    text: str
+    shown: CheckedText
     finish_reason: str | None
     broken_off: str | None = None
 
@@ -44,7 +44,7 @@ class Listener:
 
     async def follow(self, model: str, parts: AsyncIterator[Any]) -> Said:
         """Pass on what a model writes; return the whole of it."""
-        finish_reason = None
+        finish_reason, has_said = None, False
         async for part in parts:
             choice = part.choices[0] if part.choices else None
             finish_reason = getattr(choice, "finish_reason", None) or finish_reason
@@ -54,19 +54,22 @@ class Listener:
             if self.model not in {None, model}:
                 return "another model was quicker"
             self.model = model
+            has_said = has_said or not piece.isspace()
             self._tell(self._stream.add(piece))
-        if not self._stream.written.strip():
+        if not has_said:
             return f"answered with nothing (finish_reason {finish_reason!r})"
         # LiteLLM (1.106) makes up a "stop" where the server went away in mid answer.
         if getattr(parts, "received_finish_reason", finish_reason) is None:
             return self.broken_off("the connection ended before the answer did")
-        self._tell(self._stream.rest())
-        return ModelAnswer(self._stream.written, finish_reason)
+        return self._ended(finish_reason)
 
     def broken_off(self, reason: str) -> ModelAnswer:
         """Return what was heard until the model stopped in mid answer."""
+        return self._ended(None, reason)
+
+    def _ended(self, finish_reason: str | None, broken_off: str | None = None) -> ModelAnswer:
         self._tell(self._stream.rest())
-        return ModelAnswer(self._stream.written, None, reason)
+        return ModelAnswer(self._stream.checked(), finish_reason, broken_off)
 
     def _tell(self, text: str) -> None:
         if text:
@@ -96,7 +99,7 @@ async def call(
             **_ollama_options(litellm, model, prompt, settings),
         )
         if listener is None:
-            return _read(answer)
+            return _read(answer, prompt)
         async with aclosing(answer) as parts:  # a call that is cancelled ends now, not when somebody collects garbage
             return await listener.follow(model, parts)
 
@@ -114,11 +117,11 @@ def _ollama_options(litellm: Any, model: str, prompt: Prompt, settings: FusionSe
     return {"num_ctx": -(-needed // OLLAMA_WINDOW) * OLLAMA_WINDOW}
 
 
-def _read(answer: Any) -> Said:
+def _read(answer: Any, prompt: Prompt) -> Said:
     choices = getattr(answer, "choices", None)
     if not choices:
         return "answered without a choice"
     text = choices[0].message.content
     if not isinstance(text, str) or not text.strip():
         return f"answered with nothing (finish_reason {choices[0].finish_reason!r})"
-    return ModelAnswer(text, choices[0].finish_reason)
+    return ModelAnswer(check_written(text, prompt), choices[0].finish_reason)

@@ -13,7 +13,6 @@ from typing import Any
 
 from nornweave.ask.answer.synthesis.model_call import Listener, ModelAnswer, Said, call
 from nornweave.ask.answer.synthesis.prompt import PromptContext, build_prompt
-from nornweave.ask.answer.synthesis.written import check_written
 from nornweave.ask.fuse.records import Synthesis
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.errors import ConfigError
@@ -123,7 +122,7 @@ class Synthesizer:
             return _without(self._for_each_model(f"busy with {MOST_AT_ONCE} other answers; ask again later"))
         try:
             listener = Listener(prompt, on_text) if on_text else None
-            return self._finished(await self._first_answer(litellm, prompt, seconds, listener), prompt)
+            return self._finished(await self._first_answer(litellm, prompt, seconds, listener))
         finally:
             self._slots.release()
 
@@ -175,13 +174,13 @@ class Synthesizer:
             return _Outcome(listener.model, listener.broken_off(late), failures)
         return _Outcome(failures=failures | dict.fromkeys(asked.values(), late))
 
-    def _finished(self, outcome: _Outcome, prompt: Prompt) -> Synthesis:
+    def _finished(self, outcome: _Outcome) -> Synthesis:
         failed = "; ".join(f"{model}: {reason}" for model, reason in outcome.failures.items())
         if outcome.answer is None:
             return _without(failed)
         if failed:
             log.warning("synthesis by %s, because of %s", outcome.model, failed)
-        checked = check_written(outcome.answer.text, prompt)
+        checked = outcome.answer.shown
         limit = self._settings.synthesis_max_tokens
         cut = {"length": f"cut off at {limit} tokens", "content_filter": "cut off by the model's content policy"}
         notes = (

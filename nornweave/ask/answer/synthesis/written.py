@@ -67,7 +67,6 @@ class CheckedStream:
         self._citations = Citations(prompt.allowed.values())
         self._links = Links(prompt.urls, prompt.messages[-1]["content"])
         self._lines = QuotedStream()
-        self._written: list[str] = []
         self._word: list[str] = []
         self._part: list[str] = []
         self._length = 0
@@ -75,14 +74,8 @@ class CheckedStream:
         self._passed: list[str] = []
         self._blank = ""
 
-    @property
-    def written(self) -> str:
-        """Return what the model wrote so far, as it wrote it."""
-        return "".join(self._written)
-
     def add(self, piece: str) -> str:
         """Add what the model wrote; return what can be passed on by now."""
-        self._written.append(piece)
         self._word.append(piece)
         if not _BLANK.search(piece):
             return ""
