@@ -142,6 +142,7 @@ async def register(body: RegistrationBody, serving: Served, token: AgentToken = 
     capabilities = body.capabilities.model_dump(mode="json")
 
     def join() -> tuple[bool, str | None]:
+        remote.check_name(body.agent_id)
         remote.check_allowed(body.url)
         by = _registrant(serving, token)
         return remote.registry.register(body.agent_id, body.domain_id, body.url, capabilities, body.state, by)

@@ -1,12 +1,14 @@
 """The bearer token, and where one may listen without."""
 
 import logging
+from random import Random
+from string import ascii_letters, digits
 
 import pytest
 from api_support import Ask, is_problem
 from scripted_engine import ScriptedAgent
 
-from api.access.service_token import check_listening, service_token
+from api.access.service_token import MIN_TOKEN_BITS, check_listening, service_token, shown_bits
 from nornweave.ask.search.records import AgentState
 from nornweave.config import Settings
 from nornweave.core.access.viewer import OPERATOR
@@ -83,6 +85,20 @@ def test_the_token_comes_from_the_environment(value: str | None, token: str | No
     assert service_token({} if value is None else {"NORNWEAVE_SERVICE_TOKEN": value}) == token
 
 
+GUESSED = (
+    *("a", "x" * 16, "x" * 500, "ab" * 40, "abc" * 20, "abcdefghijklmnop", "0123456789" * 3, "abcd1234abcd1234"),
+    *("passwordpassword", "token-token-token-token", "xxxxxxxxxxxxxxx1", "fedcba9876543210", "x0x1x2x3x4x5x6x7x8x9"),
+)
+
+
+def test_a_random_token_shows_its_chance_whatever_its_length() -> None:
+    random = Random(7)
+    for alphabet, length in (("0123456789abcdef", 16), (ascii_letters + digits, 12), ("01", 64)):
+        tokens = ("".join(random.choices(alphabet, k=length)) for _ in range(300))
+        refused = sum(shown_bits(token) < MIN_TOKEN_BITS for token in tokens)
+        assert refused <= 6, (alphabet, refused)
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "localhost"])
 def test_this_machine_alone_needs_no_token(host: str, settings: Settings) -> None:
     check_listening(host, None, settings)
@@ -94,9 +110,10 @@ def test_this_machine_alone_needs_no_token(host: str, settings: Settings) -> Non
 def test_listening_for_others_needs_a_token(host: str, settings: Settings) -> None:
     with pytest.raises(ConfigError, match="NORNWEAVE_SERVICE_TOKEN"):
         check_listening(host, None, settings)
-    with pytest.raises(ConfigError, match="has 15 characters"):
-        check_listening(host, "x" * 15, settings)
-    check_listening(host, "x" * 16, settings)
+    for token in GUESSED:
+        with pytest.raises(ConfigError, match="can be guessed"):
+            check_listening(host, token, settings)
+    check_listening(host, "9f86d081884c7d65", settings)
 
 
 def test_on_this_machine_a_token_may_be_short(settings: Settings) -> None:

@@ -122,6 +122,18 @@ def test_an_agent_cannot_register_beat_or_leave_as_another(foreign: Start, hub: 
     assert served.http.post("/agents/register", json=body, headers=join).json()["token"] != made, "the name is free"
 
 
+def test_an_agent_is_not_called_like_anything_here(foreign: Start, hub: Serve, tmp_path: Path) -> None:
+    server = foreign()
+    sources = [{"id": "handbook", "domain": "documentation", "type": "files", "path": str(tmp_path)}]
+    served = hub(server.url, sources=sources, data_dir="var")
+    for name in ("handbook", "inbox", "docs-memory", *Domain):
+        body = {"agent_id": name, "domain_id": "documentation", "url": server.url}
+        refused = served.http.post("/agents/register", json=body)
+        assert (refused.status_code, "take another" in refused.text) == (409, True), (name, refused.text)
+    body = {"agent_id": "code-memory", "domain_id": "code", "url": server.url}
+    assert served.http.post("/agents/register", json=body).status_code == 201, "this process has no code"
+
+
 def test_a_registry_of_an_older_version_goes_on(tmp_path: Path) -> None:
     registry = Registry(tmp_path, 30)
     registry.register("vault", Domain.CODE, "http://10.0.0.5", {})

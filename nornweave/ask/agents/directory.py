@@ -16,8 +16,10 @@ from nornweave.ask.agents.transport import Transport
 from nornweave.config import Settings
 from nornweave.config.access import AgentsSettings, AllowedAgent
 from nornweave.config.addresses import is_allowed
+from nornweave.config.workspace import INBOX_ID
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import ConfigError, ConflictingAgentError, StoreError
+from nornweave.core.types import Domain
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +78,18 @@ class RemoteAgents:
         """
         if self.allowed(url) is None:
             raise ConflictingAgentError(f"{url!r} is not allowed: no entry of 'agents.allow' matches it")
+
+    def check_name(self, agent_id: str) -> None:
+        """Refuse what a source, a domain or an agent here is called: its items would be taken for theirs.
+
+        Raises:
+            ConflictingAgentError: something is.
+        """
+        settings = self._settings
+        here = [domain for domain in Domain if settings.sources_of(domain) or settings.inbox(domain).is_dir()]
+        agents = {settings.domains[domain].agent_id for domain in here}
+        if agent_id in {INBOX_ID, *Domain, *agents, *(source.id for source in settings.sources)}:
+            raise ConflictingAgentError(f"{agent_id!r} names a source, a domain or an agent here; take another")
 
     def asked_for(self, viewer: Viewer) -> tuple[RemoteAgent, ...]:
         """Return the agents whose items may be shown to a viewer, by domain and name."""
