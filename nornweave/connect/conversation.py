@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -19,6 +19,7 @@ from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.dates import utc
 from nornweave.core.text.decode import check_size
 from nornweave.core.text.message_lines import INDENT, indented_body, line_of
+from nornweave.core.text.quotations import passages
 from nornweave.core.types import (
     ContentHash,
     Document,
@@ -36,6 +37,9 @@ from nornweave.core.types import (
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBER = re.compile(r"[+-]?\d{9,22}(?:\.\d{1,9})?")
+
+_BLANK = re.compile(r"[ \t\r\n,]*")  # some write a comma after each document
+_DECODER = json.JSONDecoder()
 
 # An epoch number above these is in milli-, micro- or nanoseconds: seconds stay below 1e11 until the year 5138.
 _EPOCH_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
@@ -67,6 +71,13 @@ def render(said: Sequence[Message]) -> tuple[str, tuple[Message, ...]]:
         lines.append(line)
         start += len(line) + 1
     return "\n".join(lines), tuple(messages)
+
+
+def _with_authors(message: Message) -> Iterator[Message]:
+    """Part a message from what it quotes, which its author says, or nobody."""
+    for part in passages(message.body):
+        speaker = message.speaker if part.author is None else clean_name(part.author)
+        yield replace(message, body=part.text, speaker=speaker)
 
 
 def gather_threads(raw: Iterable[Message]) -> list[Message]:
@@ -103,6 +114,8 @@ def conversation(
         url: where people read it.
         updated_at: by default the time of the latest message, else the entry's.
     """
+    if format != "transcript":  # in captions ">>" means that somebody else speaks
+        raw = [part for each in raw for part in _with_authors(each)]
     text, messages = render(raw)
     latest = max((each.timestamp for each in messages if each.timestamp is not None), default=entry.updated_at)
     people = tuple(sorted({each.speaker for each in messages if each.speaker}))
@@ -195,13 +208,40 @@ def load_stored(raw: bytes, path: str) -> dict[str, Any]:
 
 
 def load_json(raw: bytes | str, where: str) -> Any:
-    """Read JSON.
+    """Read one JSON document.
 
     Raises:
         DocumentError: it is no JSON; the message names ``where``, line and column.
     """
+    documents = load_documents(raw, where)
+    if len(documents) != 1:
+        raise DocumentError(
+            f"{where}: {len(documents)} JSON documents in one file; expected one. Export the file again."
+        )
+    return documents[0][1]
+
+
+def load_documents(raw: bytes | str, where: str) -> list[tuple[int, Any]]:
+    """Read JSON documents that follow each other: one, one a line, or joined lists as ``gh api --paginate`` writes.
+
+    Returns:
+        The line on which each begins, from 1, and the document.
+
+    Raises:
+        DocumentError: one is no JSON; the message names ``where``, line and column.
+    """
+    documents: list[tuple[int, Any]] = []
     try:
-        return json.loads(raw)
+        text = (
+            (raw.decode(json.detect_encoding(raw)) if isinstance(raw, bytes) else raw).removeprefix("\ufeff").rstrip()
+        )
+        at, line, counted = 0, 1, 0
+        while documents == [] or at < len(text):
+            at = _BLANK.match(text, at).end()  # type: ignore[union-attr]
+            line += text.count("\n", counted, at)
+            counted = at
+            document, at = _DECODER.raw_decode(text, at)
+            documents.append((line, document))
     except json.JSONDecodeError as error:
         raise DocumentError(
             f"{where}: line {error.lineno} column {error.colno}: {error.msg}; expected JSON. Export the file again."
@@ -212,6 +252,7 @@ def load_json(raw: bytes | str, where: str) -> Any:
         raise DocumentError(f"{where}: nested too deeply; expected a list of messages.") from error
     except ValueError as error:
         raise DocumentError(f"{where}: not readable as JSON ({error}).") from error
+    return documents
 
 
 _Value = TypeVar("_Value")

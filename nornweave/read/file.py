@@ -25,7 +25,7 @@ _VERSION = "documents-7"
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision"})
 _PDF, _ZIP = b"%PDF-", b"PK\x03\x04"
-_OF_TEXT = frozenset({".ipynb", ".eml"})
+_OF_TEXT = frozenset({".ipynb", ".eml", ".mbox"})
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 
 

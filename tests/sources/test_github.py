@@ -65,6 +65,53 @@ def test_several_repositories_in_one_file_stay_apart(tmp_path: Path) -> None:
     assert [message.channel for message in found.messages] == ["a/x", "a/y"]
 
 
+def test_pages_and_lines_are_a_document_for_each_issue_and_comments_join_theirs(tmp_path: Path) -> None:
+    issues = [
+        {
+            "number": n,
+            "title": f"T{n}",
+            "user": {"login": "rosa"},
+            "url": f"https://api.github.com/repos/a/b/issues/{n}",
+        }
+        for n in (6, 7)
+    ]
+    comment = {"id": 2, "body": "C", "user": {"login": "ken"}, "issue_url": "https://api.github.com/repos/a/b/issues/7"}
+    (tmp_path / "a.json").write_text(json.dumps([issues[0]]) + json.dumps([issues[1], comment]))
+    (tmp_path / "b.jsonl").write_text("\n".join(map(json.dumps, [*issues, comment])))
+    assert [entry.path for entry in dump(tmp_path).list().entries] == ["a.json/6", "a.json/7", "b.jsonl/6", "b.jsonl/7"]
+    for path in ("a.json/7", "b.jsonl/7"):
+        found = document(path, tmp_path)
+        assert (found.title, found.metadata["participants"]) == ("#7 T7", ("ken", "rosa"))
+    gates = {entry.path: entry.gate for entry in dump(tmp_path).list().entries}
+    (tmp_path / "a.json").write_text(json.dumps([issues[0]]) + json.dumps([issues[1]]))
+    assert {entry.path for entry in dump(tmp_path).list().entries if entry.gate != gates[entry.path]} == {"a.json/7"}
+    (tmp_path / "a.json").write_text("[{]")
+    broken = dump(tmp_path).list()
+    assert broken.problem and [entry.path for entry in broken.entries] == ["a.json", "b.jsonl/6", "b.jsonl/7"]
+
+
+def test_speakers_of_migration_archives_are_names(tmp_path: Path) -> None:
+    issue = {
+        "type": "issue",
+        "url": "https://github.com/acme/ledger/issues/7",
+        "user": "https://github.com/rosa",
+        "title": "T",
+        "body": "B",
+        "labels": ["https://github.com/acme/ledger/labels/needs%20work"],
+    }
+    comment = {
+        "type": "issue_comment",
+        "url": "https://github.com/acme/ledger/issues/7#issuecomment-9",
+        "issue": "https://github.com/acme/ledger/issues/7",
+        "user": "https://github.com/ken",
+        "body": "C",
+    }
+    (tmp_path / "issues_000001.json").write_text(json.dumps([issue, comment]))
+    found = document("issues_000001.json", tmp_path)
+    assert [(message.id, message.speaker) for message in found.messages] == [("7", "rosa"), ("issuecomment-9", "ken")]
+    assert (found.metadata["channel"], found.metadata["tags"]) == ("acme/ledger", ("needs work",))
+
+
 @pytest.mark.parametrize("content", ["[]", '[{"name": "bug", "color": "red"}]', "7", "null", '{"comments": 3}'])
 def test_json_without_issues_is_skipped(tmp_path: Path, content: str) -> None:
     (tmp_path / "labels.json").write_text(content)

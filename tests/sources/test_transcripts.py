@@ -74,6 +74,20 @@ def test_srt_blank_lines_inside_a_cue_lose_nothing() -> None:
     assert [(each.id, each.body) for each in parse_srt(text)] == [("1", "first\nsecond"), ("2", "third")]
 
 
+def srt(*cues: str) -> str:
+    return "\n\n".join(f"{n}\n00:00:{n:02d},000 --> 00:00:{n + 1:02d},000\n{cue}" for n, cue in enumerate(cues, 1))
+
+
+@pytest.mark.parametrize(("cues", "said"), [
+    (("the index", "the index\nis rebuilt", "is rebuilt\nat night"), ["the index", "is rebuilt", "at night"]),
+    (("the", "the index", "the index is", "at night"), ["the", "index", "is", "at night"]),
+    (("Al: go on", "Al: go on\nBob: no", "Bob: no\nAl: yes"), ["go on", "no", "yes"]),
+    (("Yes.", "Yes.", "No.", "Well", "so", "it goes"), ["Yes.", "Yes.", "No.", "Well", "so", "it goes"]),
+])  # fmt: skip
+def test_rolling_captions_say_every_line_once(cues: tuple[str, ...], said: list[str]) -> None:
+    assert [message.body for message in parse_srt(srt(*cues))] == said
+
+
 def test_stamps_without_names_keep_the_speaker() -> None:
     assert list(parse_plain("Alice (01:02:03): one\n[01:02:10] two")) == [
         Message(id="1", speaker="Alice", body="one", offset=3723.0),

@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 from nornweave.connect.conversation import (
     as_is,
@@ -19,13 +21,14 @@ from nornweave.connect.conversation import (
     clean_name,
     conversation_document,
     gather_threads,
-    load_json,
+    load_documents,
     mappings,
     parse_time,
     to_canonical,
 )
 from nornweave.connect.files.exports import FolderSource
-from nornweave.core.types import Entry, JsonValue, Message
+from nornweave.core.errors import DocumentError
+from nornweave.core.types import Entry, JsonValue, Listing, Message, digest
 
 COMMENT_KEYS = ("comments", "review_comments", "reviewComments", "reviews")
 _LISTS = ("issues", "pull_requests", "pulls", "items", "nodes", "comments", "review_comments")
@@ -79,7 +82,7 @@ def _place(content: Mapping[str, Any]) -> tuple[str | None, str]:
     named = content.get("repository")
     if isinstance(named, dict):
         repository = as_is(named.get("full_name") or named.get("nameWithOwner"), str)
-    for key in ("issue_url", "pull_request_url", "repository_url", "html_url", "url"):
+    for key in ("issue_url", "pull_request_url", "issue", "pull_request", "repository_url", "html_url", "url"):
         url = as_is(content.get(key), str) or ""
         match = _API_PATH.search(url) or _WEB_PATH.search(url)
         if match is not None:
@@ -97,7 +100,7 @@ def _labels(content: Mapping[str, Any]) -> Iterator[str]:
     for label in labels if isinstance(labels, list) else ():
         name = label.get("name") if isinstance(label, dict) else label
         if isinstance(name, str) and name.strip():
-            yield clean_name(name)
+            yield clean_name(_last_part(name))
 
 
 def _comment(content: Mapping[str, Any]) -> Message | None:
@@ -111,16 +114,21 @@ def _comment(content: Mapping[str, Any]) -> Message | None:
     return _message(content, clean(body))
 
 
+def _last_part(name: str) -> str:
+    """Return the name in an address, which is what archives of a migration have in its place."""
+    return unquote(name.rstrip("/").rpartition("/")[2]) if name.startswith(("https://", "http://")) else name
+
+
 def _message(content: Mapping[str, Any], body: str) -> Message:
     user = content.get("user") or content.get("author")
     login = user.get("login") if isinstance(user, dict) else user
     moment = next(
         (content[key] for key in ("created_at", "createdAt", "submitted_at", "submittedAt") if key in content), None
     )
-    identifier = next((content[key] for key in ("id", "node_id", "number") if content.get(key)), "0")
+    identifier = next((content[key] for key in ("id", "node_id", "number", "url") if content.get(key)), "0")
     return Message(
-        id=clean(str(identifier)),
-        speaker=clean_name(login) if isinstance(login, str) and login.strip() else "ghost",
+        id=clean(re.split(r"[/#]", str(identifier))[-1]),
+        speaker=clean_name(_last_part(login)) if isinstance(login, str) and login.strip() else "ghost",
         body=body,
         timestamp=parse_time(moment),
         reactions=_reactions(content),
@@ -161,29 +169,64 @@ def write_issues(issues: Sequence[Issue], name: str) -> bytes:
 
 
 class GithubDumpSource(FolderSource):
-    """JSON files of issues and pull requests as the REST API gives them, with their comments in the same file."""
+    """JSON files of issues and pull requests as the REST API gives them, with their comments in the same file.
 
-    version = "github-4"
+    A file is a document; one that holds several JSON documents (pages of ``gh api --paginate``, an issue a line) is a
+    document for each issue, below its path.
+    """
+
+    version = "github-5"
     suffixes = (".json", ".jsonl", ".ndjson")
     has_types = False
     parser = staticmethod(conversation_document)
 
+    def list(self) -> Listing:
+        """List the files, and the issues of those that hold several JSON documents."""
+        listed = super().list()
+        entries: list[Entry] = []
+        problem = listed.problem
+        for file in listed.entries:
+            try:
+                issues, is_paged = self._issues(file.path)
+            except DocumentError as error:  # its issues may still be there
+                problem = problem or str(error)
+                is_paged = False
+            if is_paged:
+                entries += (
+                    replace(file, path=path, gate=digest(write_issues([issue], path)))
+                    for path, issue in _paths(file.path, issues).items()
+                )
+            else:
+                entries.append(file)
+        return replace(listed, entries=tuple(sorted(entries, key=attrgetter("path"))), problem=problem)
+
     def fetch(self, entry: Entry) -> bytes:
-        """Read one file; its threads are its issues.
+        """Read one file, whose threads are its issues, or one issue of a file.
 
         Raises:
             DocumentError: broken JSON (line and column are named), or nothing like issues or comments in it.
         """
-        return write_issues(_issues(self._objects(entry.path)), PurePosixPath(entry.path).stem)
-
-    def _objects(self, path: str) -> tuple[dict[str, Any], ...]:
-        raw = self.read(path)
-        if path.lower().endswith(".json"):
-            return tuple(_flat(load_json(raw, path)))
-        lines = enumerate(raw.split(b"\n"), start=1)
-        return tuple(
-            each for number, line in lines if line.strip() for each in _flat(load_json(line, f"line {number}"))
+        file = next(
+            (path for path in (entry.path, *map(str, PurePosixPath(entry.path).parents)) if self.mark(path)), ""
         )
+        issues, is_paged = self._issues(file or entry.path)
+        if is_paged:
+            issue = _paths(file, issues).get(entry.path)
+            issues = [issue] if issue else []
+        return write_issues(issues, PurePosixPath(entry.path).stem)
+
+    def _issues(self, path: str) -> tuple[Sequence[Issue], bool]:
+        """Return the issues of a file, and whether it holds several JSON documents."""
+        documents = load_documents(self.read(path), path)
+        return _issues(each for _, document in documents for each in _flat(document)), len(documents) > 1
+
+
+def _paths(file: str, issues: Sequence[Issue]) -> dict[str, Issue]:
+    """Name the issues of a file by its path, the repository if there are several, and the number."""
+    several = len({issue.repository for issue in issues}) > 1
+    return {
+        "/".join(filter(None, (file, issue.repository if several else None, issue.number))): issue for issue in issues
+    }
 
 
 def _flat(content: object) -> Iterator[dict[str, Any]]:

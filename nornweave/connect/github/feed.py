@@ -54,7 +54,7 @@ class GithubFeed(Feed):
     """The issues, pull requests and discussions of one repository."""
 
     domain = Domain.CONVERSATIONS
-    version = "github-api-3"
+    version = "github-api-4"
     parser = staticmethod(conversation_document)
 
     def __init__(self, settings: GithubSettings, *, limits: Limits | None = None) -> None:

@@ -55,7 +55,7 @@ class JiraFeed(Feed):
     """The issues of some projects, or of all that the account may read."""
 
     domain = Domain.CONVERSATIONS
-    version = "jira-2"
+    version = "jira-3"
     parser = staticmethod(conversation_document)
 
     def __init__(self, settings: JiraSettings, *, limits: Limits | None = None) -> None:

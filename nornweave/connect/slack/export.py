@@ -73,7 +73,7 @@ def day_bytes(channel: str, day: str, messages: Sequence[Message], links: Mappin
 class SlackSource(FolderSource):
     """A Slack export folder: ``users.json``, ``channels.json``, ``<channel>/<date>.json``."""
 
-    version = "slack-2"
+    version = "slack-3"
     suffixes = (".json",)
     has_types = False
     parser = staticmethod(conversation_document)

@@ -42,7 +42,7 @@ class SlackFeed(Feed):
     """The channels that the owner of a token has joined."""
 
     domain = Domain.CONVERSATIONS
-    version = "slack-api-2"
+    version = "slack-api-3"
     parser = staticmethod(conversation_document)
 
     def __init__(self, settings: SlackSettings, *, limits: Limits | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
@@ -66,6 +66,9 @@ def _blocks(text: str) -> Iterator[list[str]]:
         yield block
 
 
+_ROLLING = 0.3  # of the cues of rolling captions begin with what is shown already
+
+
 @dataclass(slots=True)
 class _Cue:
     id: str
@@ -95,7 +98,28 @@ def _said_in_cues(blocks: Iterable[list[str]], kind: str) -> Iterator[Message]:
     if not cues:
         expected = "00:00:01.000 --> 00:00:04.000" if kind == ".vtt" else "00:00:01,000 --> 00:00:04,000"
         raise DocumentError(f"no cue with times; a {kind} file has lines like '{expected}'. Export it again")
-    return _by_speaker(cues, kind)
+    return _by_speaker(_unrolled(cues, kind), kind)
+
+
+def _unrolled(cues: Sequence[_Cue], kind: str) -> Sequence[_Cue]:
+    """Take what was shown before out of rolling captions, whose cues show the last lines again or grow by words."""
+    shown = [[" ".join(_without_tags(line, kind).split()) for line in cue.lines] for cue in cues]
+    shown = [[line for line in lines if line] for lines in shown]
+    fresh = [lines if number == 0 else _fresh(shown[number - 1], lines) for number, lines in enumerate(shown)]
+    repeated = sum(len(new) < len(lines) or new[:1] != lines[:1] for new, lines in zip(fresh, shown, strict=True))
+    if repeated < max(2, _ROLLING * len(cues)):
+        return cues  # people say a word twice now and then
+    return [replace(cue, lines=list(lines)) for cue, lines in zip(cues, fresh, strict=True)]
+
+
+def _fresh(before: Sequence[str], lines: Sequence[str]) -> Sequence[str]:
+    """Return what a cue shows that the one before it does not."""
+    for count in range(min(len(before), len(lines)), 0, -1):
+        if list(before[-count:]) == list(lines[:count]):
+            return lines[count:]
+    if before and lines and lines[0].startswith(f"{before[-1]} "):
+        return [lines[0].removeprefix(before[-1]).strip(), *lines[1:]]
+    return lines
 
 
 def _by_speaker(cues: Iterable[_Cue], kind: str) -> Iterator[Message]:
@@ -253,6 +277,6 @@ def date_of(path: PurePosixPath) -> datetime | None:
 class TranscriptSource(FolderSource):
     """A folder of transcripts, searched with everything below it."""
 
-    version = "transcripts-1"
+    version = "transcripts-2"
     suffixes = tuple(_READERS)
     parser = staticmethod(parse_transcript)

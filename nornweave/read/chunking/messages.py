@@ -191,8 +191,9 @@ def _main_speaker(messages: Sequence[Message]) -> str | None:
     """Return who says most; of equals the first."""
     said: Counter[str] = Counter()
     for message in messages:
-        said[message.speaker] += len(message.body)
-    return max(said, key=said.__getitem__) or None
+        if message.speaker:
+            said[message.speaker] += len(message.body)
+    return max(said, key=said.__getitem__, default=None)
 
 
 def _shortened(line: str) -> str:

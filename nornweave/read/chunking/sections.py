@@ -117,7 +117,7 @@ def _pieces(span: Span, kind: Kind, index: TokenIndex, limit: int) -> list[Piece
 
 VERSION = "sections-6"
 
-CONVERTED = frozenset({"docx", "pptx", "xlsx", "epub", "ipynb", "eml"})
+CONVERTED = frozenset({"docx", "pptx", "xlsx", "epub", "ipynb", "eml", "mbox"})
 """Formats whose text is Markdown that their parser wrote; their sections name places (``cell 12``)."""
 
 _OUTLINES: Mapping[str, Callable[[str], Sequence[Block]]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import email.policy
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,6 +16,7 @@ from nornweave.core.access.rules import KEY, single_statements
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.dates import utc
 from nornweave.core.text.inline_markup import one_line
+from nornweave.core.text.quotations import passages
 from nornweave.core.types import JsonValue, freeze
 from nornweave.read.access_statements import access_metadata
 from nornweave.read.formats.html import markdown_of
@@ -26,6 +28,7 @@ MAX_DEPTH = 3
 MAX_ATTACHMENTS = 50
 _SHOWN = ("From", "To", "Cc", "Date", "Subject")
 _MAX_HEADER = 2_000
+_REPLY = re.compile(r"(?:re|aw|sv|vs|antw|odp)\s?(?:\[\d+\])?:", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -124,7 +127,7 @@ def _blocks(message: EmailMessage, reading: _Reading, *, depth: int) -> Iterator
     yield "\n".join(f"{name}: {value}  " for name in _SHOWN if (value := _header(message, name)))
     body = _body(message)
     if body is not None:
-        yield _body_text(body)
+        yield from _own_text(body, reading, is_reply=_is_reply(message, subject))
     for part in _attachments(message, body):
         yield _attachment(part, reading, depth=depth)
 
@@ -136,11 +139,57 @@ def _body(message: EmailMessage) -> EmailMessage | None:
     return found if isinstance(found, EmailMessage) else None
 
 
-def _body_text(part: EmailMessage) -> str:
+def _is_reply(message: EmailMessage, subject: str) -> bool:
+    return "In-Reply-To" in message or "References" in message or _REPLY.match(subject) is not None
+
+
+def _own_text(part: EmailMessage, reading: _Reading, *, is_reply: bool) -> Iterator[str]:
+    """Yield what the sender says, and what is passed on, with its author; what a reply quotes is in another mail."""
+    is_html = part.get_content_type() == "text/html"
+    quoted = 0
+    for passage in passages(_shown(part)):
+        text = lowered(passage.text) if is_html else plain(passage.text)
+        if passage.author is None:
+            yield text
+        elif is_reply and not passage.is_forwarded:
+            quoted += len(passage.text.split("\n"))
+        else:
+            yield heading(2, f"Passed on from {passage.author or 'somebody'}")
+            yield lowered(text, 2) if is_html else text
+    if quoted:
+        reading.left_out.append(f"{quoted:,} quoted lines of other mails")
+
+
+def _shown(part: EmailMessage) -> str:
+    """Return the text of a part, of HTML as Markdown."""
     content = _content(part)
     if part.get_content_type() == "text/html":
-        return lowered(markdown_of(content))
-    return plain(content.replace("\r\n", "\n").replace("\u200b", ""))
+        return markdown_of(content)
+    return content.replace("\r\n", "\n").replace("\u200b", "")
+
+
+def mail_record(raw: bytes) -> dict[str, JsonValue]:
+    """Return a mail as the record of a message: ``id``, ``from``, ``date``, ``text``, ``in_reply_to``.
+
+    Raises:
+        DocumentError: not an e-mail.
+    """
+    message = _message(raw)
+    subject, body = _header(message, "Subject"), _body(message)
+    is_reply = _is_reply(message, subject)
+    kept = [
+        passage.text if passage.author is None else f"From: {passage.author}\nTo: -\nSubject: -\n{passage.text}"
+        for passage in passages(_shown(body) if body is not None else "")
+        if not is_reply or passage.author is None or passage.is_forwarded
+    ]
+    answered = (_header(message, "In-Reply-To") or _header(message, "References")).split()
+    return {
+        "id": _header(message, "Message-ID").strip("<> ") or None,
+        "from": next(iter(_people(message, "From")), ""),
+        "date": _header(message, "Date"),
+        "text": "\n\n".join([*([] if is_reply else [subject]), *kept]),
+        "in_reply_to": answered[-1].strip("<>") if answered else None,
+    }
 
 
 def _content(part: EmailMessage) -> str:
@@ -192,7 +241,7 @@ def _attached_text(part: EmailMessage, name: str, reading: _Reading, *, depth: i
         inner = part.get_content()
         return lowered(joined(_blocks(inner, reading, depth=depth + 1)), 2) if isinstance(inner, EmailMessage) else ""
     if part.get_content_maintype() == "text" and not part.get_filename():
-        return lowered(_body_text(part), 2)
+        return lowered(_shown(part) if part.get_content_type() == "text/html" else plain(_shown(part)), 2)
     payload = part.get_payload(decode=True)
     parsed = reading.read_attachment(name, payload if isinstance(payload, bytes) else b"")
     reading.attached += ({KEY: value} for value in single_statements(parsed.metadata.get(KEY)))

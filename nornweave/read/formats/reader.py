@@ -23,7 +23,7 @@ _FOLDER = "nornweave.read.formats"
 _LIBRARIES = ("mammoth", "markdownify", "openpyxl", "python-pptx")
 
 CONVERTED: Mapping[str, str] = MappingProxyType(
-    {f".{name}": name for name in ("docx", "pptx", "xlsx", "epub", "ipynb", "eml")}
+    {f".{name}": name for name in ("docx", "pptx", "xlsx", "epub", "ipynb", "eml", "mbox")}
 )
 """Formats by file name suffix, lower case with the dot."""
 
@@ -36,7 +36,7 @@ def _library(name: str) -> str:
         return f"no-{name}"
 
 
-VERSION = ",".join(("formats-3", *map(_library, _LIBRARIES)))
+VERSION = ",".join(("formats-4", *map(_library, _LIBRARIES)))
 
 MAX_TEXT = 5_000_000
 """Characters of one document, some 2,500 pages."""
@@ -62,7 +62,7 @@ def _read(format_: str, raw: bytes) -> Parsed:
     with optional("office", f"{format_} files", DocumentError):
         read: Callable[..., Parsed] = getattr(import_module(f"{_FOLDER}.{format_}"), f"read_{format_}")
     try:
-        return read(raw, read_attachment) if format_ == "eml" else read(raw)
+        return read(raw, read_attachment) if format_ in {"eml", "mbox"} else read(raw)
     except (DocumentError, MemoryError):
         raise
     except RecursionError as error:

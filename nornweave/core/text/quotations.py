@@ -1,0 +1,119 @@
+"""Tell what somebody says from what they quote: a quotation is its author's, or nobody's, never its sender's.
+
+Quoted are lines that begin with ``>`` outside fenced code, and what stands below the header of another message:
+``From: …``, ``Sent: …``, ``Subject: …``, in any language, as Outlook and forwarding programs write it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+_QUOTED = re.compile(r" {0,3}> ?")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+# "On Mon, 13 Oct 2025 at 09:00, Rosa Lima <rosa@example.org> wrote:", "Am 13.10.2025 um 09:00 schrieb Rosa Lima:"
+_WROTE = re.compile(r"(?=.{0,300}(?:\d|@)).{4,300}[:：]\s*")
+_NO_NAME = re.compile(r"<[^>]*>|\([^)]*@[^)]*\)|\b(?:[AP]M|Uhr|UTC|GMT)\b")
+_NAME = re.compile(r"[^\W\d_a-z][\w'’.-]*(?: (?:[^\W\d_a-z][\w'’.-]*|van|von|der|de|da)(?=\W))*")
+_HEADER = re.compile(
+    r"\s*[*_]{0,2}(?P<key>[^\W\d_][^\W\d_ -]{0,14}(?: ?[^\W\d_]{1,10})?)[*_]{0,2}\s?:[*_]{0,2}\s+(?P<value>\S.*)"
+)
+_FROM = re.compile(r"from|von|de|da|van|fra|från|od|lähettäjä|от|发件人|寄件者|差出人|보낸 ?사람", re.IGNORECASE)
+_RULE = re.compile(r"\s*[-_=—–*]{3,}")
+_HEADER_LINES = 3
+_SHORT = 80
+_FORWARDED = re.compile(
+    r"f(?:or)?wd?\b|forward|weitergeleitet|transf[eé]r|reenviad|encaminhad|inoltrat|doorgestuurd|vidarebefordra|转发|轉寄|転送",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A run of lines of one author.
+
+    Attributes:
+        author: of a quotation, empty where nobody is named; ``None`` for what the sender says.
+        is_forwarded: it was passed on, and stands nowhere else perhaps.
+    """
+
+    text: str
+    author: str | None = None
+    is_forwarded: bool = False
+
+
+def passages(text: str) -> tuple[Passage, ...]:
+    """Part a message into what its sender says and what is quoted, in order; lines that announce a quotation go."""
+    if ">" not in text and ":" not in text:
+        return (Passage(text),)
+    return tuple(passage for passage in _passages(text.split("\n")) if passage.text.strip())
+
+
+def _passages(lines: Sequence[str]) -> Iterator[Passage]:
+    own: list[str] = []
+    at, fence = 0, ""
+    while at < len(lines):
+        line = lines[at]
+        opened = _FENCE.match(line)
+        if opened and (not fence or opened[1].startswith(fence)):
+            fence = "" if fence else opened[1]
+        header = None if fence else _header(lines, at)
+        if header:
+            rule = _strip_rule(own)
+            yield Passage("\n".join(own).strip("\n"))
+            rest = "\n".join(lines[at + header[1] :]).strip("\n")
+            yield Passage(rest, header[0], is_forwarded=bool(_FORWARDED.search(rule)))
+            return
+        if fence or not _QUOTED.match(line):
+            own.append(line)
+            at += 1
+            continue
+        end = at
+        while end < len(lines) and _QUOTED.match(lines[end]):
+            end += 1
+        quoted = [_QUOTED.sub("", each, count=1) for each in lines[at:end]]
+        author, is_forwarded = _announced(own)
+        yield Passage("\n".join(own).strip("\n"))
+        header = _header(quoted, next((place for place, each in enumerate(quoted) if each.strip()), 0))
+        if header:
+            author, quoted = header[0], quoted[header[1] :]
+        yield Passage("\n".join(quoted).strip("\n"), author, is_forwarded)
+        own, at = [], end
+    yield Passage("\n".join(own).strip("\n"))
+
+
+def _header(lines: Sequence[str], at: int) -> tuple[str, int] | None:
+    """Return the author that the header of another message names, and how many lines it has."""
+    first = _HEADER.fullmatch(lines[at]) if at < len(lines) else None
+    if first is None or not _FROM.fullmatch(first["key"]):
+        return None
+    end = at + 1
+    while end < len(lines) and _HEADER.fullmatch(lines[end]):
+        end += 1
+    author = re.sub(r"\s*(?:[<\[(]|mailto:).*", "", first["value"]).strip("*_\"' ")
+    return (author or first["value"], end - at) if end - at >= _HEADER_LINES else None
+
+
+def _strip_rule(own: list[str]) -> str:
+    """Take a line such as ``-----Original Message-----`` off the end, and return it."""
+    _strip_blank(own)
+    is_rule = bool(own) and (_RULE.match(own[-1]) or (len(own[-1]) < _SHORT and _FORWARDED.search(own[-1])))
+    return own.pop() if is_rule else ""
+
+
+def _announced(own: list[str]) -> tuple[str, bool]:
+    """Take the line that names the author of a quotation off the end of what was said; it may be broken in two."""
+    _strip_blank(own)
+    for count in (1, 2):
+        line = " ".join(part.strip() for part in own[-count:])
+        if len(own) >= count and _WROTE.fullmatch(line) and not own[-count].rstrip().endswith((".", "!", "?")):
+            del own[-count:]
+            named = _NAME.search(re.split(r"[\d,]", _NO_NAME.sub("", line))[-1])
+            return named[0] if named else "", False
+    return "", bool(_FORWARDED.search(_strip_rule(own)))
+
+
+def _strip_blank(own: list[str]) -> None:
+    while own and not own[-1].strip():
+        own.pop()
