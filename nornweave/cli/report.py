@@ -66,7 +66,10 @@ def print_access(domains: Mapping[str, Mapping[str, Any]]) -> None:
             said = [f"for {_groups(each['groups'])} ({by[each['by']]})" for each in document["statements"]]
             line = f"{domain}: {document['source_id']}/{document['path']}: {' and '.join(said) or 'for everybody'}"
             _say("; ".join((line, *document["notices"])), "yellow" if document["notices"] else "")
-        if not seen["sources"] and not seen["documents"]:
+        for source_id, entries in seen["unmatched"].items():
+            for entry in entries:
+                _say(f"{domain}: {source_id}: {entry!r} of its metadata file matches no document", "yellow")
+        if not any(seen.values()):
             _say(f"{domain}: nothing is hidden", "")
 
 

@@ -1,251 +1,318 @@
 """Who may see a text, as the text itself says.
 
-Every statement counts. What could be a statement and is not understood hides the text from everybody. A statement
-stands in front matter (YAML or TOML between fences, JSON or a flow mapping), in a field ``:access:`` of RST, or in
-``<meta name="access">`` of HTML, wherever in the file. A text is read as its writer may have meant it: blank lines,
-lone carriage returns and a byte order mark before the fence do not matter, nor does how long the header is. Every pass
-is linear in the length of the text.
+Every statement counts, and what could be a statement and is not understood hides the text from everybody. So the
+question is asked in this order, whatever the format is: *headers* (YAML, TOML or JSON, between fences or in braces) and
+what a format has besides (fields of RST, ``<meta>``) state what they state; then no line of the rest, outside of code,
+may begin with the word as a key. A reader of a format can only add statements: what it does not know, the line tells.
+Every pass is linear in the length of the text.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import pairwise
 
 import yaml
 
 from nornweave.core.access.rules import ACCESS_NOTICE, KEY, every_of
 from nornweave.core.text.inline_markup import closing_fence, unescaped
-from nornweave.core.text.legible import field_key
+from nornweave.core.text.legible import LINE_ENDS, field_key
 from nornweave.core.types import JsonValue
-from nornweave.read.plain_yaml import check_yaml
+from nornweave.read.plain_yaml import Pairs, load_pairs
+
+_JSON = json.JSONDecoder(object_pairs_hook=Pairs)
+_BROKEN = (yaml.YAMLError, ValueError, RecursionError)
 
 HIDDEN: JsonValue = ()
 """The statement that nobody meets."""
 
-_FENCE = re.compile(r"(---|\+\+\+)[ \t]*\n")
-_FIRST_KEY = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n){0,50}[ \t]*(?:[?!\"'{\[]|<<|[\w.-][\w .-]{0,80}[\"']?\s*[:=])")
-_FIRST_BOUND = 8_192
-# The word as a key, however it is spelt: `"access" :`, `? access`, `access=`.
-_KEY = re.compile(r"(?<![\w-])access(?![\w-])[\"']?\s*(?:[:=]|$)|\?\s+[\"']?access\b", re.I | re.M)
+# Characters that nobody sees, and what stands for a byte order mark that was read in another encoding.
+_UNSEEN = (
+    "\x00-\x08\x0e-\x1f\x7f\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufe00-\ufe0f\ufeff\ufff9-\ufffd\U000e0000-\U000e0fff"
+)
+_INVISIBLE = re.compile(f"[{_UNSEEN}]")
+# YAML, JSON and HTML can write a letter of the word as its number.
+_ESCAPED = re.compile(r"(?:\\[xu]|&#x)0*+([4-7][0-9a-f]);?|&#0*+([0-9]{2,3});?", re.I)
+
+_WORD = re.compile(r"(?<!\w)(?<!\w-)access(?!\w|-\w)", re.I)
+# The word as a key: at the beginning of a line, after marks (`"access" :`, `- access:`, `.. access:`, `!!str access:`,
+# `access.groups =`), or in a line after a brace, a comma or a quote. `[access]:` is a link of Markdown, and inline code
+# begins no line.
 _LINE_KEY = re.compile(
-    r"^[ \t]*+(?:[?{][ \t]*+)?(?:!\S{0,80}+[ \t]++)?[\"']?access[\"']?[ \t]*+[:=]"
-    r"|^[ \t]*+\?[ \t]++[\"']?access[\"']?[ \t]*+$",
+    r"^(?:[^\w\n`]|_)*+(?:(?<=[!&])[\w:.,/-]++[ \t]++(?:[^\w\n`]|_)*+)*+access"
+    r"(?:(?:[^\w\n\]:=]|_)*+[:=]|(?:[ \t]*+\.[ \t]*+[\w\"'-]++)++[ \t]*+=)",
     re.I | re.M,
 )
-_META = re.compile(r"<meta\b", re.I)
-_META_BOUND = 16_384
-_TAG = re.compile(r"<meta\b(?>\"[^\"]*\"|'[^']*'|[^'\">])*+>", re.I)
+_KEY = re.compile(rf"{_LINE_KEY.pattern}|(?:[{{,][ \t]*+[\"']?|[\"'])access[ \t]*+[\"']?[ \t]*+:", re.I | re.M)
+
+# What may stand above a header: blanks, comments, directives of YAML.
+_ABOVE = re.compile(rf"(?:[\s{_UNSEEN}]|<!--.*?-->|/\*.*?\*/|(?:#!|//|%YAML|%TAG)[^\n]*\n)*+", re.S)
+_OPENING = re.compile(r"(?P<fence>---|\+\+\+)[ \t]*(?:\w*[ \t]*|(?P<rest>[#!&{][^\n]*))\n")
+_BRACE = re.compile(r"\{(?![{%])")
+_MOST_DOTS = 1_000
+"""In one line of TOML: a key of many parts takes ``tomllib`` quadratic time."""
+
+_META = re.compile(r"<(?:[\w.-]{1,40}:)?meta\b", re.I)
+_TAG = re.compile(r"<[\w.:-]+((?>\"[^\"]*\"|'[^']*'|[^'\">])*+)>")
 _ATTRIBUTE = re.compile(r"([^\s\"'=<>/]+)(?:\s*+=\s*+(\"[^\"]*\"|'[^']*'|[^\s\"'>]+))?")
-_RST_FIELD = re.compile(r"^ {0,3}:access:[ \t]*(?P<value>[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.I | re.M)
+_NAMING = ("name", "property", "itemprop", "http-equiv")
+_OPEN_META = re.compile(r"=\s*+[\"']?\s*+access\b", re.I)
+_RST_FIELD = re.compile(
+    rf"^(?P<indent>[ \t]*+):[^\w\n:]*+(?:(?:{'|'.join(_NAMING)})=)?access[^\w\n: \t]*+(?:[ \t][^:\n]*)?:(?!\S)"
+    r"(?P<value>[^\n]*(?:\n(?:[ \t]*+\n)*+(?P=indent)[ \t]+\S[^\n]*)*)",
+    re.I | re.M,
+)
 _ITEM = re.compile(r"[-*+]\s+")
-_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff\ufffd]")
-# Also a byte order mark that was read in another encoding.
-_LEADING = re.compile(r"[\s\ufeff\ufffd]*+")
-
-
-@dataclass(frozen=True, slots=True)
-class AccessStatements:
-    """What a text says about who may see it.
-
-    Attributes:
-        values: as ``rules.read_statement`` takes them, each once; all have to be met.
-        notice: what was not understood; ``None`` if all was.
-    """
-
-    values: tuple[JsonValue, ...] = ()
-    notice: str | None = None
-
-
-def access_statements(text: str, format: str) -> AccessStatements:  # noqa: A002 - the word of ``Document.format``
-    """Read all statements of a text.
-
-    Args:
-        format: ``html`` and ``rst`` have statements of their own; front matter may stand in every format.
-    """
-    plain = _LEADING.sub("", text, count=1).replace("\r\n", "\n").replace("\r", "\n")
-    readers = [_front_matter, *({"html": [_metas], "rst": [_fields]}.get(format, []))]
-    values: list[JsonValue] = []
-    notice = None
-    for reader in readers:
-        try:
-            values += reader(plain)
-        except NotUnderstoodError as error:
-            values.append(HIDDEN)
-            notice = str(error)
-    stated = [value for value in values if value is not None]
-    return AccessStatements(tuple(each for place, each in enumerate(stated) if each not in stated[:place]), notice)
-
-
-def access_metadata(*texts: tuple[str, str], fields: Iterable[Mapping[str, object]] = ()) -> dict[str, JsonValue]:
-    """Return what a document of several texts says about who may see it, as metadata.
-
-    Args:
-        texts: each with its format.
-        fields: mappings beside the texts (headers of an e-mail, metadata of a notebook), where ``access`` and
-            ``X-Access`` are statements; the key anywhere inside of their values hides.
-    """
-    read = [access_statements(text, format_) for text, format_ in texts]
-    values = [value for statements in read for value in statements.values]
-    notices = [statements.notice for statements in read if statements.notice]
-    for key, value in ((key, value) for mapping in fields for key, value in mapping.items()):
-        if field_key(key).removeprefix("x_") == KEY and value is not None:
-            values.append(_value(value))
-        elif _has_key(value):
-            values.append(HIDDEN)
-            notices.append(f"the key 'access' stands inside of {key!r}")
-    distinct = tuple(value for place, value in enumerate(values) if value not in values[:place])
-    return {KEY: every_of(distinct), ACCESS_NOTICE: notices[0] if notices else None}
+_CODE_MARK = re.compile(
+    r"^[ \t>]*+(?P<item>(?:[-*+]|\d{1,9}[.)])[ \t]++)?(?P<fence>`{3,}|~{3,})(?P<info>[^`\n]*)$"
+    r"|<(?P<starts>script|style|pre)\b|</(?P<ends>script|style|pre)\b",
+    re.I | re.M,
+)
+# A fence of MyST that is no code: ``{meta}``.
+_DIRECTIVE = re.compile(r"[ \t]*\{[\w:.-]+\}")
 
 
 class NotUnderstoodError(Exception):
     """Something could be a statement and is not understood."""
 
 
-def _front_matter(text: str) -> list[JsonValue]:
-    """Read the statements of the header of a text.
+def access_statements(text: str, format: str) -> tuple[tuple[JsonValue, ...], str | None]:  # noqa: A002 - as ``Document``
+    """Read all statements of a text.
+
+    Args:
+        format: ``rst`` has fields; everything else counts in every format.
+
+    Returns:
+        The statements as ``rules.read_statement`` takes them, each once, all of which have to be met; and what was not
+        understood, ``None`` if all was.
+    """
+    try:
+        return tuple(dict.fromkeys(_stated(LINE_ENDS.sub("\n", text), format))), None
+    except NotUnderstoodError as error:
+        return (HIDDEN,), str(error)
+
+
+def access_metadata(*texts: tuple[str, str], fields: Iterable[tuple[object, object]] = ()) -> dict[str, JsonValue]:
+    """Return what a document of several texts says about who may see it, as metadata.
+
+    Args:
+        texts: each with its format.
+        fields: what stands beside the texts (headers of an e-mail, metadata of a notebook, a side file), as pairs of
+            key and value, the same key as often as it stands there. A null states nothing; the key anywhere inside of
+            another value hides.
+    """
+    read = [access_statements(text, format_) for text, format_ in texts]
+    values = [value for stated, _ in read for value in stated]
+    notices = [notice for _, notice in read if notice]
+    for key, value in fields:
+        if names_access(key):
+            values += [] if value is None else [_value(value)]
+        elif _has_key(value):
+            values.append(HIDDEN)
+            notices.append(f"the key 'access' stands inside of {str(key)!r}")
+    return {KEY: every_of(values), ACCESS_NOTICE: notices[0] if notices else None}
+
+
+def names_access(key: object) -> bool:
+    """Tell whether a key is ``access`` or ``X-Access``, in any case, with blanks or what nobody sees in it."""
+    return isinstance(key, str) and field_key(_seen(key)).removeprefix("x_") == KEY
+
+
+def _stated(text: str, format: str) -> Iterator[JsonValue]:  # noqa: A002
+    """Yield the statements of a text.
 
     Raises:
-        NotUnderstoodError: the header is broken, or does not close, and has the word as a key.
+        NotUnderstoodError: something else in it could be one.
     """
-    fence = _FENCE.match(text)
-    if fence is None:
-        return _bare_mapping(text) if text.startswith("{") else []
-    if not _FIRST_KEY.match(_spelt(text[fence.end() : fence.end() + _FIRST_BOUND])):
-        return []  # a rule above text
-    closing = closing_fence(fence[1]).search(text, fence.end())
-    if closing is None:
-        if _LINE_KEY.search(_spelt(text[fence.end() :])):
-            raise NotUnderstoodError("the header does not close, and has a line that begins with 'access'")
+    stated, body = _headers(text)
+    yield from stated
+    if format == "rst":
+        yield from (_field(field["value"]) for field in _RST_FIELD.finditer(body))
+        body = _RST_FIELD.sub(lambda field: _lines(field[0]), body)
+    has_word = KEY in _seen(body).lower()
+    prose = _without_code(body, format) if has_word or _META.search(body) else ""
+    yield from _metas(text if format == "html" else prose)
+    if key := _KEY.search(seen := _seen(prose)):
+        line = seen.count("\n", 0, key.end()) + 1
+        raise NotUnderstoodError(f"line {line:,} has 'access' as a key and is not read as a statement")
+
+
+def _seen(text: str) -> str:
+    """Return a text as it looks, line by line: letters as letters, a wide colon as a colon."""
+    text = _ESCAPED.sub(_letter, text) if "\\" in text or "&#" in text else text
+    return _INVISIBLE.sub("", text if text.isascii() else unicodedata.normalize("NFKC", text))
+
+
+def _letter(escaped: re.Match[str]) -> str:
+    letter = chr(int(escaped[1], 16) if escaped[1] else int(escaped[2]))
+    return letter if letter.isascii() and letter.isalpha() else escaped[0]
+
+
+def _without_code(text: str, format: str) -> str:  # noqa: A002
+    """Blank the code of a text: in fences, ``<pre>``, ``<script>``, ``<style>``. What does not close is none.
+
+    Elsewhere than in Markdown tildes underline a heading.
+    """
+    marks = [mark for mark in _CODE_MARK.finditer(text) if format == "markdown" or "~" not in (mark["fence"] or "")]
+    last = {mark["ends"].lower(): mark.start() for mark in marks if mark["ends"]}
+    shown: list[str] = []
+    opened: re.Match[str] | None = None
+    end = 0
+    for mark in marks:
+        if opened is None:
+            is_closed = not mark["starts"] or mark.start() < last.get(mark["starts"].lower(), 0)
+            opened = mark if is_closed and not mark["ends"] else None
+        elif _is_closed_by(opened, mark):
+            if not _DIRECTIVE.match(opened["info"] or ""):
+                shown += (text[end : opened.start()], _lines(text[opened.start() : mark.end()]))
+                end = mark.end()
+            opened = None
+    return "".join((*shown, text[end:]))
+
+
+def _is_closed_by(opened: re.Match[str], mark: re.Match[str]) -> bool:
+    if opened["fence"]:
+        return opened["fence"] in (mark["fence"] or "") and not mark["item"] and not mark["info"].strip()
+    return (opened["starts"] or "").lower() == (mark["ends"] or " ").lower()
+
+
+def _lines(text: str) -> str:
+    """Return as many empty lines as a text has."""
+    return "\n" * text.count("\n")
+
+
+def _headers(text: str) -> tuple[list[JsonValue], str]:
+    """Read the headers at the beginning of a text, one directly after the other.
+
+    Returns:
+        What they state, and the text with their lines empty.
+
+    Raises:
+        NotUnderstoodError: one is broken or does not close, and has the word.
+    """
+    above = _ABOVE.match(text)
+    start = above.end() if above else 0
+    end = _end_of_braces(text, start)
+    stated = _of_header(text[start:end], (_JSON.decode, load_pairs))
+    while opening := _OPENING.match(text, end):
+        closing = closing_fence(opening["fence"]).search(text, opening.end())
+        if closing is None:
+            if _WORD.search(_seen(text[opening.end() :].partition("\n\n")[0])):
+                raise NotUnderstoodError("the header does not close, and has the word 'access'")
+            break
+        header = f"{opening['rest'] or ''}\n{text[opening.end() : closing.start()]}"
+        # YAML goes before JSON, which cannot be told from it where it has no tabs.
+        stated += _of_header(
+            header, (_toml, load_pairs) if opening["fence"] == "+++" else (load_pairs, _JSON.decode, _toml)
+        )
+        # The second fence of an empty header opens the next one.
+        end = closing.end() if header.strip() else closing.start()
+    return stated, f"{text[:start]}{_lines(text[start:end])}{text[end:]}"
+
+
+def _end_of_braces(text: str, start: int) -> int:
+    """Return where a mapping in braces ends; ``start`` if none begins or it is broken: then its lines are looked at."""
+    if not _BRACE.match(text, start):
+        return start
+    with suppress(*_BROKEN):
+        return _JSON.raw_decode(text, start)[1]
+    end = start + text[start:].partition("\n\n")[0].rfind("}") + 1
+    with suppress(*_BROKEN):
+        load_pairs(text[start:end])
+        return end
+    return start
+
+
+def _of_header(header: str, readers: Iterable[Callable[[str], object]]) -> list[JsonValue]:
+    """Return the statements of a header, by the first reader that finds a mapping in it.
+
+    Raises:
+        NotUnderstoodError: it has the word elsewhere than as a key of its own.
+    """
+    seen = _seen(header)
+    if not _WORD.search(seen) and "\\" not in header:
         return []
-    head = text[fence.end() : closing.start()]
-    try:
-        stated = _toml(head) if fence[1] == "+++" else list(_yaml(head))
-    except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
-        if _KEY.search(_spelt(head)):
-            raise NotUnderstoodError("the header is broken, and has the key 'access'") from error
-        return []
-    if len(_LINE_KEY.findall(_spelt(head))) > len(stated):
-        raise NotUnderstoodError("a line of the header begins with 'access' and is no key of its own")
-    return stated
+    for read in readers:
+        try:
+            stated = list(_statements(read(header)))
+        except _BROKEN:
+            continue
+        if len(_LINE_KEY.findall(seen)) > len(stated):
+            raise NotUnderstoodError("a line of the header begins with 'access' and is no key of its own")
+        return stated
+    if _WORD.search(seen):
+        raise NotUnderstoodError("the header is broken, and has the word 'access'")
+    return []
 
 
-def _spelt(head: str) -> str:
-    """Return a header as it looks: without characters that nobody sees, a wide colon as a colon."""
-    return _UNSEEN.sub("", unicodedata.normalize("NFKC", head))
+def _statements(loaded: object) -> Iterator[JsonValue]:
+    """Yield the statements of what a reader found in a header.
 
-
-def _bare_mapping(text: str) -> list[JsonValue]:
-    """Read a header in braces that stands at the beginning without fences."""
-    head = text.partition("\n\n")[0]
-    end = head.rfind("}") + 1
-    try:
-        return list(_yaml(head[: end or None]))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        if _KEY.search(_spelt(head)):
-            raise NotUnderstoodError("the header in braces is broken, and has the key 'access'") from error
-        return []
-
-
-def _toml(head: str) -> list[JsonValue]:
-    loaded = tomllib.loads(head)
-    stated = [_value(value) for key, value in loaded.items() if field_key(key) == KEY]
-    nested = [value for key, value in loaded.items() if field_key(key) != KEY]
-    if any(map(_has_key, nested)):
-        raise NotUnderstoodError("the key 'access' stands in a table; it belongs to the top of the header")
-    return stated
-
-
-def _yaml(head: str) -> Iterator[JsonValue]:
-    """Yield the statements of a YAML mapping: of repeated keys every one, also those that ``<<`` merges in."""
-    check_yaml(head)
-    node = yaml.compose(head, Loader=yaml.CSafeLoader)
-    if not isinstance(node, yaml.MappingNode):
-        if _KEY.search(_spelt(head)):
-            raise NotUnderstoodError("the header is no mapping, and has the key 'access'")
-        return
-    for key, value in node.value:
-        name = field_key(key.value) if isinstance(key, yaml.ScalarNode) else ""
-        if name == KEY:
-            yield _value(_plain(value))
-        elif any(_names_key(each) for each in ((value,) if name else (key, value))):
+    Raises:
+        NotUnderstoodError: the key is not at its top.
+        ValueError: it is no mapping.
+    """
+    if not isinstance(loaded, dict | Pairs):
+        raise ValueError("no mapping")  # noqa: TRY004 - as a header that cannot be read
+    for key, value in loaded.items():
+        if names_access(key):
+            yield _value(value)
+        elif _has_key(value) or _has_key(key):
             raise NotUnderstoodError("the key 'access' stands inside another; it belongs to the top of the header")
 
 
-def _names_key(node: yaml.Node) -> bool:
-    """Tell whether a node is a mapping with the key, or holds one; without recursion."""
-    pending = [node]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, yaml.MappingNode):
-            for key, value in current.value:
-                if isinstance(key, yaml.ScalarNode) and field_key(key.value) == KEY:
-                    return True
-                pending += (key, value)
-        elif isinstance(current, yaml.SequenceNode):
-            pending += current.value
-    return False
+def _toml(head: str) -> object:
+    if any(line.count(".") > _MOST_DOTS for line in head.split("\n")):
+        raise ValueError(f"more than {_MOST_DOTS:,} dots in a line")
+    return tomllib.loads(head)
 
 
 def _has_key(value: object) -> bool:
-    if isinstance(value, dict):
-        return any(field_key(str(key)) == KEY or _has_key(inner) for key, inner in value.items())
-    return isinstance(value, list) and any(map(_has_key, value))
-
-
-def _plain(node: yaml.Node) -> object:
-    """Return a node's value as far as statements have one: a text, or a list of texts."""
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain(each) for each in node.value]
-    if not isinstance(node, yaml.ScalarNode):
-        return {}
-    if node.tag == "tag:yaml.org,2002:null":
-        return None
-    return node.value if node.tag == "tag:yaml.org,2002:str" else 0
+    """Tell whether the key stands inside a value."""
+    if isinstance(value, dict | Pairs):
+        return any(names_access(key) or _has_key(key) or _has_key(inner) for key, inner in value.items())
+    return isinstance(value, list | tuple) and any(map(_has_key, value))
 
 
 def _value(value: object) -> JsonValue:
     """Return a statement; what is neither a group nor a list of groups hides."""
     if isinstance(value, list | tuple):
         return tuple(each if isinstance(each, str) else "" for each in value)
-    return value if isinstance(value, str | None) else HIDDEN
+    return value if isinstance(value, str) else HIDDEN
 
 
-def _metas(text: str) -> list[JsonValue]:
-    """Read every ``<meta name="access">`` of HTML: in the head, in the body, in a script or a comment.
+def _metas(text: str) -> Iterator[JsonValue]:
+    """Yield what every ``<meta name="access">`` states: in the head, in the body, in a script or a comment.
 
     Raises:
-        NotUnderstoodError: a tag that does not close holds the word.
+        NotUnderstoodError: a tag that does not close has the word as a value.
     """
     places = [match.start() for match in _META.finditer(text)]
-    stated: list[JsonValue] = []
     for start, following in pairwise((*places, len(text))):
-        piece = text[start : min(following, start + _META_BOUND)]
+        piece = text[start:following]
         tag = _TAG.match(piece)
         if tag is None:
-            if re.search(r"\baccess\b", piece[:500], re.I):
+            if _OPEN_META.search(_seen(unescaped(piece))):
                 raise NotUnderstoodError("a <meta> with the word 'access' does not close")
             continue
         named = {
             name.lower(): unescaped(value[1:-1] if value[:1] in "\"'" else value)
-            for name, value in reversed(_ATTRIBUTE.findall(tag[0][5:-1]))
+            for name, value in reversed(_ATTRIBUTE.findall(tag[1]))
         }
-        if KEY in (field_key(named.get("name", "")), field_key(named.get("property", ""))):
-            stated.append(named.get("content", "") or HIDDEN)
-    return stated
+        if any(names_access(named.get(attribute)) for attribute in _NAMING):
+            yield named.get("content", "") or HIDDEN
 
 
-def _fields(text: str) -> list[JsonValue]:
-    """Read every field ``:access:`` of RST; its value may stand on the next lines, also as a list."""
-    stated: list[JsonValue] = []
-    for field in _RST_FIELD.finditer(text):
-        lines = [line.strip() for line in field["value"].splitlines() if line.strip()]
-        items = tuple(_ITEM.sub("", line, count=1) for line in lines if _ITEM.match(line))
-        if items and len(items) != len(lines):
-            raise NotUnderstoodError("the value of the field 'access' is neither a text nor a list")
-        stated.append(items or " ".join(lines) or None)
-    return stated
+def _field(value: str) -> JsonValue:
+    """Return what a field of RST states: a text, or a list."""
+    lines = [line.strip() for line in value.splitlines() if line.strip()]
+    items = tuple(_ITEM.sub("", line, count=1) for line in lines if _ITEM.match(line))
+    if items:
+        return items if len(items) == len(lines) else HIDDEN
+    return " ".join(lines) or HIDDEN

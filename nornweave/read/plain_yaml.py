@@ -6,7 +6,7 @@ when values are nested tens of thousands deep, and reading a number takes time q
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import yaml
@@ -30,6 +30,27 @@ def load_plain_yaml(text: str) -> object:
     return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
 
 
+class Pairs:
+    """A mapping as it is written: its keys in their order, repeated ones as often as they stand there."""
+
+    def __init__(self, pairs: Iterable[tuple[object, object]]) -> None:
+        self._pairs = tuple(pairs)
+
+    def items(self) -> tuple[tuple[object, object], ...]:
+        """Return keys and values."""
+        return self._pairs
+
+
+def load_pairs(text: str) -> object:
+    """Read YAML with every mapping as ``Pairs``; nothing is merged, and what has a tag of its own is as without it.
+
+    Raises:
+        yaml.YAMLError: as ``load_plain_yaml``.
+    """
+    check_yaml(text)
+    return yaml.load(text, Loader=_PairsLoader)  # noqa: S506 - a safe loader
+
+
 class _Loader(yaml.CSafeLoader):
     """Keeps as text what looks like a date or a number and is none, such as 2024-13-01."""
 
@@ -47,6 +68,20 @@ def _or_text(construct: Callable[[Any, yaml.ScalarNode], object]) -> Callable[[A
 for _kind in ("timestamp", "int", "float"):
     _construct = getattr(yaml.CSafeLoader, f"construct_yaml_{_kind}")
     _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _or_text(_construct))
+
+
+class _PairsLoader(_Loader):
+    """Keeps mappings as they are written."""
+
+
+def _as_written(loader: Any, node: yaml.Node) -> object:
+    if isinstance(node, yaml.MappingNode):
+        return Pairs(loader.construct_pairs(node, deep=True))
+    return loader.construct_sequence(node, deep=True) if isinstance(node, yaml.SequenceNode) else node.value
+
+
+for _tag in (None, *(f"tag:yaml.org,2002:{name}" for name in ("map", "set", "omap", "pairs", "merge"))):
+    _PairsLoader.add_constructor(_tag, _as_written)
 
 
 def check_yaml(text: str) -> None:

@@ -14,18 +14,26 @@ def test_hidden_documents_are_listed_with_the_statement_that_decides(tmp_path: P
         "kb/open.md": "# Open\n\nFor all.\n",
         "hr/pay.md": "---\naccess: [board, cto]\n---\n# Pay\n\nText.\n",
         "hr/pay.txt": "Pay.\n",
+        "hr/list.md": "# List\n\n- access: board\n",
+        "side.yaml": "plan.md: {title: Plan}\nPlan.md: {access: cto}\nboard: {access: board}\n",
     }.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
-    write_config(tmp_path, files("kb"), files("hr", access=["staff"]))
+    write_config(tmp_path, files("kb", metadata="side.yaml"), files("hr", access=["staff"]))
     assert nornweave(tmp_path, "sync").returncode == 0
     seen = json.loads(nornweave(tmp_path, "status", "--access", "--json").stdout)["documentation"]
     assert seen["sources"] == {"hr": ["staff"]}
     assert {(each["source_id"], each["path"]): (each["statements"], each["notices"]) for each in seen["documents"]} == {
         ("hr", "pay.md"): ([{"by": "document", "groups": ["board", "cto"]}], []),
         ("kb", "plan.md"): ([{"by": "document", "groups": ["board"]}], ["date: '2026-13-40' is not a date"]),
-        ("kb", "broken.md"): ([{"by": "document", "groups": []}], ["the header is broken, and has the key 'access'"]),
+        ("kb", "broken.md"): ([{"by": "document", "groups": []}], ["the header is broken, and has the word 'access'"]),
+        ("hr", "list.md"): (
+            [{"by": "document", "groups": []}],
+            ["line 3 has 'access' as a key and is not read as a statement"],
+        ),
     }
+    assert seen["unmatched"] == {"kb": ["Plan.md", "board"]}
     printed = nornweave(tmp_path, "status", "--access").stdout
     assert "documentation: hr: for staff (nornweave.yaml)" in printed
+    assert "documentation: kb: 'Plan.md' of its metadata file matches no document" in printed
     assert "kb/broken.md: for nobody (the document says so); the header is broken" in printed

@@ -1,5 +1,6 @@
 """Folders of files: what is listed and left out, what is read, what comes out; on real file systems."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from nornweave.connect.files.connector import FilesSettings
 from nornweave.connect.files.source import FilesSource
 from nornweave.connect.protocol import Source
 from nornweave.connect.stackexchange.connector import STACKEXCHANGE, StackExchangeSettings
+from nornweave.core.access.rules import read_rule
 from nornweave.core.errors import (
     ConfigError,
     DocumentError,
@@ -610,11 +612,11 @@ def test_the_sidecar_is_no_document(tmp_path: Path) -> None:
     ("m.yaml", "\na.md: {updated_at: yesterday}\n", r"'a\.md': updated_at is 'yesterday'"),
     ("m.yaml", "a.md: {updated_at: 2024-13-01}\n", "month must be in|expected a date such as"),
     ("m.yaml", "../a.md: {title: x}\n", r"'\.\./a\.md'"),
-    ("m.yaml", "a.md: {tags: {x: 1}}\n", "tags holds a dict"),
+    ("m.yaml", "a.md: {tags: {x: 1}}\n", "tags holds a mapping"),
     ("m.yaml", "a.md: {title: [x]}\n", "expected text"),
     ("m.yaml", "- a.md\n", "it holds a list"),
     ("m.yaml", "x: &x [*x]\n", "."),
-    ("m.yaml", "a.md: !!python/object/apply:os.system [ls]\n", "line 1"),
+    ("m.yaml", "a.md: !!python/object/apply:os.system [ls]\n", "found list"),
     ("m.yaml", "[" * 5000, "."),
     ("m.json", "[" * 200_000, "."),
     ("m.json", '{"a.md": {"score": NaN}}', "finite"),
@@ -627,6 +629,38 @@ def test_a_broken_sidecar_names_the_file_and_what_is_wrong(
     with pytest.raises(SourceUnavailableError, match=found) as raised:
         docs(tmp_path, metadata=tmp_path / name).list()
     assert str(tmp_path / name) in str(raised.value)
+
+
+@pytest.mark.parametrize(("name", "content", "groups"), [
+    ("m.yaml", "a.md: {access: board}", [{"board"}]),
+    ("m.yaml", "a.md: {Access: board}", [{"board"}]),
+    ("m.yaml", "a.md: {'ACCESS ': [board]}", [{"board"}]),
+    ("m.yaml", "a.md: {access: board}\na.md: {title: x}", [{"board"}]),
+    ("m.yaml", "a.md: {access: board, access: guests}", [{"board"}, {"guests"}]),
+    ("m.json", '{"a.md": {"access": "board", "access": "guests"}}', [{"board"}, {"guests"}]),
+    ("m.json", '{"a.md": {"access": "board"}, "a.md": {}}', [{"board"}]),
+    ("m.yaml", "'**': {access: board}\na.md: {access: guests}", [{"board"}, {"guests"}]),
+    ("m.yaml", "a.md: {access: guests}\n'*.md': {Access: board}\n'a*': {title: x}", [{"board"}, {"guests"}]),
+    ("m.yaml", "a.md: {access: }", [set()]),
+    ("m.yaml", "a.md: {access: {group: board}}", [set()]),
+    ("m.yaml", "a.md: {access: [board, 3]}", [set()]),
+    ("m.yaml", "a.md: {title: x}", []),
+])  # fmt: skip
+def test_every_entry_of_a_sidecar_that_states_groups_counts(
+    tmp_path: Path, name: str, content: str, groups: list[set[str]]
+) -> None:
+    write(tmp_path, {"a.md": "a", name: content})
+    (entry,) = [each for each in docs(tmp_path, metadata=tmp_path / name).list().entries if each.path == "a.md"]
+    assert list(map(set, read_rule(entry.metadata.get("access")))) == groups
+
+
+def test_entries_of_a_sidecar_that_match_nothing_are_listed(tmp_path: Path) -> None:
+    entries = ["A.md", "board", "*.{md,rst}", "b.md", "docs/**", "cafe\u0301.md"]
+    content = json.dumps({entry: {"access": "board"} for entry in [*entries, "a.md", "*.md"]})
+    write(tmp_path, {"a.md": "a", "caf\u00e9.md": "x", "meta.json": content})
+    listing = docs(tmp_path, metadata=tmp_path / "meta.json").list()
+    unmatched = "an entry of the metadata file that matches no document"
+    assert {path for path, reason in reasons(listing).items() if reason == unmatched} == set(entries)
 
 
 def test_a_missing_sidecar_is_said(tmp_path: Path) -> None:

@@ -135,14 +135,15 @@ def test_a_generation_that_a_killed_process_completed_was_never_published(store:
     assert then(datetime.now(UTC), store.files.moves(), store.generations()).generation == TWO
 
 
-def test_who_may_see_what_goes_by_what_is_stated_today(store: DuckDBStore) -> None:
+def test_what_was_stated_then_and_what_is_stated_today_have_both_to_be_met(store: DuckDBStore) -> None:
     served = ServedGeneration(store.files)
     served.refresh()
     for generation in (ONE, TWO):
-        assert paths(served, Viewer(), generation) == ["b.md"]
+        assert paths(served, Viewer(), generation) == []
         assert paths(served, STAFF, generation) == paths(served, OPERATOR, generation) == ["a.md", "b.md", "c.md"]
+    assert paths(served, Viewer(), THREE) == ["b.md"]
     with served.use(Viewer(), ONE) as index:
-        assert index.document_frequencies(["alpha"]) == {"alpha": 1}
+        assert index.document_frequencies(["alpha"]) == {"alpha": 0}
     served.close()
 
 
@@ -150,13 +151,27 @@ def test_what_a_removed_generation_stated_still_counts(store: DuckDBStore) -> No
     store.files.remove([TWO])
     served = ServedGeneration(store.files)
     served.refresh()
-    assert paths(served, Viewer(), ONE) == ["b.md"]
+    assert paths(served, Viewer(), ONE) == []
     assert paths(served, STAFF, ONE) == ["a.md", "b.md", "c.md"]
     served.close()
     strict = ServedGeneration(store.files, access={"open": ["board"]})
     strict.refresh()
     assert paths(strict, STAFF, ONE) == []
     strict.close()
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", "[]", '{"generations": [], "documents": {}}', "\xff"])
+def test_what_is_gone_is_hidden_where_nobody_remembers_what_was_stated(store: DuckDBStore, content: str | None) -> None:
+    store.files.remove([TWO])
+    former = store.files.folder / "FORMER_ACCESS"
+    former.unlink() if content is None else former.write_text(content, "latin-1")
+    for _ in ("as it was noted", "as nothing was noted"):
+        served = ServedGeneration(store.files)
+        served.refresh()
+        assert paths(served, STAFF, ONE) == ["a.md", "b.md"]
+        assert paths(served, OPERATOR, ONE) == ["a.md", "b.md", "c.md"]
+        served.close()
+        (store.files.folder / moves.NAME).unlink(missing_ok=True)
 
 
 def test_a_removed_generation_answers_nobody_also_while_it_is_open(store: DuckDBStore) -> None:

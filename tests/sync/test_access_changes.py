@@ -102,15 +102,18 @@ def test_what_is_handed_in_may_name_groups(tmp_path: Path) -> None:
         Deposit(source_path="open.md", content="# Open", metadata={}, source_updated_at=moment),
         Deposit(source_path="board.md", content="# Board", metadata={"access": ["board"]}, source_updated_at=moment),
         Deposit(source_path="odd.md", content="# Odd", metadata={"access": {"x": 1}}, source_updated_at=moment),
+        Deposit(source_path="case.md", content="# Case", metadata={" Access": "board"}, source_updated_at=moment),
+        Deposit(source_path="inner.md", content="# Inner", metadata={"access": {"every_of": [["staff"], ["board"]]}},
+                source_updated_at=moment),
         Deposit(source_path="both.md", content="---\naccess: staff\n---\n# Both", metadata={"access": "board"},
                 source_updated_at=moment),
     ]  # fmt: skip
     deposit(settings.inbox(DOCS), documents)
     synced(settings)
     assert seen(settings, STAFF) == {"open.md"}
-    assert seen(settings, BOARD) == {"open.md", "board.md"}
-    assert seen(settings, Viewer(groups=frozenset({"staff", "board"}))) == {"open.md", "board.md", "both.md"}
-    assert seen(settings, OPERATOR) == {"open.md", "board.md", "odd.md", "both.md"}
+    assert seen(settings, BOARD) == {"open.md", "board.md", "case.md"}
+    assert seen(settings, Viewer(groups=frozenset({"staff", "board"}))) == {"open.md", "board.md", "case.md", "both.md"}
+    assert seen(settings, OPERATOR) == {"open.md", "board.md", "odd.md", "case.md", "inner.md", "both.md"}
 
 
 @pytest.mark.parametrize(("text", "stated"), [
@@ -119,8 +122,8 @@ def test_what_is_handed_in_may_name_groups(tmp_path: Path) -> None:
     ("---\naccess: {a: 1}\n---\n", ()), ("---\naccess: 3\n---\n", ()),
     ("---\naccess: [staff, 3]\n---\n", ("staff", "")), ("---\naccess: [staff\ntitle: broken\n---\n", ()),
     ("---\ntitle: a: b: c\naccess: [staff]\n---\n", ()), ("---\ntitle: never closed\naccess: [staff]\n", ()),
-    ("---\naccess:\n---\n", None), ("---\ntitle: a: b: c\n---\n", None),
-    ("---\n\nA rule, then text.\naccess: none of this is a header\n", None), ("# Title\n\naccess: staff\n", None),
+    ("---\naccess:\n---\n", ()), ("---\ntitle: a: b: c\n---\n", None),
+    ("---\n\nA rule, then text.\naccess: the header is broken\n", ()), ("# Title\n\naccess: staff\n", ()),
 ])  # fmt: skip
 def test_front_matter_that_cannot_be_read_hides_what_it_meant_to_restrict(text: str, stated: object) -> None:
     assert describe(text + "\nText.", "markdown").metadata.get("access") == stated

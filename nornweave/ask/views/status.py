@@ -13,9 +13,9 @@ from typing_extensions import TypedDict
 
 from nornweave.config import Settings
 from nornweave.config.sources import SourceSettings
-from nornweave.connect.connectors import bound_of
-from nornweave.core.access.rules import ACCESS_NOTICE, KEY, VALUE_NOTICE, group_name, read_rule
-from nornweave.core.errors import ConfigError, StoreError
+from nornweave.connect.connectors import bound_of, open_source
+from nornweave.core.access.rules import ACCESS_NOTICE, KEY, UNMATCHED, VALUE_NOTICE, group_name, read_rule
+from nornweave.core.errors import ConfigError, SourceUnavailableError, StoreError
 from nornweave.core.types import Domain
 from nornweave.index.outcomes import read_left_out, read_status
 from nornweave.index.searching.counting import StatedDocument
@@ -111,10 +111,14 @@ class RestrictedDocument(TypedDict):
 
 
 class AccessDocument(TypedDict):
-    """Who may see what of a domain: the groups of each source that names some, and documents one by one."""
+    """Who may see what of a domain: the groups of each source that names some, and documents one by one.
+
+    ``unmatched`` are entries of metadata files that match no document, by source: what they state restricts nothing.
+    """
 
     sources: dict[str, list[str]]
     documents: list[RestrictedDocument]
+    unmatched: dict[str, list[str]]
 
 
 def access_document(settings: Settings, domain: Domain) -> AccessDocument:
@@ -123,15 +127,29 @@ def access_document(settings: Settings, domain: Domain) -> AccessDocument:
     Raises:
         StoreError: the generation cannot be read.
     """
-    mine = [source for source in settings.sources if source.domain is domain and source.access]
-    sources = {source.id: sorted(map(group_name, source.access)) for source in mine}
+    mine = settings.sources_of(domain)
+    sources = {source.id: sorted(map(group_name, source.access)) for source in mine if source.access}
     store = store_of(settings, domain)
-    generation = store.current()
-    if generation is None:
-        return {"sources": sources, "documents": []}
-    with store.files.open(generation) as index:
-        documents = index.stated_documents((ACCESS_NOTICE, VALUE_NOTICE))
-    return {"sources": sources, "documents": [_restricted(each, sources) for each in documents]}
+    documents: list[StatedDocument] = []
+    if generation := store.current():
+        with store.files.open(generation) as index:
+            documents = index.stated_documents((ACCESS_NOTICE, VALUE_NOTICE))
+    return {
+        "sources": sources,
+        "documents": [_restricted(each, sources) for each in documents],
+        "unmatched": {source.id: entries for source in mine if (entries := _unmatched(settings, source))},
+    }
+
+
+def _unmatched(settings: Settings, source: SourceSettings) -> list[str]:
+    """Return the entries of a source's metadata file that match nothing; why that is not known, if so."""
+    if not getattr(source, "metadata", None):
+        return []
+    try:
+        listed = open_source(source, settings.data_dir).list()
+    except SourceUnavailableError as error:
+        return [str(error)]
+    return [skip.path for skip in listed.skipped if skip.reason == UNMATCHED]
 
 
 def _restricted(stated: StatedDocument, sources: Mapping[str, Sequence[str]]) -> RestrictedDocument:

@@ -6,28 +6,30 @@ A YAML or JSON mapping of path → record::
     "**/*.md": {tags: [handbook]}
 
 Keys are paths relative to the source's root, or globs; a later glob goes before an earlier one, a plain path before
-any glob. Aliases (``*name``) are not read, and there may be ``MAX_GLOBS`` globs.
+any glob. Of ``access``, in any case, every entry that matches counts. Aliases (``*name``) are not read, and there may
+be ``MAX_GLOBS`` globs.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 
 import yaml
-from pydantic_core import from_json
 
 from nornweave.connect.files.gitignore import IgnoreFile
+from nornweave.core.access.rules import KEY, every_of, single_statements
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.files.paths import PathFilter, is_text, unsafe_path
 from nornweave.core.text.dates import utc
 from nornweave.core.text.decode import MAX_BYTES, check_size
-from nornweave.core.types import NO_METADATA, Entry, JsonValue, Metadata, digest, freeze
-from nornweave.read.plain_yaml import load_plain_yaml
+from nornweave.core.types import Entry, JsonValue, Metadata, digest, freeze
+from nornweave.read.access_statements import access_metadata, names_access
+from nornweave.read.plain_yaml import Pairs, load_pairs
 
 MAX_GLOBS = 1_000
 """Globs of one sidecar: every file is compared with each."""
@@ -41,20 +43,30 @@ _TEXTS = frozenset({"title", "url", "revision"})
 class Sidecar:
     """The records of one sidecar."""
 
-    def __init__(self, records: Mapping[str, Metadata]) -> None:
-        self._exact = {key: record for key, record in records.items() if not _is_glob(key)}
+    def __init__(self, records: Sequence[tuple[str, Metadata]] = ()) -> None:
+        self.unmatched = {key for key, _ in records}
+        """Entries that have matched no document yet."""
+        self._exact: dict[str, list[Metadata]] = {}
+        for key, record in records:
+            if not _is_glob(key):
+                self._exact.setdefault(key, []).append(record)
         # An ignore file matches what its globs name, in linear time whatever the pattern.
-        self._globs = tuple((IgnoreFile(key), record) for key, record in records.items() if _is_glob(key))
+        self._globs = tuple((key, IgnoreFile(key), record) for key, record in records if _is_glob(key))
 
     def dated(self, entry: Entry) -> Entry:
         """Return a document with everything that is said about its path; its gate changes with that."""
+        matching = [(key, record) for key, glob, record in self._globs if _matches(glob, entry.path)]
+        matching += [(entry.path, record) for record in self._exact.get(entry.path, ())]
+        self.unmatched.difference_update(key for key, _ in matching)
         merged: dict[str, JsonValue] = {}
-        for glob, record in self._globs:
-            if _matches(glob, entry.path):
-                merged.update(record)
-        merged.update(self._exact.get(entry.path, NO_METADATA))
+        for _, record in matching:
+            merged |= record
         if not merged:
             return entry
+        if KEY in merged:
+            merged[KEY] = every_of(
+                each for _, record in matching for each in single_statements(record.get(KEY)) if each is not None
+            )
         stated, revision = merged.get("updated_at"), merged.get("revision")
         mark = digest(json.dumps(merged, sort_keys=True, ensure_ascii=False))
         return replace(
@@ -64,9 +76,6 @@ class Sidecar:
             revision=revision if isinstance(revision, str) else None,
             metadata=freeze(merged),
         )
-
-
-NO_SIDECAR = Sidecar({})
 
 
 def load_sidecar(file: Path) -> Sidecar:
@@ -80,20 +89,21 @@ def load_sidecar(file: Path) -> Sidecar:
             raw = opened.read(MAX_BYTES + 1)
         check_size(len(raw))
         text = raw.decode("utf-8-sig")
-        loaded = from_json(text) if file.suffix.lower() == ".json" else load_plain_yaml(text)
-        return Sidecar(_checked({} if loaded is None else loaded))
+        is_json = file.suffix.lower() == ".json"
+        loaded = json.loads(text, object_pairs_hook=Pairs) if is_json else load_pairs(text)
+        return Sidecar(_checked(Pairs(()) if loaded is None else loaded))
     except OSError as error:
         raise _broken(file, f"it cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, ConfigError, DocumentError, RecursionError, ValueError) as error:
         raise _broken(file, " ".join(str(error).split())[:_SHOWN]) from error
 
 
-def _checked(loaded: object) -> dict[str, Metadata]:
-    if not isinstance(loaded, dict):
+def _checked(loaded: object) -> list[tuple[str, Metadata]]:
+    if not isinstance(loaded, Pairs):
         raise ValueError(f"it holds a {type(loaded).__name__}")  # noqa: TRY004 - translated with the file above
-    if sum(_is_glob(str(key)) for key in loaded) > MAX_GLOBS:
+    if sum(_is_glob(str(key)) for key, _ in loaded.items()) > MAX_GLOBS:
         raise ValueError(f"it has more than {MAX_GLOBS:,} globs; name files by their paths")
-    records = {}
+    records = []
     for key, fields in loaded.items():
         path = str(key).removeprefix("./")
         if _is_glob(path):
@@ -103,12 +113,14 @@ def _checked(loaded: object) -> dict[str, Metadata]:
             PathFilter([path])
         elif reason := unsafe_path(path):
             raise ValueError(reason)
-        if not isinstance(fields, dict):
+        if not isinstance(fields, Pairs):
             found = f"{path!r}: found {type(fields).__name__}"
             raise ValueError(f"{found}, expected a mapping such as {{title: …}}")  # noqa: TRY004 - as above
-        records[path] = freeze(
-            {str(name): _value(f"{path!r}: {name}", str(name), each) for name, each in fields.items()}
-        )
+        # A key without a value is a statement that somebody began: nobody meets it.
+        access = [(KEY, [] if each is None else each) for name, each in fields.items() if names_access(name)]
+        stated = {str(name): each for name, each in fields.items() if not names_access(name)}
+        known = {name: _value(f"{path!r}: {name}", name, each) for name, each in stated.items()}
+        records.append((path, freeze({**known, **access_metadata(fields=access)})))
     return records
 
 
@@ -116,7 +128,7 @@ def _value(place: str, name: str, value: object) -> JsonValue:
     if name == "updated_at":
         return _moment(place, value)
     if name in _TEXTS:
-        if isinstance(value, list | dict):
+        if isinstance(value, list | Pairs):
             raise ValueError(f"{place} is a {type(value).__name__}, expected text")
         return None if value is None else str(_scalar(place, value))  # revision: 12
     if isinstance(value, list):
@@ -130,7 +142,8 @@ def _scalar(place: str, value: object) -> JsonValue:
     is_odd = (isinstance(value, float) and not math.isfinite(value)) or (isinstance(value, str) and not is_text(value))
     if is_odd or not isinstance(value, str | int | float | None):
         expected = "text, a finite number, true, false or a list of these"
-        raise ValueError(f"{place} holds a {type(value).__name__} {str(value)[:40]!r}, expected {expected}")
+        found = "mapping" if isinstance(value, Pairs) else f"{type(value).__name__} {str(value)[:40]!r}"
+        raise ValueError(f"{place} holds a {found}, expected {expected}")
     return value
 
 

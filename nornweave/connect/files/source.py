@@ -9,11 +9,12 @@ import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from nornweave.connect.files.sidecar import NO_SIDECAR, load_sidecar
+from nornweave.connect.files.sidecar import Sidecar, load_sidecar
 from nornweave.connect.files.skip import DECIDING, WITH_FOLDERS, Rules, tree_of_folder
 from nornweave.connect.files.walk import entry_of, walk
 from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VERSION
 from nornweave.connect.stackexchange.document import stackexchange_document
+from nornweave.core.access.rules import UNMATCHED
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import Within, asks_for, check_globs, is_inside
 from nornweave.core.files.withheld import OwnFiles, Withheld
@@ -96,9 +97,9 @@ class FilesSource:
     def list_within(self, within: Within | None) -> Listing:
         """List the files below some paths; see ``protocol.Watchable``."""
         root, status = resolved_root(self.id, self.root)
-        sidecar = load_sidecar(self.metadata) if self.metadata else NO_SIDECAR
+        sidecar = load_sidecar(self.metadata) if self.metadata else Sidecar()
         if stat.S_ISREG(status.st_mode):
-            return Listing((sidecar.dated(entry_of(self.root.name, status)),))
+            return Listing((sidecar.dated(entry_of(self.root.name, status)),), _unmatched(sidecar))
         rules = Rules(
             self.domain,
             tree_of_folder(root),
@@ -113,7 +114,8 @@ class FilesSource:
         walked = walk(root, rules, ignores=self.domain in WITH_FOLDERS, within=within)
         entries = tuple(sidecar.dated(entry) for entry in walked.entries if entry.path != own)
         left_out = () if own is None else (Skip(own, "metadata: of this source"),)
-        skipped = tuple(sorted(walked.skipped + left_out, key=lambda skip: skip.path))
+        unmatched = () if within else _unmatched(sidecar)
+        skipped = tuple(sorted(walked.skipped + left_out + unmatched, key=lambda skip: skip.path))
         return replace(walked, entries=entries, skipped=skipped)
 
     def fetch(self, entry: Entry) -> bytes:
@@ -135,6 +137,10 @@ class FilesSource:
             return None
         target = os.path.realpath(self.metadata)
         return os.path.relpath(target, root) if is_inside(target, root) else None
+
+
+def _unmatched(sidecar: Sidecar) -> tuple[Skip, ...]:
+    return tuple(Skip(entry, UNMATCHED) for entry in sorted(sidecar.unmatched))
 
 
 def _widened(within: Within, sidecar: str | None) -> Within | None:

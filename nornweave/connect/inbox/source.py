@@ -26,7 +26,20 @@ from nornweave.connect.transcripts.source import TranscriptSource, parse_transcr
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import unsafe_path
 from nornweave.core.text.dates import iso_moment
-from nornweave.core.types import NO_METADATA, ContentHash, Document, Domain, Entry, Listing, SourceId, digest, freeze
+from nornweave.core.types import (
+    NO_METADATA,
+    ContentHash,
+    Document,
+    Domain,
+    Entry,
+    JsonValue,
+    Listing,
+    Metadata,
+    SourceId,
+    digest,
+    freeze,
+)
+from nornweave.read.access_statements import access_metadata, names_access
 from nornweave.read.isolated import parse_apart
 
 _BROKEN = "the inbox file is broken"
@@ -134,7 +147,7 @@ def _entry(file: os.DirEntry[str]) -> Entry | None:
     metadata, size = header.get("metadata"), header.get("size")
     if not isinstance(path, str) or file_name(path) != file.name or unsafe_path(path):
         return Entry(path=file.name, gate=_BROKEN_GATE + gate, size=status.st_size)
-    known = freeze(metadata) if isinstance(metadata, Mapping) else NO_METADATA
+    known = _metadata(metadata) if isinstance(metadata, Mapping) else NO_METADATA
     revision = known.get("revision")
     return Entry(
         path=path,
@@ -144,3 +157,9 @@ def _entry(file: os.DirEntry[str]) -> Entry | None:
         revision=revision if isinstance(revision, str) else None,
         metadata=known,
     )
+
+
+def _metadata(stated: Mapping[str, JsonValue]) -> Metadata:
+    """Return metadata with all that is a statement of access, however its key is spelt, as one."""
+    others = {key: value for key, value in stated.items() if not names_access(key)}
+    return freeze({**others, **access_metadata(fields=stated.items())})

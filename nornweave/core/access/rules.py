@@ -18,6 +18,8 @@ KEY = "access"
 """The key of metadata that holds a statement."""
 ACCESS_NOTICE, VALUE_NOTICE = "access_notice", "value_notice"
 """The keys of metadata that say what of a document's statements is not understood, and which other values are none."""
+UNMATCHED = "an entry of the metadata file that matches no document"
+"""Why it is listed with what a source leaves out: what it states restricts nothing."""
 MAX_GROUPS = 1_000
 _EVERY = "every_of"
 """The key of a document's several statements; what a person writes as a mapping never gets this far."""
@@ -48,9 +50,10 @@ def read_statement(value: JsonValue) -> Statement | None:
     return frozenset(names) if all(names) else NOBODY
 
 
-def every_of(values: Sequence[JsonValue]) -> JsonValue:
+def every_of(values: Iterable[JsonValue]) -> JsonValue:
     """Return several statements as one value of metadata, which ``read_rule`` takes apart; ``None`` for none."""
-    return (values[0] if len(values) == 1 else {_EVERY: tuple(values)}) if values else None
+    distinct = tuple(dict.fromkeys(values))
+    return (distinct[0] if len(distinct) == 1 else {_EVERY: distinct}) if distinct else None
 
 
 def group_name(text: str) -> str:

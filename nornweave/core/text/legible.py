@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_LINE_ENDS = re.compile("\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
+LINE_ENDS = re.compile("\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 # Control characters, marks that reverse the direction of text, and the tag characters that nobody sees but a model.
 UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
@@ -18,7 +18,7 @@ IGNORABLE = (
 
 def legible(text: str) -> str:
     """Return foreign text without what is not seen: it can be encoded, its line ends are ``\\n``."""
-    return UNSEEN.sub("", _LINE_ENDS.sub("\n", text.encode("utf-8", "replace").decode()))
+    return UNSEEN.sub("", LINE_ENDS.sub("\n", text.encode("utf-8", "replace").decode()))
 
 
 def counted(number: int, noun: str) -> str:

@@ -223,7 +223,18 @@ class KeptGenerations(SegmentFiles):
         gone: dict[Path, set[int]] = {}
         for file in (file for name in later for file in self.data_files(name)):
             gone[file.path] = gone.get(file.path, {*file.gone}).intersection(file.gone)
-        return access_today(self.folder, published, [DataFile(path, tuple(each)) for path, each in gone.items()])
+        files = [DataFile(path, tuple(each)) for path, each in gone.items()]
+        return access_today(self.folder, published, files, self._removed_since(generation))
+
+    def _removed_since(self, generation: GenerationId) -> set[int]:
+        """Return the numbers of the later generations that were published and are not kept.
+
+        Where nothing was noted all between count.
+        """
+        first = number_of(generation) + 1
+        noted = {number_of(move.generation) for move in read_moves(self.folder)}
+        numbers = noted or range(first, number_of(self.current() or generation))
+        return {number for number in numbers if number >= first}.difference(map(number_of, self.all()))
 
     def _data_file(self, name: str) -> Path:
         """Return where the file of a segment lies."""

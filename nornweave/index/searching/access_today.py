@@ -1,14 +1,14 @@
-"""Who may see the documents of an older generation: what is stated today counts, not what was stated then.
+"""Who may see the documents of an older generation: what was stated then and what is stated today both have to be met.
 
 The published generation says it of the documents that there are. Of those that are gone, every later statement counts
-that is known, beside the one that they had.
+that is known. ``HISTORY`` names the generations since: one that is neither kept nor remembered hides them.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +20,11 @@ from nornweave.index.searching.generation_file import DataFile, read_rows
 log = logging.getLogger(__name__)
 
 NAME = "FORMER_ACCESS"
-"""Rules of generations that were removed while an older one was kept, by document id, with the generation's number."""
+"""Numbers of the generations that were removed while an older one was kept, and their rules by document id, each with
+the number of the last that stated it."""
 # In place of a document id: a generation could not be read, so nobody can say what it stated.
 _ALL = "*"
+_CONSEQUENCE = "documents of older generations that are gone are hidden from all groups"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +42,27 @@ class AccessToday:
     def rule(self, document: str, then: Rule) -> Rule:
         """Return the rule of a document, which had the rule ``then``."""
         if document in self.present:
-            return self.present[document]
+            return all_of(then, self.present[document])
         return all_of(then, self.former.get(document, ()), self.former.get(_ALL, ()))
 
 
-def access_today(folder: Path, published: Sequence[DataFile], later: Sequence[DataFile]) -> AccessToday:
+def access_today(
+    folder: Path, published: Sequence[DataFile], later: Sequence[DataFile], removed: Collection[int]
+) -> AccessToday:
     """Read who may see what today.
+
+    Args:
+        removed: numbers of the later generations that are not kept: what they stated has to be remembered.
 
     Raises:
         StoreError: one cannot be read.
     """
     present = {document: rule for file in published for document, rule in _rules(file)}
-    former = {document: decode_rule(rule) for document, (_, rule) in _read(folder).items()}
+    remembered, rules = _read(folder)
+    former = {document: decode_rule(rule) for document, (_, rule) in rules.items()}
+    if forgotten := set(removed) - remembered:
+        log.warning("%s does not say what generation %d stated; %s", folder / NAME, min(forgotten), _CONSEQUENCE)
+        former[_ALL] = (NOBODY,)
     for file in later:
         for document, rule in _rules(file, restricted=True):
             former[document] = all_of(former.get(document, ()), rule)
@@ -60,14 +71,16 @@ def access_today(folder: Path, published: Sequence[DataFile], later: Sequence[Da
 
 def remember_access(folder: Path, oldest: int, removed: Mapping[int, Sequence[DataFile]]) -> None:
     """Remember the rules of generations before they are removed, all later than ``oldest``, for those that stay."""
-    before = _read(folder)
-    known = {document: (number, rule) for document, (number, rule) in before.items() if number > oldest}
+    before, rules = _read(folder)
+    known = {document: (number, rule) for document, (number, rule) in rules.items() if number > oldest}
     for number, files in removed.items():
         for document, rule in _rules_of_removed(files):
             stated = decode_rule(known[document][1]) if document in known else ()
             known[document] = (number, encode_rule(all_of(stated, rule)))
-    if known != before:
-        write_whole(folder / NAME, json.dumps(known, ensure_ascii=False))
+    numbers = {number for number in before | removed.keys() if number > oldest}
+    if (numbers, known) != (before, rules):
+        remembered = {"generations": sorted(numbers), "documents": known}
+        write_whole(folder / NAME, json.dumps(remembered, ensure_ascii=False))
 
 
 def _rules_of_removed(files: Sequence[DataFile]) -> Iterator[tuple[str, Rule]]:
@@ -75,7 +88,7 @@ def _rules_of_removed(files: Sequence[DataFile]) -> Iterator[tuple[str, Rule]]:
         for file in files:
             yield from _rules(file, restricted=True)
     except StoreError as error:
-        log.warning("%s; documents of older generations that are gone are hidden from all groups", error)
+        log.warning("%s; %s", error, _CONSEQUENCE)
         yield _ALL, (NOBODY,)
 
 
@@ -100,12 +113,14 @@ def _rules(file: DataFile, *, restricted: bool = False) -> Iterator[tuple[str, R
         yield document, rule
 
 
-def _read(folder: Path) -> dict[str, tuple[int, str | None]]:
+def _read(folder: Path) -> tuple[set[int], dict[str, tuple[int, str | None]]]:
+    """Return the numbers of the removed generations that are remembered, and their rules."""
     try:
         stored = json.loads((folder / NAME).read_text(encoding="utf-8"))
-        return {document: (number, rule) for document, (number, rule) in stored.items()}
+        rules = {document: (int(number), rule) for document, (number, rule) in stored["documents"].items()}
+        return set(map(int, stored["generations"])), rules
     except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, AttributeError) as error:
+        return set(), {}
+    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
         log.warning("%s: cannot be read: %s", folder / NAME, error)
-        return {_ALL: (10**12, encode_rule((NOBODY,)))}
+        return set(), {_ALL: (10**12, encode_rule((NOBODY,)))}

@@ -39,7 +39,7 @@ class _Reading:
     attachments: int = 0
     names: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
-    attached: list[Mapping[str, object]] = field(default_factory=list)
+    attached: list[tuple[str, object]] = field(default_factory=list)
 
 
 def read_eml(raw: bytes, read_attachment: Callable[[str, bytes], Parsed]) -> Parsed:
@@ -71,11 +71,11 @@ def read_eml(raw: bytes, read_attachment: Callable[[str, bytes], Parsed]) -> Par
     )
 
 
-def _access(message: EmailMessage, attached: Sequence[Mapping[str, object]]) -> Mapping[str, JsonValue]:
+def _access(message: EmailMessage, attached: Sequence[tuple[str, object]]) -> Mapping[str, JsonValue]:
     """Return what the headers and texts of a message and of all messages in it say, those that are not shown too."""
     parts = [part for part in message.walk() if isinstance(part, EmailMessage)]
     texts = [(_content(part), part.get_content_subtype()) for part in parts if part.get_content_maintype() == "text"]
-    headers = ({name: str(value)} for part in parts for name, value in part.raw_items())
+    headers = ((name, str(value)) for part in parts for name, value in part.raw_items())
     return access_metadata(*texts, fields=(*headers, *attached))
 
 
@@ -244,5 +244,5 @@ def _attached_text(part: EmailMessage, name: str, reading: _Reading, *, depth: i
         return lowered(_shown(part) if part.get_content_type() == "text/html" else plain(_shown(part)), 2)
     payload = part.get_payload(decode=True)
     parsed = reading.read_attachment(name, payload if isinstance(payload, bytes) else b"")
-    reading.attached += ({KEY: value} for value in single_statements(parsed.metadata.get(KEY)))
+    reading.attached += ((KEY, value) for value in single_statements(parsed.metadata.get(KEY)))
     return lowered(parsed.text, 2)

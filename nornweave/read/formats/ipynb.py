@@ -18,6 +18,7 @@ MAX_CELLS = 20_000
 MAX_OUTPUT = 4_000
 """Characters of one cell's output; what is longer is a log or data, and its end is left out."""
 
+_CONTENT = frozenset({"metadata", "cells", "source", "outputs", "attachments"})
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _DATA = re.compile(r"\((?:data:|attachment:)[^)]*\)")
 
@@ -40,7 +41,14 @@ def read_ipynb(raw: bytes) -> Parsed:
     cells = [cell for cell in _cells(notebook) if isinstance(cell, Mapping)]
     access = access_metadata(
         *((_text(cell.get("source")), "markdown") for cell in cells if cell.get("cell_type") != "code"),
-        fields=[known for part in (notebook, *cells) if isinstance(known := part.get("metadata"), Mapping)],
+        fields=[
+            pair
+            for part in (notebook, *cells)
+            for place in (part, part.get("metadata"))
+            if isinstance(place, Mapping)
+            for pair in place.items()
+            if pair[0] not in _CONTENT
+        ],
     )
     return Parsed(
         text=text,
