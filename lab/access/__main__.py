@@ -1,0 +1,96 @@
+"""``python -m lab.access``: what is hidden and shown, and what is hidden and was not meant to be."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lab.access.grammar import spellings as generated
+from lab.access.probing import OUTSIDERS, probe
+from lab.access.serving import Outcome, as_somebody, publish, served, write_workspace
+from nornweave.core.errors import DocumentError
+from nornweave.core.text.decode import decode
+from nornweave.read.access_statements import access_statements
+from nornweave.read.front_matter import FORMATS
+
+app = typer.Typer(add_completion=False, help=__doc__)
+_SOURCES = [{"id": "docs", "domain": "documentation", "type": "files", "path": "docs"}]
+
+
+@app.command()
+def spellings(count: int = 2_500, seed: int = 1) -> None:
+    """Sync documents that state groups in as many spellings, and look for each over HTTP; exit 1 if one is shown."""
+    with tempfile.TemporaryDirectory(prefix="nornweave-spellings-") as folder:
+        outcome = asyncio.run(_look_for_spellings(Path(folder), count, seed))
+    _print(outcome)
+
+
+async def _look_for_spellings(folder: Path, count: int, seed: int) -> Outcome:
+    kinds = {f"{number:05}{each.suffix}": each for number, each in enumerate(generated(count, seed))}
+    documents = {f"docs/{path}": f"{each.text}\nword{path[:5]}x\n" for path, each in kinds.items()}
+    documents |= {f"docs/open-{number}.md": f"# Open\n\nword{number}x\n" for number in range(9)}
+    settings = write_workspace(folder, documents, _SOURCES, {**OUTSIDERS, "nw_board": ["board"]})
+    publish(settings)
+    outcome = Outcome()
+    async with served(settings) as application:
+        for path, each in kinds.items():
+            for somebody in ("nw_none", "nw_guests", "nw_board"):
+                async with as_somebody(application, somebody) as client:
+                    answer = (await client.get("/find", params={"text": f"word{path[:5]}x"})).json()
+                if answer["matches"] and somebody in OUTSIDERS:
+                    outcome.shown.append(f"{each.kind} {path} to {somebody}: {each.text[:200]!r}")
+                outcome.count(f"{each.kind}, {somebody}{', found' if answer['matches'] else ''}")
+        async with as_somebody(application, "nw_none") as client:
+            found = (await client.get("/find", params={"regex": r"word\dx"})).json()["matches"]
+        if len(found) != 9:
+            outcome.shown.append(f"{len(found)} of 9 open documents are found: the look-up proves nothing")
+    return outcome
+
+
+@app.command()
+def probes(count: int = 100_000, seed: int = 1) -> None:
+    """Ask as outsiders for hidden documents in every way there is; exit 1 if an answer shows something of one."""
+    with tempfile.TemporaryDirectory(prefix="nornweave-probes-") as folder:
+        outcome = probe(Path(folder), count, seed)
+    _print(outcome)
+
+
+@app.command()
+def ordinary(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of documents that are for everybody.")],
+) -> None:
+    """Count the ordinary documents below folders that are hidden, and say why each is."""
+    documents, hidden = 0, Counter[str]()
+    for file, text in _texts(folders):
+        documents += 1
+        stated, notice = access_statements(text, FORMATS[file.suffix.lower()])
+        if stated:
+            hidden[f"{file}: {notice or f'states {stated}'}"] += 1
+    typer.echo("\n".join((*hidden, f"{documents:,} documents, {len(hidden)} hidden")))
+
+
+def _texts(folders: list[Path]) -> Iterator[tuple[Path, str]]:
+    for file in (file for folder in folders for file in sorted(folder.rglob("*"))):
+        if file.suffix and file.suffix.lower() in FORMATS and file.is_file():
+            try:
+                yield file, decode(file.read_bytes())
+            except DocumentError:
+                continue  # empty or binary
+
+
+def _print(outcome: Outcome) -> None:
+    typer.echo("\n".join(f"{number:>9,}  {name}" for name, number in sorted(outcome.tried.items())))
+    typer.echo(f"{sum(outcome.tried.values()):>9,}  in all, {len(outcome.shown)} shown")
+    typer.echo("\n".join(outcome.shown[:50]))
+    sys.exit(1 if outcome.shown else 0)
+
+
+if __name__ == "__main__":
+    app()
