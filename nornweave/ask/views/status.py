@@ -146,8 +146,8 @@ def _unmatched(settings: Settings, source: SourceSettings) -> list[str]:
     if not getattr(source, "metadata", None):
         return []
     try:
-        listed = open_source(source, settings.data_dir).list()
-    except SourceUnavailableError as error:
+        listed = open_source(source, settings.own_files).list()
+    except (ConfigError, SourceUnavailableError) as error:
         return [str(error)]
     return [skip.path for skip in listed.skipped if skip.reason == UNMATCHED]
 
