@@ -113,6 +113,7 @@ class Listing:
         listed_at: when the source last named all of its documents; ``None``: with this listing.
         within: the paths that it is about, if it is not about all of the source.
         notices: what people should know of it: it is complete, and something of it is less than it could be.
+        unmatched: entries of its metadata file that match no document: what they state restricts nothing.
     """
 
     entries: tuple[Entry, ...]
@@ -122,6 +123,7 @@ class Listing:
     listed_at: datetime | None = None
     within: Within | None = None
     notices: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from nornweave.config import Settings
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.connectors import bound_of, open_source
-from nornweave.core.access.rules import ACCESS_NOTICE, KEY, UNMATCHED, VALUE_NOTICE, group_name, read_rule
+from nornweave.core.access.rules import ACCESS_NOTICE, KEY, VALUE_NOTICE, group_name, read_rule
 from nornweave.core.errors import ConfigError, SourceUnavailableError, StoreError
 from nornweave.core.types import Domain
 from nornweave.index.outcomes import read_left_out, read_status
@@ -146,10 +146,9 @@ def _unmatched(settings: Settings, source: SourceSettings) -> list[str]:
     if not getattr(source, "metadata", None):
         return []
     try:
-        listed = open_source(source, settings.own_files).list()
+        return list(open_source(source, settings.own_files).list().unmatched)
     except (ConfigError, SourceUnavailableError) as error:
         return [str(error)]
-    return [skip.path for skip in listed.skipped if skip.reason == UNMATCHED]
 
 
 def _restricted(stated: StatedDocument, sources: Mapping[str, Sequence[str]]) -> RestrictedDocument:

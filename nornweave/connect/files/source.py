@@ -14,7 +14,6 @@ from nornweave.connect.files.skip import DECIDING, WITH_FOLDERS, Rules, tree_of_
 from nornweave.connect.files.walk import entry_of, walk
 from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VERSION
 from nornweave.connect.stackexchange.document import stackexchange_document
-from nornweave.core.access.rules import UNMATCHED
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import Within, asks_for, check_globs, is_inside
 from nornweave.core.files.withheld import OwnFiles, Withheld
@@ -99,7 +98,7 @@ class FilesSource:
         root, status = resolved_root(self.id, self.root)
         sidecar = load_sidecar(self.metadata) if self.metadata else Sidecar()
         if stat.S_ISREG(status.st_mode):
-            return Listing((sidecar.dated(entry_of(self.root.name, status)),), _unmatched(sidecar))
+            return _matched(Listing((sidecar.dated(entry_of(self.root.name, status)),)), sidecar)
         rules = Rules(
             self.domain,
             tree_of_folder(root),
@@ -114,9 +113,9 @@ class FilesSource:
         walked = walk(root, rules, ignores=self.domain in WITH_FOLDERS, within=within)
         entries = tuple(sidecar.dated(entry) for entry in walked.entries if entry.path != own)
         left_out = () if own is None else (Skip(own, "metadata: of this source"),)
-        unmatched = () if within else _unmatched(sidecar)
-        skipped = tuple(sorted(walked.skipped + left_out + unmatched, key=lambda skip: skip.path))
-        return replace(walked, entries=entries, skipped=skipped)
+        skipped = tuple(sorted(walked.skipped + left_out, key=lambda skip: skip.path))
+        listing = replace(walked, entries=entries, skipped=skipped)
+        return listing if within else _matched(listing, sidecar)
 
     def fetch(self, entry: Entry) -> bytes:
         """Read one file, never one outside the root, wherever its path leads by now; see ``read_inside``."""
@@ -139,8 +138,16 @@ class FilesSource:
         return os.path.relpath(target, root) if is_inside(target, root) else None
 
 
-def _unmatched(sidecar: Sidecar) -> tuple[Skip, ...]:
-    return tuple(Skip(entry, UNMATCHED) for entry in sorted(sidecar.unmatched))
+def _matched(listing: Listing, sidecar: Sidecar) -> Listing:
+    """Return the listing of a whole source with what of its metadata file matches nothing."""
+    unmatched = tuple(sorted(sidecar.unmatched))
+    if not unmatched:
+        return listing
+    notice = (
+        f"{len(unmatched):,} of the paths and globs in the metadata file match no document, such as {unmatched[0]!r}; "
+        "`nornweave status --access` lists them"
+    )
+    return replace(listing, unmatched=unmatched, notices=(*listing.notices, notice))
 
 
 def _widened(within: Within, sidecar: str | None) -> Within | None:

@@ -18,8 +18,6 @@ KEY = "access"
 """The key of metadata that holds a statement."""
 ACCESS_NOTICE, VALUE_NOTICE = "access_notice", "value_notice"
 """The keys of metadata that say what of a document's statements is not understood, and which other values are none."""
-UNMATCHED = "an entry of the metadata file that matches no document"
-"""Why it is listed with what a source leaves out: what it states restricts nothing."""
 MAX_GROUPS = 1_000
 _EVERY = "every_of"
 """The key of a document's several statements; what a person writes as a mapping never gets this far."""
