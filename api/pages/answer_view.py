@@ -12,7 +12,6 @@ from api.pages.citations import CitedPlace, place_of
 from api.pages.conflict_view import conflict_of, stated
 from api.pages.coverage_view import RETRIEVERS, coverage_of, not_searched, nothing_found, summary_of
 from api.pages.excerpts import Excerpt, code_excerpt, markup_excerpt, prose_excerpt
-from api.pages.html_text import with_tables
 from api.pages.markup import MARKUP
 from api.pages.question_form import QuestionForm
 from api.pages.text_runs import query_terms_of, runs_of
@@ -163,10 +162,8 @@ def _shown_text(item: FusedItemDocument, title: str, terms: Collection[str]) -> 
     if citation["message_ids"]:
         return Excerpt(), messages_of(text, terms, ids=citation["message_ids"])
     kind = str(item["metadata"].get("format") or item["metadata"].get("source_type") or "")
-    if kind == "html":  # of which passages have the text alone
-        text = with_tables(text)
     if kind in MARKUP:
-        return markup_excerpt(text, terms, title=title, is_rst=kind == "rst"), ()
+        return markup_excerpt(text, terms, title=title, format=kind), ()
     return prose_excerpt(text, terms, title=title), ()
 
 

@@ -64,12 +64,32 @@ def code_excerpt(text: str, terms: Collection[str], first_line: int | None, lang
     )
 
 
-def markup_excerpt(text: str, terms: Collection[str], *, title: str = "", is_rst: bool = False) -> Excerpt:
-    """Choose the neighbouring blocks of Markdown or reStructuredText that hold the most different terms.
+def markup_excerpt(text: str, terms: Collection[str], *, title: str = "", format: str = "markdown") -> Excerpt:  # noqa: A002
+    """Choose the neighbouring blocks of a passage that hold the most different terms.
 
     Entries of a list and rows of a table count as blocks; the head of a table stays above what is left of it.
+
+    Args:
+        format: of the document; of ``html`` passages have the text alone.
     """
-    return _chosen(_without_title(blocks_of(text, terms, format="rst" if is_rst else "markdown"), title))
+    text, format = (_with_tables(text), "markdown") if format == "html" else (text, format)  # noqa: A001
+    return _chosen(_without_title(blocks_of(text, terms, format=format), title))
+
+
+def _with_tables(text: str) -> str:
+    """Return text that was taken out of HTML with its tables, whose cells a bar parts, as those of Markdown."""
+    lines: list[str] = []
+    columns = 0
+    for line in text.split("\n"):
+        bars = line.count(" | ")
+        if bars:
+            lines += [] if columns == bars else [""]
+            lines.append(f"| {line} |")
+            lines += [] if columns == bars else [f"|{' --- |' * (bars + 1)}"]
+        else:
+            lines += ["", line] if columns else [line]
+        columns = bars
+    return "\n".join(lines)
 
 
 def prose_excerpt(text: str, terms: Collection[str], *, title: str = "") -> Excerpt:

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 from api.pages.addresses import original
 from api.pages.code_colours import colours_of
-from api.pages.html_text import markdown_of_html
-from api.pages.restructured_text import markdown_of_rst
+from api.pages.markdown_text import markdown_lines
 from api.pages.text_runs import TextRun, highlighted, marked_code
-from nornweave.core.text.inline_markup import front_matter
 from nornweave.core.text.legible import lines_of
+from nornweave.read.blocks.reader import FORMATS
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -27,9 +26,7 @@ if TYPE_CHECKING:
 
 MAX_CHARACTERS = 60_000
 """Of a text that is read as markup; a longer one is shown as it is."""
-MARKUP = frozenset(
-    {"markdown", "rst", "html", "docx", "pptx", "xlsx", "epub", "ipynb", "eml", "stackexchange", "stackoverflow"}
-)
+MARKUP = FORMATS | {"docx", "pptx", "xlsx", "epub", "ipynb", "eml", "stackexchange", "stackoverflow"}
 """Formats of documents whose text is markup; that of office formats became Markdown when it was read."""
 _TAGS = {
     "paragraph": "p", "heading": "heading", "bullet_list": "ul", "ordered_list": "ol", "list_item": "li",
@@ -96,26 +93,20 @@ def blocks_of(
     Args:
         text: of a document or a passage.
         terms: words that are marked.
-        format: ``rst`` and ``html`` are turned into Markdown first.
+        format: of the document; that of office formats is Markdown.
         first_line: the number of its first line.
         cited: numbers of lines that are cited.
         breaks: a line ends where it ends in the text, as in messages.
     """
-    head = front_matter(text)[1] if format != "html" else 0
-    behind = text.count("\n", 0, head)
-    lines = list(enumerate(lines_of(text[head:]), first_line + behind))
-    if format == "rst":
-        lines = markdown_of_rst(lines)
-    elif format == "html":
-        lines = [(first_line - 1 + number, line) for number, line in markdown_of_html(text)]
     if breaks:
-        lines = list(_fences_apart(lines))
+        lines = list(_fences_apart(enumerate(lines_of(text), first_line)))
+    else:
+        lines = markdown_lines(text, format if format in FORMATS else "markdown", first_line)
     reading = _Reading(numbers=[number for number, _ in lines], terms=terms, cited=cited, breaks=breaks)
     from markdown_it.tree import SyntaxTreeNode
 
     root = SyntaxTreeNode(_parser().parse("\n".join(line.expandtabs(4) for _, line in lines)))
-    front = _fence(text[:head].rstrip("\n"), "yaml", first_line, reading) if head else None
-    return (*([front] if front else []), *_blocks(root.children, reading, None))
+    return tuple(_blocks(root.children, reading, None))
 
 
 def _fences_apart(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:

@@ -15,6 +15,7 @@ from api.pages.text_runs import TextRun, marked_code
 from api.pages.thread_view import MessageView, messages_of
 from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, HeadingDocument
 from nornweave.core.text.legible import lines_of
+from nornweave.core.text.spans import line_starts
 
 CONTEXT_LINES = 16
 LINES_ABOVE = 6
@@ -130,7 +131,7 @@ def _shown(chunk: ChunkDocument, document: DocumentDocument | None, context: int
     citation = chunk["citation"]
     text = document["text"] if document else chunk["content"]
     start, end = citation["char_range"] if document else (0, len(text))
-    lines, offsets = lines_of(text), _offsets(text)
+    lines, offsets = lines_of(text), line_starts(text)
     first, last = _line_at(offsets, start), _line_at(offsets, max(start, end - 1))
     return _Shown(
         text=text,
@@ -175,13 +176,6 @@ def _messages(shown: _Shown, chunk: ChunkDocument, terms: Collection[str]) -> tu
         cited=shown.numbers,
         ids=chunk["citation"]["message_ids"] or (),
     )
-
-
-def _offsets(text: str) -> list[int]:
-    offsets = [0]
-    while (found := text.find("\n", offsets[-1])) >= 0:
-        offsets.append(found + 1)
-    return offsets
 
 
 def _line_at(offsets: Sequence[int], offset: int) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from types import MappingProxyType
@@ -18,7 +19,7 @@ from nornweave.core.text.inline_markup import front_matter, one_line, plain_line
 from nornweave.core.text.legible import field_key
 from nornweave.core.types import JsonValue, freeze
 from nornweave.read.access_statements import access_metadata
-from nornweave.read.chunking.outlines.markup import outline_markdown, outline_rst
+from nornweave.read.blocks.reader import read_blocks
 from nornweave.read.parsed import Parsed
 from nornweave.read.plain_yaml import load_plain_yaml
 
@@ -95,16 +96,32 @@ def describe(text: str, format: str) -> Parsed:  # noqa: A002 - the word of ``Do
 
 
 def _markdown_fields(text: str) -> dict[str, object]:
-    head, end = front_matter(text)
-    if not end:
-        return {}
+    front = front_matter(text)
     try:
-        loaded: object = tomllib.loads(head) if text.startswith("+++") else load_plain_yaml(head)
+        loaded = _LOADERS[front.form](front.head) if front.form else None
     except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError):
         return {}
     if not isinstance(loaded, dict):
         return {}
     return {field_key(str(key)): value for key, value in loaded.items()}
+
+
+def _pairs(head: str) -> dict[str, object]:
+    """Read lines of ``Key: value``; those that are indented go on with the one above."""
+    fields: dict[str, object] = {}
+    for pair in re.finditer(r"^(\S[^:\n]*):[ \t]*(.*(?:\n[ \t]+.*)*)", head, re.MULTILINE):
+        fields.setdefault(pair[1], one_line(pair[2]))
+    return fields
+
+
+_LOADERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
+    {
+        "yaml": load_plain_yaml,
+        "toml": tomllib.loads,
+        "json": lambda head: json.loads(head if head.lstrip().startswith("{") else f"{{{head}}}"),
+        "pairs": _pairs,
+    }
+)
 
 
 def _rst_fields(text: str) -> dict[str, object]:
@@ -242,8 +259,7 @@ def first_heading(text: str, format: str) -> str | None:  # noqa: A002
     if format == "html":
         found = _LEADING_HTML.search(without_long_references(head))
         return (plain_line(found[1].strip()) or None) if found else None
-    blocks = outline_markdown(head) if format == "markdown" else outline_rst(head)
-    return next((block.title for block in blocks if block.kind == "heading"), None)
+    return next((block.info for block in read_blocks(head, format).blocks if block.kind == "heading"), None)
 
 
 def plain_fields(fields: Mapping[str, object], depth: int = MAX_DEPTH) -> dict[str, JsonValue]:

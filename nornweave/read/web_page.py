@@ -19,7 +19,7 @@ from nornweave.core.errors import DocumentError
 from nornweave.core.text.decode import decode
 from nornweave.core.text.inline_markup import without_long_references
 from nornweave.core.types import NO_METADATA, Document, Domain, Entry, Metadata, SourceId
-from nornweave.read.chunking.outlines.html import is_sound
+from nornweave.read.blocks.html import is_sound
 from nornweave.read.file import assemble, parse_version
 from nornweave.read.front_matter import describe
 from nornweave.read.isolated import metadata_from

@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import tracemalloc
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -60,8 +62,9 @@ def assert_tiles(text: str, chunks: Sequence[Chunk], limit: int = 512) -> None:
         assert chunk.token_count <= limit
         assert chunk.token_count == len(TOKEN.findall(chunk.content))
         first, last = chunk.metadata["line_range"]  # type: ignore[misc, index]
-        assert first == text.count("\n", 0, chunk.span.start) + 1
-        assert last == text.count("\n", 0, chunk.span.end - 1) + 1
+        ends = [match.end() for match in re.finditer("\r\n?|\n", text)]
+        assert first == bisect_right(ends, chunk.span.start) + 1
+        assert last == bisect_right(ends, chunk.span.end - 1) + 1
         end = chunk.span.end
     assert not text_left[end:].strip()
 

@@ -3,10 +3,9 @@
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import mistune
 import pytest
 from docutils import nodes
 from docutils.frontend import get_default_settings
@@ -15,12 +14,27 @@ from docutils.utils import new_document
 from growth import assert_subquadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 from words import Words
 
 from nornweave.core.text.spans import TokenIndex
-from nornweave.core.types import NO_METADATA, Chunk, ContentHash, Document, DocumentId, Domain, JsonValue, SourceId
-from nornweave.read.chunking.outlines.html import read_html
-from nornweave.read.chunking.outlines.markup import outline_markdown, outline_rst
+from nornweave.core.types import (
+    NO_METADATA,
+    Chunk,
+    ContentHash,
+    Document,
+    DocumentId,
+    Domain,
+    JsonValue,
+    SourceId,
+    Span,
+)
+from nornweave.read.blocks.block import Block
+from nornweave.read.blocks.html import read_html
+from nornweave.read.blocks.markdown import read_markdown
+from nornweave.read.blocks.reader import LINED as FORMATS_WITH_LINES
+from nornweave.read.blocks.reader import read_blocks
+from nornweave.read.blocks.rst import read_rst
 from nornweave.read.chunking.sections import chunk_sections
 from nornweave.read.front_matter import describe
 
@@ -210,7 +224,7 @@ def test_rst_titles_are_those_of_docutils() -> None:
     parsed = new_document("", defaults)
     Parser().parse(text, parsed)
     known = [len(section.section_hierarchy()) for section in parsed.findall(nodes.section)]
-    assert [block.level for block in outline_rst(text) if block.kind == "heading"] == known == [1, 2, 3, 3, 2]
+    assert [block.level for block in read_rst(text).blocks if block.kind == "heading"] == known == [1, 2, 3, 3, 2]
 
 
 def test_rst_includes_and_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -223,13 +237,12 @@ def test_rst_includes_and_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.endswith(".md")])
-def test_headings_are_those_of_mistune(name: str) -> None:
+def test_headings_are_those_of_commonmark(name: str) -> None:
     text = re.sub(r"\A---.*?\n---\n", "", page(name), flags=re.S)
-    tokens = mistune.create_markdown(renderer=None, plugins=["table"])(text)
-    levels = [token["attrs"]["level"] for token in tokens if token["type"] == "heading"]
+    levels = [int(token.tag[1:]) for token in MarkdownIt().parse(text) if token.type == "heading_open"]
     read = [
         block.level
-        for block in outline_markdown(text)
+        for block in read_markdown(text).blocks
         if block.kind == "heading" and "<h" not in text[block.span.start : block.span.start + 3]
     ]
     assert read == levels != []
@@ -272,15 +285,17 @@ TEXTS = st.one_of(
 )
 def test_chunks_tile_the_text_within_the_limit(text: str, form: str, limit: int, domain: Domain) -> None:
     found = chunks(text, form, h1_limit=2 * limit, limit=limit, domain=domain)
+    read = read_blocks(text, form)
     end = 0
     for chunk in found:
         assert end <= chunk.span.start < chunk.span.end
-        assert not text[end : chunk.span.start].strip()
-        assert chunk.content == text[chunk.span.start : chunk.span.end]
+        assert not read.text[end : chunk.span.start].strip()
+        assert chunk.content == read.shown(chunk.span)
+        assert "".join(chunk.content.split()) == "".join(read.text[chunk.span.start : chunk.span.end].split())
         assert chunk.token_count <= 2 * limit or chunk.metadata["has_code_blocks"] or chunk.metadata["has_tables"]
         assert chunk.token_count <= 10 * limit
         end = chunk.span.end
-    assert not text[end:].strip()
+    assert not read.text[end:].strip()
 
 
 @settings(max_examples=150, deadline=None)
@@ -310,11 +325,22 @@ def test_fenced_code_is_never_cut(parts: list[str], line_end: str) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(TEXTS)
-def test_outlines_tile(text: str) -> None:
-    for blocks in (outline_markdown(text), outline_rst(text)):
-        ends = [block.span.end for block in blocks]
-        assert [block.span.start for block in blocks] == [0, *ends[:-1]][: len(blocks)]
-        assert (ends or [0])[-1] == len(text)
+def test_blocks_hold_all_that_is_shown_and_hold_each_other(text: str) -> None:
+    for form in sorted(FORMATS_WITH_LINES):
+        read = read_blocks(text, form)
+        assert len(read.text) == len(text)
+        ends = [0, *(block.span.end for block in read.blocks)]
+        starts = [*(block.span.start for block in read.blocks), len(text)]
+        assert not any(read.text[end:start].strip() for end, start in zip(ends, starts, strict=True))
+        assert_held(read.blocks, Span(0, len(text)))
+
+
+def assert_held(blocks: Sequence[Block], whole: Span) -> None:
+    end = whole.start
+    for block in blocks:
+        assert end <= block.span.start < block.span.end <= whole.end
+        assert_held(block.parts, block.span)
+        end = block.span.end
 
 
 def test_a_chunk_of_html_names_the_anchor_that_it_stands_below() -> None:
@@ -324,7 +350,7 @@ def test_a_chunk_of_html_names_the_anchor_that_it_stands_below() -> None:
         <dt id="api.g">g(x)</dt><dd>{long}</dd></dl>"""
     found = [(chunk.title, chunk.metadata.get("anchor")) for chunk in chunks(text, "html")]
     assert found[:2] == [("One", "one"), ("Two", "one")]
-    assert {anchor for title, anchor in found if title == "API"} == {"api", "api.g"}
+    assert {(title, anchor) for title, anchor in found[2:]} == {("API", "api"), ("g(x)", "api.g")}
 
 
 HOSTILE = {

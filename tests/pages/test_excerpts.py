@@ -68,8 +68,8 @@ def test_of_a_long_list_and_a_long_table_the_matching_part_is_shown() -> None:
 
 
 def test_headings_are_not_said_twice() -> None:
-    for text, is_rst in (("# API\n\n## Errors\n\nText", False), ("Errors\n======\n\nText", True)):
-        (only,) = markup_excerpt(text, frozenset(), title="Errors", is_rst=is_rst).blocks
+    for text, form in (("# API\n\n## Errors\n\nText", "markdown"), ("Errors\n======\n\nText", "rst")):
+        (only,) = markup_excerpt(text, frozenset(), title="Errors", format=form).blocks
         assert only.runs[0].text == "Text"
     assert markup_excerpt("## Errors", frozenset(), title="Errors").blocks[0].tag == "heading"
     assert prose_excerpt("2 Results\n\nText", frozenset(), title="2 Results").blocks[0].runs[0].text == "Text"

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.connect.confluence.storage import html_of_storage, mentioned_accounts
-from nornweave.read.chunking.outlines.html import read_html
+from nornweave.read.blocks.html import read_html
 
 NAMES = {"557058:ann": "Ann Lee"}
 
@@ -108,12 +108,12 @@ def test_the_title_is_the_first_heading_and_the_outline_reads_the_rest() -> None
     storage = f"<h1>A</h1><p>x</p>{macro('code', plain('f()'))}<table><tr><td>a</td><td>b</td></tr></table>"
     readable = read_html(html_of_storage(storage, "The <title>", {}))
     assert readable.text == "The <title>\n\nA\n\nx\n\nf()\n\na | b"
-    assert [(block.kind, block.level, block.title) for block in readable.blocks] == [
+    assert [(block.kind, block.level, block.info) for block in readable.blocks] == [
         ("heading", 1, "The <title>"),
         ("heading", 2, "A"),
         ("paragraph", 0, ""),
         ("code", 0, ""),
-        ("table", 0, ""),
+        ("table", 0, "bars"),
     ]
 
 

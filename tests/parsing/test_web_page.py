@@ -9,7 +9,7 @@ from growth import assert_subquadratic
 from nornweave.connect.confluence.storage import html_of_storage
 from nornweave.connect.stackexchange.posts import text_of_html
 from nornweave.core.errors import DocumentError
-from nornweave.read.chunking.outlines.html import read_html
+from nornweave.read.blocks.html import read_html
 from nornweave.read.formats.html import markdown_of
 from nornweave.read.front_matter import describe
 from nornweave.read.web_page import WebPage, read_web_page

@@ -136,7 +136,7 @@ def _is_heading_or_question(text: str, unit: Unit) -> bool:
 
 def _sentences(text: str) -> Iterator[Unit]:
     """Yield the sentences of prose below its front matter, and the lines of fenced code in it."""
-    at = front_matter(text)[1]
+    at = front_matter(text).end
     for fence in _FENCED.finditer(text):
         yield from _units_in(text, at, fence.start(2), is_code=False)
         yield from _units_in(text, *fence.span(2), is_code=True)

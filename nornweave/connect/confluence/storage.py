@@ -21,7 +21,7 @@ from bs4.element import NavigableString, PageElement
 from bs4.exceptions import ParserRejectedMarkup
 
 from nornweave.core.text.inline_markup import unescaped, without_long_references
-from nornweave.read.chunking.outlines.html import VOID_TAGS, is_sound
+from nornweave.read.blocks.html import VOID_TAGS, is_sound
 
 # Tags that are written as they are, without their attributes.
 _PLAIN = frozenset(

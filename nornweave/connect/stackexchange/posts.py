@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings, parse_time
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.inline_markup import unescaped
-from nornweave.read.chunking.outlines.blocks import Kind
-from nornweave.read.chunking.outlines.html import HtmlPolicy, read_html
+from nornweave.read.blocks.block import Kind
+from nornweave.read.blocks.html import HtmlPolicy, read_html
 
 COMMENTS = "\n\nComments:\n"
 """Stands between a post and what was commented on it."""
@@ -132,8 +133,9 @@ def _line(text: str) -> str:
 def text_of_html(source: str) -> str:
     """Render HTML as text: ``pre`` between fences, verbatim; list items after dashes; references resolved."""
     post = read_html(source, _POSTS)
-    blocks = (_written(post.text[block.span.start : block.span.end], block.kind) for block in post.blocks)
-    return "".join(blocks).strip()
+    starts = [*(block.span.start for block in post.written), len(post.text)]
+    pieces = (post.text[start:end] for start, end in pairwise(starts))
+    return "".join(_written(piece, block.kind) for piece, block in zip(pieces, post.written, strict=True)).strip()
 
 
 def _written(text: str, kind: Kind) -> str:

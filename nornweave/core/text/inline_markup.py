@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import html
+import json
 import re
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
-import mistune
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 # Python converts no more than 4,300 digits: html.unescape and html.parser raise ValueError.
 _LONG = re.compile(r"&#(?=[0-9]{1000})")
@@ -27,42 +32,81 @@ FRONT_MATTER_BOUND = 65_536
 # Inline parsing is meant for headings; what is longer than this is no heading worth parsing.
 LINE_BOUND = 1_000
 
-_OPENING = re.compile(r"\A(?P<fence>---|\+\+\+)[ \t]*\r?\n")
+# Blank lines and comments may stand above it.
+_OPENING = re.compile(
+    r"\A\ufeff?(?:[ \t]*\r?\n|[ \t]*<!--(?:(?!-->)[\s\S]){0,4000}-->[ \t]*\r?\n)*"
+    r"(?:(?P<fence>---|\+\+\+|;;;)[ \t]*\r?\n|(?=\{\s{0,20}\"))"
+)
 _FIRST_KEY = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n){0,50}(?:[\"']?[A-Za-z_][\w .-]{0,80}[\"']?[ \t]*[:=]|\{)")
+# ``Key: value`` at the head of a page of MkDocs or Pelican, up to a blank line.
+_PAIRS = re.compile(
+    r"\A\ufeff?((?:[A-Za-z][\w -]{0,40}:(?:[ \t][^\n]*)?\r?\n(?:[ \t]{4,}\S[^\n]*\n)*){1,30})[ \t]*\r?(?:\n|\Z)"
+)
+_PAIRS_NAME = re.compile(r"^(?:title|date|authors?|slug|category|template):", re.IGNORECASE | re.MULTILINE)
 _SPACES = re.compile(r"\s+")
 _ANCHOR = re.compile(r"\s*\{[#.:][^{}]{0,200}\}\s*$")
-_UNSEEN = frozenset({"inline_html"})
-
-_markdown = mistune.create_markdown(renderer=None)
+_MARKS = re.compile(r"[\\`*_\[\]<>&!~{]")
 
 
-def front_matter(text: str) -> tuple[str, int]:
-    """Find front matter.
+class FrontMatter(NamedTuple):
+    """What describes a page at its head.
 
-    Returns:
-        What stands between the fences (``""`` without front matter) and the offset after the closing line (0).
+    Attributes:
+        form: ``yaml``, ``toml``, ``json`` or ``pairs``; empty without any.
+        end: the offset behind it, comments above it included; 0 without any.
     """
+
+    form: str = ""
+    head: str = ""
+    end: int = 0
+
+
+def front_matter(text: str) -> FrontMatter:
+    """Find front matter: between fences, in braces, or as lines of ``Key: value`` with a title, a date or the like."""
     opening = _OPENING.match(text)
-    if not opening or not _FIRST_KEY.match(text.replace("\r\n", " \n") if "\r" in text[:500] else text, opening.end()):
-        return "", 0
-    closing = closing_fence(opening["fence"]).search(text, opening.end(), FRONT_MATTER_BOUND)
-    if not closing:
-        return "", 0
-    return text[opening.end() : closing.start()], closing.end()
+    if opening is None:
+        pairs = _PAIRS.match(text)
+        return FrontMatter("pairs", pairs[1], pairs.end()) if pairs and _PAIRS_NAME.search(pairs[1]) else FrontMatter()
+    fence, start = opening["fence"], opening.end()
+    if fence is None:
+        return _braces(text, start)
+    if not _FIRST_KEY.match(text.replace("\r\n", " \n") if "\r" in text[: start + 500] else text, start):
+        return FrontMatter()
+    closing = closing_fence(fence).search(text, start, start + FRONT_MATTER_BOUND)
+    form = {"---": "yaml", "+++": "toml", ";;;": "json"}[fence]
+    return FrontMatter(form, text[start : closing.start()], closing.end()) if closing else FrontMatter()
+
+
+def _braces(text: str, start: int) -> FrontMatter:
+    """Return the JSON object that a text begins with, if anything stands below it."""
+    try:
+        _, end = json.JSONDecoder().raw_decode(text[: start + FRONT_MATTER_BOUND], start)
+    except (ValueError, RecursionError):
+        return FrontMatter()
+    line = text.find("\n", end)
+    is_alone = line < 0 or text[end:line].strip() or not text[line:].strip()
+    return FrontMatter() if is_alone else FrontMatter("json", text[start:end], line + 1)
 
 
 def closing_fence(fence: str) -> re.Pattern[str]:
     """Return what matches the line that closes front matter which this fence opens, its line end included."""
-    endings = r"\+\+\+" if fence == "+++" else r"(?:---|\.\.\.)"
+    endings = r"(?:---|\.\.\.)" if fence == "---" else re.escape(fence)
     return re.compile(rf"^{endings}[ \t]*(?:\r?\n|\Z)", re.M)
 
 
 def plain_line(markdown: str) -> str:
     """Return what a reader sees of one line of Markdown: no tags, emphasis, link targets or escapes."""
-    if len(markdown) > LINE_BOUND:
+    if len(markdown) > LINE_BOUND or not _MARKS.search(markdown):
         return one_line(markdown[:LINE_BOUND])
-    tokens = _markdown.inline(markdown, {"ref_links": {}})
-    return one_line(_ANCHOR.sub("", "".join(_texts(tokens))))
+    (inline,) = _parser().parseInline(markdown)
+    return one_line(_ANCHOR.sub("", "".join(_texts(inline.children or ()))))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark")
 
 
 def one_line(text: str) -> str:
@@ -70,13 +114,11 @@ def one_line(text: str) -> str:
     return _SPACES.sub(" ", text).strip()
 
 
-def _texts(tokens: list[dict[str, Any]]) -> list[str]:
-    texts = []
+def _texts(tokens: Sequence[Token]) -> Iterator[str]:
     for token in tokens:
-        if "children" in token:
-            texts += _texts(token["children"])
-        elif token["type"] in {"softbreak", "linebreak"}:
-            texts.append(" ")
-        elif token["type"] not in _UNSEEN:
-            texts.append(str(token.get("raw", "")))
-    return texts
+        if token.children:
+            yield from _texts(token.children)
+        elif token.type in {"softbreak", "hardbreak"}:
+            yield " "
+        elif token.type != "html_inline":
+            yield token.content

@@ -35,5 +35,5 @@ def field_key(name: str) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """Split a text into lines, without their ends, as git counts them: only a line feed ends one."""
-    return [line.removesuffix("\r") for line in text.split("\n")]
+    """Split a text into lines, without their ends, as ``spans.line_starts`` counts them."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

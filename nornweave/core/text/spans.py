@@ -57,17 +57,33 @@ class TokenIndex:
         """Count the tokens that start inside ``span``."""
         return bisect_left(self._starts, span.end) - bisect_left(self._starts, span.start)
 
+    def without(self, text: str, hidden: Sequence[Span]) -> TokenIndex:
+        """Return the index of a text of the same length in which some spans, which are in order, hold blanks."""
+        if not hidden:
+            return self
+        starts: list[int] = []
+        at = 0
+        for span in (*hidden, Span(len(text), len(text))):
+            starts += self._starts[bisect_left(self._starts, at) : bisect_left(self._starts, span.start)]
+            at = span.end
+        return TokenIndex(text, KnownStarts(starts))
+
     def offset_after(self, start: int, tokens: int) -> int:
         """Return where token number ``tokens`` after ``start`` begins, at most the end of the text."""
         position = bisect_left(self._starts, start) + tokens
         return self._starts[position] if position < len(self._starts) else len(self.text)
 
 
+def line_starts(text: str) -> list[int]:
+    """Return where the lines start, as editors and git hosts count them: ``\r`` alone ends one as well."""
+    return [0, *(match.end() for match in re.finditer("\r\n?|\n" if "\r" in text else "\n", text))]
+
+
 class Lines:
     """Line numbers, from 1, of the offsets of one text."""
 
     def __init__(self, text: str) -> None:
-        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._starts = line_starts(text)
 
     def at(self, offset: int) -> int:
         """Return the number of the line that holds ``offset``."""

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from nornweave.core.text.patterns import lazy_pattern
+from nornweave.core.text.spans import line_starts
 from nornweave.core.types import Attribute, Fact, Form, Qualifier, Side, Span
 from nornweave.disagree.facts.names import Name, read_name, words_of
 from nornweave.disagree.facts.values import Value, measured_in
@@ -52,7 +53,7 @@ class Passage:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer("\n", self.text))]
+        return line_starts(self.text)
 
     def line_of(self, offset: int) -> int:
         """Return the line, from 0, on which a character of the text stands."""

@@ -136,7 +136,7 @@ def _in_batch(cursor: Connection, documents: Sequence[int], pattern: LinePattern
 # The texts that may be read are taken out first: an expression must not be tried on any other.
 _LINES = """
 with texts as materialized (
-  select document_no, source_id, path, replace("text", chr(13) || chr(10), chr(10)) as whole
+  select document_no, source_id, path, replace(replace("text", chr(13) || chr(10), chr(10)), chr(13), chr(10)) as whole
   from documents
   where document_no in (select unnest(from_json($documents, '["integer"]')))
 ),

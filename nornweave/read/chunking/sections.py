@@ -9,49 +9,75 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
-from nornweave.core.text.spans import LINE, SENTENCE, WORD, KnownStarts, TokenIndex, split, strip, strip_lines
-from nornweave.core.types import ANCHOR, Chunk, Document, Domain, JsonValue, Section, Span, freeze
-from nornweave.read.chunking.outlines.blocks import (
-    Block,
-    Kind,
-    OutlineSection,
-    joined,
-    limit_of,
-    paragraphs,
-    sections_of,
-    top_level,
+from nornweave.core.text.spans import (
+    LINE,
+    SENTENCE,
+    WORD,
+    KnownStarts,
+    TokenIndex,
+    pack,
+    split,
+    strip,
+    strip_lines,
 )
-from nornweave.read.chunking.outlines.html import read_html
-from nornweave.read.chunking.outlines.markup import outline_markdown, outline_rst
+from nornweave.core.types import ANCHOR, Chunk, Document, Domain, JsonValue, Section, Span, freeze
+from nornweave.read.blocks.block import Block, Blocks
+from nornweave.read.blocks.html import read_html
+from nornweave.read.blocks.reader import read_blocks
+from nornweave.read.blocks.tables import rows_of
+from nornweave.read.chunking.outline import (
+    HEADS,
+    HOLDING,
+    OutlineSection,
+    Unit,
+    UnitKind,
+    joined,
+    kinds_of,
+    limit_of,
+    opened,
+    sections_of,
+    tile,
+    top_level,
+    units_of,
+)
 from nornweave.read.chunking.papers import page_of
 
-# How far code and tables may exceed the limit before they are cut after all, in multiples of it.
+# How far code may exceed the limit before it is cut after all, in multiples of it.
 _WHOLE = 4
 
 # Before an item of a list, and at blank lines.
 _ITEM = re.compile(r"\n[ \t]*(?:\r?\n\s*|(?=(?:[-*+]|\d{1,9}[.)])[ \t]))")
-_BOUNDARIES: Mapping[Kind, Sequence[re.Pattern[str]]] = {
-    "paragraph": (SENTENCE, LINE, WORD),
-    "heading": (SENTENCE, LINE, WORD),
+_BOUNDARIES: Mapping[UnitKind, Sequence[re.Pattern[str]]] = {
     "list": (_ITEM, LINE, SENTENCE, WORD),
     "front": (LINE, WORD),
     "code": (LINE, WORD),
     "table": (LINE, WORD),
 }
+_OF_PROSE = (SENTENCE, LINE, WORD)
 _WHOLE_KINDS = frozenset({"code", "table"})
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a section that is not cut further."""
+    """A part of a section that is not cut further.
+
+    Attributes:
+        header: of the table that it continues.
+    """
 
     span: Span
-    kind: Kind
+    unit: Unit
     cut: bool = False
+    header: str = ""
+
+    @property
+    def kind(self) -> UnitKind:
+        """The kind of its unit."""
+        return self.unit.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +88,37 @@ class SectionPart:
     section: OutlineSection
     pieces: Sequence[Piece]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of what holds all of it, and of what it goes on with."""
+        held = [(*piece.unit.above, *((piece.unit.block,) if piece.kind in HOLDING else ())) for piece in self.pieces]
+        same = takewhile(lambda level: len({id(block) for block in level}) == 1, zip(*held, strict=False))
+        whole = [level[0] for level in same]
+        begun = [block for block in self.pieces[0].unit.above if block.span.start < self.span.start]
+        longest = max(whole, begun, key=len)
+        return tuple(block.info for block in longest if block.info and block.info not in self.section.path)
+
 
 def cut_section(section: OutlineSection, index: TokenIndex, limit: int) -> Iterator[SectionPart]:
     """Cut a section into parts of at most ``limit`` tokens, between groups of pieces that belong together."""
     if index.count(section.span) <= limit:
-        groups = [[Piece(block.span, block.kind) for block in section.blocks]]
+        groups = [[Piece(unit.span, unit) for unit in section.units]]
     else:
-        groups = _packed(_grouped(section.blocks, index, limit), index, limit)
+        groups = _packed(_grouped(_opened(section.units, index, limit), index, limit), index, limit)
     for group in groups:
         inner = strip_lines(index.text, Span(group[0].span.start, group[-1].span.end))
         if len(inner):
             alone = all(piece.kind == "front" for piece in group)
             yield SectionPart(inner, OutlineSection((), 0) if alone else section, group)
+
+
+def _opened(units: Iterable[Unit], index: TokenIndex, limit: int) -> Iterator[Unit]:
+    """Open what holds blocks and is too long for one part."""
+    for unit in units:
+        if unit.kind in HOLDING and index.count(unit.span) > limit:
+            yield from _opened(opened(unit, index.text), index, limit)
+        else:
+            yield unit
 
 
 def _packed(groups: Iterator[list[Piece]], index: TokenIndex, limit: int) -> list[list[Piece]]:
@@ -86,22 +131,25 @@ def _packed(groups: Iterator[list[Piece]], index: TokenIndex, limit: int) -> lis
     return packed
 
 
-def _grouped(blocks: Sequence[Block], index: TokenIndex, limit: int) -> Iterator[list[Piece]]:
+def _grouped(units: Iterable[Unit], index: TokenIndex, limit: int) -> Iterator[list[Piece]]:
     """Yield pieces that must not be parted: headings with what follows, a paragraph with the code or table below it."""
     group: list[Piece] = []
-    for block in blocks:
-        is_whole = block.kind in _WHOLE_KINDS
+    for unit in units:
+        is_whole = unit.kind in _WHOLE_KINDS
         last = group[-1].kind if group else None
         used = index.count(Span(group[0].span.start, group[-1].span.end)) if group else 0
         # More than half a chunk of headings is text that somebody made bold.
-        below = last == "heading" and group[0].kind == "heading" and used <= limit // 2
-        first, *others = _pieces(block.span, block.kind, index, limit - used if below and not is_whole else limit)
-        is_tied = last in {"heading", "front"} or (is_whole and last in {"paragraph", "list"})
+        below = last in {"heading", "label"} and group[0].kind in {"heading", "label"} and used <= limit // 2
+        is_narrowed = below and unit.kind != "code"
+        first, *others = _pieces(unit, index, limit - used if is_narrowed else limit)
+        is_tied = last in HEADS or (is_whole and last in {"paragraph", "list"})
         if is_tied and (below or used + index.count(first.span) <= limit):
             group.append(first)
         else:
-            yield from [group] if group else []
-            group = [first]
+            heads = list(takewhile(lambda piece: piece.kind in {"heading", "label"}, reversed(group)))[::-1]
+            heads = heads if len(heads) < len(group) else []
+            yield from [group[: len(group) - len(heads)]] if group else []
+            group = [*heads, first]
         for piece in others:
             yield group
             group = [piece]
@@ -109,23 +157,28 @@ def _grouped(blocks: Sequence[Block], index: TokenIndex, limit: int) -> Iterator
         yield group
 
 
-def _pieces(span: Span, kind: Kind, index: TokenIndex, limit: int) -> list[Piece]:
-    if index.count(span) <= (limit * _WHOLE if kind in _WHOLE_KINDS else limit):
-        return [Piece(span, kind)]
-    return [Piece(part, kind, kind in _WHOLE_KINDS) for part in split(span, index, limit, _BOUNDARIES[kind])]
+def _pieces(unit: Unit, index: TokenIndex, limit: int) -> list[Piece]:
+    if index.count(unit.span) <= (limit * _WHOLE if unit.kind == "code" else limit):
+        return [Piece(unit.span, unit)]
+    is_whole = unit.kind in _WHOLE_KINDS
+    if unit.kind != "table":
+        return [
+            Piece(span, unit, is_whole)
+            for span in split(unit.span, index, limit, _BOUNDARIES.get(unit.kind, _OF_PROSE))
+        ]
+    rows = rows_of(index.text, unit.block)
+    header = "\n".join(row.line for row in rows if row.is_header)
+    below = [row.span.start for row in rows if not row.is_header][1:]  # a header stays with the first row below it
+    starts = [unit.span.start, *below, unit.span.end]
+    parts = [part for start, end in pairwise(starts) for part in split(Span(start, end), index, limit, (LINE, WORD))]
+    return [Piece(span, unit, True, header if at else "") for at, span in enumerate(pack(parts, index, limit))]
 
 
-VERSION = "sections-6"
+VERSION = "sections-7"
 
 CONVERTED = frozenset({"docx", "pptx", "xlsx", "epub", "ipynb", "eml", "mbox"})
 """Formats whose text is Markdown that their parser wrote; their sections name places (``cell 12``)."""
 
-_OUTLINES: Mapping[str, Callable[[str], Sequence[Block]]] = {
-    "markdown": outline_markdown,
-    "rst": outline_rst,
-    "text": paragraphs,
-    **dict.fromkeys(CONVERTED, outline_markdown),
-}
 _PASSED_ON = ("source_type", "authors", "publication_date", "doi", "venue", "citation_count", "tags")
 
 
@@ -146,9 +199,10 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
     """
     if document.format == "html":
         readable = read_html(document.text)
+        read = Blocks(readable.text, readable.blocks)
         words = list(readable.words(document.text))
         index = TokenIndex(readable.text, KnownStarts(_token_starts(words, index)))
-        parts = _parts(document, readable.blocks, index, h1_limit, limit)
+        parts = _parts(document, read, index, h1_limit, limit)
         starts = [0, *readable.sources_of((part.span.start for part in parts[1:]), words), len(document.text)]
         spans = [
             strip(document.text, Span(start, max(start, end)))
@@ -156,17 +210,18 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
         ]
         anchors = _anchors(readable.blocks, parts)
     else:
-        blocks = _OUTLINES.get(document.format, paragraphs)(document.text)
-        parts = _parts(document, blocks, index, h1_limit, limit)
+        read = read_blocks(document.text, "markdown" if document.format in CONVERTED else document.format)
+        index = index.without(read.text, read.hidden)
+        parts = _parts(document, read, index, h1_limit, limit)
         spans = [part.span for part in parts]
         anchors = [""] * len(parts)
     for part, span, anchor in zip(parts, spans, anchors, strict=True):
-        yield _chunk(document, part, span, index, anchor)
+        yield _chunk(document, part, span, index, read.shown(part.span), anchor)
 
 
 def _anchors(blocks: Sequence[Block], parts: Sequence[SectionPart]) -> list[str]:
     """Return for each part the anchor of the heading or definition that it stands below; empty if there is none."""
-    named = [block for block in blocks if block.anchor]
+    named = [block for block in _every(blocks) if block.anchor]
     anchors = []
     for part in parts:
         headings = (piece.span.start for piece in part.pieces if piece.kind == "heading")
@@ -174,6 +229,12 @@ def _anchors(blocks: Sequence[Block], parts: Sequence[SectionPart]) -> list[str]
         place = bisect_right(named, start, key=lambda block: block.span.start)
         anchors.append(named[place - 1].anchor if place else "")
     return anchors
+
+
+def _every(blocks: Iterable[Block]) -> Iterator[Block]:
+    for block in blocks:
+        yield block
+        yield from _every(block.parts)
 
 
 def _token_starts(words: Iterable[tuple[Span, int]], index: TokenIndex) -> list[int]:
@@ -186,11 +247,10 @@ def _token_starts(words: Iterable[tuple[Span, int]], index: TokenIndex) -> list[
     return starts
 
 
-def _parts(
-    document: Document, blocks: Sequence[Block], index: TokenIndex, h1_limit: int, limit: int
-) -> list[SectionPart]:
+def _parts(document: Document, read: Blocks, index: TokenIndex, h1_limit: int, limit: int) -> list[SectionPart]:
     research = document.domain is Domain.RESEARCH
-    sections = list(joined(sections_of(blocks, academic=research), index))
+    units = tile(units_of(read.blocks), read.text, Span(0, len(read.text)))
+    sections = list(joined(sections_of(units, academic=research), index))
     top = top_level(sections) if research else 1
     if document.format == "text":
         h1_limit = limit
@@ -201,19 +261,25 @@ def _parts(
     ]
 
 
-def _chunk(document: Document, part: SectionPart, span: Span, index: TokenIndex, anchor: str) -> Chunk:
-    content = index.text[part.span.start : part.span.end]
-    path = part.section.path
+def _chunk(document: Document, part: SectionPart, span: Span, index: TokenIndex, content: str, anchor: str) -> Chunk:
+    path = (*part.section.path, *part.names)
     place = _named_place(document.sections, span)
+    context = _context(document, path)
     return Chunk(
         span=span,
         content=content,
         token_count=index.count(part.span),
-        context=_context(document, path),
+        context="\n".join(filter(None, (context, part.pieces[0].header))),
         title=path[-1] if path else document.title,
         section=" > ".join((*path, place) if place else path) or None,
         page=page_of(document.page_starts, span.start),
-        metadata=freeze({**_metadata(document, part, content), **_academic(document, path), ANCHOR: anchor or None}),
+        metadata=freeze(
+            {
+                **_metadata(document, part, path, content),
+                **_academic(document, part.section.path),
+                ANCHOR: anchor or None,
+            }
+        ),
     )
 
 
@@ -242,10 +308,12 @@ def _same(title: str, heading: str) -> bool:
     return title.casefold().split() == heading.casefold().split()
 
 
-def _metadata(document: Document, part: SectionPart, content: str) -> dict[str, JsonValue]:
-    kinds = {piece.kind for piece in part.pieces}
+def _metadata(document: Document, part: SectionPart, path: tuple[str, ...], content: str) -> dict[str, JsonValue]:
+    kinds = frozenset[str]().union(
+        *(kinds_of(piece.unit.block) if piece.kind in HOLDING else {piece.kind} for piece in part.pieces)
+    )
     return {
-        "heading_path": part.section.path,
+        "heading_path": path,
         "heading_level": part.section.level,
         "file_path": document.path,
         "format": document.format,

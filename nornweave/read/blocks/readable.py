@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from nornweave.core.text.inline_markup import one_line
 from nornweave.core.types import Span
-from nornweave.read.chunking.outlines.blocks import Block, Kind, tile
+from nornweave.read.blocks.block import MAX_DEPTH, Block, Kind
 
 _SPACE = re.compile(r"\s+")
 _REPEATED = re.compile(r"(?<=\s) +")
@@ -19,6 +19,8 @@ _LONG = 3
 """Letters of a word that is looked for in the file; a shorter one may stand in any tag."""
 _REACH = 5_000
 """Characters of the file that are looked through for the next word: tags, comments and scripts may come between."""
+_MOST_REPEATED = 200
+"""Characters of a cell over several rows that stand in the rows below its first."""
 _MISSED = 30
 """Words in a row that are not found, after which the rest of a block is not looked for."""
 
@@ -28,12 +30,14 @@ class Readable:
     """The readable text of an HTML file.
 
     Attributes:
-        blocks: tile ``text``.
+        blocks: in order, each term with what explains it.
+        written: the same one after another.
         tags: where in the file the tag of each block starts, by the block's start in ``text``; ascending.
     """
 
     text: str
     blocks: Sequence[Block]
+    written: Sequence[Block]
     tags: dict[int, int]
 
     def words(self, source: str) -> Iterator[tuple[Span, int]]:
@@ -60,6 +64,16 @@ class Readable:
             yield min(at + offset - start, max(at, following))
 
 
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table, and how many columns and rows it covers."""
+
+    text: str = ""
+    columns: int = 1
+    rows: int = 1
+    is_header: bool = False
+
+
 class ReadableWriter:
     """Writes readable text, block by block."""
 
@@ -68,14 +82,18 @@ class ReadableWriter:
         self._out: list[str] = []
         self._blocks: list[Block] = []
         self._tags: dict[int, int] = {}
-        self._cells: list[str] = []
+        self._cells: list[Cell] = []
+        self._over: dict[int, tuple[int, str]] = {}
         self._row_at = 0
         self._rows: list[Block] = []
+        self._headers = 0
+        self._terms: list[tuple[int, bool]] = []
 
     def readable(self) -> Readable:
         """Return what was written."""
         text = "".join(self._out)
-        return Readable(text, tile(self._blocks, text) if text else [], self._tags)
+        blocks = list(_with_terms(list(zip(self._blocks, self._terms, strict=True))))
+        return Readable(text, blocks, self._blocks, self._tags)
 
     def block(
         self,
@@ -87,41 +105,69 @@ class ReadableWriter:
         in_list: bool = False,
         level: int = 0,
         anchor: str = "",
+        terms: int = 0,
+        is_term: bool = False,
     ) -> None:
-        """Write a block whose tag stands at ``at``.
+        """Write a block whose tag stands at ``at``, in so many lists of terms.
 
         Items of a list follow each other line by line; a heading without any word is a paragraph.
         """
         follows = in_list and self._blocks and self._blocks[-1].kind == "list"
         text = "".join(pieces).rstrip() if kind == "code" else collapsed(pieces)
-        title = one_line(text) if kind == "heading" else ""
+        title = one_line(text) if kind == "heading" or is_term else ""
         if kind == "heading" and not title:
             kind, level = "paragraph", 0
         elif kind == "paragraph" and in_list:
             kind = "list"
         self._blocks.append(self._written(bullet + text, at, "\n" if follows else "\n\n", kind, level, title, anchor))
+        self._terms.append((min(terms, MAX_DEPTH), is_term and terms > 0))
 
-    def cell(self, pieces: Sequence[str], at: int) -> None:
+    def cell(self, pieces: Sequence[str], at: int, cell: Cell) -> None:
         """Add a cell to the table's row."""
         if not self._cells:
             self._row_at = at
-        self._cells.append(" ".join(collapsed(pieces).split("\n")))
+        self._cells.append(replace(cell, text=" ".join(collapsed(pieces).split("\n"))))
 
     def end_row(self) -> None:
-        """Write a table's row as one line, cells joined by bars."""
+        """Write a table's row as one line, cells joined by bars; a cell that covers several rows stands in each."""
         cells, self._cells = self._cells, []
         if cells:
-            kind: Kind = "table" if len(cells) > 1 else "paragraph"
-            self._rows.append(self._written(" | ".join(cells), self._row_at, "\n" if self._rows else "\n\n", kind))
+            texts = list(
+                self._filled([*cells[:-1], cells[-1] if cells[-1].is_header else replace(cells[-1], columns=1)])
+            )
+            kind: Kind = "table" if len(texts) > 1 else "paragraph"
+            self._headers += self._headers == len(self._rows) and all(cell.is_header for cell in cells)
+            self._rows.append(self._written(" | ".join(texts), self._row_at, "\n" if self._rows else "\n\n", kind))
+
+    def _filled(self, cells: Sequence[Cell]) -> Iterator[str]:
+        column = 0
+        # A cell over several columns is a name of each of them, or one text.
+        placed = [replace(cell, text=cell.text if cell.is_header or not place else "")
+                  for cell in cells for place in range(cell.columns)]  # fmt: skip
+        for cell in (*placed, Cell(rows=0)):
+            while column in self._over:
+                left, text = self._over.pop(column)
+                self._over |= {column: (left - 1, text)} if left > 1 else {}
+                yield text
+                column += 1
+            if not cell.rows:
+                break
+            if cell.rows > 1:
+                self._over[column] = (cell.rows - 1, cell.text[:_MOST_REPEATED])
+            yield cell.text
+            column += 1
 
     def end_table(self) -> None:
         """Make one block of the rows so far; a table whose rows have one cell only lays out paragraphs."""
         self.end_row()
-        rows, self._rows = self._rows, []
+        rows, self._rows, self._over = self._rows, [], {}
+        headers, self._headers = self._headers, 0
         if any(row.kind == "table" for row in rows):
-            self._blocks.append(replace(rows[0], span=Span(rows[0].span.start, rows[-1].span.end), kind="table"))
+            span = Span(rows[0].span.start, rows[-1].span.end)
+            self._blocks.append(Block(span, "table", range(0), headers, "bars"))
         else:
             self._blocks += rows
+        self._terms += [(self._terms[-1][0] if self._terms else 0, False)] * (len(self._blocks) - len(self._terms))
 
     def _written(
         self, text: str, at: int, separator: str, kind: Kind, level: int = 0, title: str = "", anchor: str = ""
@@ -133,7 +179,22 @@ class ReadableWriter:
         self._out.append(text)
         self.length += len(text)
         self._tags[start] = at
-        return Block(Span(start, self.length), kind, level, title, anchor)
+        return Block(Span(start, self.length), kind, range(0), level, title, (), anchor)
+
+
+def _with_terms(written: Sequence[tuple[Block, tuple[int, bool]]]) -> Iterator[Block]:
+    """Yield blocks in order, each term with what explains it as its parts."""
+    at = 0
+    while at < len(written):
+        block, (depth, is_term) = written[at]
+        end = at + 1
+        while is_term and end < len(written) and written[end][1][0] + (not written[end][1][1]) > depth:
+            end += 1
+        parts = tuple(_with_terms(written[at + 1 : end]))
+        if parts:
+            block = replace(block, span=Span(block.span.start, parts[-1].span.end), kind="term", parts=parts)
+        yield block
+        at = end
 
 
 def collapsed(pieces: Sequence[str]) -> str:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 
 from nornweave.core.text.inline_markup import without_long_references
-from nornweave.read.chunking.outlines.blocks import Kind, paragraphs
-from nornweave.read.chunking.outlines.readable import Readable, ReadableWriter
+from nornweave.read.blocks.block import Kind, paragraphs
+from nornweave.read.blocks.readable import Cell, Readable, ReadableWriter
+from nornweave.read.blocks.unseen import is_hidden
 
 VOID_TAGS = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -27,10 +28,19 @@ _BLOCKS = _CELLS | {
     *("nav", "footer", "aside", "noscript", "title", "iframe", "object"),
     *("form", "fieldset", "select", "option", "textarea", "button"),
 }
+# What ends an element that is not closed: where its parent ends, and where one of these begins.
+_ENDED_BY = {
+    "p": _BLOCKS,
+    **{tag: frozenset({tag}) for tag in ("li", "tr", "option")},
+    **dict.fromkeys(("td", "th"), frozenset({"td", "th", "tr"})),
+    **dict.fromkeys(("dt", "dd"), frozenset({"dt", "dd"})),
+}
+_NAVIGATION = re.compile(r"side-?bar|\btoc\b|\bnav|menu|breadcrumb|related|share|social|advert|newsletter|cookie", re.I)
 _PERMALINKS = frozenset({"¶", "#", "§", "\u200b"})
 _TAG = re.compile(r"<[^<>]*>")
 _INDENT_BOUND = 8
 _ANCHOR_BOUND = 500
+_MOST_CELLS = 1_000
 # html.parser of Python 3.11 looks for the end of every tag, comment and CDATA section up to the end of the file.
 _UNCLOSED_BOUND = 50
 
@@ -54,7 +64,7 @@ class HtmlPolicy:
 
 
 PAGE = HtmlPolicy(
-    skipped=NEVER_SHOWN | {"nav", "footer", "aside", "noscript", "iframe", "object", "select"},
+    skipped=NEVER_SHOWN | {"nav", "footer", "noscript", "iframe", "object", "select"},
     roles=frozenset({"navigation", "search", "contentinfo"}),
     classes=frozenset({"headerlink", "linenos", "linenodiv", "sr-only"}),
 )
@@ -96,8 +106,8 @@ def is_sound(text: str) -> bool:
 def _without_tags(text: str) -> Readable:
     """Blank out what looks like a tag; offsets stay."""
     blank = _TAG.sub(lambda tag: " " * len(tag[0]), text)
-    blocks = paragraphs(blank) if not blank.isspace() else []
-    return Readable(blank, blocks, {block.span.start: block.span.start for block in blocks})
+    blocks = paragraphs(blank).blocks
+    return Readable(blank, blocks, blocks, {block.span.start: block.span.start for block in blocks})
 
 
 class HtmlWalker(HTMLParser):
@@ -113,7 +123,6 @@ class HtmlWalker(HTMLParser):
         self.skipping = ""
         self._source = source
         self._policy = policy
-        self._skip_depth = 0
         self._lines = [0, *(match.end() for match in re.finditer("\n", source))]
         self._pending: list[str] = []
         self._block_at = 0
@@ -124,6 +133,10 @@ class HtmlWalker(HTMLParser):
         self._depth = 0
         self._pre = 0
         self._tables = 0
+        self._terms = 0
+        self._is_term = False
+        self._inside: list[str] = []
+        self._cell = Cell()
 
     def read(self) -> None:
         """Go through the whole file."""
@@ -134,12 +147,14 @@ class HtmlWalker(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open a block, or start to skip."""
+        if self.skipping and not self._inside and tag in _ENDED_BY.get(self.skipping, ()):
+            self.skipping = ""
         if self.skipping:
-            self._skip_depth += tag == self.skipping
+            self._inside += [tag] if tag not in VOID_TAGS else []
         elif tag in self._policy.skipped or (attrs and self._left_out(tag, attrs)):
             if tag in _BLOCKS:
                 self._flush(self._at())
-            self.skipping, self._skip_depth = tag, 1
+            self.skipping, self._inside = tag, []
         elif tag == "br":
             self._add("\n" if not self._tables else " ")
         elif tag in _HEADINGS:
@@ -150,16 +165,24 @@ class HtmlWalker(HTMLParser):
         elif tag in _BLOCKS:
             self._open(tag, self._at())
             self._anchor = _id_of(attrs) if tag == "dt" else ""
+            self._is_term = tag == "dt"
+            if tag in {"td", "th"}:
+                self._cell = Cell("", _count(attrs, "colspan"), _count(attrs, "rowspan"), tag == "th")
         else:
             self._inline(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
         """Close a block, or stop to skip."""
         if self.skipping:
-            self._skip_depth -= tag == self.skipping
-            if not self._skip_depth:
-                self.skipping = ""
-        elif tag in _HEADINGS or tag in _BLOCKS:
+            if tag in self._inside:
+                del self._inside[len(self._inside) - 1 - self._inside[::-1].index(tag) :]
+                return
+            is_ended = tag == self.skipping or (self.skipping in _ENDED_BY and not self._inside)
+            is_parent = is_ended and tag != self.skipping
+            self.skipping = "" if is_ended else self.skipping
+            if not is_parent:
+                return
+        if tag in _HEADINGS or tag in _BLOCKS:
             self._close(tag, self._at())
         else:
             self._inline(tag, [])
@@ -188,6 +211,11 @@ class HtmlWalker(HTMLParser):
     def _left_out(self, tag: str, attrs: list[tuple[str, str | None]]) -> bool:
         if tag in VOID_TAGS or tag in {"body", "html", "main"}:
             return False
+        if is_hidden(attrs):
+            return True
+        named = " ".join(value for name, value in attrs if name in {"class", "id", "role", "aria-label"} and value)
+        if tag == "aside" and self._policy.roles and _NAVIGATION.search(named):
+            return True
         return any(
             (name == "role" and value in self._policy.roles)
             or (name == "class" and value is not None and not self._policy.classes.isdisjoint(value.split()))
@@ -210,6 +238,7 @@ class HtmlWalker(HTMLParser):
         self._tables += tag == "table"
         self._pre += tag == "pre"
         self._depth += tag in {"ul", "ol"}
+        self._terms += tag == "dl"
         self._item = tag == "li" or (self._item and tag in {"p", "div"})
         self._kind = "code" if self._pre else "list" if tag in {"li", "dt", "dd"} else self._kind
 
@@ -225,6 +254,7 @@ class HtmlWalker(HTMLParser):
         self._tables = max(0, self._tables - (tag == "table"))
         self._pre = max(0, self._pre - (tag == "pre"))
         self._depth = max(0, self._depth - (tag in {"ul", "ol"}))
+        self._terms = max(0, self._terms - (tag == "dl"))
         self._item = self._item and tag not in {"li", "ul", "ol"}
 
     def _flush(self, at: int) -> None:
@@ -233,7 +263,7 @@ class HtmlWalker(HTMLParser):
         kind, self._kind = self._kind, "code" if self._pre else "paragraph"
         anchor, self._anchor = self._anchor, ""
         if self._tables and kind == "paragraph" and pending:
-            self.writer.cell(pending, self._block_at)
+            self.writer.cell(pending, self._block_at, self._cell)
         elif pending:
             bullet = "  " * min(max(0, self._depth - 1), _INDENT_BOUND) + "- " if self._item else ""
             self.writer.block(
@@ -244,13 +274,20 @@ class HtmlWalker(HTMLParser):
                 in_list=kind == "list" or self._item,
                 level=self._level if kind == "heading" else 0,
                 anchor=anchor,
+                terms=self._terms,
+                is_term=self._is_term,
             )
-            self._item = False
+            self._item = self._is_term = False
         self._block_at = at
 
 
 def _id_of(attrs: list[tuple[str, str | None]]) -> str:
     return _value(attrs, "id")[:_ANCHOR_BOUND]
+
+
+def _count(attrs: list[tuple[str, str | None]], name: str) -> int:
+    value = _value(attrs, name)
+    return min(max(1, int(value)), _MOST_CELLS) if value.isascii() and value.isdigit() and len(value) < 7 else 1
 
 
 def _value(attrs: list[tuple[str, str | None]], wanted: str) -> str:

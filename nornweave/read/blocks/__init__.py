@@ -1,0 +1,1 @@
+"""Blocks of documents: headings, paragraphs, lists, tables, code; read once for the chunker, facts and the pages."""

@@ -1,0 +1,248 @@
+"""A block of a document, and what the readers of all formats share: lines, nesting, what nobody sees.
+
+A format says what begins at a line and where it ends; everything else is here. A block costs what its lines cost,
+whatever the nesting, and nothing that a page names is executed or included.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
+
+from nornweave.core.types import Span
+
+Kind: TypeAlias = Literal["front", "heading", "paragraph", "list", "code", "table", "note", "term"]
+
+MAX_DEPTH = 12
+"""Levels of notes and terms in each other; what is deeper is one paragraph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a document that reads as one.
+
+    Attributes:
+        span: whole lines of a format that has lines; of HTML its place in the readable text.
+        kind: ``front`` matter; a ``note`` holds blocks (an admonition, a tab, a directive), a ``term`` explains a name.
+        lines: the numbers of its lines in the file, from 0.
+        level: of a heading, from 1; of a table how many of its first rows are its header.
+        info: of a heading what it says, of a note or term its name, of code its language, of a table how it is drawn.
+        parts: what a note or a term holds.
+        anchor: what an address of the document has after ``#`` to lead here, if the text names it.
+    """
+
+    span: Span
+    kind: Kind
+    lines: range = range(0)
+    level: int = 0
+    info: str = ""
+    parts: tuple[Block, ...] = ()
+    anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The blocks of a document.
+
+    Attributes:
+        text: what is shown: as long as the document, blanks for what nobody sees. Of HTML the readable text.
+        blocks: in order; they do not overlap.
+        hidden: what nobody sees, in order.
+    """
+
+    text: str
+    blocks: Sequence[Block]
+    hidden: Sequence[Span] = ()
+
+    def shown(self, span: Span) -> str:
+        """Return what is shown of a span; a line that held nothing else stays as an empty one."""
+        first = bisect_right(self.hidden, span.start, key=lambda each: each.end)
+        kept, at = [], span.start
+        for each in self.hidden[first:]:
+            if each.start >= span.end:
+                break
+            kept.append(self.text[at : max(at, each.start)])
+            kept.append("\n" * self.text.count("\n", max(at, each.start), min(each.end, span.end)))
+            at = min(each.end, span.end)
+        return "".join((*kept, self.text[at : span.end]))
+
+
+class Found(NamedTuple):
+    """What begins at a line.
+
+    Attributes:
+        end: the line behind it.
+        mark: of a heading its level, or the style that stands for one; of a table its rows of headers.
+        body: the first line of what it holds; ``lead`` characters of that line do not belong to it.
+        margin: columns before the lines that it holds; 0 for those of the line that is least indented.
+        parts: what it holds, where that is known already.
+    """
+
+    kind: Kind | Literal["hidden"]
+    end: int
+    mark: int | tuple[str, bool] = 0
+    info: str = ""
+    body: int = -1
+    lead: int = 0
+    margin: int = 0
+    parts: tuple[Block, ...] = ()
+
+
+@dataclass(slots=True)
+class Reading:
+    """A document that is being read: what nobody sees of it so far, and the styles of its titles in their order."""
+
+    text: str
+    hidden: list[Span] = field(default_factory=list)
+    styles: list[object] = field(default_factory=list)
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Lines of a document, without the margin of what holds them.
+
+    Attributes:
+        spans: where the lines stand in the document, margins and line ends included.
+        first: the number of the first line, from 0.
+    """
+
+    rows: Sequence[str]
+    spans: Sequence[Span]
+    first: int = 0
+
+    def within(self, start: int, end: int, lead: int = 0, margin: int = 0) -> Stretch:
+        """Return some of the lines, moved to their margin; ``lead`` characters of the first one are left out."""
+        rows = [row.expandtabs(4) if "\t" in row else row for row in self.rows[start:end]]
+        if lead:
+            rows[0] = " " * lead + rows[0][lead:]
+        filled = [indent_of(row) for row in rows if row.strip()]
+        margin = margin or min(filled[1:] if lead and rows[0].strip() else filled, default=0)
+        moved = [row[min(margin, indent_of(row)) :].rstrip() for row in rows]
+        if lead:
+            moved[0] = rows[0].strip()
+        return Stretch(moved, self.spans[start:end], self.first + start)
+
+    def span(self, start: int, end: int) -> Span:
+        """Return where the lines from ``start`` to before ``end`` stand."""
+        return Span(self.spans[start].start, self.spans[end - 1].end)
+
+
+BlockAt: TypeAlias = Callable[[Reading, Stretch, int, str], Found]
+"""Says what begins at a line; gets the last line of the paragraph above, or an empty text."""
+
+
+def read_lines(text: str, start: int, block_at: BlockAt) -> Blocks:
+    """Read the blocks of a text that has lines, from an offset on."""
+    even = even_line_ends(text)
+    spans = list(lines(even, Span(start, len(even))))
+    rows = [even[span.start : span.end].rstrip() for span in spans]
+    reading = Reading(even)
+    blocks = tuple(_blocks(reading, Stretch(rows, spans, even.count("\n", 0, start)), block_at))
+    hidden = tuple(_joined(reading.hidden))
+    return Blocks(_blanked(text, hidden), blocks, hidden)
+
+
+def _blocks(reading: Reading, stretch: Stretch, block_at: BlockAt) -> Iterator[Block]:
+    rows, at, above = stretch.rows, 0, ""
+    while at < len(rows):
+        if not rows[at]:
+            at += 1
+            continue
+        found = block_at(reading, stretch, at, above)
+        span = stretch.span(at, found.end)
+        if found.kind == "hidden":
+            reading.hidden.append(span)
+        else:
+            level = found.mark
+            if not isinstance(level, int):
+                if level not in reading.styles:
+                    reading.styles.append(level)
+                level = reading.styles.index(level) + 1
+            parts = found.parts
+            if found.body >= 0 and reading.depth < MAX_DEPTH:
+                reading.depth += 1
+                parts = tuple(
+                    _blocks(reading, stretch.within(found.body, found.end, found.lead, found.margin), block_at)
+                )
+                reading.depth -= 1
+            numbers = range(stretch.first + at, stretch.first + found.end)
+            yield Block(span, found.kind, numbers, level, found.info, parts)
+        above = rows[found.end - 1] if found.kind in {"paragraph", "list"} else ""
+        at = found.end
+
+
+def _joined(spans: Iterable[Span]) -> Iterator[Span]:
+    """Yield spans in order, those that touch or overlap as one."""
+    last: Span | None = None
+    for span in sorted(spans, key=lambda span: span.start):
+        if last is None or span.start > last.end:
+            if last is not None:
+                yield last
+            last = span
+        else:
+            last = Span(last.start, max(last.end, span.end))
+    if last is not None:
+        yield last
+
+
+_VISIBLE = re.compile(r"[^\r\n]")
+
+
+def _blanked(text: str, hidden: Sequence[Span]) -> str:
+    pieces, at = [], 0
+    for span in hidden:
+        pieces += [text[at : span.start], _VISIBLE.sub(" ", text[span.start : span.end])]
+        at = span.end
+    return "".join((*pieces, text[at:])) if hidden else text
+
+
+def even_line_ends(text: str) -> str:
+    """Return ``text`` with ``\\n`` for every line end and every offset where it was."""
+    return text.replace("\r\n", " \n").replace("\r", "\n") if "\r" in text else text
+
+
+def lines(text: str, span: Span) -> Iterator[Span]:
+    """Cut ``span`` after every ``\\n``; only for texts with even line ends."""
+    start = span.start
+    while start < span.end:
+        newline = text.find("\n", start, span.end)
+        end = span.end if newline < 0 else newline + 1
+        yield Span(start, end)
+        start = end
+
+
+def paragraphs(text: str) -> Blocks:
+    """Read plain text: paragraphs between blank lines, no headings."""
+    return read_lines(text, 0, _paragraph)
+
+
+def _paragraph(_reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
+    return Found("paragraph", end_of(stretch.rows, at, bool))
+
+
+def end_of(rows: Sequence[str], line: int, goes_on: Callable[[str], object]) -> int:
+    """Return the end of the lines that go on after this one."""
+    end = line + 1
+    while end < len(rows) and goes_on(rows[end]):
+        end += 1
+    return end
+
+
+def indent_of(row: str) -> int:
+    """Return the columns before a row's first word."""
+    expanded = row.expandtabs(4) if "\t" in row else row
+    return len(expanded) - len(expanded.lstrip())
+
+
+def indented_end(rows: Sequence[str], line: int, indent: int) -> int:
+    """Return the end of the lines that are blank or indented so far; blank ones at the end stay out."""
+    end = line
+    while line < len(rows) and (not rows[line] or indent_of(rows[line]) >= indent):
+        line += 1
+        if rows[line - 1]:
+            end = line
+    return end

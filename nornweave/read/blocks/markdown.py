@@ -1,0 +1,321 @@
+"""The blocks of Markdown, with what its dialects add: MkDocs, MDX, Jekyll, Hugo, PHP Markdown Extra."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nornweave.core.text.inline_markup import front_matter, plain_line
+from nornweave.core.types import Span
+from nornweave.read.blocks.block import (
+    Block,
+    Blocks,
+    Found,
+    Kind,
+    Reading,
+    Stretch,
+    end_of,
+    even_line_ends,
+    indent_of,
+    indented_end,
+    read_lines,
+)
+from nornweave.read.blocks.unseen import UnseenParts
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+([^\n]*))?$")
+_CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+$")
+_SETEXT = re.compile(r" {0,3}(=+|-+)$")
+_HTML_HEADING = re.compile(r"\s*<h([1-6])\b[^<>]*>(.*)</h\1\s*>\Z", re.I)
+_RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}$")
+_ITEM = re.compile(r"( {0,3}(?:([-*+])|\d{1,9}([.)]))(?:[ \t]+(?=\S)|$)| {0,3}>)")
+_COLUMNS = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?$")
+_TAG = re.compile(r" {0,3}<(?:(/?[A-Za-z][\w-]*)(?=[\s/>]|$)|!--|[?!])")
+_WHOLE = {"table": "</table", "pre": "</pre", "script": "</script", "style": "</style", "!--": "-->"}
+_INLINE_TAGS = frozenset(
+    {"a", "abbr", "b", "br", "code", "em", "i", "img", "kbd", "small", "span", "strong", "sub", "sup"}
+)
+_PRE = re.compile(r" {0,3}<pre\b", re.I)
+_LONGEST = 2_000
+_PREFIX = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?[ \t>]*")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
+# ``{% highlight ruby %}`` of Jekyll, ``{% codeblock %}`` of Hexo, ``{{< highlight go >}}`` of Hugo.
+_HIGHLIGHT = re.compile(r" {0,3}\{[%{]\s*[-<%]?\s*(highlight|codeblock)\b\s*([\w+#.-]*)")
+# A tab, or an admonition that may be folded: ``=== "Linux"``, ``!!! note``, ``??? tip "Title"``.
+_NOTE = re.compile(r" {0,3}(?:={3}[!+]{0,2}|!{3}|\?{3}\+?)[ \t]+(?:([\w -]+?)[ \t]*)?(?:\"([^\"]*)\"|'([^']*)')?$")
+_DEFINITION = re.compile(r" {0,3}[:~][ \t]+\S")
+# A definition of a link that leads nowhere is a comment: ``[//]: # (not shown)``.
+_COMMENT_LINK = re.compile(
+    r" {0,3}\[[^\[\]\n]{1,200}\]:[ \t]*(?:#|<>|-)[ \t]*(?:$|(?=[(\"'])(?P<open>[(\"']))", re.MULTILINE
+)
+_CLOSES = {"(": ")", '"': '"', "'": "'"}
+# What MDX imports and exports, and its components, are no text; a paragraph may begin with these words.
+_MODULE = re.compile(
+    r"import\s+(?:type\s+)?(?:(?:[\w*{][^;\"'\n]*\sfrom\s+)?[\"'][^\"'\n]*[./][^\"'\n]*[\"'];?|\{[^}]*)$|export\s+(?:\{|\*\s+from)"
+    r"|export\s+(?:const|let|var)\s+[\w{\[][^=]*=|export\s+(?:default\s+)?(?:async\s+)?(?:function|class)\b.*[({]$"
+    r"|export\s+default\s+[\w({].*[;({]$"
+)
+_COMPONENT = re.compile(r" {0,3}</?[A-Z]\w*[a-z]\w*(?:\.\w+)?(?:[\s/>]|$)")
+
+
+@dataclass(slots=True)
+class _Markdown:
+    """Reads one text.
+
+    Attributes:
+        is_mdx: components hold Markdown, whatever its margin, and nothing is code because it is indented.
+    """
+
+    unseen: UnseenParts
+    is_mdx: bool = False
+
+    def block_at(self, reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
+        """Say what begins at a line; a block ends no sooner than what is hidden in it."""
+        found = self._found(stretch, at)
+        if found.kind in {"hidden", "note", "term"} or (found.kind == "code" and not _PRE.match(stretch.rows[at])):
+            return found
+        parts = _parts(stretch, at, found.end) if found.kind == "list" else ()
+        if not self.unseen.has_any:
+            return found._replace(parts=parts) if parts else found
+        spans = [part.span for part in parts if part.kind != "code"] or [stretch.span(at, found.end)]
+        end, hidden = found.end, [span for each in spans for span in self.unseen.within(each)]
+        while hidden and end < len(stretch.rows) and hidden[-1].end > stretch.spans[end - 1].end:
+            end += 1
+            if hidden[-1].end <= stretch.spans[end - 1].end:
+                hidden += self.unseen.within(Span(hidden[-1].end, stretch.spans[end - 1].end))
+        if hidden:
+            reading.hidden += hidden
+            shown = Blocks(reading.text, (), hidden).shown(stretch.span(at, end))
+            if not shown.strip():
+                return Found("hidden", end)
+            if found.kind == "heading":
+                rows = [row.strip() for row in shown.strip().split("\n")]
+                return self._found(Stretch(rows, stretch.spans[at:end]), 0)._replace(end=end)
+        return found._replace(end=end, parts=_parts(stretch, at, end) if end > found.end else parts)
+
+    def _found(self, stretch: Stretch, at: int) -> Found:
+        rows = stretch.rows
+        row = rows[at]
+        if fence := opened_fence(row):
+            end = end_of(rows, at, lambda row: not closes_fence(row, fence))
+            return Found("code", min(end + 1, len(rows)), info=_language(row))
+        if row.startswith(("    ", "\t")):
+            end = indented_end(rows, at, 4)
+            return Found("note", end, body=at, margin=indent_of(row)) if self.is_mdx else Found("code", end)
+        if (atx := _ATX.match(row[:_LONGEST])) and (
+            title := plain_line(_CLOSING_HASHES.sub("", (atx[2] or "").strip()))
+        ):
+            return Found("heading", at + 1, len(atx[1]), title)
+        if _RULE.match(row[:_LONGEST]):
+            return Found("paragraph", at + 1)
+        if "<" in row[:4] and (html := _html_block(rows, at)):
+            self.is_mdx |= _COMPONENT.match(row) is not None
+            return html
+        if row[0] in "ie" and _MODULE.match(row):
+            self.is_mdx = True
+            return Found("hidden", _module_end(rows, at))
+        if item := _ITEM.match(row):
+            return Found("list", _container_end(rows, at, item))
+        if "|" in row and at + 1 < len(rows) and "-" in rows[at + 1] and _COLUMNS.match(rows[at + 1][:_LONGEST]):
+            return Found("table", end_of(rows, at + 1, lambda row: bool(row) and not _interrupts(row)), 1, "pipe")
+        return _of_dialect(rows, at, row) or _paragraph(rows, at)
+
+
+def read_markdown(text: str) -> Blocks:
+    """Read Markdown: front matter, headings (ATX, setext, HTML), code, tables, lists and quotes, notes, paragraphs."""
+    start = front_matter(text).end
+    even = even_line_ends(text)
+    read = read_lines(text, start, _Markdown(UnseenParts(even)).block_at)
+    if not start:
+        return read
+    front = Block(Span(0, start), "front", range(even.count("\n", 0, start)))
+    return Blocks(read.text, (front, *read.blocks), read.hidden)
+
+
+def _of_dialect(rows: Sequence[str], at: int, row: str) -> Found | None:
+    """Return what only some dialects know: notes, terms, comments that are links, code between tags, modules."""
+    first = row.lstrip()[:1]
+    if first in "=!?" and (note := _NOTE.match(row)):
+        end = indented_end(rows, at + 1, 4)
+        name = note[2] or note[3] or note[1] or ""
+        return Found("note", end, info=plain_line(name), body=at + 1, margin=4) if end > at + 1 else None
+    if first == "[" and (end := _comment_end(rows, at)):
+        return Found("hidden", end)
+    if first == "{" and (highlight := _HIGHLIGHT.match(row)):
+        ends = re.compile(rf"(?:end|/ ?){highlight[1]}")
+        end = end_of(rows, at, lambda row: not ends.search(row))
+        return Found("code", min(end + 1, len(rows)), info=highlight[2])
+    below = at + 1 if rows[at + 1 : at + 2] != [""] else at + 2
+    if below < len(rows) and rows[below][:4].lstrip()[:1] in {":", "~"} and (mark := _DEFINITION.match(rows[below])):
+        return Found("term", _definitions_end(rows, below), info=plain_line(row), body=below, lead=mark.end() - 1)
+    return None
+
+
+def _module_end(rows: Sequence[str], at: int) -> int:
+    """Return the end of what a module imports or exports: a blank line where no bracket is open."""
+    is_open = 0
+    for end in range(at, len(rows)):
+        if not rows[end] and is_open <= 0:
+            return end
+        is_open += sum(map(rows[end].count, "{[(")) - sum(map(rows[end].count, "}])"))
+    return end_of(rows, at, bool) if is_open > 0 else len(rows)
+
+
+def _definitions_end(rows: Sequence[str], at: int) -> int:
+    """Return the end of the definitions of a term, the first of which begins at a line."""
+    end = at
+    while at < len(rows):
+        if _DEFINITION.match(rows[at]):
+            at = end_of(rows, at, lambda row: row and not _DEFINITION.match(row))
+        elif rows[at] and indent_of(rows[at]) >= 2:
+            at = indented_end(rows, at, 2)
+        elif rows[at]:
+            break
+        else:
+            at += 1
+            continue
+        end = at
+    return end
+
+
+def _comment_end(rows: Sequence[str], at: int) -> int:
+    """Return the end of a definition of a link that leads nowhere; 0 if there is none."""
+    found = _COMMENT_LINK.match(rows[at])
+    if found is None:
+        return 0
+    closes = _CLOSES.get(found["open"] or "")
+    if closes is None:
+        return at + 1
+    end = at
+    while end < len(rows) and rows[end] and not rows[end].endswith(closes):
+        end += 1
+    return end + 1 if end < len(rows) and rows[end] else 0
+
+
+def _paragraph(rows: Sequence[str], at: int) -> Found:
+    end = at + 1
+    while end < len(rows) and rows[end]:
+        if underline := _SETEXT.match(rows[end][:_LONGEST]):
+            title = plain_line(" ".join(row.strip() for row in rows[at:end]))
+            return Found("heading", end + 1, 1 if underline[1][0] == "=" else 2, title)
+        if _interrupts(rows[end]):
+            break
+        end += 1
+    return Found("paragraph", end)
+
+
+def _interrupts(row: str) -> bool:
+    """Say whether a line ends the paragraph above it without a blank line between."""
+    if not (body := row.lstrip()) or body[0].isalpha():
+        return False
+    item = _ITEM.match(row)
+    opens = item is not None and (item[3] is None or body.startswith("1")) and len(item[0]) < len(row)
+    tag = _TAG.match(row)
+    return bool(
+        opens
+        or (item is not None and ">" in item[0])
+        or _ATX.match(row[:_LONGEST])
+        or opened_fence(row)
+        or _RULE.match(row[:_LONGEST])
+        or (tag is not None and (tag[1] or "").strip("/").lower() not in _INLINE_TAGS)
+    )
+
+
+def _html_block(rows: Sequence[str], line: int) -> Found | None:
+    row = rows[line]
+    if (heading := _HTML_HEADING.match(row[:_LONGEST])) and (title := plain_line(heading[2])):
+        return Found("heading", line + 1, int(heading[1]), title)
+    tag = _TAG.match(row)
+    if tag is None:
+        return None
+    name = (tag[1] or "!--").lower()
+    if name.strip("/") in _INLINE_TAGS:
+        return None
+    kind: Kind = "table" if name == "table" else "code" if name == "pre" else "paragraph"
+    if closing := _WHOLE.get(name):
+        end = line
+        while end < len(rows) and closing not in rows[end].lower():
+            end += 1
+            if end < len(rows) and name == "table" and _ATX.match(rows[end][:_LONGEST]):
+                return Found(kind, end)
+        return Found(kind, min(end + 1, len(rows)))
+    return Found(kind, end_of(rows, line, bool))
+
+
+def _container_end(rows: Sequence[str], line: int, item: re.Match[str]) -> int:
+    """Return the end of a list or quotation: lines that are indented, begin another item, or go on with a paragraph."""
+    mark, depth = _mark(item), len(item[0].rstrip()) + 1
+    end = at = line + 1
+    fence: str | None = None
+    while at < len(rows):
+        row, follows = rows[at], at == end
+        inside = mark != ">" and indent_of(row) >= depth
+        if fence is not None and (inside or not row):
+            fence = None if closes_fence(row, fence) else fence
+            end = at + 1 if row else end
+        elif inside:
+            fence = opened_fence(row.lstrip())
+            end = at + 1 if row else end
+        elif row:
+            fence = None
+            other = _ITEM.match(row)
+            same = other is not None and _mark(other) == mark and not _RULE.match(row)
+            if other and same and (follows or mark != ">"):
+                depth = len(other[0].rstrip()) + 1
+            elif not follows or _interrupts(row):
+                break
+            end = at + 1
+        at += 1
+    return end
+
+
+def _mark(item: re.Match[str]) -> str:
+    return item[2] or item[3] or ">"
+
+
+def _parts(stretch: Stretch, at: int, end: int) -> tuple[Block, ...]:
+    """Cut a list or a quotation into text, fenced code and pipe tables; nothing comes back of one without any."""
+    if not any("```" in row or "~~~" in row or "|" in row for row in stretch.rows[at:end]):
+        return ()
+    runs: list[tuple[Kind, int, str]] = []
+    fence: str | None = None
+    for place in range(at, end):
+        body = _PREFIX.sub("", stretch.rows[place], count=1)
+        kind, fence, joins = _line_kind(body, fence, runs[-1][0] if runs else "")
+        if not joins:
+            info = "pipe" if kind == "table" else _language(body) if kind == "code" else ""
+            runs.append((kind, place, info))
+    ends = [*(first for _, first, _ in runs[1:]), end]
+    return tuple(
+        Block(
+            stretch.span(first, last), kind, range(stretch.first + first, stretch.first + last), kind == "table", info
+        )
+        for (kind, first, info), last in zip(runs, ends, strict=True)
+    )
+
+
+def _line_kind(body: str, fence: str | None, last: str) -> tuple[Kind, str | None, bool]:
+    """Say what a line of a container is, which fence is open after it, and whether it joins the part before."""
+    if fence is not None:
+        return "code", (None if closes_fence(body, fence) else fence), True
+    if opened := opened_fence(body):
+        return "code", opened, False
+    if body.startswith("|") and body.count("|") > 1:
+        return "table", None, last == "table"
+    return "list", None, last == "list" or bool(last and not body)
+
+
+def opened_fence(line: str) -> str | None:
+    """Return the fence (three or more backticks or tildes) with which ``line`` opens a code block."""
+    opening = _FENCE.match(line)
+    return opening[1] if opening and not (opening[1][0] == "`" and "`" in opening[2]) else None
+
+
+def closes_fence(line: str, fence: str) -> bool:
+    """Say whether ``line`` ends the code block that ``fence`` opened."""
+    stripped = line.strip()
+    return len(stripped) >= len(fence) and not stripped.strip(fence[0])
+
+
+def _language(row: str) -> str:
+    return (row.strip().lstrip("`~").strip("{}. \t").split() or [""])[0]

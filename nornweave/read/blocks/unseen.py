@@ -1,0 +1,124 @@
+"""What nobody sees of a page: comments of Markdown, HTML, MDX and templates, and elements that are not shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from nornweave.core.types import Span
+
+NEVER_SHOWN = frozenset({"script", "style", "template"})
+_VOID = frozenset({"br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"})
+_CLOSING: Mapping[str, str] = {
+    "<!--": "-->",
+    "{#": "#}",
+    "{::comment}": "{:/comment}",
+    "{{!--": "--}}",
+    "<%--": "--%>",
+    "<%#": "%>",
+}
+# A backslash, a code span or ``raw`` shows what stands in it; then the comments, then elements with their attributes.
+_OPENING = re.compile(
+    r"\\[^\w\s]|(?P<ticks>`+)|(?P<raw>\{%-?\s*(?:raw|verbatim)\s*-?%\})"
+    r"|(?P<mark><!--|(?<!\{)\{#(?=[-\s]|[^{}\n]*#\})|\{::comment\}|\{\{!--|<%--|<%\#)"
+    r"|(?P<slashes>\{{1,2}-?\s*/\*)|(?P<liquid>\{%-?\s*comment\b[^%]*%\})"
+    r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?i:hidden|display)))(?P<attributes>(?:\s[^<>]*)?)>"
+)
+# A text without any of these hides nothing.
+_HINT = re.compile(
+    r"<!--|<%|\{[#:/]|\{[%{-]|\{\s+/|<(?i:script|style|template)\b|<[A-Za-z][\w.-]*\s[^<>]*(?i:hidden|display)"
+)
+_ATTRIBUTE = re.compile(r"([^\s\"'=<>/]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|\{\{?[^{}]*\}\}?|[^\s\"'>]+))?")
+_NOT_DISPLAYED = re.compile(r"display['\"]?\s*:\s*['\"]?none", re.IGNORECASE)
+_SLASHES_END = re.compile(r"\*/\s*-?\}{1,2}")
+_LIQUID_END = re.compile(r"\{%-?\s*endcomment\s*-?%\}", re.IGNORECASE)
+_RAW_END = re.compile(r"\{%-?\s*end(?:raw|verbatim)\s*-?%\}", re.IGNORECASE)
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+
+
+def is_hidden(attributes: Sequence[tuple[str, str | None]]) -> bool:
+    """Tell whether an element with these attributes is not displayed."""
+    said = {name: value or "" for name, value in reversed(attributes)}
+    is_found = said.get("hidden") == "until-found" or said.get("role") == "tabpanel"  # a reader may open these
+    is_marked = "hidden" in said and said["hidden"].strip("{} ") != "false"
+    return not is_found and (is_marked or _NOT_DISPLAYED.search(said.get("style", "")) is not None)
+
+
+class UnseenParts:
+    """Finds what is not shown in the blocks of one text; a mark that closes nowhere is looked for once.
+
+    Attributes:
+        has_any: whether the text may hide something at all.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._missing: set[str] = set()
+        self.has_any = _HINT.search(text) is not None
+
+    def within(self, span: Span) -> list[Span]:
+        """Return what is not shown of a block; a part may end behind it, where the block then ends as well."""
+        found: list[Span] = []
+        at = span.start
+        ticks: set[int] = set()
+        while self.has_any and (opening := _OPENING.search(self._text, at, span.end)):
+            kind, at = opening.lastgroup, opening.end()
+            if kind == "ticks":
+                length = len(opening["ticks"])
+                closing = None if length in ticks else _run_of(length).search(self._text, at, span.end)
+                ticks |= set() if closing else {length}
+                at = closing.end() if closing else at
+                continue
+            if kind == "raw":
+                at = max(at, self._end("raw", _RAW_END, at))
+                continue
+            if kind is None or (kind == "attributes" and not self._is_hidden(opening)):
+                continue
+            end = self._end_of(opening, kind)
+            if end > 0:
+                found.append(Span(opening.start(), end))
+                at = end
+        return found
+
+    def _is_hidden(self, opening: re.Match[str]) -> bool:
+        if opening["tag"].lower() in NEVER_SHOWN:
+            return True
+        pairs = [(name.lower(), value.strip("\"'")) for name, value in _ATTRIBUTE.findall(opening["attributes"])]
+        return is_hidden(pairs)
+
+    def _end_of(self, opening: re.Match[str], kind: str) -> int:
+        """Return where what is opened ends; 0 for a comment that never does."""
+        if kind == "mark":
+            closing = _CLOSING[opening["mark"].lower()]
+            end = -1 if closing in self._missing else self._text.find(closing, opening.end() - (closing == "-->") * 2)
+            self._missing |= {closing} if end < 0 else set()
+            return end + len(closing) if end >= 0 else 0
+        if kind == "slashes":
+            return self._end("slashes", _SLASHES_END, opening.end())
+        if kind == "liquid":
+            return self._end("liquid", _LIQUID_END, opening.end())
+        tag = opening["tag"].lower()
+        if tag in _VOID or opening["attributes"].endswith("/"):
+            return opening.end()
+        return self._end_of_element(tag, opening.end())
+
+    def _end(self, name: str, closing: re.Pattern[str], start: int) -> int:
+        found = None if name in self._missing else closing.search(self._text, start)
+        self._missing |= set() if found else {name}
+        return found.end() if found else 0
+
+    def _end_of_element(self, tag: str, start: int) -> int:
+        """Return the end of an element that may hold others of its name; the next blank line if it is not closed."""
+        depth = 1
+        if tag not in self._missing:
+            for each in re.compile(rf"<(/?){re.escape(tag)}\b[^<>]*>", re.IGNORECASE).finditer(self._text, start):
+                depth += -1 if each[1] else 1
+                if not depth:
+                    return each.end()
+            self._missing.add(tag)
+        blank = _BLANK_LINE.search(self._text, start)
+        return blank.start() if blank else len(self._text)
+
+
+def _run_of(length: int) -> re.Pattern[str]:
+    return re.compile(rf"(?<!`)`{{{length}}}(?!`)")

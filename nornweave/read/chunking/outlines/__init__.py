@@ -1,1 +1,0 @@
-"""Outlines of formatted text: its blocks, headings and sections."""
