@@ -98,7 +98,7 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 RUNNING := --extra hnsw --extra llm --extra office --extra pymupdf --extra ui
 SHARED := filelock fsspec jinja2 markupsafe mpmath networkx setuptools sympy typing-extensions
 # Of the packages that drift imports, for what it never does with them.
-UNUSED_IN_DRIFT := markdown-it-py mdurl pygments
+UNUSED_IN_DRIFT := pygments
 lock:
 	test -x $(UV) || { $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet uv==0.13.8; }
 	$(COMPILE) pyproject.toml requirements/always.in $(RUNNING) --output-file requirements/runtime.txt
