@@ -32,6 +32,18 @@ _FIELD = re.compile(r":([A-Za-z][\w .-]{0,60}):(?:\s+(.*)|$)")
 _UNSAID = re.compile(r"\s*\.\. (?:_[^:]*:|\|)")
 # Roles and references of reStructuredText; what stands between two backticks each is code in both languages.
 _INLINE: Mapping[str, Sequence[tuple[re.Pattern[str], str]]] = {
+    "asciidoc": (
+        (re.compile(r"(?:link:|(?=https?:))([^\s\[\]]+)\[([^\[\]]+)\]"), r"[\2](\1)"),
+        (re.compile(r"(?:<<[^<>,]*,\s*|xref:[^\s\[\]]+\[)([^<>\[\]]+)(?:>>|\])"), r"\1"),
+        (re.compile(r"(?<![\w*])\*(?=\S)([^*]+)\*(?![\w*])"), r"**\1**"),
+        (re.compile(r"`?(?<!\w)\+(?=\S)([^+`]+)\+(?!\w)`?"), r"`\1`"),
+    ),
+    "org": (
+        (re.compile(r"\[\[([^\[\]]+)\]\[([^\[\]]+)\]\]"), r"[\2](\1)"),
+        (re.compile(r"(?<!\w)[=~](?=\S)([^=~]+)[=~](?!\w)"), r"`\1`"),
+        (re.compile(r"(?<![\w*])\*(?=\S)([^*]+)\*(?![\w*])"), r"**\1**"),
+        (re.compile(r"(?<![\w/:])/(?=\S)([^/]+)/(?![\w/])"), r"*\1*"),
+    ),
     "rst": (
         (re.compile(r":[\w:.+-]+:`([^`<]*?)(?:\s*<[^`>]*>)?`"), r"``\1``"),
         (re.compile(r"`([^`<]*?)\s*<([^`>\s]+)>`__?"), r"[\1](\2)"),

@@ -26,6 +26,8 @@ from nornweave.read.plain_yaml import load_plain_yaml
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys((".md", ".markdown", ".mdx"), "markdown"),
+        **dict.fromkeys((".adoc", ".asciidoc"), "asciidoc"),
+        ".org": "org",
         ".rst": "rst",
         **dict.fromkeys((".txt", ".text", ""), "text"),
         **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
@@ -45,6 +47,7 @@ _AUTHORS = ("authors", "author", "citation_author", "dc_creator")
 _TAGS = ("tags", "keywords", "categories")
 _DATE_FORMATS = ("%Y/%m/%d", "%Y/%m", "%Y-%m", "%Y", "%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%Y")
 _RST_FIELD = re.compile(r":([A-Za-z][\w ._-]{0,60}):[ \t]+([^\n]{1,2000})")
+_ORG_FIELD = re.compile(r"^#\+(\w+):[ \t]+(\S.{0,1000})$", re.MULTILINE)
 _RST_DATE = re.compile(r"\$\w+:([^$]*)\$")
 _LEADING_HTML = re.compile(r"<h1\b[^<>]*>(.{1,1000}?)</h1\s*>", re.I | re.S)
 
@@ -63,9 +66,10 @@ def describe(text: str, format: str) -> Parsed:  # noqa: A002 - the word of ``Do
     as it is written as ``front_matter``. A date without a zone is taken as UTC.
 
     Args:
-        format: ``markdown``, ``rst``, ``html``; any other is plain text, which says nothing but who may see it.
+        format: one of ``read.blocks``; any other is plain text, which says nothing but who may see it.
     """
-    readers = {"markdown": _markdown_fields, "rst": _rst_fields, "html": _html_fields}
+    readers = {"asciidoc": _rst_fields, "html": _html_fields, "markdown": _markdown_fields, "org": _org_fields,
+               "rst": _rst_fields}  # fmt: skip
     access = access_metadata((text, format))
     if format not in readers:
         return Parsed(text=text, metadata=freeze(access))
@@ -133,6 +137,10 @@ def _rst_fields(text: str) -> dict[str, object]:
                 field_key(field[1]), re.split(r"\s*;\s*", value) if field[1].lower() == "authors" else value
             )
     return fields
+
+
+def _org_fields(text: str) -> dict[str, object]:
+    return {field_key(key): one_line(value) for key, value in reversed(_ORG_FIELD.findall(text[:_HEAD]))}
 
 
 def _html_fields(text: str) -> dict[str, object]:

@@ -15,6 +15,8 @@ from typing import Any
 from bs4 import BeautifulSoup, Tag
 from bs4.element import Comment, Doctype, PreformattedString, ProcessingInstruction
 
+from nornweave.read.blocks.unseen import is_hidden
+
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _NAMED = (*_HEADINGS, "dt", "summary", "caption")
 # How far the anchor of a heading is looked for: elements above it, and nodes inside it.
@@ -120,7 +122,7 @@ def _is_noise(tag: Tag) -> bool:
     return (
         tag.get("role") in _NOISE_ROLES
         or tag.get("id") in _NOISE_IDS
-        or ("hidden" in tag.attrs and tag.get("role") != "tabpanel")
+        or is_hidden([(name, tag.get(name)) for name in ("hidden", "style", "role") if name in tag.attrs])
         or not _NOISE_CLASSES.isdisjoint(attribute_values(tag, "class"))
         or (tag.name == "table" and "navigation" in attribute_values(tag, "class"))
     )

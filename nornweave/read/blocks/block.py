@@ -77,6 +77,7 @@ class Found(NamedTuple):
         end: the line behind it.
         mark: of a heading its level, or the style that stands for one; of a table its rows of headers.
         body: the first line of what it holds; ``lead`` characters of that line do not belong to it.
+        cut: lines at its end that close it.
         margin: columns before the lines that it holds; 0 for those of the line that is least indented.
         parts: what it holds, where that is known already.
     """
@@ -88,6 +89,7 @@ class Found(NamedTuple):
     body: int = -1
     lead: int = 0
     margin: int = 0
+    cut: int = 0
     parts: tuple[Block, ...] = ()
 
 
@@ -143,7 +145,7 @@ def read_lines(text: str, start: int, block_at: BlockAt) -> Blocks:
     reading = Reading(even)
     blocks = tuple(_blocks(reading, Stretch(rows, spans, even.count("\n", 0, start)), block_at))
     hidden = tuple(_joined(reading.hidden))
-    return Blocks(_blanked(text, hidden), blocks, hidden)
+    return Blocks(blanked(text, hidden), blocks, hidden)
 
 
 def _blocks(reading: Reading, stretch: Stretch, block_at: BlockAt) -> Iterator[Block]:
@@ -166,7 +168,9 @@ def _blocks(reading: Reading, stretch: Stretch, block_at: BlockAt) -> Iterator[B
             if found.body >= 0 and reading.depth < MAX_DEPTH:
                 reading.depth += 1
                 parts = tuple(
-                    _blocks(reading, stretch.within(found.body, found.end, found.lead, found.margin), block_at)
+                    _blocks(
+                        reading, stretch.within(found.body, found.end - found.cut, found.lead, found.margin), block_at
+                    )
                 )
                 reading.depth -= 1
             numbers = range(stretch.first + at, stretch.first + found.end)
@@ -192,7 +196,8 @@ def _joined(spans: Iterable[Span]) -> Iterator[Span]:
 _VISIBLE = re.compile(r"[^\r\n]")
 
 
-def _blanked(text: str, hidden: Sequence[Span]) -> str:
+def blanked(text: str, hidden: Sequence[Span]) -> str:
+    """Return a text with blanks where spans of it, which are in order, are hidden; its lines stay."""
     pieces, at = [], 0
     for span in hidden:
         pieces += [text[at : span.start], _VISIBLE.sub(" ", text[span.start : span.end])]

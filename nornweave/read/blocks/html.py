@@ -150,7 +150,8 @@ class HtmlWalker(HTMLParser):
         if self.skipping and not self._inside and tag in _ENDED_BY.get(self.skipping, ()):
             self.skipping = ""
         if self.skipping:
-            self._inside += [tag] if tag not in VOID_TAGS else []
+            nests = tag == self.skipping or (self.skipping in _ENDED_BY and tag in {"table", "ul", "ol", "dl"})
+            self._inside += [tag] if nests else []
         elif tag in self._policy.skipped or (attrs and self._left_out(tag, attrs)):
             if tag in _BLOCKS:
                 self._flush(self._at())

@@ -42,7 +42,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
 # ``{% highlight ruby %}`` of Jekyll, ``{% codeblock %}`` of Hexo, ``{{< highlight go >}}`` of Hugo.
 _HIGHLIGHT = re.compile(r" {0,3}\{[%{]\s*[-<%]?\s*(highlight|codeblock)\b\s*([\w+#.-]*)")
 # A tab, or an admonition that may be folded: ``=== "Linux"``, ``!!! note``, ``??? tip "Title"``.
-_NOTE = re.compile(r" {0,3}(?:={3}[!+]{0,2}|!{3}|\?{3}\+?)[ \t]+(?:([\w -]+?)[ \t]*)?(?:\"([^\"]*)\"|'([^']*)')?$")
+_NOTE = re.compile(r" {0,3}(?:={3}[!+]{0,2}|!{3}|\?{3}\+?)[ \t]+(?:[\w -]+?[ \t]*)?(?:\"([^\"]*)\"|'([^']*)')?$")
 _DEFINITION = re.compile(r" {0,3}[:~][ \t]+\S")
 # A definition of a link that leads nowhere is a comment: ``[//]: # (not shown)``.
 _COMMENT_LINK = re.compile(
@@ -137,7 +137,7 @@ def _of_dialect(rows: Sequence[str], at: int, row: str) -> Found | None:
     first = row.lstrip()[:1]
     if first in "=!?" and (note := _NOTE.match(row)):
         end = indented_end(rows, at + 1, 4)
-        name = note[2] or note[3] or note[1] or ""
+        name = note[1] or note[2] or ""
         return Found("note", end, info=plain_line(name), body=at + 1, margin=4) if end > at + 1 else None
     if first == "[" and (end := _comment_end(rows, at)):
         return Found("hidden", end)
@@ -231,14 +231,15 @@ def _html_block(rows: Sequence[str], line: int) -> Found | None:
     name = (tag[1] or "!--").lower()
     if name.strip("/") in _INLINE_TAGS:
         return None
+    info = "html" if name == "table" else ""
     kind: Kind = "table" if name == "table" else "code" if name == "pre" else "paragraph"
     if closing := _WHOLE.get(name):
         end = line
         while end < len(rows) and closing not in rows[end].lower():
             end += 1
             if end < len(rows) and name == "table" and _ATX.match(rows[end][:_LONGEST]):
-                return Found(kind, end)
-        return Found(kind, min(end + 1, len(rows)))
+                return Found(kind, end, info=info)
+        return Found(kind, min(end + 1, len(rows)), info=info)
     return Found(kind, end_of(rows, line, bool))
 
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from nornweave.read.blocks.block import Blocks, paragraphs
+from nornweave.core.types import Span
+from nornweave.read.blocks.asciidoc import read_asciidoc
+from nornweave.read.blocks.block import Blocks, blanked, paragraphs
 from nornweave.read.blocks.markdown import read_markdown
+from nornweave.read.blocks.org import read_org
 from nornweave.read.blocks.rst import read_rst
+from nornweave.read.blocks.unseen import UnseenParts
 
-LINED: Mapping[str, Callable[[str], Blocks]] = MappingProxyType({"markdown": read_markdown, "rst": read_rst})
+LINED: Mapping[str, Callable[[str], Blocks]] = MappingProxyType(
+    {"asciidoc": read_asciidoc, "markdown": read_markdown, "org": read_org, "rst": read_rst}
+)
 """Formats with lines, whose blocks stand in the text itself; HTML is read as text first."""
 
 FORMATS = frozenset({*LINED, "html"})
@@ -19,3 +25,10 @@ FORMATS = frozenset({*LINED, "html"})
 def read_blocks(text: str, format: str) -> Blocks:  # noqa: A002 - the word of ``Document.format``
     """Read the blocks of a text that has lines; of an unknown format its paragraphs."""
     return LINED.get(format, paragraphs)(text)
+
+
+def shown_text(text: str, format: str) -> str:  # noqa: A002
+    """Return a text of the same length and lines, with blanks for what nobody sees of a document of this format."""
+    if format == "html":
+        return blanked(text, UnseenParts(text).within(Span(0, len(text))))
+    return LINED[format](text).text if format in LINED else text

@@ -21,6 +21,9 @@ _TD = re.compile(r"<(t[dh])\b[^<>]*>(.*?)(?=<t[dhr]\b|</t[dhr]|</table|\Z)", re.
 _TAG = re.compile(r"<[^<>]*>")
 _LIST_ROW = re.compile(r"[ \t]*\*[ \t]+-", re.MULTILINE)
 _LIST_CELL = re.compile(r"^[ \t]*(?:\*[ \t]+)?-(?:[ \t]+|$)", re.MULTILINE)
+_BOUND = re.compile(r"[|!]={3,}\s*$")
+_CELL = re.compile(r"(?:(?<=\s)(?:\d*[.+*]?\d*[+*])?[<^>.]{0,3}[adehlmsv]?)?(?<!\\)\|")
+_COLS = re.compile(r"cols=\"?([^\"\]]*)")
 _OPTION = re.compile(r"^[ \t]+:([\w-]+):[ \t]*(.*)$", re.MULTILINE)
 
 
@@ -42,7 +45,7 @@ def rows_of(text: str, block: Block) -> list[Row]:
     """Return the rows of a table block, in order; none where its form is not known."""
     reader = {
         "pipe": _of_pipes, "bars": _of_pipes, "grid": _of_borders, "simple": _of_borders, "html": _of_tags,
-        "list-table": _of_list, "flat-table": _of_list, "csv-table": _of_commas,
+        "asciidoc": _of_cells, "list-table": _of_list, "flat-table": _of_list, "csv-table": _of_commas,
     }.get(block.info)  # fmt: skip
     rows = list(reader(text, block)) if reader else []
     ends = [*(row.span.start for row in rows[1:]), block.span.end][: len(rows)]
@@ -138,6 +141,32 @@ def _of_commas(text: str, block: Block) -> Iterator[Row]:
         if is_body and row:
             yield Row(line, _commas(row), headers > 0)
             headers -= 1
+
+
+def _of_cells(text: str, block: Block) -> Iterator[Row]:
+    """Yield the rows of a table of AsciiDoc: as many cells as its first line has, or as its columns are."""
+    drawn = [line for line in lines(text, block.span) if text[line.start : line.end].strip()]
+    bounds = [place for place, line in enumerate(drawn) if _BOUND.match(text[line.start : line.end])]
+    if len(bounds) < 2:
+        return
+    head = text[block.span.start : drawn[bounds[0]].start]
+    body = drawn[bounds[0] + 1 : bounds[1]]
+    marks = [mark.start() for line in body for mark in _CELL.finditer(text, line.start, line.end)]
+    first = sum(body[0].start <= mark < body[0].end for mark in marks) if body else 0
+    stated = _COLS.search(head)
+    columns = max(1, _columns(stated[1]) if stated else first)
+    has_header = "header" in head or (
+        first == columns and bool(body) and not text[body[0].end :].split("\n", 1)[0].strip()
+    )
+    ends = [*marks[1:], body[-1].end] if body else []
+    cells = [one_line(text[start:end].partition("|")[2]) for start, end in zip(marks, ends, strict=True)]
+    for place in range(0, len(cells), columns):
+        span = Span(text.rfind("\n", 0, marks[place]) + 1, ends[min(place + columns, len(cells)) - 1])
+        yield Row(span, tuple(cells[place : place + columns]), has_header and not place)
+
+
+def _columns(stated: str) -> int:
+    return sum(int(each.partition("*")[0]) if "*" in each else 1 for each in re.findall(r"\d+\*|[^,\s]+", stated))
 
 
 def _commas(row: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from nornweave.core.types import Span
 
@@ -36,7 +37,7 @@ _RAW_END = re.compile(r"\{%-?\s*end(?:raw|verbatim)\s*-?%\}", re.IGNORECASE)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
-def is_hidden(attributes: Sequence[tuple[str, str | None]]) -> bool:
+def is_hidden(attributes: Sequence[tuple[str, Any]]) -> bool:
     """Tell whether an element with these attributes is not displayed."""
     said = {name: value or "" for name, value in reversed(attributes)}
     is_found = said.get("hidden") == "until-found" or said.get("role") == "tabpanel"  # a reader may open these

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from nornweave.core.text.spans import TokenIndex, split, strip_lines
 from nornweave.core.types import Chunk, Document, Domain, Span
+from nornweave.read.blocks.reader import FORMATS
 from nornweave.read.chunking import code, messages, papers, sections
 from nornweave.read.chunking.languages import LANGUAGES
 from nornweave.read.worth import licence_span, without
 
 _VERSION = "recursive-2"
 
-MARKUP = frozenset({"markdown", "rst", "html", "text"})
+MARKUP = FORMATS | {"text"}
 
 
 @dataclass(frozen=True, slots=True)

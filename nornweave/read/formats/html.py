@@ -11,6 +11,7 @@ from bs4.element import Tag
 from markdownify import MarkdownConverter
 
 from nornweave.config.addresses import is_web_address
+from nornweave.read.blocks.unseen import is_hidden
 from nornweave.read.formats.markdown import closed, joined, plain, table
 
 MAX_COLUMNS = 256
@@ -63,7 +64,7 @@ def markdown_of(html: str | bytes) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(html, "lxml")
-    for tag in soup.find_all(_LEFT_OUT):
+    for tag in soup.find_all(lambda tag: tag.name in _LEFT_OUT or is_hidden([*tag.attrs.items()])):
         tag.decompose()
     for element in soup.find_all("table"):
         if _lays_out(element):

@@ -24,12 +24,14 @@ from nornweave.disagree.drift.induced.statements import (
     comment_statements,
     statements_of,
 )
+from nornweave.disagree.drift.kinds import format_of
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.names import join_keys, read_name, words_of
 from nornweave.disagree.facts.passage import SECRET
 from nornweave.disagree.facts.values import measured_in
 from nornweave.disagree.facts.versions import PRODUCTS
+from nornweave.read.blocks.reader import shown_text
 
 STATES_FROM = 0.3
 """From this share of agreements on, a template is taken to state values."""
@@ -246,6 +248,6 @@ class Notation:
 def read_statements(file: SourceFile, text: str, comments: Iterable[Comment], known: Known) -> Iterator[Statement]:
     """Yield the literals near names of a page, or of the comments of a program."""
     if file.kind == "documentation":
-        yield from statements_of(text, known)
+        yield from statements_of(shown_text(text, format_of(file.path)), known)
     else:
         yield from comment_statements(text, comments, known)

@@ -12,6 +12,7 @@ from nornweave.disagree.facts.documentation.reader import Reader, Subject
 from nornweave.disagree.facts.documentation.surface import surface_of
 from nornweave.disagree.facts.documentation.tokens import MAX_LINE
 from nornweave.disagree.facts.passage import Passage
+from nornweave.read.blocks.reader import shown_text
 from nornweave.read.chunking.languages import language_of
 
 MAX_FACTS = 2_000
@@ -33,7 +34,8 @@ def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "")
         At most ``MAX_FACTS``, in the order of the text as far as its structure goes; spans lie inside the passage.
     """
     comment = bool(subject or passage.language or language_of(passage.path))
-    text = _LONG.sub(lambda match: match[1] + " " * len(match[2]), passage.text)
+    shown = passage.text if comment else shown_text(passage.text, passage.format)
+    text = _LONG.sub(lambda match: match[1] + " " * len(match[2]), shown)
     root = Subject(name=subject, form="field", owner=owner) if subject else None
     side = _SIDES.get(passage.domain, "documentation")
     reader = Reader(passage, surface_of(text, comment=comment), side, comment, root)

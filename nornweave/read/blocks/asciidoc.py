@@ -1,0 +1,115 @@
+"""The blocks of AsciiDoc: titles, delimited blocks, lists of terms, tables; comments and attributes are not text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from nornweave.core.text.inline_markup import one_line
+from nornweave.read.blocks.block import Blocks, Found, Kind, Reading, Stretch, end_of, read_lines
+
+_TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?$")
+_UNDERLINE = re.compile(r"([=~^+-])\1{2,}$")
+_LEVELS = "=-~^+"
+_DELIMITER = re.compile(r"(-{4,}|\.{4,}|\+{4,}|/{4,}|={4,}|\*{4,}|_{4,}|--|`{3,}[\w+#.-]*|[|,:!]={3,})$")
+_KINDS: Mapping[str, Kind] = {"-": "code", ".": "code", "+": "code", "`": "code", "|": "table", ",": "table",
+                              ":": "table", "!": "table"}  # fmt: skip
+# ``[source,java]``, ``[NOTE]``, ``[[anchor]]``, and ``.A title``: they belong to the block below.
+_ATTRIBUTES = re.compile(r"\[(?:\[[^\[\]]*\]|[^\[\]]*)\]$|\.[^\s.].*$")
+_SOURCE = re.compile(r"\[(?:source|,|listing)[\w%]*,?[ \t]*([\w+#.-]*)")
+_COMMENT = re.compile(r"//(?!/)")
+_ENTRY = re.compile(r":!?[\w-]+!?:(?:[ \t]|$)")
+_PREPROCESSOR = re.compile(r"(?:ifdef|ifndef|ifeval|endif)::")
+_TERM = re.compile(r"[ \t]*((?!//|\[)\S.*?)(?::{2,4}|;;)(?:[ \t]+(?=\S)|$)")
+_ITEM = re.compile(r"[ \t]*(?:\*{1,6}|-|\.{1,6}|\d{1,4}\.|[a-zA-Z]\.|<(?:\d+|\.)>)[ \t]+\S")
+_MARKS = re.compile(
+    r"<<[^<>,]*,([^<>]*)>>|(?:link:|https?:)\S*?\[([^\[\]]*)\]|[`*_+#]{1,2}(?=\S)([^`*_+#]*)[`*_+#]{1,2}"
+)
+
+
+def read_asciidoc(text: str) -> Blocks:
+    """Read AsciiDoc."""
+    return read_lines(text, 0, _block_at)
+
+
+def _block_at(_reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
+    rows = stretch.rows
+    start = at
+    while start + 1 < len(rows) and (_ATTRIBUTES.match(rows[start]) or (start > at and not rows[start])):
+        start += 1
+    named = rows[at:start]
+    found = _below_attributes(rows, start, named)
+    return Found("hidden", found.end) if any(row.startswith("[comment") for row in named) else found
+
+
+def _below_attributes(rows: Sequence[str], at: int, named: Sequence[str]) -> Found:
+    row = rows[at]
+    if _COMMENT.match(row):
+        return Found("hidden", at + 1)
+    if _ENTRY.match(row):
+        return Found(
+            "hidden", end_of(rows, at, lambda row: bool(_ENTRY.match(row))) if not row.endswith("\\") else at + 2
+        )
+    if _PREPROCESSOR.match(row):
+        return Found("hidden", at + 1)
+    if delimiter := _DELIMITER.match(row):
+        return _delimited(rows, at, delimiter[1], named)
+    if title := _TITLE.match(row):
+        return Found("heading", at + 1, len(title[1]), _read(title[2]))
+    below = rows[at + 1] if at + 1 < len(rows) else ""
+    if _UNDERLINE.match(below) and abs(len(below) - len(row)) < 3 and not row[0].isspace():
+        return Found("heading", at + 2, _LEVELS.index(below[0]) + 1, _read(row))
+    if _ITEM.match(row):
+        return Found("list", _text_end(rows, at))
+    if term := _TERM.match(row):
+        return _term(rows, at, term)
+    if row[0].isspace():
+        return Found("code", end_of(rows, at, lambda row: row and not _COMMENT.match(row)))
+    return Found("paragraph", _text_end(rows, at))
+
+
+def _delimited(rows: Sequence[str], at: int, delimiter: str, named: Sequence[str]) -> Found:
+    closing = rows[at] if delimiter[0] != "`" else delimiter[:3]
+    last = end_of(rows, at, lambda row: row != closing)
+    end = min(last + 1, len(rows))
+    if delimiter[0] == "/":
+        return Found("hidden", end)
+    said = next((row[1:] for row in named if row[0] == "."), "")
+    if kind := _KINDS.get(delimiter[0]) if delimiter != "--" else None:
+        source = next((found[1] for row in named if (found := _SOURCE.match(row))), "")
+        return Found(kind, end, 0, "asciidoc" if kind == "table" else source or rows[at].strip("`-.+"))
+    return (
+        Found("note", end, info=_read(said), body=at + 1, cut=end - last) if last > at + 1 else Found("paragraph", end)
+    )
+
+
+def _term(rows: Sequence[str], at: int, term: re.Match[str]) -> Found:
+    """Return a term with its text, which may stand below blank lines, and the blocks that a ``+`` joins to it."""
+    lead = term.end() if term.end() < len(rows[at]) else 0
+    end = at + 1
+    while end < len(rows):
+        row, above = rows[end], rows[end - 1]
+        if not row:
+            below = end_of(rows, end, lambda row: not row)
+            if below == len(rows) or not (
+                rows[below][0].isspace() or _ITEM.match(rows[below]) or (end == at + 1 > lead)
+            ):
+                break
+            end = below
+        if _TERM.match(rows[end]) or _TITLE.match(rows[end]):
+            break
+        if delimiter := _DELIMITER.match(row):
+            if above != "+" and not _ATTRIBUTES.match(above):
+                break
+            end = _delimited(rows, end, delimiter[1], ()).end - 1
+        end += 1
+    body = at if lead else at + 1 if end > at + 1 else -1
+    return Found("term", end, info=_read(term[1]), body=body, lead=lead)
+
+
+def _text_end(rows: Sequence[str], at: int) -> int:
+    return end_of(rows, at, lambda row: row and not _DELIMITER.match(row) and not _COMMENT.match(row))
+
+
+def _read(title: str) -> str:
+    return one_line(_MARKS.sub(lambda mark: mark[1] or mark[2] or mark[3] or "", title))

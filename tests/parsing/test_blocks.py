@@ -1,0 +1,202 @@
+"""Blocks of every format: what nobody sees is no text, what is shown is; pieces know what holds them."""
+
+# ruff: noqa: E501 - a text stands on one line
+
+import re
+
+import pytest
+from words import Words
+
+from nornweave.core.text.inline_markup import front_matter
+from nornweave.core.text.spans import TokenIndex
+from nornweave.core.types import Chunk, ContentHash, Document, DocumentId, Domain, SourceId
+from nornweave.read.blocks.block import Block
+from nornweave.read.blocks.html import read_html
+from nornweave.read.blocks.reader import read_blocks
+from nornweave.read.blocks.tables import rows_of
+from nornweave.read.chunking.chunker import Chunker
+from nornweave.read.front_matter import describe
+
+
+def chunks(text: str, form: str, limit: int = 512) -> list[Chunk]:
+    document = Document(
+        id=DocumentId("d"), domain=Domain.DOCUMENTATION, source_id=SourceId("s"), path="p", text=text, format=form,
+        content_hash=ContentHash("h"),
+    )  # fmt: skip
+    return list(Chunker("HIERARCHICAL_SECTIONS", limit).chunk(document, TokenIndex(text, Words())))
+
+
+def said(text: str, form: str) -> str:
+    return "\n".join(chunk.content for chunk in chunks(text, form))
+
+
+# What begins with "no" is not shown, what begins with "yes" is.
+MARKDOWN = [
+    "yes1\n\n<!-- no1\n\n# no2\n\n```\nno3\n-->\n\nyes2 <!-- no4 --> yes3",
+    "yes1 `<!-- yes2 -->` yes3\n\n```html\n<!-- yes4 -->\n```\n\n    <!-- yes5 -->\n\n- ```\n  {# yes6 #}\n  ```",
+    "yes1 {/* no1 */} yes2\n\n{/*\nno2\n\nno3\n*/}\n\nyes3 \\<!-- yes4 -->",
+    "[//]: # (no1)\n[comment]: <> (no2 \n no3)\n\nyes1\n\n[//]: # \"no4\"\n[x]: - 'no5'\n\nyes2\n[//]: # (yes3)",
+    "{% comment %}no1{% endcomment %} yes1 {# no2 #}\n\n{%- comment -%}\nno3\n\nno4\n{%- endcomment -%}\n\nyes2 {#id}",
+    "{% raw %}{# yes1 #}{% endraw %}\n\n```\n{% comment %}yes2{% endcomment %}\n```\n\n{% highlight js %}\n# yes3\n"
+    "{% endhighlight %}",
+    "{{/* no1 */}} yes1 {{- /* no2 */ -}}\n\n{{!-- no3 --}}yes2 {::comment}no4{:/comment}",
+    "<div hidden>\n\nno1\n\n<div>no2</div>\n\nno3\n</div>\n\nyes1 <span style='display: none'>no4</span> yes2",
+    "<template><p>no1</p></template>\n\n<script>\n\nno2\n\n</script>\n\nyes1 <p hidden>no3\n\nyes2",
+    "<details><summary>yes1</summary>\n\nyes2\n\n</details>\n\n<div hidden={false}>yes3</div>\n<div title='hidden yes'>yes4",
+    "import { A } from './no1'\nimport B from 'no/2'\n\nexport const no3 = {\n\n  no4: 1,\n}\n\n# yes1\n\nimport goods, yes2",
+    "# yes1 <!-- no1 -->\n\nyes2 <!-- no2\n\nno3 --> yes3\n\n| yes4 <!-- no4 --> | yes5 |\n|---|---|\n| <!-- no5 --> | yes6 |",
+    "<pre><!-- no1 -->yes1</pre>\n\n> yes2 <!-- no2 -->\n> <!-- no3\n> no4 -->\n\n1. yes3 <!--no5-->\n   <!-- no6 -->",
+    "yes1 <!-- yes2 is never closed\n\nyes3 {# yes4\n\n`yes5 {# yes6",
+]
+RST = [
+    ".. no1\n\nyes1\n\n..\n   no2\n\n   no3\n\nyes2\n\n..\n\n   yes3\n\n.. note:: yes4\n\n   yes5\n\n   .. no4\n      no5\n",
+    "yes1::\n\n   .. yes2\n\n.. code-block:: rst\n\n   .. yes3\n\n.. _yes4:\n\n.. [1] yes5\n\n.. |x| replace:: yes6\n",
+    ".. raw:: html\n\n   <!-- no1 --><b>yes1</b>\n\n- yes2\n\n  .. no2\n\n  yes3\n\n.. meta::\n   :x: no3\n\n.. no4 no5::\n   no6\n",
+]
+HTML = [
+    "<p>yes1<!-- no1 --><p hidden>no2<p>yes2<ul><li hidden>no3<li>yes3</ul><div style='x:y;display:none'>no4<p>no5</div>",
+    "<template>no1</template><aside>yes1</aside><aside class='sidebar'>no2</aside><nav>no3</nav><details>yes2</details>",
+    "<body style='display:none'><div role=tabpanel hidden>yes1</div><input hidden>yes2<table><tr hidden><td>no1<tr><td>yes3",
+]
+ASCIIDOC = [
+    "= yes1\n:no1: no2\n\nyes2\n\n// no3\nyes3\n// no4\nyes4\n\n////\nno5\n\n== no6\n////\n\n[comment]\nno7\n\n----\n// yes5\n----\n",
+    "ifdef::no1[]\nyes1\nendif::[]\n\n[comment]\n--\nno2\n\nno3\n--\n\n====\n// no4\nyes2\n====\n\nyes3::\n  yes4\n// no5\n",
+]
+ORG = [
+    "#+TITLE: no1\n# no2\nyes1\n* yes2\n:PROPERTIES:\n:no3: 1\n:END:\nyes3 @@comment:no4@@\n#+begin_comment\nno5\n#+end_comment\n",
+    "* COMMENT no1\nno2\n** no3\n* yes1\n** no4 :noexport:\nno5\n* yes2\n#+BEGIN_SRC sh\n# yes3\n#+END_SRC\n#+begin_quote\nyes4\n#+end_quote\n",
+]
+HIDING = [
+    *((text, "markdown") for text in MARKDOWN), *((text, "rst") for text in RST), *((text, "html") for text in HTML),
+    *((text, "asciidoc") for text in ASCIIDOC), *((text, "org") for text in ORG),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "form"), HIDING)
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_what_nobody_sees_is_no_text_and_what_is_shown_is(text: str, form: str, line_end: str) -> None:
+    shown = said(text.replace("\n", line_end), form)
+    assert set(re.findall(r"\bno\d", shown)) == set()
+    assert set(re.findall(r"\byes\d", shown)) == set(re.findall(r"\byes\d", text))
+
+
+def test_lines_of_a_chunk_are_those_of_the_file() -> None:
+    text = "# A\n\nx <!-- a\nb\nc --> y\n\n<!--\nd\n-->\nz\n"
+    (chunk,) = chunks(text, "markdown")
+    assert [text.split("\n").index(line) for line in ("# A", "z")] == [
+        chunk.content.split("\n").index(line) for line in ("# A", "z")
+    ]
+    assert chunk.token_count == 5
+
+
+def kinds(blocks: tuple[Block, ...] | list[Block]) -> list[object]:
+    return [
+        (block.kind, block.info, kinds(block.parts)) if block.parts else (block.kind, block.info) for block in blocks
+    ]
+
+
+def test_tabs_notes_and_terms_hold_blocks() -> None:
+    text = (
+        '=== "Linux"\n\n    ## On Linux\n\n    !!! note\n        deep\n\n    ```sh\n    # x\n    ```\n\n'
+        "???+ tip 'T'\n    folded\n\nTerm\n:   first\n\n    second\n\nOther\n\n~ third\n"
+    )
+    assert kinds(list(read_blocks(text, "markdown").blocks)) == [
+        ("note", "Linux", [("heading", "On Linux"), ("note", "", [("paragraph", "")]), ("code", "sh")]),
+        ("note", "T", [("paragraph", "")]),
+        ("term", "Term", [("paragraph", ""), ("paragraph", "")]),
+        ("term", "Other", [("paragraph", "")]),
+    ]
+
+
+def test_components_hold_markdown_whatever_its_margin() -> None:
+    text = 'import { Tabs } from "./tabs"\n\n<Tabs>\n  <Tab>\n\n    ## Head\n\n    | a |\n    |---|\n    | b |\n\n  </Tab>\n</Tabs>\n'
+    (note,) = [block for block in read_blocks(text, "markdown").blocks if block.kind == "note"]
+    assert kinds([note]) == [("note", "", [("heading", "Head"), ("table", "pipe")])]
+
+
+@pytest.mark.parametrize(("text", "form", "name"), [
+    ("Top\n===\n\n``--delay=<s>``\n{body}\n``--other``\n    z\n", "rst", "--delay=<s>"),
+    ("Top\n===\n\n.. option:: --delay\n\n{body}\nEnd.\n", "rst", "--delay"),
+    ("Top\n===\n\n.. py:function:: wait(s)\n   :async:\n\n{body}\n", "rst", "wait(s)"),
+    ("Top\n===\n\n--delay=S  Waits.\n{body}\n", "rst", "--delay=S"),
+    ("# Top\n\nDelay\n:   Waits.\n\n{body}\n", "markdown", "Delay"),
+    ('# Top\n\n=== "Delay"\n\n{body}\n', "markdown", "Delay"),
+    ("= Top\n\ndelay:: Waits.\n\n{body}\n\nother:: z\n", "asciidoc", "delay"),
+    ("= Top\n\n.Delay\n====\n{flat}\n====\n", "asciidoc", "Delay"),
+    ("* Top\n- delay :: Waits.\n\n{body}\n", "org", "delay"),
+    ("<h1>Top</h1><dl><dt>delay<dd><p>{html}</dd><dt>other<dd>z</dl>", "html", "delay"),
+])  # fmt: skip
+def test_a_piece_of_a_term_knows_the_term(text: str, form: str, name: str) -> None:
+    paragraphs = [f"Sentence {number} says what happens then and what does not." for number in range(30)]
+    body = "".join(f"    {line}\n\n" for line in paragraphs)
+    found = chunks(text.format(body=body, flat="\n\n".join(paragraphs), html="<p>".join(paragraphs)), form, limit=40)
+    pieces = [chunk for chunk in found if "Sentence" in chunk.content]
+    assert len(pieces) > 2
+    for chunk in pieces:
+        assert name in chunk.content or name in chunk.context
+        assert name not in chunk.context or chunk.title == name or "other" in chunk.content
+
+
+@pytest.mark.parametrize(("text", "form", "header"), [
+    ("| k\\|l | `a|b` |\n|---|---|\n{rows}", "markdown", "| k\\|l | `a\\|b` |"),
+    ("=====  =====\nkey    value\n=====  =====\n{simple}=====  =====\n", "rst", "| key | value |"),
+    ("+-----+-----+\n| a   | b   |\n| c   |     |\n+=====+=====+\n{grid}", "rst", "| a c | b |"),
+    (".. list-table::\n   :header-rows: 2\n\n   * - a\n     - b\n   * - c\n     - d\n{listed}", "rst", "| a | b |\n| c | d |"),
+    (".. csv-table:: T\n   :header: a, \"b, c\"\n\n{commas}", "rst", "| a | b, c |"),
+    ("[%header,cols=2*]\n|===\n|a |b\n{cells}|===\n", "asciidoc", "| a | b |"),
+    ("| a | b |\n|---+---|\n{rows}", "org", "| a | b |"),
+    ("<table><tr><th colspan=2>a<th>b</tr><tr><th>c<th>d<th>e</tr>{tags}</table>", "html", "| a | a | b |\n| c | d | e |"),
+    ("<table>\n<tr><th>a</th><th>b</th></tr>\n{tags}</table>\n", "markdown", "| a | b |"),
+])  # fmt: skip
+def test_every_piece_of_a_table_has_its_header(text: str, form: str, header: str) -> None:
+    numbers = range(90)
+    found = chunks(
+        text.format(
+            rows="".join(f"| n{at} | x |\n" for at in numbers),
+            simple="".join(f"n{at:<4}  x\n       y\n" for at in numbers),
+            grid="".join(f"| n{at:<3} | x   |\n+-----+-----+\n" for at in numbers),
+            listed="".join(f"   * - n{at}\n     - x\n" for at in numbers),
+            commas="".join(f"   n{at}, x\n" for at in numbers),
+            cells="".join(f"|n{at}\n|x\n" for at in numbers),
+            tags="".join(f"<tr><td>n{at}</td><td>x</td></tr>\n" for at in numbers),
+        ),
+        form,
+        limit=60,
+    )
+    assert len(found) > 2
+    assert all(chunk.context.endswith(header) for chunk in found[1:])
+    assert not found[0].context.endswith(header)
+    rows = [re.findall(r"\bn\d+", chunk.content) for chunk in found]
+    assert [int(row[1:]) for each in rows for row in each] == list(numbers)
+
+
+def test_cells_over_rows_and_columns() -> None:
+    html = (
+        "<table><tr><th>r<th>q<th>n<tr><td rowspan=2>North<td>Q1<td>5<tr><td>Q2<td>7<tr><td>South<td colspan=2>none"
+        "<tr><td rowspan=9>East<td>Q1<td>1</table><p>after<table><tr><td>a<td>b</table>"
+    )
+    read = read_html(html)
+    assert read.text.split("\n\n") == [
+        "r | q | n\nNorth | Q1 | 5\nNorth | Q2 | 7\nSouth | none\nEast | Q1 | 1", "after", "a | b",
+    ]  # fmt: skip
+    assert [(row.cells, row.is_header) for row in rows_of(read.text, read.blocks[0])][:2] == [
+        (("r", "q", "n"), True), (("North", "Q1", "5"), False),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("head", "form", "fields"), [
+    ("<!-- a -->\n---\ntitle: T\n---\n", "yaml", "T"),
+    ("\n\n---\ntitle: T\n---\n", "yaml", "T"),
+    ("<!--\na\n-->\n\n+++\ntitle = 'T'\n+++\n", "toml", "T"),
+    ('{\n  "title": "T",\n  "x": {}\n}\n\n', "json", "T"),
+    (';;;\n"title": "T"\n;;;\n', "json", "T"),
+    ("Title: T\nAuthor: A\n    B\n\n", "pairs", "T"),
+    ("Note: a\nMore: b\n\n", "", None),
+    ('{"a": 1}', "", None),
+    ("---\n\nText.\n\n---\n", "", None),
+])  # fmt: skip
+def test_front_matter_of_all_forms(head: str, form: str, fields: str | None) -> None:
+    text = f"{head}Body.\n"
+    found = front_matter(text)
+    assert (found.form, text[found.end :].lstrip() == "Body.\n") == (form, bool(form))
+    assert describe(text, "markdown").title == fields
