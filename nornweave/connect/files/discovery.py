@@ -19,7 +19,7 @@ MAX_DEPTH = 3
 MAX_FOLDERS = 5_000
 MAX_PROPOSALS = 40
 _LEFT_OUT = frozenset({"node_modules", "venv", "env", "site-packages", "target", "build", "dist", "vendor", "var"})
-_DOCUMENTS = frozenset({".md", ".markdown", ".rst", ".html", ".txt"})
+_DOCUMENTS = frozenset({".md", ".markdown", ".rst", ".html", ".txt", ".adoc", ".asciidoc", ".org"})
 _RECORDINGS = (".vtt", ".srt")
 _RESEARCH = frozenset({"research", "papers", "paper", "literature", "bibliography", "publications"})
 
