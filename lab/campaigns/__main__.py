@@ -17,6 +17,7 @@ from lab.campaigns.damaging import damage_files
 from lab.campaigns.fetching import kill_readings
 from lab.campaigns.filling import fill_disks
 from lab.campaigns.killing import kill_syncs
+from lab.campaigns.offering import offer_sources
 from lab.campaigns.publishing import publish_while_reading
 from lab.campaigns.report import Order, Tally, as_markdown
 from lab.campaigns.sharing import share_installation
@@ -33,6 +34,7 @@ CAMPAIGNS: Mapping[str, tuple[Callable[[Order], Tally], int]] = {
     "together": (share_installation, 50),
     "damage": (damage_files, 200),
     "travel": (kill_travellers, 200),
+    "sources": (offer_sources, 2000),
 }
 
 

@@ -142,17 +142,18 @@ def _drafted(file: Path, change: Callable[[str], str], *, over_http: bool, keeps
 def _check(added: SourceSettings, others: Sequence[SourceSettings], settings: Settings, *, over_http: bool) -> None:
     """Refuse what cannot be opened, a path that is missing, and a place that is read for the domain already."""
     if over_http:  # first: nothing is said of other places, not even whether they are there
-        url = getattr(added, "url", None)
-        if added.path is not None and not added.path.resolve().is_relative_to(settings.file.parent.resolve()):
-            raise ConfigError(f"path: is not below the folder of the configuration; {_BY_A_PERSON}")
+        url, folder = getattr(added, "url", None), settings.file.parent.resolve()
+        place = added.path.resolve() if added.path else folder
+        if not place.is_relative_to(folder) or any(part.startswith(".") for part in place.relative_to(folder).parts):
+            raise ConfigError(f"path: is hidden, or not below the folder of the configuration; {_BY_A_PERSON}")
         if url and not url.startswith("https://"):
             raise ConfigError(f"url: {url!r} does not begin with https://; {_BY_A_PERSON}")
-    place = f"sources[{added.id}]"
+    which = f"sources[{added.id}]"
     if added.path is not None and not added.path.exists():
-        raise ConfigError(f"{place}: path {added.path} does not exist")
+        raise ConfigError(f"{which}: path {added.path} does not exist")
     for other in others:
         if added.model_copy(update={"id": other.id}) == other:
-            raise ConfigError(f"{place}: is there already as {other.id!r}")
+            raise ConfigError(f"{which}: is there already as {other.id!r}")
     open_source(added, settings.own_files)
 
 

@@ -100,7 +100,21 @@ async def test_what_cannot_be_added_is_said(settings: Settings) -> None:
 # Each was taken once, or a variation of what was: nothing of it may come over HTTP.
 REFUSED = [
     *({"path": path} for path in ("..", "/etc", "~", "~/.ssh", "~root", "./~/x", "~nobody-here", "guide/../..", "out")),
-    *({"path": path} for path in ("var", "var/keys", "in", "keys.pem", ".env", "nornweave.yaml", "who.yaml", ".ssh")),
+    *(
+        {"path": path}
+        for path in (
+            "var",
+            "var/keys",
+            "in",
+            ".git",
+            ".git/hooks",
+            "keys.pem",
+            ".env",
+            "nornweave.yaml",
+            "who.yaml",
+            ".ssh",
+        )
+    ),
     *({"path": path} for path in ("a\0b", "nowhere", "", 3, ["guide"], {"a": 1}, None, "/proc/self/environ")),
     *({"path": "guide", "metadata": path} for path in ("~/.ssh/config", ".env", "guide/page.md")),
     *({"path": "guide", "include": glob} for glob in (["[!"], [""], ["#x"], "x")),
@@ -162,7 +176,7 @@ REFUSED = [
 @pytest.fixture
 def guarded(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
     folder = settings.file.parent
-    for name in ("keys.pem", ".env", "who.yaml", "var/keys/signing.pem", ".ssh/config"):
+    for name in ("keys.pem", ".env", "who.yaml", "var/keys/signing.pem", ".ssh/config", ".git/hooks/x.md"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("{}\n", encoding="utf-8")
     (folder / "out").symlink_to("/etc")

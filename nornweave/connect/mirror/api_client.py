@@ -311,9 +311,10 @@ class _Line:
             public_addresses(facts["host"])
         elif event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
             self._stream = facts["return_value"]
+            address = self._stream.get_extra_info("server_addr")[0]
             try:
                 if self._public_only:
-                    check_public(*(self._stream.get_extra_info("server_addr")[:1] * 2))
+                    check_public(address, address)
             except SourceUnavailableError:
                 self._stream.close()
                 raise
