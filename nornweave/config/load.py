@@ -98,13 +98,12 @@ def _kept_as(keep: KeepSettings | None, domain: Mapping[str, Any]) -> Mapping[st
 
 
 def _below(base: Path, path: Path) -> Path:
+    if "\0" in str(path):
+        raise ConfigError(f"{str(path)!r} is not a path")
     try:
-        whole = base / path.expanduser()
+        return Path(os.path.normpath(base / path.expanduser()))
     except RuntimeError as error:
         raise ConfigError(f"{path}: no home folder is known for it") from error
-    if "\0" in str(whole):
-        raise ConfigError(f"{str(path)!r} is not a path")
-    return Path(os.path.normpath(whole))
 
 
 def _with_absolute_files(access: AccessSettings | None, base: Path) -> AccessSettings | None:

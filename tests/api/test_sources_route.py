@@ -115,7 +115,21 @@ REFUSED = [
             ".ssh",
         )
     ),
-    *({"path": path} for path in ("a\0b", "nowhere", "", 3, ["guide"], {"a": 1}, None, "/proc/self/environ")),
+    *(
+        {"path": path}
+        for path in (
+            "a\0b",
+            "~root\0",
+            "~nobody-here\0",
+            "nowhere",
+            "",
+            3,
+            ["guide"],
+            {"a": 1},
+            None,
+            "/proc/self/environ",
+        )
+    ),
     *({"path": "guide", "metadata": path} for path in ("~/.ssh/config", ".env", "guide/page.md")),
     *({"path": "guide", "include": glob} for glob in (["[!"], [""], ["#x"], "x")),
     *(
