@@ -29,8 +29,8 @@ def docx(text: str) -> bytes:
     return word_file("".join(_paragraph(number, line) for number, line in enumerate(_lines(text))))
 
 
-def word_file(body: str, styles: str = "") -> bytes:
-    """Return a .docx with this content of ``w:body`` and of ``w:styles``."""
+def word_file(body: str, styles: str = "", numbering: str = "") -> bytes:
+    """Return a .docx with this content of ``w:body``, of ``w:styles`` and of ``w:numbering``."""
     head = f'<?xml version="1.0" encoding="UTF-8"?><w:{{0}} xmlns:w="{_W}">'
     return archive(
         {
@@ -40,6 +40,7 @@ def word_file(body: str, styles: str = "") -> bytes:
                 f'<Relationship Id="r1" Type="{_DOCUMENT}" Target="word/document.xml"/></Relationships>'
             ),
             "word/styles.xml": f"{head.format('styles')}{styles}</w:styles>",
+            "word/numbering.xml": f"{head.format('numbering')}{numbering}</w:numbering>",
             "word/document.xml": f"{head.format('document')}<w:body>{body}</w:body></w:document>",
         }
     )

@@ -116,6 +116,71 @@ def test_a_style_based_on_a_heading_is_one_and_merged_cells_are_filled() -> None
     )
 
 
+LEVEL = """<w:lvl w:ilvl="{}"><w:start w:val="{}"/><w:numFmt w:val="{}"/><w:pStyle w:val="H{}"/><w:lvlText w:val="{}"/>
+</w:lvl>"""
+NUMBERS = """<w:abstractNum w:abstractNumId="7">{}{}</w:abstractNum>
+<w:num w:numId="3"><w:abstractNumId w:val="7"/></w:num>
+<w:num w:numId="4"><w:abstractNumId w:val="7"/><w:lvlOverride w:ilvl="0"><w:startOverride w:val="5"/></w:lvlOverride>
+</w:num>"""
+HEADINGS = "".join(
+    f'<w:style w:type="paragraph" w:styleId="H{n}"><w:name w:val="heading {n}"/><w:pPr><w:numPr>'
+    f'<w:ilvl w:val="{n - 1}"/><w:numId w:val="3"/></w:numPr><w:outlineLvl w:val="{n - 1}"/></w:pPr></w:style>'
+    for n in (1, 2)
+)
+
+
+def headed(style: str, text: str, numbering: str = "") -> str:
+    return f'<w:p><w:pPr><w:pStyle w:val="{style}"/>{numbering}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
+
+
+@pytest.mark.parametrize(("first", "second", "one", "two", "start", "numbers"), [
+    ("decimal", "decimal", "%1", "%1.%2", 1, ["1", "2", "2.1", "2.2", "3", "3.1", "none", "5"]),
+    ("upperRoman", "lowerLetter", "Art. %1.", "(%2)", 1,
+     ["Art. I.", "Art. II.", "(a)", "(b)", "Art. III.", "(a)", "none", "Art. V."]),
+    ("upperLetter", "decimalZero", "App. %1:", "%1-%2", 26,
+     ["App. Z:", "App. AA:", "AA-01", "AA-02", "App. BB:", "BB-01", "none", "App. E:"]),
+])  # fmt: skip
+def test_headings_of_word_have_the_numbers_that_word_shows(
+    first: str, second: str, one: str, two: str, start: int, numbers: list[str]
+) -> None:
+    plain, other = (f'<w:numPr><w:numId w:val="{each}"/></w:numPr>' for each in (0, 4))
+    body = "".join(
+        headed(style, f"Name {place}", numbering)
+        for place, (style, numbering) in enumerate(
+            [("H1", ""), ("H1", ""), ("H2", ""), ("H2", ""), ("H1", ""), ("H2", ""), ("H1", plain), ("H1", other)]
+        )
+    )
+    numbering = NUMBERS.format(LEVEL.format(0, start, first, 1, one), LEVEL.format(1, 1, second, 2, two))
+    text = read("a.docx", word_file(body, HEADINGS, numbering)).text
+    shown = [line.lstrip("# ").replace("\\", "").rpartition("Name")[0].strip() for line in text.split("\n") if line]
+    assert shown == ["" if number == "none" else number for number in numbers]
+
+
+def test_hidden_text_slides_sheets_rows_and_columns_are_left_out_and_counted() -> None:
+    body = "<w:p><w:r><w:t>Shown.</w:t></w:r><w:r><w:rPr><w:vanish/></w:rPr><w:t>Secret.</w:t></w:r></w:p>"
+    document = read("a.docx", word_file(body))
+    assert (document.text, document.metadata["left_out"]) == ("Shown.", ("hidden text (1 runs)",))
+    slides = Presentation()
+    for name in ("First", "Secret", "Third"):
+        slides.slides.add_slide(slides.slide_layouts[5]).shapes.title.text = name
+    slides.slides[1].element.set("show", "0")
+    document = read("a.pptx", saved(slides))
+    assert document.text == "# First\n\n# Third" and document.metadata["left_out"] == ("slide 2: hidden",)
+    assert [chunk.page for chunk in cut(document)] == [1, 3]
+    book = Workbook()
+    shown, secret = book.active, book.create_sheet("Secret")
+    for sheet in (shown, secret):
+        for row in (["Zone", "Margin", "Sales"], ["North", "secret", 1], ["South", 0.5, 2], ["secret zone", 0.1, 3]):
+            sheet.append(row)
+    shown.row_dimensions[4].hidden = True
+    shown.column_dimensions["B"].hidden = True
+    secret.sheet_state = "hidden"
+    document = read("a.xlsx", saved(book))
+    assert "secret" not in document.text.replace("hidden rows", "").casefold()
+    assert "| North | 1 |" in document.text and "| South | 2 |" in document.text
+    assert document.metadata["left_out"] == ("Sheet: 6 cells in hidden rows and columns", "Secret: a hidden sheet")
+
+
 # Presentations -------------------------------------------------------------------------------------------------------
 
 
@@ -342,3 +407,22 @@ def test_handed_in_text_of_an_office_document_is_text_and_its_bytes_are_the_docu
 def test_research_documents_carry_what_is_known_of_them() -> None:
     (chunk,) = cut(read("a.epub", epub("<h1>One</h1><p>Text.</p>"), Domain.RESEARCH))
     assert (chunk.metadata["title"], chunk.metadata["section_name"]) == ("Book", "One")
+
+
+def test_what_a_reply_quotes_is_left_out_and_what_is_passed_on_has_its_author() -> None:
+    reply = message(
+        "Re: Backups", "Too long.\n\nOn Mon, 13 Oct 2025, Rosa Lima wrote:\n> Keep them 400 days.\n> Always.\n"
+    )
+    reply["In-Reply-To"] = "<1@example.org>"
+    document = read("a.eml", reply.as_bytes())
+    assert "Too long." in document.text and "400 days" not in document.text and "Rosa" not in document.text
+    assert document.metadata["left_out"] == ("2 quoted lines of other mails",)
+    header = "From: Rosa Lima <r@x.org>\nDate: Mon\nSubject: S\nTo: Ops"
+    passed = f"FYI\n\n---------- Forwarded message ---------\n{header}\n\nKeep them."
+    assert (
+        "FYI\n\n## Passed on from Rosa Lima\n\nKeep them." in read("a.eml", message("Fwd: S", passed).as_bytes()).text
+    )
+    mails = (message("Backups", "One.").as_bytes(), reply.as_bytes())
+    mailbox = b"".join(b"From - Mon Oct 13 09:00:00 2025\n" + mail + b"\n" for mail in mails)
+    document = read("a.mbox", mailbox)
+    assert "One." in document.text and "Too long." in document.text and "400 days" not in document.text

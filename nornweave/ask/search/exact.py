@@ -56,6 +56,10 @@ ASIDE_SHARE, IMPORT_SHARE = 0.3, 0.5
 _ROUNDING = 1 - 1e-5
 """Bounds are compared with a little less: they are summed in another order."""
 _FILE, _PIECE = "path:", re.compile(r"[\w$]+(?:-[\w$]+)*")
+_SECTION = re.compile(
+    r"(?i)(?:\b(?:sections?|sec\.|chapter|clause|article|paragraph|appendix|annex)|§)\s*([A-Z0-9]{1,3}(?:\.\d{1,3})+)"
+)
+"""A section that a query calls by its number; what only refers to it says the number as well."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PLACES = {
     ASIDE: frozenset(sequence("test spec example benchmark fixture mock")),
@@ -117,6 +121,9 @@ def exact_evidence(
     if len(quoting):
         proven.append(searched.nothing())
         proven[-1][quoting] = SAID * searched.rarity(len(quoting))
+    for chunks in generation.named([f"name:{number.lower()}" for number in _SECTION.findall(query.text)]).values():
+        proven.append(searched.nothing())
+        proven[-1][chunks] = DEFINED * searched.rarity(len(chunks))
     scores = None
     if proven:
         scores = (np.maximum(reduce(np.maximum, proven) - LEAST, 0) / (1 - LEAST)).astype(np.float32)

@@ -58,6 +58,9 @@ _SPOKEN_DATE = re.compile(
     re.IGNORECASE,
 )
 
+_HEADING_NUMBER = re.compile(r"[A-Z0-9]{1,3}(?:\.\d{1,3})+(?=\.?\s)")
+"""By which people call a section: "2.1", "B.3"."""
+
 # Formats whose threads have a number or a key.
 _NUMBERED = frozenset({"github", "jira"})
 
@@ -86,6 +89,7 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
     ]
     keys.update(_key("symbol", value) for value in symbols if isinstance(value, str))
     keys.update(_key("name", value) for value in names if value and value.strip())
+    keys.update(_key("name", match[0]) for value in names if value and (match := _HEADING_NUMBER.match(value)))
     keys.update(key for name in _DATE_KEYS for value in _strings(known.get(name)) for key in _date_keys(value))
     keys.update(_definition_keys(document, chunk))
     if _ASIDE.search(document.path):

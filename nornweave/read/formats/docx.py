@@ -15,6 +15,7 @@ from nornweave.core.text.inline_markup import one_line
 from nornweave.core.types import freeze
 from nornweave.read.formats.archive import open_office_archive, properties, read_xml
 from nornweave.read.formats.html import markdown_of
+from nornweave.read.formats.word_numbers import with_numbers
 from nornweave.read.parsed import Parsed
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -38,15 +39,18 @@ def read_docx(raw: bytes) -> Parsed:
     """
     with open_office_archive(raw) as archive:
         title, modified, told = properties(archive)
-        style_map = "\n".join(_style_map(archive))
+        name, levels = _heading_levels(archive)
+        styled, hidden = with_numbers(archive, raw, name, lambda paragraph: _style_of(paragraph, name) in levels)
     result = mammoth.convert_to_html(
-        io.BytesIO(raw),
-        style_map=style_map,
+        io.BytesIO(styled),
+        style_map="\n".join(_style_map(levels)),
         include_embedded_style_map=False,
         convert_image=mammoth.images.img_element(lambda _: {"src": ""}),
     )
     lost = "\n".join(message.message for message in result.messages)
-    left_out = tuple(f"{name} (not read)" for name, sign in _NOT_READ.items() if sign in lost)
+    left_out = tuple(f"{kind} (not read)" for kind, sign in _NOT_READ.items() if sign in lost)
+    if hidden:
+        left_out += (f"hidden text ({hidden:,} runs)",)
     text = markdown_of(result.value)
     first = _TITLE.match(text)
     return Parsed(
@@ -57,18 +61,32 @@ def read_docx(raw: bytes) -> Parsed:
     )
 
 
-def _style_map(archive: ZipFile) -> list[str]:
-    """Return mammoth's rules for the styles that are headings; below a title they are one level down."""
+def _heading_levels(archive: ZipFile) -> tuple[str, Mapping[str, tuple[str, int]]]:
+    """Return the namespace of a document, and of the styles that are headings name and level by their ids."""
     styles = read_xml(archive, "word/styles.xml")
     if styles is None:
-        return []
+        return _W, {}
     name = _W if styles.tag.startswith(_W) else _STRICT
     known = {style.get(f"{name}styleId"): style for style in styles.iter(f"{name}style")}
-    rules = ["p[style-name='Title'] => h1:fresh", "p[style-name='Subtitle'] => p:fresh"]
-    for style in list(known.values())[:_MAX_STYLES]:
+    levels: dict[str, tuple[str, int]] = {}
+    for identifier, style in list(known.items())[:_MAX_STYLES]:
         level, shown = _level(style, known, name), style.find(f"{name}name")
         title = str(shown.get(f"{name}val") or "") if shown is not None else ""
-        if level is not None and title and title != "Title" and not set(title) & set("'\\\n"):
+        if level is not None and title:
+            levels[str(identifier)] = (title, level)
+    return name, levels
+
+
+def _style_of(paragraph: Any, name: str) -> str:
+    style = paragraph.find(f"{name}pPr/{name}pStyle")
+    return str(style.get(f"{name}val") or "") if style is not None else ""
+
+
+def _style_map(levels: Mapping[str, tuple[str, int]]) -> list[str]:
+    """Return mammoth's rules for the styles that are headings; below a title they are one level down."""
+    rules = ["p[style-name='Title'] => h1:fresh", "p[style-name='Subtitle'] => p:fresh"]
+    for title, level in levels.values():
+        if title != "Title" and not set(title) & set("'\\\n"):
             rules.append(f"p[style-name='{title}'] => h{min(6, level + 2)}:fresh")
     return rules
 

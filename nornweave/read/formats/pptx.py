@@ -36,13 +36,16 @@ def read_pptx(raw: bytes) -> Parsed:
     if len(slides) > MAX_SLIDES:
         raise DocumentError(f"too long: {len(slides):,} slides, at most {MAX_SLIDES:,} are read; split the file")
     left_out: list[str] = []
-    texts = [_slide(slide, number, left_out) for number, slide in enumerate(slides, 1)]
-    starts = [0]
-    for text in texts[:-1]:
-        starts.append(starts[-1] + len(text) + 2)
+    text, starts = "", list[int]()
+    for number, slide in enumerate(slides, 1):
+        starts.append(len(text) + 2 if text else 0)
+        if slide.element.get("show") in {"0", "false"}:
+            left_out.append(f"slide {number}: hidden")
+        else:
+            text = joined((text, _slide(slide, number, left_out)))
     return Parsed(
-        text="\n\n".join(texts),
-        page_starts=tuple(starts[: len(texts)]),
+        text=text,
+        page_starts=tuple(min(start, len(text)) for start in starts),
         title=(_name(slides[0].shapes.title) if slides else "") or title,
         updated_at=modified,
         metadata=freeze({**told, "left_out": tuple(left_out) or None}),

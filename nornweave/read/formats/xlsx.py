@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ MAX_SHEETS = 500
 MAX_CELL = 2_000
 """Characters of one cell."""
 
+_HIDDEN = re.compile(rb"<(?:\w+:)?(?:row|col)\s[^<>]*\bhidden=[\"'](?:1|true)[\"'][^<>]*>")
+_ATTRIBUTE = re.compile(rb"\b(\w+)=[\"']([^\"']*)[\"']")
 _STRICT = "http://purl.oclc.org/ooxml/"
 _HEADER_ROWS = 4
 _YEARS = range(1900, 2101)
@@ -94,6 +97,9 @@ def _sheets(sheets: Sequence[Any], left_out: list[str]) -> Iterator[str]:
     if len(sheets) > MAX_SHEETS:
         left_out.append(f"{len(sheets) - MAX_SHEETS:,} sheets after the first {MAX_SHEETS:,}")
     for sheet in sheets[:MAX_SHEETS]:
+        if sheet.sheet_state != "visible":
+            left_out.append(f"{sheet.title}: a hidden sheet")
+            continue
         known = len(left_out)
         rows = list(_rows(sheet, budget, left_out))
         budget -= sum(len(sheet_row.cells) for sheet_row in rows)
@@ -107,8 +113,12 @@ def _rows(sheet: Any, budget: int, left_out: list[str]) -> Iterator[SheetRow]:
     """Yield the rows that have something in them, until the budget of cells is spent."""
     sheet.reset_dimensions()  # what a file states of its size is often wrong
     is_wide = False
+    hidden_rows, hidden_columns = _hidden(sheet)
+    unseen = 0
     for number, line in enumerate(sheet.iter_rows(), 1):
-        cells = dict(_filled(line[:MAX_COLUMNS]))
+        filled = dict(_filled(line[:MAX_COLUMNS]))
+        cells = {} if number in hidden_rows else {at: cell for at, cell in filled.items() if at not in hidden_columns}
+        unseen += len(filled) - len(cells)
         is_wide = is_wide or any(cell.value is not None for cell in line[MAX_COLUMNS:])
         budget -= len(cells)
         if budget < 0 or number > MAX_ROWS:
@@ -117,8 +127,23 @@ def _rows(sheet: Any, budget: int, left_out: list[str]) -> Iterator[SheetRow]:
             break
         if cells:
             yield SheetRow(number, cells)
+    if unseen:
+        left_out.append(f"{sheet.title}: {unseen:,} cells in hidden rows and columns")
     if is_wide:
         left_out.append(f"{sheet.title}: columns after {get_column_letter(MAX_COLUMNS)}")
+
+
+def _hidden(sheet: Any) -> tuple[set[int], set[int]]:
+    """Return the numbers of the rows and columns that are hidden, which openpyxl does not tell of sheets it streams."""
+    markup = sheet.parent._archive.read(sheet._worksheet_path)
+    tags = [dict(_ATTRIBUTE.findall(tag)) for tag in _HIDDEN.findall(markup)]
+    rows = {int(tag[b"r"]) for tag in tags if tag.get(b"r", b"").isdigit()}
+    spans = [
+        (int(tag[b"min"]), int(tag[b"max"]))
+        for tag in tags
+        if tag.get(b"min", b"").isdigit() and tag.get(b"max", b"").isdigit()
+    ]
+    return rows, {column for first, last in spans for column in range(first, min(last, MAX_COLUMNS) + 1)}
 
 
 def _filled(line: Sequence[Any]) -> Iterator[tuple[int, CellValue]]:

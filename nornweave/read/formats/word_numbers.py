@@ -1,0 +1,160 @@
+"""Write the automatic numbers of a Word document's headings into them, and take hidden text out, before it is read.
+
+Word counts as ISO/IEC 29500-1, 17.9, says: a paragraph's number is the counter of its level in its list's definition;
+a number on a level starts the levels below it again.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from typing import Any
+from zipfile import ZipFile
+
+from defusedxml import ElementTree
+
+from nornweave.read.formats.archive import read_xml
+
+_DOCUMENT = "word/document.xml"
+_PICTURES = "word/media/"
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+_MAX_BASES = 20
+
+
+def with_numbers(archive: ZipFile, raw: bytes, name: str, is_heading: Callable[[Any], bool]) -> tuple[bytes, int]:
+    """Return the file with numbers in its headings, and how many hidden runs are taken out.
+
+    Args:
+        name: the namespace of its elements, in braces.
+        is_heading: tells it of a paragraph.
+    """
+    document = read_xml(archive, _DOCUMENT)
+    if document is None:
+        return raw, 0
+    hidden = 0
+    for parent in document.iter():
+        for run in [run for run in parent.findall(f"{name}r") if _is_on(run.find(f"{name}rPr/{name}vanish"), name)]:
+            parent.remove(run)
+            hidden += 1
+    numbers = _Numbers(archive, name)
+    is_numbered = False
+    for paragraph in document.iter(f"{name}p"):
+        label = numbers.next_of(paragraph)
+        if label and is_heading(paragraph):
+            run, text = (paragraph.makeelement(f"{name}{tag}", {}) for tag in ("r", "t"))
+            text.text = f"{label} "
+            text.set("{http://www.w3.org/XML/1998/namespace}space", "preserve")
+            run.append(text)
+            properties = paragraph.find(f"{name}pPr")
+            paragraph.insert(0 if properties is None else list(paragraph).index(properties) + 1, run)
+            is_numbered = True
+    if not hidden and not is_numbered:
+        return raw, 0
+    written = io.BytesIO()
+    with ZipFile(written, "w") as copy:
+        for member in archive.namelist():
+            if not member.startswith(_PICTURES):
+                content = ElementTree.tostring(document) if member == _DOCUMENT else archive.read(member)
+                copy.writestr(member, content)
+    return written.getvalue(), hidden
+
+
+def _is_on(switch: Any | None, name: str) -> bool:
+    return switch is not None and switch.get(f"{name}val") not in {"0", "false", "off"}
+
+
+class _Numbers:
+    """The counters of a document's lists."""
+
+    def __init__(self, archive: ZipFile, name: str) -> None:
+        self._name = name
+        numbering, styles = read_xml(archive, "word/numbering.xml"), read_xml(archive, "word/styles.xml")
+        self._levels: dict[str, Mapping[int, Any]] = {}
+        self._lists: dict[str, tuple[str, Mapping[int, int]]] = {}
+        self._styles = (
+            {} if styles is None else {self._of(each, "styleId"): each for each in styles.iter(f"{name}style")}
+        )
+        self._counters: dict[str, dict[int, int]] = {}
+        self._begun: set[str] = set()
+        for each in () if numbering is None else numbering.findall(f"{name}abstractNum"):
+            levels = {_whole(self._of(level, "ilvl")): level for level in each.findall(f"{name}lvl")}
+            self._levels[self._of(each, "abstractNumId")] = levels
+        for each in () if numbering is None else numbering.findall(f"{name}num"):
+            starts = {
+                _whole(self._of(level, "ilvl")): _whole(self._value(level, "startOverride"))
+                for level in each.findall(f"{name}lvlOverride")
+                if level.find(f"{name}startOverride") is not None
+            }
+            self._lists[self._of(each, "numId")] = (self._value(each, "abstractNumId"), starts)
+
+    def _of(self, element: Any, attribute: str) -> str:
+        return str(element.get(f"{self._name}{attribute}") or "")
+
+    def _value(self, element: Any, path: str) -> str:
+        found = element.find("/".join(f"{self._name}{part}" for part in path.split("/")))
+        return self._of(found, "val") if found is not None else ""
+
+    def next_of(self, paragraph: Any) -> str:
+        """Count a paragraph, and return its number as Word shows it; empty where it has none."""
+        identifier, level = self._place(paragraph)
+        abstract, starts = self._lists.get(identifier, ("", {}))
+        levels = self._levels.get(abstract, {})
+        if level not in levels:
+            return ""
+        counters = self._counters.setdefault(abstract, {})
+        if identifier not in self._begun:
+            self._begun.add(identifier)
+            counters.update({at: start - 1 for at, start in starts.items()})
+        first = _whole(self._value(levels[level], "start"), 1)
+        counters[level] = counters.get(level, first - 1) + 1
+        for deeper in [at for at in counters if at > level]:
+            del counters[deeper]
+        return self._shown(levels, level, counters)
+
+    def _shown(self, levels: Mapping[int, Any], level: int, counters: Mapping[int, int]) -> str:
+        text = self._value(levels[level], "lvlText")
+        if self._value(levels[level], "numFmt") in {"bullet", "none"}:
+            return ""
+        is_legal = _is_on(levels[level].find(f"{self._name}isLgl"), self._name)
+        for at in range(level + 1):
+            if at in levels:
+                number = counters.get(at, _whole(self._value(levels[at], "start"), 1))
+                text = text.replace(
+                    f"%{at + 1}", _written(number, "" if is_legal else self._value(levels[at], "numFmt"))
+                )
+        return " ".join(text.split())
+
+    def _place(self, paragraph: Any) -> tuple[str, int]:
+        """Return the list of a paragraph, its own or its style's, and the level."""
+        identifier, level = self._value(paragraph, "pPr/numPr/numId"), self._value(paragraph, "pPr/numPr/ilvl")
+        style = self._value(paragraph, "pPr/pStyle")
+        for _ in range(_MAX_BASES):
+            if identifier or style not in self._styles:
+                break
+            identifier = self._value(self._styles[style], "pPr/numPr/numId")
+            level = level or self._value(self._styles[style], "pPr/numPr/ilvl") or self._level_of(identifier, style)
+            style = self._value(self._styles[style], "basedOn")
+        return identifier, _whole(level)
+
+    def _level_of(self, identifier: str, style: str) -> str:
+        levels = self._levels.get(self._lists.get(identifier, ("", {}))[0], {})
+        return next((str(at) for at, level in levels.items() if self._value(level, "pStyle") == style), "")
+
+
+def _whole(text: str, default: int = 0) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else default
+
+
+def _written(number: int, form: str) -> str:
+    """Write a number as a list format says; in digits where the format is not known."""
+    if form.endswith("Roman") and 0 < number < 4000:
+        written = ""
+        for value, letters in _ROMAN:
+            written += letters * (number // value)
+            number %= value
+    elif form.endswith("Letter") and number > 0:
+        written = chr(97 + (number - 1) % 26) * ((number - 1) // 26 + 1)  # z, aa, bb, as Word counts
+    else:
+        return f"{number:02d}" if form == "decimalZero" else str(number)
+    return written.upper() if form.startswith("upper") else written
