@@ -21,6 +21,8 @@ SHOWN = 6
 SHOWN_FOLDERS = 2
 MANY = 0.1
 """Of a source's files in known languages: a larger share that is left out is warned of."""
+_FINE = frozenset({"ignored", "link", "licence", "empty"})
+"""Labels of what nobody misses."""
 _LABEL = re.compile(r"[^:;]{1,60}")
 _FOLDER = re.compile(r": below ([^,;]+)")
 
@@ -103,7 +105,7 @@ def readings(
             continue
         left_out = tuple(sorted([*listing.skipped, *told[source_id]], key=lambda skip: skip.path))
         is_known = _KNOWN.get(domains[source_id], _is_nothing)
-        counts = [skip.path for skip in left_out if skip.reason not in CHOSEN and label_of(skip.reason) != "ignored"]
+        counts = [skip.path for skip in left_out if skip.reason not in CHOSEN and label_of(skip.reason) not in _FINE]
         listed = sum(is_known(entry.path) for entry in listing.entries)
         known_left_out = sum(map(is_known, counts))
         known = listed + known_left_out - sum(is_known(skip.path) for skip in told[source_id])

@@ -162,7 +162,8 @@ class DomainSync:
             if changes.removed:
                 self._writer.apply(Batch(removed=tuple(stored.document_id for stored in changes.removed)))
                 self._outcomes["removed"] += sum(stored.content_hash is not None for stored in changes.removed)
-            for batch in _intake(self._parts, full=self._options.full).batches(changes.due, count):
+            intake = _intake(self._parts, self._listings, full=self._options.full)
+            for batch in intake.batches(changes.due, count):
                 self._writer.apply(batch)
 
     def embed(self) -> int:
@@ -299,8 +300,10 @@ def _say_what_is_made_again(parts: DomainParts, writer: Writer, changes: Changes
         logger.warning("%s: %s", parts.domain.value, again)
 
 
-def _intake(parts: DomainParts, *, full: bool) -> Intake:
+def _intake(parts: DomainParts, listings: Mapping[str, Listing | Unavailable], *, full: bool) -> Intake:
+    listed = {name: listing.entries for name, listing in listings.items() if isinstance(listing, Listing)}
     return Intake(
+        listed=listed,
         sources={source.id: source for source in parts.sources},
         pipelines=parts.pipelines(),
         chunker=parts.chunker,

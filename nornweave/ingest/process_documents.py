@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from typing import Any, Literal, TypeAlias, cast
 
 from nornweave.connect.protocol import Source
@@ -28,7 +29,18 @@ from nornweave.core.errors import (
 )
 from nornweave.core.sandbox import run_apart
 from nornweave.core.sandbox.limits import cpu_count
-from nornweave.core.types import Chunk, ContentHash, Document, Span, canonical_json, digest, document_id
+from nornweave.core.text.decode import ENCODING, is_unknown, likeliest
+from nornweave.core.types import (
+    Chunk,
+    ContentHash,
+    Document,
+    Entry,
+    Span,
+    canonical_json,
+    digest,
+    document_id,
+    freeze,
+)
 from nornweave.disagree.facts.passage import fact_from
 from nornweave.index.indexed_chunk import IndexedChunk
 from nornweave.index.port import Batch, NotStored, Stored, StoredDocument, Unstored
@@ -55,6 +67,8 @@ FAILING_S = 120.0
 _DEFERRED = (
     f"deferred: other documents of this source ended their readers for {FAILING_S:.0f} s; the next sync reads it"
 )
+LOOKED_AT, LOOKED_AT_BYTES = 20_000, 1_000_000
+"""Files of a source that are looked at to tell the encoding of those that do not say it, and the largest of them."""
 AHEAD = 4
 """Documents in memory for each reader: those that wait to be read, and those that wait to be stored."""
 
@@ -82,6 +96,7 @@ class Intake:
     Attributes:
         pipelines: per source, the versions and settings that its documents go through.
         full: read documents again that did not change.
+        listed: per source, what it lists: files that do not say in which encoding they are are looked at together.
         failing_s: per source, the seconds that documents took which ended their reader; at ``FAILING_S`` the rest of
             the source is left to the next sync.
     """
@@ -91,6 +106,8 @@ class Intake:
     chunker: Chunker
     encoder: Encoder
     full: bool = False
+    listed: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
+    encodings: dict[str, str] = field(default_factory=dict)
     failing_s: dict[str, float] = field(default_factory=dict)
 
     def batches(self, due: Sequence[DueDocument], done: Callable[[DocumentOutcome], None]) -> Iterator[Batch]:
@@ -116,7 +133,8 @@ class Intake:
         ahead: deque[Future[ProcessedDocument]] = deque()
         try:
             for wanted in due:
-                ahead.append(pool.submit(self._process, wanted, self._fetch(wanted)))
+                fetched = self._fetch(wanted)
+                ahead.append(pool.submit(self._process, wanted, fetched, self._encoding_of(wanted, fetched)))
                 while ahead and (ahead[0].done() or len(ahead) > AHEAD * readers):
                     yield ahead.popleft().result()
             while ahead:
@@ -131,7 +149,23 @@ class Intake:
         except DocumentError as error:
             return error
 
-    def _process(self, wanted: DueDocument, fetched: bytes | DocumentError) -> ProcessedDocument:
+    def _encoding_of(self, wanted: DueDocument, fetched: bytes | DocumentError) -> str:
+        """Return the likeliest encoding of a file that does not say it, by all such files of its source."""
+        if not isinstance(fetched, bytes) or not is_unknown(fetched):
+            return ""
+        source_id = wanted.source_id
+        if source_id not in self.encodings:
+            others = (self._fetch(DueDocument(source_id, each, None)) for each in self._others(source_id))
+            raws = (raw for raw in chain([fetched], others) if isinstance(raw, bytes) and is_unknown(raw))
+            self.encodings[source_id] = likeliest(raws)
+            logger.info("%s: files that do not say their encoding are read as %s", source_id, self.encodings[source_id])
+        return self.encodings[source_id]
+
+    def _others(self, source_id: str) -> Iterator[Entry]:
+        texts = (each for each in self.listed.get(source_id, ()) if each.size <= LOOKED_AT_BYTES)
+        return islice(texts, LOOKED_AT)
+
+    def _process(self, wanted: DueDocument, fetched: bytes | DocumentError, encoding: str = "") -> ProcessedDocument:
         """Parse and cut one document if it changed."""
         began, content_hash = time.monotonic(), None
         known = wanted.stored if wanted.stored and wanted.stored.content_hash else None
@@ -147,7 +181,7 @@ class Intake:
                 again = self._not_stored(wanted, wanted.stored.reason, "failed", content_hash)
                 return ProcessedDocument("failed", Batch(not_stored=(again,)))
             self._check_failing(wanted.source_id)
-            stored = self._cut(wanted, fetched, content_hash)
+            stored = self._cut(wanted, fetched, content_hash, encoding)
         except DocumentSkipped as skip:
             removed = (known.document_id,) if known else ()
             batch = Batch(not_stored=(self._not_stored(wanted, str(skip), "skipped"),), removed=removed)
@@ -165,13 +199,14 @@ class Intake:
         if self.failing_s.get(source_id, 0.0) >= FAILING_S:
             raise TransientDocumentError(_DEFERRED)
 
-    def _cut(self, wanted: DueDocument, raw: bytes, content_hash: ContentHash) -> StoredDocument:
+    def _cut(self, wanted: DueDocument, raw: bytes, content_hash: ContentHash, encoding: str) -> StoredDocument:
         """Parse and cut a document.
 
         A defect, ours or a parser's, fails this document and not the run; its trace is logged.
         """
         try:
-            parsed = self.sources[wanted.source_id].parse(wanted.entry, raw)
+            known = freeze({**wanted.entry.metadata, ENCODING: encoding or None})
+            parsed = self.sources[wanted.source_id].parse(replace(wanted.entry, metadata=known), raw)
             document = replace(parsed, content_hash=content_hash)
             chunks = index_apart(document, self.chunker, self.encoder)
         except NornWeaveError:

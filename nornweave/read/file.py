@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 
 from nornweave.core.access.rules import KEY
 from nornweave.core.errors import DocumentSkipped
-from nornweave.core.text.decode import check_size, decode
+from nornweave.core.text.decode import ENCODING, check_size, decode
 from nornweave.core.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
 from nornweave.read.formats.reader import CONVERTED, read_converted
 from nornweave.read.formats.reader import VERSION as CONVERTED_VERSION
@@ -17,7 +18,15 @@ from nornweave.read.pdf.document import VERSION as PDF_VERSION
 from nornweave.read.pdf.document import parse_pdf
 from nornweave.read.pdf.ocr import version as ocr_version
 from nornweave.read.pdf.port import library_version
-from nornweave.read.worth import PROSE_SHARE, is_generated, is_licence, licence_span, minified_line, prose_share
+from nornweave.read.worth import (
+    PROSE_SHARE,
+    is_empty_page,
+    is_generated,
+    is_licence,
+    licence_span,
+    minified_line,
+    prose_share,
+)
 
 # Raise it when the same bytes come out as another document.
 _VERSION = "documents-7"
@@ -25,6 +34,7 @@ _VERSION = "documents-7"
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision"})
 _PDF, _ZIP = b"%PDF-", b"PK\x03\x04"
+_LICENCE_NAME = re.compile(r"(?:un)?licen[sc]e|copying|notice|copyright|eula|patents|.*-notice\.", re.IGNORECASE)
 _OF_TEXT = frozenset({".ipynb", ".eml", ".mbox"})
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 
@@ -63,9 +73,9 @@ def read_document(
     if domain is Domain.CODE:
         if not raw.removeprefix(b"\xef\xbb\xbf").strip():
             raise DocumentSkipped("empty")
-        parsed, format_ = Parsed(text=decode(raw)), None
+        parsed, format_ = Parsed(text=decode(raw, _text(entry.metadata.get(ENCODING)) or "")), None
     else:
-        parsed, format_ = _prose(entry.path, raw, is_text=is_handed_in)
+        parsed, format_ = _prose(entry, raw, is_text=is_handed_in)
     if format_ is None:
         text, format_ = parsed.text, format_of(entry.path, parsed.text, domain)
         if not (is_handed_in or is_asked_for) and (reason := _not_worth_reading(entry.path, text, domain, format_)):
@@ -106,6 +116,8 @@ def assemble(
 def _not_worth_reading(path: str, text: str, domain: Domain, format_: str | None) -> str | None:
     """Return why a text is left out that its name does not leave out: a label and an explanation."""
     name, suffix = PurePosixPath(path).name, PurePosixPath(path.lower()).suffix
+    if domain is not Domain.CODE and format_ is None:
+        return "code: its first line names a language"
     if domain is Domain.CODE:
         if format_ is None:
             return "no suffix: and no #! line that names a language"
@@ -115,12 +127,14 @@ def _not_worth_reading(path: str, text: str, domain: Domain, format_: str | None
             return f"minified: lines of {length:,} characters"
         licence = licence_span(text)
         return None if (text[: licence.start] + text[licence.end :]).strip() else "empty: a licence and nothing else"
-    if domain is not Domain.DOCUMENTATION or FORMATS.get(suffix) != "text" or name.lower().startswith("readme"):
-        return "licence: a text of the law" if domain is Domain.DOCUMENTATION and is_licence(text) else None
-    if format_ is None:
-        return "code: its first line names a language"
-    if is_licence(text):
+    if domain is not Domain.DOCUMENTATION:
+        return None
+    if is_licence(text, is_named_so=bool(_LICENCE_NAME.match(name))):
         return "licence: a text of the law"
+    if format_ == "html" and is_empty_page(text):
+        return "no text: a page that a program fills"
+    if FORMATS.get(suffix) != "text" or name.lower().startswith("readme"):
+        return None
     share = prose_share(text)
     # A name without a suffix promises nothing.
     if format_ == "text" and share < (PROSE_SHARE if suffix else 2 * PROSE_SHARE):
@@ -128,14 +142,14 @@ def _not_worth_reading(path: str, text: str, domain: Domain, format_: str | None
     return None
 
 
-def _prose(path: str, raw: bytes, *, is_text: bool) -> tuple[Parsed, str | None]:
+def _prose(entry: Entry, raw: bytes, *, is_text: bool) -> tuple[Parsed, str | None]:
     """Read a document; the format is ``None`` where the text has to tell."""
-    suffix = PurePosixPath(path.lower()).suffix
+    suffix = PurePosixPath(entry.path.lower()).suffix
     if suffix == ".pdf" and (not is_text or raw.startswith(_PDF)):
         return parse_pdf(raw), "pdf"
     if suffix in CONVERTED and (suffix in _OF_TEXT or not is_text or raw.startswith(_ZIP)):
         return read_converted(CONVERTED[suffix], raw), CONVERTED[suffix]
-    return Parsed(text=decode(raw)), None
+    return Parsed(text=decode(raw, _text(entry.metadata.get(ENCODING)) or "")), None
 
 
 def _text(value: JsonValue) -> str | None:

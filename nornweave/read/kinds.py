@@ -23,15 +23,20 @@ def _words(text: str) -> frozenset[str]:
 
 # Text that belongs to code without being one of the 13 languages: other languages, manifests, infrastructure, CI.
 CODE_SUFFIXES = _words("""
-    .asm .bash .bat .bazel .bicep .bzl .cabal .cfg .clj .cljs .cmake .conf .csproj .cu .cuh .dart .edn .el .elm .erl
-    .ex .exs .f .f90 .fish .fs .gradle .graphql .gql .groovy .hcl .hs .ini .j2 .jinja .jl .json .jsonc .json5 .lisp
-    .lua .m .mk .ml .mli .nim .nix .pl .pm .properties .proto .ps1 .pxd .pyx .r .rego .rkt .scala .sh .sol .sql
-    .svelte .tcl .tf .thrift .toml .v .vb .vue .xml .yaml .yml .zig .zsh
+    .ac .ada .adb .ads .am .asm .astro .avsc .awk .bash .bash-completion .bat .bazel .bicep .build .bzl .cabal
+    .caddyfile .cfg .clj .cljs .cmake .cnf .cob .coffee .conf .cr .cshtml .csproj .css .cu .cue .cuh .cypher .d
+    .dart .desktop .dhall .dockerfile .ebuild .edn .ejs .el .elm .erb .erl .ex .exs .f .f90 .feature .fish .frag
+    .fs .g4 .glsl .gn .gni .gotmpl .gql .gradle .grammar .graphql .groovy .haml .hbs .hcl .hlsl .hs .http .in .inc
+    .ini .j2 .jinja .jl .json .json5 .jsonc .jsonnet .kdl .kql .l .lalrpop .less .libsonnet .liquid .lisp .ll .lua
+    .m .m4 .mk .ml .mli .mm .nim .nix .options .pas .pest .pl .plist .pm .podspec .prisma .properties .proto
+    .proto3 .ps1 .pug .pxd .pyx .qml .r .razor .rc .rego .rkt .rmd .rules .s .sass .sbt .scala .scss .service .sh
+    .slim .smk .socket .sol .spec .sql .star .styl .svelte .tcl .tf .tfvars .thrift .timer .tmpl .toml .tpl
+    .treetop .twig .ui .v .vala .vb .vert .vhd .vue .wgsl .xml .xsd .xsl .xslt .y .yaml .yml .yy .zig .zsh
 """)
 CODE_NAMES = _words("""
-    dockerfile containerfile makefile gnumakefile jenkinsfile procfile vagrantfile rakefile gemfile podfile brewfile
-    justfile tiltfile earthfile pipfile cmakelists.txt go.mod go.work build workspace codeowners .gitlab-ci.yml
-    .dockerignore .editorconfig
+    dockerfile containerfile makefile gnumakefile jenkinsfile procfile vagrantfile rakefile gemfile podfile
+    brewfile justfile tiltfile earthfile pipfile caddyfile kconfig sconstruct wscript snakefile cmakelists.txt
+    meson.build go.mod go.work build workspace codeowners .gitlab-ci.yml .dockerignore .editorconfig
 """)
 # These hold data as often as configuration; a big one is data.
 DATA_SUFFIXES = _words(".json .jsonc .json5 .yaml .yml .xml .sql .edn")
@@ -68,6 +73,8 @@ _MARKUP: Mapping[str, re.Pattern[str]] = {
     ),
     "markdown": re.compile(r"^#{1,4} \S.*\n|^```|\[[^\]\n]+\]\([^)\s]+\)|^[^\s|].{2,80}\n[=-]{3,}\n", re.MULTILINE),
 }
+# The head of YAML, of an INI file and of XML.
+_CONFIGURATION = re.compile(r"\A(?:#.*\n|\s)*(?:---\s*$|\[[\w.: -]+\]\s*$|<\?xml\b)", re.MULTILINE)
 _FIRST = {"": ("markdown", "asciidoc", "rst")}
 """By suffix the markup that is likeliest, first; of files without one what READMEs are written in."""
 
@@ -80,7 +87,7 @@ def format_of(path: str, text: str, domain: Domain) -> str | None:
     name = PurePosixPath(path).name
     suffix = PurePosixPath(name.lower()).suffix
     if domain is Domain.CODE:
-        is_known = is_code_name(name) or suffix in CODE_SUFFIXES or bool(program_suffix(text))
+        is_known = is_code_name(name) or suffix in CODE_SUFFIXES or program_suffix(text) or _CONFIGURATION.match(text)
         return language_of(path, text) or ("text" if is_known or suffix else None)
     known = FORMATS.get(suffix, "text")
     if known != "text":
@@ -96,7 +103,7 @@ def is_code_name(name: str) -> bool:
     if lowered in CODE_NAMES:
         return True
     dependencies = lowered.startswith(("requirements", "constraints")) and lowered.endswith((".txt", ".in"))
-    return dependencies or lowered.startswith(("dockerfile.", "makefile."))
+    return dependencies or lowered.startswith(("dockerfile.", "makefile.", "vagrantfile.", "jenkinsfile."))
 
 
 def reads(domain: Domain, path: str, *, is_program: bool = False) -> bool:

@@ -119,10 +119,24 @@ def _is_legal(paragraph: str) -> bool:
     return _LEGAL_SHARE * len(_LEGAL.findall(paragraph)) >= len(_WORD.findall(paragraph)) > 0
 
 
-def is_licence(text: str) -> bool:
-    """Tell whether a text is a licence, or notices of some, and little else."""
+_LICENCE_TITLE = re.compile(
+    r"\A(?:.*\n){0,6}?.{0,60}\b(?:public\s+licen[sc]e|licen[sc]e\s+agreement"
+    r"|(?:mit|apache|bsd|isc|boost|zlib|eclipse|mozilla|artistic|academic|creative\s+commons)\b.{0,40}licen[sc]e)\b.{0,40}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TITLED_SHARE = 25
+
+
+def is_licence(text: str, *, is_named_so: bool = False) -> bool:
+    """Tell whether a text is a licence, or notices of some, and little else.
+
+    Args:
+        is_named_so: its name says that it is; then less has to speak for it, as where a licence's title does.
+    """
     if not _LICENCE.search(text[:HEAD_CHARACTERS]):
         return False
+    if is_named_so or _LICENCE_TITLE.match(text):
+        return _TITLED_SHARE * len(_LEGAL.findall(text)) >= len(_WORD.findall(text))
     paragraphs = [part for part in re.split(r"\n[ \t]*\n", text) if _WORD.search(part)]
     return sum(len(part) for part in paragraphs if _is_legal(part)) > 0.7 * sum(map(len, paragraphs))
 
@@ -159,6 +173,7 @@ def without(licence: Span, span: Span) -> Span:
 
 
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_QUOTED = re.compile(r"`[^`]*`")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]{4}")
 PROSE_SHARE = 0.25
 """Of the characters of a text: less stands in sentences where it is data."""
@@ -171,6 +186,21 @@ def prose_share(text: str) -> float:
 
 
 def _is_prose(line: str) -> bool:
-    tokens = line.split()
-    words = sum(bool(_LETTERS.fullmatch(token.strip(".,;:!?()\"'*_`“”‘’«»…"))) for token in tokens)
+    if line.startswith(("#", "//", ";")):  # a comment, in what is no document
+        return False
+    tokens = _QUOTED.sub("", line).split()
+    words = sum(bool(_LETTERS.fullmatch(token.strip(".,;!?()\"'*_“”‘’«»…"))) for token in tokens)
+    if "`" in line and words == len(tokens) > 0:  # "add `--option`"
+        return True
     return (words >= 4 and words >= 0.6 * len(tokens)) or bool(_UNSPACED.search(line))
+
+
+_UNSHOWN = re.compile(
+    r"<(script|style|head|noscript|template)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL
+)
+_FEWEST_WORDS = 5
+
+
+def is_empty_page(html: str) -> bool:
+    """Tell whether a page says nothing until a program fills it."""
+    return len(_WORD.findall(_UNSHOWN.sub(" ", html))) < _FEWEST_WORDS

@@ -139,7 +139,7 @@ def test_tool_folders_are_one_skip_and_files_of_others_and_of_tools_one_each(tmp
         "node_modules/": "node_modules: installed or cached by a tool",
         "package-lock.json": "package-lock.json: written by a tool",
         "poetry.lock": ".lock: written by a tool",
-        "vendor/modules.txt": "vendored: below vendor, modules.txt came with it",
+        "vendor/modules.txt": ".txt: not a file type of code",
         "vendor/x/a.go": "vendored: below vendor, modules.txt came with it",
         "x/__pycache__/": "__pycache__: installed or cached by a tool",
     }

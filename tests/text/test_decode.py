@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.core.errors import DocumentError
-from nornweave.core.text.decode import MAX_BYTES, check_size, decode
+from nornweave.core.text.decode import MAX_BYTES, check_size, decode, is_unknown, likeliest
 
 RUSSIAN = "Платёж отклонён банком. Повторите попытку через тридцать секунд или обратитесь в поддержку.\n" * 5
 FRENCH = "Le paiement a été refusé par la banque ; réessayez dans trente secondes, s'il vous plaît.\n" * 5
@@ -33,6 +33,43 @@ def test_older_encodings_are_guessed(text: str, encoding: str) -> None:
 def test_the_guess_looks_where_the_text_is_not_ascii() -> None:
     text = "plain line\n" * 10_000 + RUSSIAN
     assert decode(text.encode("cp1251")) == text
+
+
+@pytest.mark.parametrize(("text", "encoding"), [
+    ("# -*- coding: latin-1 -*-\nx = 'é'\n", "latin-1"), ("#!/bin/sh\n# vim: set fileencoding=koi8-r :\n# Да", "koi8-r"),
+    ('<?xml version="1.0" encoding="ISO-8859-2"?>\n<a>łódź', "iso8859-2"), ('<meta charset="Shift_JIS">鍵', "cp932"),
+    ('<meta charset="iso-8859-1">naïve', "utf-8"), ('x = "<meta charset=gbk>"  # naïve', "utf-8"),
+    ("encoding: gbk\nname: naïve\n", "utf-8"), ("# coding: utf-8\n# café", "cp1252"), ("# coding: x\n# é", "utf-8"),
+])  # fmt: skip
+def test_what_a_file_declares_counts_where_it_can_be_true(text: str, encoding: str) -> None:
+    assert decode(text.encode(encoding)) == text
+
+
+WESTERN = ["// it’s fine: São Paulo", "// señor Muñoz", "// £ 20, naïve", "// crème brûlée, Zoë", "// größer", "// Åke"]
+CENTRAL = [
+    "// Łukasz",
+    "// Zażółć gęślą jaźń",
+    "// łączność wyłączona",
+    "// Sprawdź ustawienia użytkownika",
+    "// źródło",
+]
+
+
+@pytest.mark.parametrize(("lines", "encoding"), [
+    (WESTERN, "cp1252"), (CENTRAL, "cp1250"), (RUSSIAN_LINES, "cp1251"),
+    (["// satır", "// değiştirildi", "// geçersiz şifre", "// ışık açık"] * 4, "cp1254"),
+])  # fmt: skip
+def test_files_of_a_source_tell_their_encoding_together(lines: list[str], encoding: str) -> None:
+    files = [line.encode(encoding) for line in lines]
+    assert likeliest(files) == encoding
+    assert [decode(raw, likeliest(files)) for raw in files] == lines
+    assert all(map(is_unknown, files))
+    assert not any(map(is_unknown, [b"ascii", "é".encode(), b"%PDF-\xff", b"PK\0\xff", b"\xff\xfea\0"]))
+
+
+@pytest.mark.parametrize("line", WESTERN)
+def test_one_or_two_letters_are_of_the_west(line: str) -> None:
+    assert decode(line.encode("cp1252")) == line
 
 
 def test_a_broken_byte_does_not_change_the_encoding() -> None:

@@ -265,21 +265,24 @@ class Rules:
             return withheld
         if name in self._named:
             return None
+        is_asked_for = is_added or bool(self._only.include)
+        if f"*{suffix}" not in self._named:
+            if lowered in LOCKS or lowered.endswith(WRITTEN_SUFFIXES):
+                label = name if lowered in LOCKS else suffix or name
+                return f"{label}: written by a tool; name it in include to read it"
+            if suffix in BINARY_SUFFIXES and suffix not in SUFFIXES[self._domain]:
+                return f"binary: {suffix}"
+            is_read = (
+                self._types.matches(path) if self._types.include else reads(self._domain, path, is_program=is_program)
+            )
+            if not (is_asked_for or is_read):
+                example = f"**/*{suffix}" if suffix else f"**/{name}"
+                said = f"not a file type of {self._domain.value}"
+                return f'{suffix or name}: {said}; add "{example}" to include to read it'
         if reason := self.skip_folder(path, suffix):
             return reason
-        if f"*{suffix}" in self._named:
-            return None
-        if lowered in LOCKS or lowered.endswith(WRITTEN_SUFFIXES):
-            return f"{name if lowered in LOCKS else suffix}: written by a tool; name it in include to read it"
-        if suffix in BINARY_SUFFIXES and suffix not in SUFFIXES[self._domain]:
-            return f"binary: {suffix}"
-        if is_added or self._only.include:
-            return None
-        is_read = self._types.matches(path) if self._types.include else reads(self._domain, path, is_program=is_program)
-        if not is_read:
-            example = f"**/*{suffix}" if suffix else f"**/{name}"
-            return f'{suffix or name}: not a file type of {self._domain.value}; add "{example}" to include to read it'
-        if self._domain is Domain.CODE and suffix in DATA_SUFFIXES and size > MAX_CONFIGURATION_BYTES:
+        is_data = self._domain is Domain.CODE and suffix in DATA_SUFFIXES and size > MAX_CONFIGURATION_BYTES
+        if is_data and not is_asked_for:
             limit = f"over {MAX_CONFIGURATION_BYTES // 1024} KiB is data, not configuration"
             return f'large {suffix}: {size:,} bytes, {limit}; add "**/*{suffix}" to include to read it'
         return None
@@ -288,7 +291,7 @@ class Rules:
         """Return why a file is left out for a folder that holds it, or ``None``."""
         if self._domain not in WITH_FOLDERS:
             return None
-        for folder in folders_above(path):
+        for folder in reversed([*folders_above(path)]):  # the outermost first
             name = folder.rpartition("/")[2]
             if not folder or name in self._named:
                 continue

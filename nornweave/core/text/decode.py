@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from nornweave.core.errors import DocumentError
 
 MAX_BYTES = 10 * 1024 * 1024
+ENCODING = "encoding"
+"""Metadata: in which encoding a file was read that says nothing of it; see ``likeliest``."""
 
+# PEP 263 and what editors read in a comment of the first two lines; XML, CSS; HTML.
+_DECLARED = re.compile(
+    rb"\A(?:[^\n]*\n)?[ \t]*(?:#|//|/\*|--|;|%|\"|\.\.)[^\n]{0,60}?\b(?:file)?(?:en)?coding[:=][ \t]*([\w.-]+)"
+    rb"|\A\s*<\?xml[^>]*\bencoding=[\"']([\w.-]+)|\A@charset \"([\w.-]+)",
+    re.IGNORECASE,
+)
+_DECLARED_IN_PAGE = re.compile(rb"<meta[^>]+charset=[\"']?([\w.-]+)", re.IGNORECASE)
+_DECLARED_WITHIN = 2_048
+_BEYOND = bytes(range(128, 256))
+_LETTERS_TO_GUESS = 64
+_ODD, _VERY_ODD = 0.05, 0.3
+# In a word a sign, a capital after a small letter, three accents in a row; what Turkish and Hungarian letters become.
+_NO_WORD = re.compile(
+    "[^\\W\\d_][\xa1-\xb4\xb6\xb8-\xbf\xd7\xf7]+[^\\W\\d_]|[a-z\xdf-\xff][\xc0-\xde]|[\xc0-\xff]{3}"
+    "|[\xd0\xdd\xde\xf0\xfd\xfe\ufffd]|\xf5(?!e)"
+)
 # Guessing an encoding costs time per byte and gains nothing after some thousand letters.
 _SAMPLE = 65_536
 # The longer marks first: UTF-32 little endian starts like UTF-16 little endian.
@@ -40,30 +58,85 @@ def check_size(size: int, limit: int = MAX_BYTES) -> None:
         raise DocumentError(f"too large: {size:,} bytes, allowed are {limit:,}; split the file or exclude it")
 
 
-def decode(raw: bytes) -> str:
-    """Decode a text file: UTF-8, UTF-16 and UTF-32 by byte order mark, else the most likely encoding.
+def decode(raw: bytes, likely: str = "") -> str:
+    """Decode a text file: by its byte order mark, by what it declares, as UTF-8, else as the likeliest encoding.
 
     Line ends stay as they are, so that offsets are those of the file; a byte order mark is left out.
+
+    Args:
+        likely: what ``likeliest`` says of all files of a source together; unless given, this one has to do.
 
     Raises:
         DocumentError: too large, empty, or binary content under a text's name.
     """
     check_size(len(raw))
-    text = _decode(raw)
+    text = _decode(raw, likely)
     if not text or text.isspace():
         raise DocumentError(f"empty: {len(raw)} bytes and none but blank space; fill the file or exclude it")
     return text
 
 
-def _decode(raw: bytes) -> str:
+def _decode(raw: bytes, likely: str) -> str:
     for mark, encoding in _MARKS:
         if raw.startswith(mark):
             return _decode_marked(raw[len(mark) :], encoding)
     _refuse_binary(raw)
+    known = _decode_known(raw)
+    if known is not None:
+        return known
+    for encoding in (likely or likeliest([raw]), "cp1252"):
+        try:
+            return raw.decode(encoding)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return raw.decode("latin-1")
+
+
+def _decode_known(raw: bytes) -> str | None:
+    """Decode what says in which encoding it is, and UTF-8, also with a few broken bytes in it."""
     try:
-        return raw.decode("utf-8")
+        text: str | None = raw.decode("utf-8")
     except UnicodeDecodeError:
-        return _decode_damaged(raw) or _decode_guessed(raw)
+        text = None
+    head = raw[:_DECLARED_WITHIN]
+    declared = _DECLARED.search(head) or (_DECLARED_IN_PAGE.search(head) if head.lstrip().startswith(b"<") else None)
+    if declared:
+        encoding = next(group for group in declared.groups() if group).decode("ascii")
+        try:
+            found = codecs.lookup(encoding).name
+            # Who wrote Latin 1 meant what browsers make of it; of one byte a letter, and yet UTF-8, UTF-8 is meant.
+            is_of_one_byte = found.startswith(("iso8859", "cp12", "ascii", "koi8", "mac"))
+            if text is None or not is_of_one_byte:
+                return raw.decode("cp1252" if found in {"iso8859-1", "ascii"} else found)
+        except (LookupError, UnicodeDecodeError):
+            pass
+    return text or _decode_damaged(raw)
+
+
+def is_unknown(raw: bytes) -> bool:
+    """Tell whether a file is a text of which nothing but its letters tell the encoding."""
+    try:
+        _refuse_binary(raw)
+    except DocumentError:
+        return False
+    return not raw.startswith(tuple(mark for mark, _ in _MARKS)) and _decode_known(raw) is None
+
+
+def likeliest(files: Iterable[bytes]) -> str:
+    """Return the encoding in which files, taken together, are likeliest.
+
+    A guess needs some dozens of letters to stand on; Windows-1252 is by far the likeliest where it makes words of them.
+    """
+    sample = _sample(files)
+    odd = _odd_share(sample.decode("cp1252", "replace"))
+    if len(sample) - len(sample.translate(None, _BEYOND)) < _LETTERS_TO_GUESS and odd <= _VERY_ODD:
+        return "cp1252"
+    from charset_normalizer import from_bytes
+
+    found = from_bytes(sample, cp_isolation=_CANDIDATES, preemptive_behaviour=False, enable_fallback=False)
+    best = found.best()
+    is_among = any("cp1252" in each.could_be_from_charset for each in found)  # those that say the same are one
+    return best.encoding if best and not (is_among and odd <= _ODD) else "cp1252"
 
 
 def _decode_marked(raw: bytes, encoding: str) -> str:
@@ -96,25 +169,19 @@ def _decode_damaged(raw: bytes) -> str | None:
     return text if sound > 8 * broken else None
 
 
-def _decode_guessed(raw: bytes) -> str:
-    for encoding in _guesses(raw):
-        try:
-            return raw.decode(encoding)
-        except (UnicodeDecodeError, LookupError):
-            continue
-    return raw.decode("latin-1")
+def _sample(files: Iterable[bytes]) -> bytes:
+    """Return the lines with letters beyond ASCII, as many as a guess gains from."""
+    lines: list[bytes] = []
+    size = 0
+    for raw in files:
+        for line in raw.splitlines(keepends=True):
+            if not line.isascii() and size < _SAMPLE:
+                lines.append(line)
+                size += len(line)
+    return b"".join(lines)[: 2 * _SAMPLE]
 
 
-def _guesses(raw: bytes) -> Iterator[str]:
-    from charset_normalizer import from_bytes
-
-    # Around the first byte that is not ASCII, in whole lines: a sample cut inside a character misleads the guess.
-    first = re.search(rb"[\x80-\xff]", raw)
-    at = first.start() if first else 0
-    start = max(raw.rfind(b"\n", 0, at) + 1, at - 1_000)
-    sample = raw[start : start + _SAMPLE]
-    sample = sample[: sample.rfind(b"\n") + 1] or sample
-    best = from_bytes(sample, cp_isolation=_CANDIDATES, preemptive_behaviour=False, enable_fallback=False).best()
-    if best is not None:
-        yield best.encoding
-    yield "cp1252"
+def _odd_share(text: str) -> float:
+    """Return the share of words beyond ASCII that no Western language has."""
+    beyond = [word for word in text.split() if not word.isascii()]
+    return sum(bool(_NO_WORD.search(word)) for word in beyond) / (len(beyond) or 1)
