@@ -126,7 +126,8 @@ def _lines(proposals: Sequence[Proposal], base: Path, folder: Path) -> Iterator[
 
 def _keys(proposal: Proposal, path: str) -> dict[str, Any]:
     keys = {"id": proposal.id, "domain": proposal.domain.value, "type": proposal.type, "path": path}
-    return {**keys, "exclude": list(proposal.exclude)} if proposal.exclude else keys
+    globs = {"only": list(proposal.only), "exclude": list(proposal.exclude)}
+    return {**keys, **{key: value for key, value in globs.items() if value}}
 
 
 def _flow(keys: dict[str, Any]) -> str:

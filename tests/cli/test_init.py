@@ -131,3 +131,51 @@ def test_one_tree_is_one_source_and_one_folder_is_read_once(tmp_path: Path) -> N
         "papers/w.pdf",
     ]
     assert {each["path"] for each in read["research"]["read"]} == {"y.pdf", "2024/x.pdf", "notes.md"}
+
+
+def test_a_folder_is_proposed_for_all_that_a_sync_reads_of_it(tmp_path: Path) -> None:
+    texts = [
+        "site/docs/intro.mdx",
+        "course/lesson.md",
+        "course/lesson.vtt",
+        "course/quorum.py",
+        "talks/a.srt",
+        "talks/b.txt",
+    ]
+    texts += [
+        "infra/main.tf",
+        "infra/deploy.sh",
+        "api/build/plan.go",
+        "bin/rotate",
+        "mail/a.eml",
+        "log/a.jsonl",
+        "lone/LICENSE",
+    ]
+    texts += [
+        "vendored/vendor/LICENSE",
+        "vendored/vendor/x.go",
+        "data/a.json",
+        "web/node_modules/a/b.js",
+        "x/target/a.rs",
+    ]
+    for file in (*texts, "x/Cargo.toml"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("#!/usr/bin/env python3\n" if file == "bin/rotate" else "x\n")
+    found = json.loads(nornweave(tmp_path, "init", "--json").stdout)["sources"]
+    assert sorted((each["path"], each["domain"], each["type"], *each.get("only", ())) for each in found) == [
+        ("api", "code", "files"),
+        ("bin", "code", "files"),
+        ("course", "code", "files"),
+        ("course", "conversations", "transcripts", "*.vtt"),
+        ("course", "documentation", "files"),
+        ("infra", "code", "files"),
+        ("log", "conversations", "messages", "*.jsonl"),
+        ("mail", "documentation", "files"),
+        ("site", "documentation", "files"),
+        ("talks", "conversations", "transcripts"),
+        ("x", "code", "files"),
+    ]
+    git(tmp_path, "init", "-q")
+    (tmp_path / ".gitignore").write_text("site/\n")
+    again = json.loads(nornweave(tmp_path, "--config", "other.yaml", "init", "--json").stdout)["sources"]
+    assert "mail/a.eml" in texts and not any(each["path"] == "site" for each in again)

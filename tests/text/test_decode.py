@@ -36,7 +36,7 @@ def test_the_guess_looks_where_the_text_is_not_ascii() -> None:
 
 
 @pytest.mark.parametrize(("text", "encoding"), [
-    ("# -*- coding: latin-1 -*-\nx = 'é'\n", "latin-1"), ("#!/bin/sh\n# vim: set fileencoding=koi8-r :\n# Да", "koi8-r"),
+    ("# -*- coding: latin-1 -*-\n# é\n", "latin-1"), ("#!/bin/sh\n# vim: set fileencoding=koi8-r :\n# Да", "koi8-r"),
     ('<?xml version="1.0" encoding="ISO-8859-2"?>\n<a>łódź', "iso8859-2"), ('<meta charset="Shift_JIS">鍵', "cp932"),
     ('<meta charset="iso-8859-1">naïve', "utf-8"), ('x = "<meta charset=gbk>"  # naïve', "utf-8"),
     ("encoding: gbk\nname: naïve\n", "utf-8"), ("# coding: utf-8\n# café", "cp1252"), ("# coding: x\n# é", "utf-8"),
@@ -53,6 +53,9 @@ CENTRAL = [
     "// Sprawdź ustawienia użytkownika",
     "// źródło",
 ]
+
+
+RUSSIAN_LINES = ["// ключ", "// Проверяет размер", "// г", "// номер строки"] * 3
 
 
 @pytest.mark.parametrize(("lines", "encoding"), [

@@ -5,22 +5,26 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path, PurePosixPath
 
+from nornweave.connect.files.skip import WITH_FOLDERS, Rules, tree_of_folder
+from nornweave.connect.git.work_tree import look_at
+from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
-from nornweave.read.chunking.languages import language_of
+from nornweave.read.chunking.languages import language_of, program_suffix
+from nornweave.read.kinds import is_code_name
 
 # Deep enough for a folder of checkouts, with a folder of each.
 MAX_DEPTH = 3
 MAX_FOLDERS = 5_000
 MAX_PROPOSALS = 40
-_LEFT_OUT = frozenset({"node_modules", "venv", "env", "site-packages", "target", "build", "dist", "vendor", "var"})
-_DOCUMENTS = frozenset({".md", ".markdown", ".rst", ".html", ".txt", ".adoc", ".asciidoc", ".org"})
-_RECORDINGS = (".vtt", ".srt")
+_OWN = "var"  # where the configuration that is written keeps what the system writes
+_RECORDINGS = frozenset({".vtt", ".srt"})
+_LINES = frozenset({".jsonl", ".ndjson"})
 _RESEARCH = frozenset({"research", "papers", "paper", "literature", "bibliography", "publications"})
 
 
@@ -32,6 +36,7 @@ class Proposal:
         id: unique among the proposals, as ``nornweave.yaml`` wants it.
         path: relative to the folder that was looked at; ``.`` for itself.
         exclude: globs of what is another source.
+        only: globs of what it reads, where it would read more by itself.
     """
 
     id: str
@@ -40,62 +45,66 @@ class Proposal:
     path: str
     why: str
     exclude: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class _Tree:
-    """A folder that is read as a whole, with the files in it and below: by suffix, and code by language."""
+    """A folder that is read as a whole, with the files in it and below that each domain reads, by suffix.
+
+    Attributes:
+        code: by language, and by suffix where no parser is known.
+        documents: PDF files included.
+        talk: recordings, and messages as JSON lines.
+    """
 
     path: str
     type: str
-    suffixes: Counter[str] = field(default_factory=Counter)
-    languages: Counter[str] = field(default_factory=Counter)
-
-    def add(self, files: Collection[str]) -> None:
-        self.suffixes.update(PurePosixPath(name).suffix.lower() for name in files)
-        self.languages.update(language for name in files if (language := language_of(name)))
+    code: Counter[str] = field(default_factory=Counter)
+    documents: Counter[str] = field(default_factory=Counter)
+    talk: Counter[str] = field(default_factory=Counter)
 
     @property
-    def texts(self) -> int:
-        return sum(self.suffixes[suffix] for suffix in _DOCUMENTS)
+    def code_words(self) -> str:
+        kinds = self.code.most_common(1)
+        return "".join(f"{counted(self.code.total(), 'code file')}, mostly {name}" for name, _ in kinds)
 
     @property
-    def papers(self) -> int:
-        return self.suffixes[".pdf"]
-
-    @property
-    def code(self) -> str:
-        languages = self.languages.most_common(1)
-        return "".join(f"{counted(self.languages.total(), 'code file')}, mostly {name}" for name, _ in languages)
-
-    @property
-    def documents(self) -> str:
-        counts = ((self.papers, "PDF file"), (self.texts, "document"))
+    def document_words(self) -> str:
+        papers = self.documents[".pdf"]
+        counts = ((papers, "PDF file"), (self.documents.total() - papers, "document"))
         return " and ".join(counted(number, noun) for number, noun in counts if number)
 
 
 def look_around(root: Path) -> tuple[Proposal, ...]:
     """Return what could be read below a folder, by path; links and hidden folders are not entered.
 
-    Repositories, exports and recordings are sources of their own. Of everything else each folder directly below is one
-    source of code and one of documents; or the folder itself is, if files lie in it.
+    What a sync would leave out is not counted. Repositories and Slack exports are sources of their own. Of everything
+    else each folder directly below is one source for each domain that reads files of it; or the folder itself is, if
+    files lie in it.
     """
     trees = sorted(_trees(root), key=lambda tree: PurePosixPath(tree.path).parts)
-    offers = [(tree, *offer) for tree in trees for offer in _offers(tree)]
     proposals: list[Proposal] = []
-    for tree, domain, why in offers[:MAX_PROPOSALS]:
-        name = _identifier(root, tree.path, domain, {each.id for each in proposals})
-        proposals.append(Proposal(name, domain, tree.type, tree.path, why, tuple(_excluded(tree, trees))))
-    return tuple(proposals)
+    for tree in trees:
+        for domain, kind, why, only in _offers(tree):
+            name = _identifier(root, tree.path, domain, {each.id for each in proposals})
+            proposals.append(Proposal(name, domain, kind, tree.path, why, tuple(_excluded(tree, trees)), only))
+    return tuple(proposals[:MAX_PROPOSALS])
 
 
 def _trees(root: Path) -> list[_Tree]:
     trees: list[_Tree] = []
     of_folder: dict[str, _Tree] = {}
+    names = tree_of_folder(str(root))
+    rules = {domain: Rules(domain, names) for domain in WITH_FOLDERS}
+    ignored: set[str] = set()
     for seen, (place, folders, files) in enumerate(os.walk(root)):
         if seen >= MAX_FOLDERS:
             break
         path = Path(os.path.relpath(place, root)).as_posix()
+        prefix = "" if path == "." else f"{path}/"
+        if not prefix or ".git" in {*folders, *files}:
+            ignored |= _ignored_in(place, prefix, rules.values())
         above = of_folder.get(PurePosixPath(path).parent.as_posix())  # the root has none
         kind = _kind({*folders, *files}) if len(PurePosixPath(path).parts) <= MAX_DEPTH else "files"
         is_split = above is not None and above.path == "." and not any(_offers(above))
@@ -103,35 +112,85 @@ def _trees(root: Path) -> list[_Tree]:
             above = _Tree(path, kind)
             trees.append(above)
         of_folder[path] = above
-        above.add(files)
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LEFT_OUT)
+        for name in files:
+            if prefix + name not in ignored:
+                _count(above, root, prefix + name, rules)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and f"{prefix}{name}/" not in ignored and (prefix or name != _OWN)
+            if rules[Domain.CODE].skip_directory(prefix + name) is None
+        )
     return trees
+
+
+def _ignored_in(place: str, prefix: str, rules: Iterable[Rules]) -> set[str]:
+    """Return what git ignores in the work tree that holds a folder, and tell the rules what it has."""
+    try:
+        tree = look_at(place)
+    except SourceUnavailableError:
+        return set()  # the sync says so
+    if tree is None:
+        return set()
+    for each in rules:
+        each.tracked.update(prefix + path for path in tree.tracked)
+    return {prefix + path for path in tree.ignored}
+
+
+def _count(tree: _Tree, root: Path, path: str, rules: Mapping[Domain, Rules]) -> None:
+    """Count a file for each domain that reads it."""
+    suffix = PurePosixPath(path.lower()).suffix
+    if suffix in _RECORDINGS or (suffix in _LINES and tree.type == "files"):
+        tree.talk[suffix] += 1
+    head = "" if suffix else _head(root / path)
+    if rules[Domain.CODE].skip_file(path, 0) is None and (
+        suffix or is_code_name(PurePosixPath(path).name) or program_suffix(head)
+    ):
+        tree.code[language_of(path, head) or suffix or PurePosixPath(path).name] += 1
+    is_document = suffix or PurePosixPath(path.lower()).name.startswith("readme")
+    if is_document and rules[Domain.DOCUMENTATION].skip_file(path, 0) is None:
+        tree.documents[suffix] += 1
+
+
+def _head(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            return opened.readline(200).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _kind(names: Collection[str]) -> str:
     """Return the type of source that a folder with these names is."""
     if ".git" in names:
         return "git"
-    if {"channels.json", "users.json"}.issubset(names):
-        return "slack"
-    return "transcripts" if any(name.lower().endswith(_RECORDINGS) for name in names) else "files"
+    return "slack" if {"channels.json", "users.json"}.issubset(names) else "files"
 
 
-def _offers(tree: _Tree) -> Iterator[tuple[Domain, str]]:
-    """Yield the domains that a tree can be read for, and why."""
-    if tree.type == "git":
-        yield Domain.CODE, f"a git repository, {tree.code}".removesuffix(", ")
-        yield Domain.DOCUMENTATION, f"the documents in it, {tree.documents}".removesuffix(", ")
-    elif tree.type == "slack":
-        yield Domain.CONVERSATIONS, "a Slack export"
-    elif tree.type == "transcripts":
-        yield Domain.CONVERSATIONS, counted(sum(tree.suffixes[suffix] for suffix in _RECORDINGS), "transcript")
-    else:
-        if tree.languages:
-            yield Domain.CODE, tree.code
-        if tree.documents:
-            is_research = PurePosixPath(tree.path).name.lower() in _RESEARCH or tree.papers > tree.texts
-            yield Domain.RESEARCH if is_research else Domain.DOCUMENTATION, tree.documents
+def _offers(tree: _Tree) -> Iterator[tuple[Domain, str, str, tuple[str, ...]]]:
+    """Yield the domains that a tree can be read for: as what type of source, why, and globs of what alone it reads."""
+    if tree.type == "slack":
+        yield Domain.CONVERSATIONS, "slack", "a Slack export", ()
+        return
+    recordings = {suffix for suffix in tree.talk if suffix in _RECORDINGS}
+    # Beside recordings texts are transcripts, unless other documents lie there too.
+    are_transcripts = bool(recordings) and set(tree.documents) <= {".txt"}
+    is_repository = tree.type == "git"
+    if set(tree.code) - {".json", ".jsonc"}:
+        yield Domain.CODE, tree.type, f"{'a git repository, ' if is_repository else ''}{tree.code_words}", ()
+    if tree.documents and not are_transcripts:
+        papers, texts = tree.documents[".pdf"], tree.documents.total() - tree.documents[".pdf"]
+        is_research = PurePosixPath(tree.path).name.lower() in _RESEARCH or papers > texts
+        domain = Domain.RESEARCH if is_research and not is_repository else Domain.DOCUMENTATION
+        yield domain, tree.type, f"{'the documents in it, ' if is_repository else ''}{tree.document_words}", ()
+    if recordings:
+        only = () if are_transcripts or not tree.documents else tuple(f"*{suffix}" for suffix in sorted(recordings))
+        number = sum(tree.talk[suffix] for suffix in recordings)
+        yield Domain.CONVERSATIONS, "transcripts", counted(number, "transcript"), only
+    if lines := sorted(suffix for suffix in tree.talk if suffix in _LINES):
+        number = sum(tree.talk[suffix] for suffix in lines)
+        why = counted(number, "message file")
+        yield Domain.CONVERSATIONS, "messages", why, tuple(f"*{suffix}" for suffix in lines)
 
 
 def _excluded(tree: _Tree, trees: Sequence[_Tree]) -> Iterator[str]:
