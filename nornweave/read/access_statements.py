@@ -21,7 +21,7 @@ import yaml
 
 from nornweave.core.access.rules import ACCESS_NOTICE, KEY, every_of
 from nornweave.core.text.inline_markup import closing_fence, unescaped
-from nornweave.core.text.legible import LINE_ENDS, field_key
+from nornweave.core.text.legible import LINE_ENDS
 from nornweave.core.types import JsonValue
 from nornweave.read.plain_yaml import Pairs, load_pairs
 
@@ -41,15 +41,18 @@ _INVISIBLE = re.compile(f"[{_UNSEEN}]")
 _ESCAPED = re.compile(r"(?:\\[xu]|&#x)0*+([4-7][0-9a-f]);?|&#0*+([0-9]{2,3});?", re.I)
 
 _WORD = re.compile(r"(?<!\w)(?<!\w-)access(?!\w|-\w)", re.I)
+_NAME = re.compile(r"[\W_]*(?:x[\W_]+)?access[\W_]*", re.I)
 # The word as a key: at the beginning of a line, after marks (`"access" :`, `- access:`, `.. access:`, `!!str access:`,
-# `access.groups =`), or in a line after a brace, a comma or a quote. `[access]:` is a link of Markdown, and inline code
-# begins no line.
+# `? access`, `access.groups =`), or in a line after a brace, a comma or a quote. `[access]:` is a link of Markdown, and
+# inline code begins no line.
+_MARKS = r"(?:[^\w\n`]|_)*+"
+_COLON = r"(?:[^\w\n\]:=]|_)*+[:=]"
 _LINE_KEY = re.compile(
-    r"^(?:[^\w\n`]|_)*+(?:(?<=[!&])[\w:.,/-]++[ \t]++(?:[^\w\n`]|_)*+)*+access"
-    r"(?:(?:[^\w\n\]:=]|_)*+[:=]|(?:[ \t]*+\.[ \t]*+[\w\"'-]++)++[ \t]*+=)",
+    rf"^{_MARKS}(?:(?<=[!&])[\w:.,/-]++[ \t]++{_MARKS})*+access(?:{_COLON}|(?:[ \t]*+\.[ \t]*+[\w\"'-]++)++[ \t]*+=)"
+    rf"|^[^\w\n`?]*+\?{_MARKS}access[^\w\n]*+$",
     re.I | re.M,
 )
-_KEY = re.compile(rf"{_LINE_KEY.pattern}|(?:[{{,][ \t]*+[\"']?|[\"'])access[ \t]*+[\"']?[ \t]*+:", re.I | re.M)
+_KEY = re.compile(rf"{_LINE_KEY.pattern}|[{{,\"']{_MARKS}access{_COLON}", re.I | re.M)
 
 # What may stand above a header: blanks, comments, directives of YAML.
 _ABOVE = re.compile(rf"(?:[\s{_UNSEEN}]|<!--.*?-->|/\*.*?\*/|(?:#!|//|%YAML|%TAG)[^\n]*\n)*+", re.S)
@@ -61,10 +64,9 @@ _MOST_DOTS = 1_000
 _META = re.compile(r"<(?:[\w.-]{1,40}:)?meta\b", re.I)
 _TAG = re.compile(r"<[\w.:-]+((?>\"[^\"]*\"|'[^']*'|[^'\">])*+)>")
 _ATTRIBUTE = re.compile(r"([^\s\"'=<>/]+)(?:\s*+=\s*+(\"[^\"]*\"|'[^']*'|[^\s\"'>]+))?")
-_NAMING = ("name", "property", "itemprop", "http-equiv")
 _OPEN_META = re.compile(r"=\s*+[\"']?\s*+access\b", re.I)
 _RST_FIELD = re.compile(
-    rf"^(?P<indent>[ \t]*+):[^\w\n:]*+(?:(?:{'|'.join(_NAMING)})=)?access[^\w\n: \t]*+(?:[ \t][^:\n]*)?:(?!\S)"
+    r"^(?P<indent>[ \t]*+):[^\w\n:]*+(?:[\w-]+=)?access[^\w\n: \t]*+(?:[ \t][^:\n]*)?:(?!\S)"
     r"(?P<value>[^\n]*(?:\n(?:[ \t]*+\n)*+(?P=indent)[ \t]+\S[^\n]*)*)",
     re.I | re.M,
 )
@@ -120,8 +122,8 @@ def access_metadata(*texts: tuple[str, str], fields: Iterable[tuple[object, obje
 
 
 def names_access(key: object) -> bool:
-    """Tell whether a key is ``access`` or ``X-Access``, in any case, with blanks or what nobody sees in it."""
-    return isinstance(key, str) and field_key(_seen(key)).removeprefix("x_") == KEY
+    """Tell whether a key is ``access`` or ``X-Access``, in any case, whatever marks stand around it."""
+    return isinstance(key, str) and _NAME.fullmatch(_seen(key)) is not None
 
 
 def _stated(text: str, format: str) -> Iterator[JsonValue]:  # noqa: A002
@@ -288,7 +290,7 @@ def _value(value: object) -> JsonValue:
 
 
 def _metas(text: str) -> Iterator[JsonValue]:
-    """Yield what every ``<meta name="access">`` states: in the head, in the body, in a script or a comment.
+    """Yield what every ``<meta name="access">`` states, also under another attribute: in the head, the body, a comment.
 
     Raises:
         NotUnderstoodError: a tag that does not close has the word as a value.
@@ -305,8 +307,9 @@ def _metas(text: str) -> Iterator[JsonValue]:
             name.lower(): unescaped(value[1:-1] if value[:1] in "\"'" else value)
             for name, value in reversed(_ATTRIBUTE.findall(tag[1]))
         }
-        if any(names_access(named.get(attribute)) for attribute in _NAMING):
-            yield named.get("content", "") or HIDDEN
+        content = named.pop("content", "")
+        if any(map(names_access, named.values())):
+            yield content or HIDDEN
 
 
 def _field(value: str) -> JsonValue:
