@@ -227,7 +227,7 @@ async def test_the_whole_folder_may_be_added_and_holds_no_secret(guarded: Settin
     settings = load_settings(guarded.file)
     listing = open_source(settings.sources[1], settings.own_files).list()
     assert [entry.path for entry in listing.entries] == ["guide/page.md", "more/page.md"]
-    assert {skip.path for skip in listing.skipped if "no source reads it" in skip.reason} == {
+    assert {skip.path.rstrip("/") for skip in listing.skipped if "no source reads it" in skip.reason} == {
         *(".env", ".nornweave.yaml.lock", ".ssh", "keys.pem", "nornweave.yaml", "var", "who.yaml")
     }
 
