@@ -134,6 +134,8 @@ def _drafted(file: Path, change: Callable[[str], str], *, over_http: bool, keeps
                     _check(source, before, settings, over_http=over_http)
         except ConfigError as error:
             raise ConfigError(str(error).replace(str(draft), str(file))) from error
+        except (OSError, RuntimeError) as error:  # a name that is too long, links in a circle
+            raise ConfigError(f"{file}: a path of the source cannot be looked at ({error!s:.200})") from error
         if keeps:
             write_whole(file, changed, mode)
         return settings

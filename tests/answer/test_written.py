@@ -1,16 +1,14 @@
 """What is shown of a text that a model wrote: no links but those of passages, no lines of ours, no hidden citations.
 
-Two readers of Markdown are the oracles, with HTML and GFM's additions on; what they and GFM's rule for bare addresses
-could take for a link or an image has to be the address of a passage.
+A reader of Markdown with HTML is the oracle, and GFM's rule for bare addresses; what they could take for a link or an
+image has to be the address of a passage.
 """
 
 import html
 import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import unquote
 
-import mistune
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -29,10 +27,11 @@ PROMPT = Prompt(
     urls=frozenset({URL}),
 )
 COMMONMARK = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-MISTUNE = mistune.create_markdown(renderer="ast", plugins=["url", "table", "strikethrough", "task_lists"])
 # GFM 6.9, and what mdast does with the text that is left when entities and backslashes are resolved.
 BARE = re.compile(
-    r"(?:https?|ftp)://\w[^\s<>]*|(?<![a-z0-9])www\.\w[^\s<>]*|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE
+    r"(?:(?:https?|ftp):|(?<![\w:]))//\w[\w-]*\.\w[^\s<>]*|(?<![a-z0-9])www\.\w[^\s<>]*"
+    r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    re.IGNORECASE,
 )
 
 
@@ -48,13 +47,6 @@ def foreign_links(text: str) -> Iterator[str]:
         tokens += token.children or []
         if token.type in {"image", "html_inline", "html_block"} or token.attrs.get("href", URL) != URL:
             yield f"{token.type} {token.attrs} {token.content}"
-    nodes: list[Any] = list(MISTUNE(text))
-    while nodes:
-        node = nodes.pop()
-        nodes += node.get("children", ())
-        url = unquote(node.get("attrs", {}).get("url", URL)).rstrip(">.,;:!?)]}'\"*_`|~")
-        if node["type"] in {"image", "inline_html", "block_html"} or url != URL:
-            yield str(node)
     for seen in (text, html.unescape(text), re.sub(r"\\(?=[!-/:-@\[-`{-~])", "", html.unescape(text))):
         for found in BARE.finditer(seen):
             if found[0].rstrip(">.,;:!?)]}'\"*_`|~") != URL:
@@ -67,7 +59,8 @@ FORMS = [
     "[a\nb](https://evil.example)", "[![x](https://evil.example/a)](https://evil.example/b)", "[a [b](/c)](/d)",
     "[a][1]\n\n[1]: https://evil.example", "[a]\n\n[a]: /x", "![a][1]\n\n> [1]: /x", "[1]:\n/x\n'title'\n\n[1]",
     "[a\\]]: /x\n\n[a\\]]", "<https://evil.example>", "<mailto:x@evil.example>", "<x@evil.example>", "<1@localhost>",
-    "<irc:evil>", "https://evil.example/a.", "(https://evil.example/a)", "see http://evil.example", "ftp://evil.example",
+    "<irc:evil>", "https://evil.example/a.", "(https://evil.example/a)", "//evil.example/a",
+    "www.!@evil.example", "x@$$evil.example", "see http://evil.example", "ftp://evil.example",
     "www.evil.example/a", "WWW.EVIL.EXAMPLE", "x@evil.example", "mailto:x@evil.example", "HTTPS://EVIL.EXAMPLE",
     "<img src=x>", "<IMG\nsrc='https://evil.example'>", "<a href=/x>a</a>", "<!-- x -->", "<?x?>", "<![CDATA[x]]>",
     "<svg><image href=x></svg>", "<div>\n![x](/y)\n</div>", "&#33;&#91;x](/y)", "![x&#93;&#40;/y)", "&lt;img src=x&gt;",
@@ -172,7 +165,7 @@ def test_an_address_out_of_the_passages_stays_words_and_others_are_counted() -> 
     checked = check_written(
         "Ask `https://api.example/v1/refunds`, not [it](https://evil.example/a), www.evil.example.", PROMPT
     )
-    assert checked.text == "Ask `https: //api.example/v1/refunds`, not [it] (link left out), (link left out)."
+    assert checked.text == "Ask `https:// api.example/v1/refunds`, not [it] (link left out), (link left out)."
     assert checked.links_left_out == 2
 
 

@@ -80,6 +80,7 @@ async def test_a_source_is_added_and_removed_on_the_page_of_the_status(settings:
 
 
 async def test_what_cannot_be_added_is_said(settings: Settings) -> None:
+    (settings.file.parent / "circle").symlink_to("circle")
     async with client_of(settings, None) as client:
         before = settings.file.read_text(encoding="utf-8")
         is_problem(await client.post("/sources", json=GUIDE), 409)
@@ -87,6 +88,11 @@ async def test_what_cannot_be_added_is_said(settings: Settings) -> None:
             {**GUIDE, "id": "other", "path": "/etc"},
             {**GUIDE, "id": "other", "path": "../.."},
             {**GUIDE, "id": "other", "path": "nowhere"},
+            {**GUIDE, "id": "other", "path": "🦉" * 300},
+            {**GUIDE, "id": "other", "path": f"guide/{'a' * 256}/b"},
+            {**GUIDE, "id": "other", "path": "a/" * 3000},
+            {**GUIDE, "id": "other", "path": "circle"},
+            {**GUIDE, "id": "other", "metadata": "a" * 300},
             {**GUIDE, "id": "other", "wrong": 1},
             {"id": "chat", "domain": "conversations", "type": "slack", "token_env": "HOME", "channels": ["a"]},
             {"id": "api", "domain": "code", "type": "git", "url": "file:///etc"},

@@ -12,16 +12,16 @@ from collections.abc import Collection
 
 LEFT_OUT = "(link left out)"
 
-# GFM 6.9 links what begins so, wherever it stands; some readers do after they have resolved backslashes. An address
-# ends at a blank, `<`, a bracket or a sign that is not ASCII.
+# GFM 6.9 links what begins so, wherever it stands; some readers do after they have resolved backslashes, or without a
+# scheme. An address ends at a blank, `<`, a bracket or a sign that is not ASCII.
 _ADDRESS = re.compile(
-    r"([a-z][a-z0-9+.-]{0,31}\\*:(?=(?:\\*/){2}[^\s<])|(?<![a-z0-9])www\\*\.(?=[\w.\\-]))"
-    r"((?:[!-;=-Z\\^-~]|\w)*)(?=([^\s<]{0,8}))",
+    r"([a-z][a-z0-9+.-]{0,31}\\*:(?:\\*/){2}(?=\S)|(?<![a-z0-9])www\\*\.(?=\S)|//(?=localhost|[\w-]+\.[\w-]))"
+    r"((?:[!-;=-Z\\^-~]|\w)*)(?=(\S{0,8}))",
     re.IGNORECASE,
 )
 _AFTER_AN_ADDRESS = ">.,;:!?)]}'\"*_`|~"
 _IMAGE = r"(?<=!)(?=\[)|(?<=<)(?=[A-Za-z/!?])"
-_MAIL = r"(?<=[^\s@])(?=@[\w\\-]+(?:\.[\w\\-]|[\w.\\-]*>))"
+_MAIL = r"(?<=[^\s@])(?=@[^\s@])"
 _PLAIN = re.compile(r"https?://[^\s<>()\[\]\\\"'`|]+")
 
 
@@ -53,7 +53,7 @@ class Links:
         """Return a part of the text without links and images.
 
         An address of a passage stays a link. One that stands in what the model was shown stays words, with a blank
-        after its scheme. Every other one is replaced by ``LEFT_OUT``.
+        before its host. Every other one is replaced by ``LEFT_OUT``.
         """
         without = _ADDRESS.sub(self._allowed, text).replace(f"({LEFT_OUT})", LEFT_OUT)
         return self._gaps.sub(" ", without)
