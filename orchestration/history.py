@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from nornweave.core.errors import HistoryError, NornWeaveError
-from nornweave.core.files.full_disk import disk_full_said, not_writable
+from nornweave.core.errors import DiskFullError, HistoryError, NornWeaveError
+from nornweave.core.files.full_disk import disk_full_said, full_disk, no_memory, not_writable
 from nornweave.core.files.lock import held
 
 log = logging.getLogger(__name__)
@@ -74,37 +74,35 @@ def look_for_damage(home: Path) -> Iterator[tuple[Path, str]]:
     Args:
         home: ``data_dir/dagster``.
     """
-    for file in (home / name for name in DATABASES):
+    for file in filter(Path.exists, (home / name for name in DATABASES)):
         try:
-            if file.exists() and not _is_whole(file):
-                yield file, HALF_MADE
-            elif file.exists():
-                with closing(_reading(file)) as connection:
-                    (found,) = connection.execute("pragma quick_check(1)").fetchone()
-                if found != "ok":
-                    yield file, found
+            with closing(_reading(file)) as connection:
+                (found,) = connection.execute("pragma quick_check(1)").fetchone()
+            if found != "ok" or not _is_whole(file):
+                yield file, found if found != "ok" else HALF_MADE
         except (sqlite3.Error, OSError) as error:
             yield file, str(error)
 
 
 @contextmanager
 def history_said(home: Path) -> Iterator[None]:
-    """Translate whatever Dagster trips over in its history; what NornWeave raises passes unchanged.
+    """Translate whatever Dagster trips over in its history, a full disk included; other errors of NornWeave pass.
 
     Args:
         home: ``data_dir/dagster``.
 
     Raises:
-        DiskFullError: there is no room for it.
-        HistoryError: it cannot be used for any other reason.
+        HistoryError: the history cannot be used.
     """
     try:
-        with disk_full_said(home):
-            yield
-    except NornWeaveError:
-        raise
+        yield
     except Exception as error:
-        log.info("history", exc_info=True)
-        damaged = [f"{file.relative_to(home)}: {why}" for file, why in look_for_damage(home)]
-        why = not_writable(error) or "; ".join(damaged) or f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        raise HistoryError(f"the history of runs in {str(home)!r} cannot be used: {why}; {REMEDY}") from error
+        if isinstance(error, NornWeaveError) and not isinstance(error, DiskFullError):
+            raise
+        why = full_disk(error, home) or not_writable(error) or no_memory(error)
+        if why is None:
+            log.info("history", exc_info=True)
+            damaged = [f"{file.relative_to(home)}: {why}" for file, why in look_for_damage(home)]
+            why = "; ".join(damaged) or f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+            why += f"; {REMEDY}"
+        raise HistoryError(f"the history of runs in {str(home)!r} cannot be used: {why}") from error

@@ -126,16 +126,15 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
         StoreError: the server that records runs does not answer.
         HistoryError: the files that record runs cannot be read or written.
     """
-    with history_said(home_of(settings)):
-        home = write_instance(settings)
-    if address := os.environ.get(POSTGRES_VARIABLE):  # Dagster tries for half a minute, and ends in a trace
-        with optional("postgresql", POSTGRES_VARIABLE):
-            from nornweave.index.postgresql.server import check_answers
-        check_answers(address, POSTGRES_VARIABLE)
     silent = {
         "compute_logs": {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
     }
-    with history_said(home):
+    with history_said(home_of(settings)):
+        home = write_instance(settings)
+        if address := os.environ.get(POSTGRES_VARIABLE):  # Dagster tries for half a minute, and ends in a trace
+            with optional("postgresql", POSTGRES_VARIABLE):
+                from nornweave.index.postgresql.server import check_answers
+            check_answers(address, POSTGRES_VARIABLE)
         instance = dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=silent))
         fail_abandoned_runs(instance)
     return instance

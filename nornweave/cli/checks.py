@@ -18,6 +18,7 @@ from nornweave.ask.views.status import status_document
 from nornweave.config import Settings, SourceSettings
 from nornweave.connect.edit import listing_of
 from nornweave.core.errors import ConfigError, EncoderError, NornWeaveError, StoreError
+from nornweave.core.files.full_disk import not_writable
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.index.connection import check_vss
@@ -63,7 +64,9 @@ def look_at_disk(data_dir: Path) -> Iterator[CheckFinding]:
         free = shutil.disk_usage(data_dir).free
     except OSError as error:
         remedy = "give this user the right to write there, or name another folder by 'data_dir' in nornweave.yaml"
-        yield CheckFinding("disk", subject, "error", f"cannot be written: {error.strerror}", remedy)
+        answers = bool(not_writable(error)) and any(data_dir.glob("domains/*"))
+        text = f"cannot be written: {error.strerror}{'; what is published answers' if answers else ''}"
+        yield CheckFinding("disk", subject, "warning" if answers else "error", text, remedy)
         return
     yield space_finding(subject, free, _size_of(data_dir / "domains"))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nornweave.core.errors import ConfigError, DiskFullError, NornWeaveError, QueryError
-from nornweave.core.files.full_disk import full_disk, not_writable
+from nornweave.core.files.full_disk import full_disk, no_memory, not_writable
 from nornweave.core.text.terminal import Terminal
 from nornweave.core.types import Domain
 
@@ -63,7 +63,7 @@ def run(commands: Callable[[], object]) -> None:
         messages.print(str(error), style="red", soft_wrap=True)
         sys.exit(2)
     except Exception as error:
-        reason = error if isinstance(error, DiskFullError) else full_disk(error)
+        reason = error if isinstance(error, DiskFullError) else no_memory(error) or full_disk(error)
         if reason is None and not isinstance(error, NornWeaveError | ValueError):
             reason = not_writable(error)
             if reason is None:

@@ -35,19 +35,20 @@ log = logging.getLogger(__name__)
 def refresh_ledger(settings: Settings) -> Ledger:
     """Read all published generations and write the ledger anew.
 
-    Nothing is read when the generations are those of the last time. Two processes that do so at once wait for each
-    other.
+    Nothing is read when the generations are those of the last time, nor written: files that may only be read do. Two
+    processes that write at once wait for each other.
 
     Raises:
         StoreError: the ledger cannot be read or written.
     """
+    if current := _current(load_ledger(settings), published(settings)):
+        return current
     now = datetime.now(UTC)
     place = ledger_place(settings)
     with place.locked():
-        old = load_ledger(settings)
-        generations = published(settings)
-        if old and dict(old.generations) == generations:
-            return old
+        old, generations = load_ledger(settings), published(settings)
+        if current := _current(old, generations):  # another process has written it meanwhile
+            return current
         files = {domain: _files(settings, domain, generation) for domain, generation in generations.items()}
         try:
             readable = files
@@ -66,6 +67,10 @@ def refresh_ledger(settings: Settings) -> Ledger:
         ledger = update(old, found, read, now, unread=set(files) - set(readable), lines=lines)
         save_ledger(place, ledger)
     return ledger
+
+
+def _current(ledger: Ledger | None, generations: Mapping[str, GenerationId]) -> Ledger | None:
+    return ledger if ledger and dict(ledger.generations) == generations else None
 
 
 def _files(settings: Settings, domain: str, generation: GenerationId) -> tuple[DataFile, ...]:

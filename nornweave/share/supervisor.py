@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 from nornweave.config import Settings
-from nornweave.core.errors import NornWeaveError
+from nornweave.core.errors import DomainBusyError, NornWeaveError
+from nornweave.core.files.lock import held
 
 LOOPBACK = "127.0.0.1"
 READY_WITHIN_S = 120.0
@@ -75,8 +76,15 @@ def up(settings: Settings, *, host: str = LOOPBACK, port: int = 8082, dagster_po
 
     Raises:
         PortInUseError: a port is taken; nothing was started.
+        DomainBusyError: another one works on the same files; nothing was started.
     """
-    return supervise(children_of(settings, host=host, port=port, dagster_port=dagster_port), _say)
+    children = children_of(settings, host=host, port=port, dagster_port=dagster_port)
+    try:
+        with held(settings.data_dir / "up.lock", wait=False):  # two schedules would do everything twice
+            return supervise(children, _say)
+    except BlockingIOError as error:
+        busy = f"another `nornweave up` works on {str(settings.data_dir)!r}; stop it, or set data_dir to another folder"
+        raise DomainBusyError(busy) from error
 
 
 def children_of(settings: Settings, *, host: str, port: int, dagster_port: int) -> tuple[Child, ...]:

@@ -47,7 +47,15 @@ for number, command in enumerate(sys.argv[1:]):
         main()
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-COMMANDS = {"sync": 1, "sync --dry-run": 1, "rollback documentation": 1, "conflicts": 1, "query deal": 0, "status": 0}
+COMMANDS = {
+    "sync": 1,
+    "sync --dry-run": 1,
+    "rollback documentation": 1,
+    "conflicts": 0,
+    "doctor": 0,
+    "query deal": 0,
+    "status": 0,
+}
 
 
 @pytest.mark.slow

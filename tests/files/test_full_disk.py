@@ -1,7 +1,9 @@
 """A full disk is a sentence that says which disk, for whoever meets it."""
 
 import os
+import resource
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from command_line import nornweave
 from configurations import files, write_config
 
 from nornweave.core.errors import DiskFullError, StoreError
-from nornweave.core.files.full_disk import disk_full_said, full_disk
+from nornweave.core.files.full_disk import disk_full_said, full_disk, no_memory
 from nornweave.index.connection import connect_writer
 
 Disk = Callable[[int], Path]
@@ -75,6 +77,37 @@ def test_a_store_that_cannot_grow_names_its_disk(disk: Disk) -> None:
             raise StoreError("nothing of this step was stored") from error
 
     assert said(fill, folder).startswith(f"the disk that holds '{folder}' is full")
+
+
+def test_a_limit_for_files_and_too_little_memory_are_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hinted = OSError(2, "No usable temporary directory found in ['/tmp']")
+    assert full_disk(hinted, tmp_path) is None
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (8192, 8192))
+    for error in (OSError(27, "File too large"), StoreError("IO Error: File too large"), hinted):
+        assert str(full_disk(error, tmp_path)).startswith("a file may have 8,192 bytes at most (`ulimit -f`)")
+    assert full_disk(ValueError("x"), tmp_path) is None
+    told = "there is too little memory: this process may have 0 MiB (`ulimit -v`)"
+    for error in (MemoryError(), ImportError("libparquet.so: failed to map segment from shared object")):
+        assert str(no_memory(error)).startswith(told)
+    assert no_memory(ValueError("x")) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [0, 65_536])
+def test_a_sync_that_may_not_write_large_files_ends_with_a_sentence(tmp_path: Path, limit: int) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("# A\n\ntext\n")
+    write_config(tmp_path, files("docs"))
+    program = (
+        "import resource, sys; from nornweave.cli.main import main;"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); sys.argv = ['nornweave', 'sync']; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    assert f"documentation: a file may have {limit:,} bytes at most" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_other_errors_stay_as_they_are(tmp_path: Path) -> None:

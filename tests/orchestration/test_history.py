@@ -9,8 +9,12 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+import sqlalchemy as sa
 from command_line import HASHED, nornweave
 from configurations import files, write_config
+from dagster._core.definitions.run_request import InstigatorType
+from dagster._core.scheduler.instigation import TickData, TickStatus
+from dagster._core.storage.schedules.schema import JobTickTable
 
 from nornweave.config import Settings
 from nornweave.core.errors import HistoryError
@@ -20,6 +24,7 @@ from nornweave.ingest.records import SyncOptions, SyncReport, no_progress
 from orchestration.history import DATABASES, make_whole
 from orchestration.instance import home_of, open_instance
 from orchestration.runs import sync_here
+from orchestration.storage import KeptScheduleStorage
 
 CODE = [Domain.CODE]
 
@@ -151,3 +156,33 @@ def test_doctor_names_what_is_wrong_with_the_history(tmp_path: Path) -> None:
     assert "runs/runs.db: file is not a database" in synced.stderr
     home.rename(home.with_name("aside"))  # as it advises
     assert nornweave(tmp_path, "sync").stderr == ""
+
+
+def test_the_newest_ticks_are_found_and_the_oldest_forgotten_without_sorting_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestration.storage.FORGET_AT_ONCE", 2)
+    storage = KeptScheduleStorage.from_config_value(None, {"base_dir": str(tmp_path)})
+    for number in range(12):
+        sensor, status = f"sensor-{number % 2}", TickStatus.SKIPPED if number < 10 else TickStatus.STARTED
+        storage.create_tick(
+            TickData("origin", sensor, InstigatorType.SENSOR, status, 1_700_000_000.0 + number, selector_id=sensor)
+        )
+
+    def times() -> list[int]:
+        return [int(tick.timestamp) % 100 for tick in storage.get_ticks("origin", "sensor-0")]
+
+    assert times() == [10, 8, 6, 4, 2, 0]
+    assert [tick.timestamp for tick in storage.get_ticks("origin", "sensor-0", limit=1)] == [1_700_000_010.0]
+    query = storage._ticks_query([JobTickTable.c.tick_body], "origin", "sensor-0", limit=1)
+    with storage.connect() as connection:
+        compiled = query.compile(connection.engine, compile_kwargs={"literal_binds": True})
+        plan = str(connection.execute(sa.text(f"explain query plan {compiled}")).fetchall())
+    assert "idx_tick_selector_timestamp" in plan
+    assert "TEMP B-TREE" not in plan
+    left = []
+    for _ in range(3):
+        storage.purge_ticks("origin", "sensor-0", before=1_700_000_099.0, tick_statuses=[TickStatus.SKIPPED])
+        left.append(len(times()))
+    assert (left, times(), len(storage.get_ticks("origin", "sensor-1"))) == ([4, 2, 1], [10], 6)
+    storage.dispose()

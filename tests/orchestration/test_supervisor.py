@@ -14,7 +14,9 @@ from forked import free_port
 from waiting import until
 
 from nornweave.config import Settings
-from nornweave.share.supervisor import Child, PortInUseError, children_of, supervise
+from nornweave.core.errors import DomainBusyError
+from nornweave.core.files.lock import held
+from nornweave.share.supervisor import Child, PortInUseError, children_of, supervise, up
 
 # Generous: CI machines are slow. What matters is that it ends by itself.
 STOP_S = 90.0
@@ -138,6 +140,11 @@ def test_signal_handlers_are_put_back() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     supervise([Child(name="dies", command=(sys.executable, "-c", ""), host="127.0.0.1", port=0)], lambda line: None)
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+
+
+def test_a_second_one_on_the_same_files_says_so_and_starts_nothing(settings: Settings) -> None:
+    with held(settings.data_dir / "up.lock"), pytest.raises(DomainBusyError, match="another `nornweave up` works on"):
+        up(settings, port=free_port(), dagster_port=free_port())
 
 
 def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
-"""Recognise a full or read-only disk in any error and describe it in one sentence."""
+"""Recognise what a machine has too little of, or may not write, in any error and describe it in one sentence."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
+import resource
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -18,7 +19,9 @@ _REFUSED = frozenset({errno.EACCES, errno.EROFS, errno.EPERM})
 _READ_ONLY = re.compile(r"readonly database|read-only (?:file system|mode)|permission denied", re.IGNORECASE)
 _SAID = re.compile(r"no space left on device|disk quota exceeded|database or disk is full", re.IGNORECASE)
 # What is also said where the disk has room: SQLite of a shared-memory file, DuckDB of what it spills.
-_HINTED = re.compile(r"disk i/o error|max_temp_directory_size", re.IGNORECASE)
+_HINTED = re.compile(r"disk i/o error|max_temp_directory_size|no usable temporary directory", re.IGNORECASE)
+_TOO_LARGE = re.compile(r"file too large", re.IGNORECASE)
+_NO_MEMORY = re.compile(r"cannot allocate memory|failed to map segment|can't start new thread", re.IGNORECASE)
 _PATH = re.compile(r"/[^\s'\":,;]+")
 _NOTHING_LEFT = 1 << 20
 _MIB = 1 << 20
@@ -45,13 +48,19 @@ def disk_full_said(folder: Path) -> Iterator[None]:
 
 
 def full_disk(error: BaseException, *folders: Path) -> str | None:
-    """Return a message if a full disk caused an error, else ``None``.
+    """Return a message if a full disk, or the limit for the size of a file, caused an error, else ``None``.
 
     Args:
         folders: what may have been written to; files that the errors name are considered before them.
     """
     chain = tuple(_chain(error))
     text = "\n".join(str(cause) for cause in chain)
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if _TOO_LARGE.search(text) or (limit != resource.RLIM_INFINITY and _HINTED.search(text)):
+        return (
+            f"a file may have {limit:,} bytes at most (`ulimit -f`), and one needs more. Raise that limit and try "
+            "again; what was published before still answers"
+        )
     place = _full_folder([*_places(chain, text), *folders, Path(tempfile.gettempdir())])
     usage = shutil.disk_usage(place)
     is_said = _SAID.search(text) or any(isinstance(cause, OSError) and cause.errno in _ERRORS for cause in chain)
@@ -62,6 +71,16 @@ def full_disk(error: BaseException, *folders: Path) -> str | None:
         "free. Free some space there, or set data_dir to a folder on a larger disk, and try again; what was published "
         "before still answers"
     )
+
+
+def no_memory(error: BaseException) -> str | None:
+    """Return a message if there was no memory left, else ``None``."""
+    chain = tuple(_chain(error))
+    if not any(isinstance(one, MemoryError) or _NO_MEMORY.search(str(one)) for one in chain):
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    bound = "" if limit == resource.RLIM_INFINITY else f": this process may have {limit // _MIB:,} MiB (`ulimit -v`)"
+    return f"there is too little memory{bound}. Give it more and try again; what was published before still answers"
 
 
 def not_writable(error: BaseException) -> str | None:
