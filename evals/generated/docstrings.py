@@ -96,7 +96,7 @@ def _documented(root: Node, grammar: Grammar, text: str, within: Span) -> Iterat
         for at, member in enumerate(members):
             if member.end_byte <= within.start or member.start_byte >= within.end:
                 continue
-            found = syntax.definition(member, grammar)
+            found = syntax.definition(member, grammar, text)
             if found is None:
                 if member.type in grammar.bodies | grammar.branches | grammar.namespaces | grammar.modules:
                     inner.append(member)
@@ -111,20 +111,20 @@ def _documented(root: Node, grammar: Grammar, text: str, within: Span) -> Iterat
 def _describe(
     found: syntax.Definition, node: Node, before: Sequence[Node], grammar: Grammar, text: str
 ) -> Iterator[_Documented]:
-    name = syntax.name_of(found, grammar, text) or ""
+    name = "".join(syntax.names_of(found, grammar, text)[-1:])
     described = _docstring(found.node) if grammar.name == "python" else _comment_above(node, before, grammar, text)
     if described is None or not name or _PRESCRIBED.fullmatch(name):
         return
     start = min(node.start_byte, described.start)
-    yield _Documented(name, described, Span(start, _own_end(found, node, grammar)))
+    yield _Documented(name, described, Span(start, _own_end(found, node, grammar, text)))
 
 
-def _own_end(found: syntax.Definition, node: Node, grammar: Grammar) -> int:
+def _own_end(found: syntax.Definition, node: Node, grammar: Grammar, text: str) -> int:
     """Return where a definition ends; a class before its first method, which is a place of its own."""
     if found.is_class:
         for body in syntax.members(found.node, grammar):
             for member in [body] if body.type not in grammar.bodies else body.named_children:
-                inner = syntax.definition(member, grammar)
+                inner = syntax.definition(member, grammar, text)
                 if inner is not None and not inner.is_class:
                     return member.start_byte
     return node.end_byte

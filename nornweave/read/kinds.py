@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from nornweave.core.types import Domain
-from nornweave.read.chunking.languages import language_of, program_suffix
+from nornweave.read.chunking.languages import code_format_of, program_suffix
 from nornweave.read.formats.reader import CONVERTED
 from nornweave.read.front_matter import FORMATS
 
@@ -21,7 +21,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Text that belongs to code without being one of the 13 languages: other languages, manifests, infrastructure, CI.
+# Text that belongs to code without being in a language of ``languages``: others, manifests, infrastructure, CI.
 CODE_SUFFIXES = _words("""
     .ac .ada .adb .ads .am .asm .astro .avsc .awk .bash .bash-completion .bat .bazel .bicep .build .bzl .cabal
     .caddyfile .cfg .clj .cljs .cmake .cnf .cob .coffee .conf .cr .cshtml .csproj .css .cu .cue .cuh .cypher .d
@@ -88,7 +88,7 @@ def format_of(path: str, text: str, domain: Domain) -> str | None:
     suffix = PurePosixPath(name.lower()).suffix
     if domain is Domain.CODE:
         is_known = is_code_name(name) or suffix in CODE_SUFFIXES or program_suffix(text) or _CONFIGURATION.match(text)
-        return language_of(path, text) or ("text" if is_known or suffix else None)
+        return code_format_of(path, text) or ("text" if is_known or suffix else None)
     known = FORMATS.get(suffix, "text")
     if known != "text":
         return known
@@ -117,7 +117,7 @@ def reads(domain: Domain, path: str, *, is_program: bool = False) -> bool:
     if suffix in SUFFIXES[domain]:
         return domain is not Domain.DOCUMENTATION or not is_code_name(name)
     if domain is Domain.CODE:
-        if language_of(name) is not None or is_code_name(name):
+        if code_format_of(name) is not None or is_code_name(name):
             return True
         return is_program or not (suffix or name.startswith("."))
     return not (suffix or name.startswith(".") or is_code_name(name))

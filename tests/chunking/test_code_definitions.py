@@ -1,5 +1,7 @@
 """Every name that code defines is known with its place, whatever the grammar calls it."""
 
+# ruff: noqa: E501 - a sample is one line
+
 import pytest
 
 from nornweave.core.types import Span
@@ -28,6 +30,23 @@ CODE = {
         "const MAX: u8 = 3;\nstruct A { n: u8 }\nimpl A { fn run(&self) {} }\nmod m { pub fn f() {} }\n",
         ("MAX", "A", "A.n", "A.run", "m.f"),
     ),
+    "kotlin": (
+        "const val MAX = 3\ntypealias F = (Int) -> Unit\nclass A {\n    companion object {\n        const val LIMIT = 5\n    }\n\n    val total: Int\n        get() = 1\n    fun run() {}\n}\n",
+        ("MAX", "F", "A", "A.LIMIT", "A.total", "A.run"),
+    ),
+    "php": ("<?php\nconst MAX = 1;\nclass A { const LIMIT = 3; public $n = 1; function run() {} }\n", ("MAX", "A", "A.LIMIT", "A.$n", "A.run")),
+    "c": (
+        "#define MAX 3\nint after(int names[]);\nstatic const char *names[] = {\"a\"};\ntypedef struct A { int n; } A;\nvoid run(void) { int y[2]; }\n",
+        ("MAX", "names", "A", "A.n", "run"),
+    ),
+    "csharp": ("class A { public int Total { get; set; } int n = 1; void run() {} }\n", ("A", "A.Total", "A.n", "A.run")),
+    "objc": (
+        "@interface A : NSObject\n@property int total;\n- (void)announced;\n@end\n@implementation A\n- (void)run:(int)a with:(int)b { }\n@end\n",
+        ("A", "A.total", "A.run:with:"),
+    ),
+    "scala": ("object A {\n  val Max = 3\n  type T = Int\n  def run(): Int = { 1 }\n}\n", ("A", "A.Max", "A.T", "A.run")),
+    "elixir": ("defmodule M.A do\n  def run(x), do: x\n  test \"does it\" do\n    1\n  end\nend\n", ("M.A", "M.A.run")),
+    "hcl": ('resource "aws" "a" {\n  n = 1\n}\nvariable "run" {}\n', ("resource.aws.a", "variable.run")),
     "ruby": ("class A\n  MAX = 3\n  def run\n    1\n  end\nend\n", ("A", "A.MAX", "A.run")),
 }  # fmt: skip
 

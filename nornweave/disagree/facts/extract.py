@@ -17,7 +17,7 @@ from nornweave.disagree.facts.code import CodeReading, Comment, read_code
 from nornweave.disagree.facts.configuration import configuration_facts, is_configuration
 from nornweave.disagree.facts.documentation import documentation_facts
 from nornweave.disagree.facts.passage import Passage
-from nornweave.read.chunking.languages import LANGUAGES, language_of
+from nornweave.read.chunking.languages import PROGRAMS, language_of
 
 VERSION = "facts-21"
 MAX_FACTS = 4_000
@@ -71,9 +71,9 @@ def _inside(fact: Fact, passage: Passage) -> bool:
 
 
 def _language(passage: Passage) -> str | None:
-    if passage.language in LANGUAGES:
+    if passage.language in PROGRAMS:
         return passage.language
-    return passage.format if passage.format in LANGUAGES else language_of(passage.path)
+    return passage.format if passage.format in PROGRAMS else language_of(passage.path)
 
 
 def _program(passage: Passage, reading: CodeReading) -> Iterator[Fact]:

@@ -11,19 +11,19 @@ from tree_sitter import Node
 
 from nornweave.core.text.spans import Lines, TokenIndex, pack, split, strip_lines
 from nornweave.core.types import Chunk, Document, Span, freeze
-from nornweave.read.chunking import parsing, regions
+from nornweave.read.chunking import components, parsing, regions, syntax
 from nornweave.read.chunking.division import TEXT_CUTS, Division
 from nornweave.read.chunking.languages import Grammar, grammar_of
-from nornweave.read.chunking.regions import Kind, Region
-from nornweave.read.chunking.symbols import Definitions, Symbol
+from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region
+from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe_value
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-7"
+VERSION = "code-8"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
 
-GROUP_TOKENS = {Kind.IMPORT: 128, Kind.PREAMBLE: 256}
+GROUP_TOKENS = {Kind.IMPORT: 128, Kind.PREAMBLE: 256, Kind.VALUE: 256}
 """Of a group of imports, and of module-level statements."""
 
 _WORDS = re.compile(r"[\w$]+")
@@ -61,19 +61,32 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
         Chunks in order that do not overlap and leave out only blank space and a licence at the head. Code that
         cannot be parsed is cut at blank lines and lines.
     """
-    text = document.text
-    grammar = grammar_of(document.format, document.path, text)
-    tree = parsing.parse(grammar, parsing.mask(text)) if grammar is not None else None
-    if grammar is None or tree is None:
-        writer = _Writer(document, index, Lines(text), frozenset(), None, Definitions(None, None, text))
-        plain = split(Span(0, len(text)), index, limit, TEXT_CUTS)
-        yield from writer.write(_Piece(span, None, None) for span in plain)
-        return
-    found = regions.Regions(text, grammar, index.count).walk(tree.root_node)
-    layout = _Layout(text, grammar, index, limit)
-    defined = Definitions(tree.root_node, grammar, text)
-    writer = _Writer(document, index, Lines(text), _imported(found, text), tree.root_node, defined)
-    yield from writer.write(layout.pieces(found))
+    text, lines = document.text, Lines(document.text)
+    whole = Span(0, len(text))
+    if document.format in components.FORMATS:
+        name = components.name_of(document.path)
+        scope = SymbolScope((), Symbol("component", (name,), f"<{name}>", class_name=name))
+        parts = components.parts_of(text, document.format)
+    else:
+        scope, parts = NO_SCOPE, [components.Part(whole, whole, document.format)]
+    for part in parts:
+        grammar = grammar_of(part.language, document.path, text)
+        source = parsing.mask(text)
+        if part.inner != whole:
+            outside = (source[: part.inner.start], source[part.inner.end :])
+            before, after = (re.sub(rb"[^\n]", b" ", each) for each in outside)
+            source = before + source[part.inner.start : part.inner.end] + after
+        tree = parsing.parse(grammar, source) if grammar is not None else None
+        if grammar is None or tree is None:
+            writer = _Writer(document, part.language, index, lines, frozenset(), None, Definitions(None, None, text))
+            plain = split(part.span, index, limit, TEXT_CUTS)
+            yield from writer.write(_Piece(span, None, scope.symbol) for span in plain)
+            continue
+        found = regions.Regions(text, grammar, index.count).walk(tree.root_node, scope)
+        layout = _Layout(text, grammar, index, limit, part.span, scope)
+        defined = Definitions(tree.root_node, grammar, text)
+        writer = _Writer(document, part.language, index, lines, _imported(found, text), tree.root_node, defined)
+        yield from writer.write(layout.pieces(found))
 
 
 def _imported(found: Iterable[Region], text: str) -> frozenset[str]:
@@ -106,15 +119,17 @@ class _Layout:
     grammar: Grammar
     index: TokenIndex
     limit: int
+    span: Span
+    scope: SymbolScope
 
     def pieces(self, found: Sequence[Region]) -> Iterator[_Piece]:
         """Lay out the regions of a file; the pieces tile the text."""
         if not found:
-            yield from (_Piece(span, None, None) for span in self._cut(Span(0, len(self.text))))
+            yield from (_Piece(span, None, self.scope.symbol) for span in self._cut(self.span))
             return
-        spanned = self._glue(_spanned(found, len(self.text)))
+        spanned = self._glue(_spanned(found, self.span))
         for (kind, _), group in groupby(spanned, key=lambda item: (item[0].kind, id(item[0].scope))):
-            if kind is Kind.WHOLE:
+            if kind in {Kind.WHOLE, Kind.VALUE}:
                 for region, span in group:
                     yield from self._whole(region, span)
             else:
@@ -146,15 +161,23 @@ class _Layout:
         return glued[::-1]
 
     def _fits(self, span: Span, following: tuple[Region, Span]) -> bool:
-        """Tell whether ``span`` may join what follows, which is the case too when that will be divided anyway."""
+        """Tell whether ``span`` may join what follows, which is the case too when that will be divided anyway.
+
+        So will it be where ``span`` is too little to be found.
+        """
         limit = self._limit_of(following[0].kind)
-        return self.index.count(Span(span.start, following[1].end)) <= limit or self.index.count(following[1]) > limit
+        return (
+            self.index.count(span) <= SHORT_COMMENT
+            or self.index.count(Span(span.start, following[1].end)) <= limit
+            or self.index.count(following[1]) > limit
+        )
 
     def _whole(self, region: Region, span: Span) -> Iterator[_Piece]:
-        if self.index.count(span) <= self.limit:
+        limit = self._limit_of(region.kind)
+        if self.index.count(span) <= limit:
             yield _Piece(span, None, region.symbol)
             return
-        for part in Division(self.text, self.grammar, self.index, self.limit).parts(region, span):
+        for part in Division(self.text, self.grammar, self.index, limit).parts(region, span):
             yield _Piece(part.span, None, part.symbol, part.continues)
 
     def _grouped(self, group: list[tuple[Region, Span]], kind: Kind) -> Iterator[_Piece]:
@@ -164,18 +187,25 @@ class _Layout:
         symbol = group[0][0].scope.symbol if kind is Kind.HEADER else None
         first = next((region for region, _ in group if region.symbol is not None), None)
         for span in pack((span for _, span in group), self.index, limit):
+            region = regions_at[span.start]
             if self.index.count(span) <= limit:
                 continues = first is None or span.start > first.start
-                yield _Piece(span, kind.value, symbol, continues)
+                alone = region if sum(span.start <= at < span.end for at in regions_at) == 1 else None
+                yield _Piece(span, kind.value, symbol or (self._lone(alone) if alone else None), continues)
                 continue
-            region = regions_at[span.start]
             for part in Division(self.text, self.grammar, self.index, limit).parts(region, span):
                 yield _Piece(part.span, kind.value, part.symbol or symbol, part.continues or part.symbol is None)
 
+    def _lone(self, region: Region) -> Symbol | None:
+        """Name a statement that stands alone by the one value that it gives a name to."""
+        value = syntax.lone_value(region.nodes[-1], self.grammar, self.text)
+        is_one = value is not None and region.kind is Kind.PREAMBLE and region.symbol is None
+        return describe_value(value[1], value[0], region.scope, self.text) if is_one and value else None
 
-def _spanned(found: Sequence[Region], end: int) -> list[tuple[Region, Span]]:
-    """Give each region the text up to the next one; the first begins with the file."""
-    starts = [0, *(region.start for region in found[1:]), end]
+
+def _spanned(found: Sequence[Region], whole: Span) -> list[tuple[Region, Span]]:
+    """Give each region the text up to the next one; the first begins with the whole."""
+    starts = [whole.start, *(region.start for region in found[1:]), whole.end]
     return [(region, Span(start, stop)) for region, start, stop in zip(found, starts, starts[1:], strict=False)]
 
 
@@ -184,6 +214,7 @@ class _Writer:
     """Pieces → chunks."""
 
     document: Document
+    language: str
     index: TokenIndex
     lines: Lines
     imported: frozenset[str]
@@ -203,7 +234,7 @@ class _Writer:
         symbol = piece.symbol
         metadata = freeze(
             {
-                "language": self.document.format,
+                "language": self.language or self.document.format,
                 "node_type": symbol.node_type if symbol is not None else piece.label,
                 "function_name": symbol.function_name if symbol is not None else None,
                 "class_name": symbol.class_name if symbol is not None else None,

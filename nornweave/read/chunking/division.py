@@ -12,7 +12,7 @@ from nornweave.core.types import Span
 from nornweave.read.chunking import syntax
 from nornweave.read.chunking.languages import Grammar, node_types
 from nornweave.read.chunking.regions import Region, begins_line, indented, inside_word
-from nornweave.read.chunking.symbols import Symbol, describe, scope_of
+from nornweave.read.chunking.symbols import Symbol, describe, describe_value, scope_of
 
 TEXT_CUTS = (PARAGRAPH, LINE, WORD)
 """Where code is cut when its syntax does not help."""
@@ -122,10 +122,13 @@ class Division:
         """Group nodes so that each group may start a piece; comments go with what follows them."""
         groups: list[list[tuple[Node, bool]]] = []
         held = False
+        is_line = "\n" not in self.text[task.span.start : task.span.end].strip()
         for node, listed in task.nodes:
             comment = node.type in self.grammar.comments or node.type in self.grammar.attributes
             at = node.start_byte
-            parts = begins_line(self.text, at) or (listed and not comment and not inside_word(self.text, at))
+            parts = begins_line(self.text, at) or (
+                is_line and listed and not comment and not inside_word(self.text, at)
+            )
             cuts = node.is_named and not held and parts
             if not groups or cuts:
                 groups.append([])
@@ -134,30 +137,40 @@ class Division:
         return groups
 
     def _part(self, span: Span, region: Region, *, is_first: bool) -> Part:
-        """Give a part the name of the innermost definition that more than half of it belongs to."""
+        """Give a part the names of the definitions and values that more than half of it belongs to."""
         symbol, start = region.symbol, region.start
         scope = scope_of(symbol, region.scope) if symbol is not None else region.scope
-        for found in self._around(span, region):
-            inner = describe(found, scope, self.grammar, self.text)
-            if inner.function_name or inner.class_name:
-                symbol, start, scope = inner, found.node.start_byte, scope_of(inner, scope)
+        seen = self._own(region)
+        for node in self._around(span, region.nodes[-1]):
+            found, inner, begin = syntax.definition(node, self.grammar, self.text), None, node.start_byte
+            if found is not None and found.node.id not in seen and not found.is_callee:
+                seen.add(found.node.id)
+                inner, begin = describe(found, scope, self.grammar, self.text), found.node.start_byte
+            elif found is None and node.id not in seen and (symbol is None or symbol.function_name is None):
+                name = syntax.value_name(node, self.grammar, self.text, with_pairs=True)
+                inner = describe_value(name, node, scope, self.text) if name is not None else None
+            if inner is not None and inner.names != scope.names:
+                symbol, start, scope = inner, begin, scope_of(inner, scope)
         return Part(span, symbol, not is_first if symbol is region.symbol else span.start > start)
 
-    def _around(self, span: Span, region: Region) -> list[syntax.Definition]:
-        """Return the definitions inside a region that hold more than half of a part, the outermost first."""
-        own = syntax.definition(region.nodes[-1], self.grammar) if region.symbol is not None else None
-        seen = {own.node.id} if own is not None else set()
+    def _own(self, region: Region) -> set[int]:
+        """Return the node that names a region; what is inside of it has names below that."""
+        if region.symbol is None:
+            return set()
+        own = syntax.definition(region.nodes[-1], self.grammar, self.text)
+        if own is not None:
+            return {own.node.id}
+        value = syntax.lone_value(region.nodes[-1], self.grammar, self.text)
+        return {value[0].id} if value is not None else set()
+
+    def _around(self, span: Span, outermost: Node) -> Iterator[Node]:
+        """Yield the nodes that hold more than half of a part, the outermost first."""
         middle = (span.start + span.end) // 2
-        around: list[syntax.Definition] = []
-        cursor = region.nodes[-1].walk()
+        cursor = outermost.walk()
         for _ in range(_LEVELS):
             node = cursor.node
             if node is None or 2 * (min(span.end, node.end_byte) - max(span.start, node.start_byte)) <= len(span):
-                break
-            found = syntax.definition(node, self.grammar)
-            if found is not None and found.node.id not in seen:
-                seen.add(found.node.id)
-                around.append(found)
+                return
+            yield node
             if cursor.goto_first_child_for_byte(middle) is None:
-                break
-        return around
+                return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import PurePosixPath
 from typing import cast
@@ -31,11 +31,41 @@ EXTENSIONS = {
     "swift": "swift",
     "kotlin": "kt kts",
 }
+"""Of the languages whose facts are read as well (``disagree.facts.code``)."""
 FILE_NAMES = {"rakefile": "ruby", "gemfile": "ruby", "vagrantfile": "ruby", "podfile": "ruby", "fastfile": "ruby"}
 
-LANGUAGES = tuple(EXTENSIONS)
+OTHER_EXTENSIONS = {
+    "objc": "m mm",
+    "scala": "scala sc sbt",
+    "lua": "lua",
+    "elixir": "ex exs",
+    "shell": "sh bash zsh ksh bats",
+    "sql": "sql",
+    "hcl": "hcl tf tfvars",
+    "css": "css",
+    "json": "json jsonc",
+    "yaml": "yaml yml",
+    "dockerfile": "dockerfile containerfile",
+    "vue": "vue",
+    "svelte": "svelte",
+    "astro": "astro",
+    "protobuf": "proto",
+    "graphql": "graphql gql graphqls",
+    "cmake": "cmake",
+}
+"""Of languages that are only cut into chunks; the last three have no grammar and are cut at blank lines."""
+OTHER_FILE_NAMES = {"dockerfile": "dockerfile", "containerfile": "dockerfile", "cmakelists.txt": "cmake"}
 
-_BY_EXTENSION = {f".{ending}": language for language, endings in EXTENSIONS.items() for ending in endings.split()}
+PROGRAMS = tuple(EXTENSIONS)
+C_FAMILY = frozenset({"c", "cpp", "objc"})
+LANGUAGES = (*EXTENSIONS, *OTHER_EXTENSIONS)
+
+
+def _by_suffix(table: dict[str, str]) -> dict[str, str]:
+    return {f".{ending}": language for language, endings in table.items() for ending in endings.split()}
+
+
+_BY_EXTENSION, _BY_OTHER_EXTENSION = _by_suffix(EXTENSIONS), _by_suffix(OTHER_EXTENSIONS)
 
 
 INTERPRETERS = {
@@ -96,6 +126,19 @@ def program_suffix(text: str) -> str:
     return INTERPRETERS.get(started["name"], "") if started else ""
 
 
+def code_format_of(path: str, text: str = "") -> str | None:
+    """Name the language that a file is cut into chunks as; ``None`` where neither its name nor its text says one.
+
+    Args:
+        text: as of ``language_of``.
+    """
+    name = PurePosixPath(path).name.lower()
+    suffix = PurePosixPath(name).suffix
+    known = OTHER_FILE_NAMES.get(name) or _BY_OTHER_EXTENSION.get(suffix)
+    known = known or language_of(path, text) or OTHER_FILE_NAMES.get(name.partition(".")[0])  # Dockerfile.dev
+    return known or _BY_OTHER_EXTENSION.get(program_suffix(text))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grammar:
     """The node types of one grammar that matter for chunking.
@@ -109,6 +152,7 @@ class Grammar:
         namespaces: containers whose name nobody calls (``namespace a {``, ``extern "C" {``).
         branches: statements that hold definitions without naming them (``#ifdef``, ``if``, ``try``, ``class << self``).
         bodies: the node that holds the members of any of the above.
+        holders: values whose parts may be definitions (``export default { methods: { … } }``).
         imports: statements that bring in other files; more of them are told by ``syntax.is_import``.
         wrappers: nodes around one definition (decorators, ``export``, ``template<…>``, ``const f = …``).
         comments: comment types; ``attributes`` are siblings that belong to what follows them like comments.
@@ -116,12 +160,20 @@ class Grammar:
         bare: classes whose header says nothing by itself when no members precede the first method.
         closers: ends of something that opened before; they stay with what precedes them.
         receivers: parameters that are not counted.
+        calls: calls that may define: ``describe("a ledger", () => {``, ``task :build do``, ``tasks.register("x") {``.
+        given: nodes on the way from a call to the function that it is given.
+        function_words, class_words: calls of these words define what their first argument names (Elixir).
+        values: nodes that name a value, beside those whose types say so (``syntax.value_name``).
+        pairs: nodes that name a part of a value: keys, attributes.
+        names: nodes inside a definition that name it, where no field does.
+        announcements: nodes that say of what is defined elsewhere what it is called.
     """
 
     name: str
-    functions: frozenset[str]
-    classes: frozenset[str]
-    bodies: frozenset[str]
+    functions: frozenset[str] = frozenset()
+    classes: frozenset[str] = frozenset()
+    bodies: frozenset[str] = frozenset()
+    holders: frozenset[str] = frozenset()
     imports: frozenset[str] = frozenset()
     bodiless: frozenset[str] = frozenset()
     needs_body: frozenset[str] = frozenset()
@@ -135,6 +187,29 @@ class Grammar:
     bare: frozenset[str] = frozenset()
     closers: frozenset[str] = frozenset()
     receivers: frozenset[str] = frozenset()
+    calls: frozenset[str] = frozenset()
+    given: frozenset[str] = frozenset()
+    function_words: frozenset[str] = frozenset()
+    class_words: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
+    pairs: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    announcements: frozenset[str] = frozenset()
+    # Unions that are asked for at every node.
+    holding: frozenset[str] = field(init=False)
+    running: frozenset[str] = field(init=False)
+    defining: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Unite what is looked for together."""
+        object.__setattr__(self, "holding", self.bodies | self.branches | self.comments)
+        object.__setattr__(self, "running", self.given | self.functions | self.bodies)
+        object.__setattr__(self, "defining", self.functions | self.classes | self.wrappers)
+
+    @property
+    def defines(self) -> bool:
+        """Tell whether anything has a name in this language; markup and lists of commands are cut where they may be."""
+        return bool(self.functions | self.classes | self.calls | self.pairs)
 
 
 def node_types(names: str) -> frozenset[str]:

@@ -9,7 +9,8 @@ from importlib import import_module
 
 from tree_sitter import Language, Node, Parser, Tree
 
-from nornweave.read.chunking.languages import Grammar
+from nornweave.read.chunking import macros
+from nornweave.read.chunking.languages import C_FAMILY, Grammar
 
 # Ordinary source takes 0.1 to 0.5 s a megabyte; text that is no source of that language makes tree-sitter's error
 # recovery quadratic (8 kB of ``/* a`` as Python: 3 s). CPU time, so that a busy machine gives up on the same files.
@@ -26,7 +27,7 @@ _EXPORT_MACRO = re.compile(rb"\b(class|struct) ([A-Z][A-Z0-9_]{3,60})(?= \w{1,12
 UNTIMED_BYTES = 2048
 _NEVER_UNTIMED = frozenset({"kotlin"})
 """tree_sitter_kotlin 1.1 does not come back from 257 bytes that are no Kotlin: then this little is never freed."""
-_PACKAGES = {"csharp": "c_sharp", "tsx": "typescript"}
+_PACKAGES = {"csharp": "c_sharp", "tsx": "typescript", "shell": "bash", "dockerfile": "containerfile"}
 LOOSE_TOKENS = 5000
 """Tokens right inside an error from which a grammar is lost; looking through them for anything is quadratic."""
 
@@ -64,7 +65,13 @@ def parse(grammar: Grammar, source: bytes) -> Tree | None:
 @lru_cache(maxsize=1)
 def _parse(name: str, source: bytes) -> Tree | None:
     parser, may_hang = Parser(language(name)), len(source) > UNTIMED_BYTES or name in _NEVER_UNTIMED
-    tree = _parse_in_time(parser, source) if may_hang else parser.parse(source)
+
+    def parse(source: bytes) -> Tree | None:
+        return _parse_in_time(parser, source) if may_hang else parser.parse(source)
+
+    tree = parse(source)
+    if tree is not None and name in C_FAMILY and tree.root_node.has_error:
+        tree = macros.repaired(source, tree, parse)
     return None if tree is None or _is_lost(tree.root_node) else tree
 
 

@@ -6,24 +6,26 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import takewhile
 
 from tree_sitter import Node
 
 from nornweave.core.types import Span
 from nornweave.read.chunking import syntax
 from nornweave.read.chunking.languages import Grammar
-from nornweave.read.chunking.symbols import NO_SCOPE, Symbol, SymbolScope, describe, scope_of
+from nornweave.read.chunking.symbols import NO_SCOPE, Symbol, SymbolScope, describe, describe_value, scope_of
 
 SMALL_CLASS = 60
 """Tokens up to which a class stays in one piece with its methods."""
 SHORT_COMMENT = 24
 """Tokens up to which a comment with blank lines around it introduces what follows; a longer one stands alone."""
-LOOKED_AT = 300
-"""Members of a branch or a class from which it is taken for one that has definitions."""
+LARGE_VALUE = 128
+"""Tokens above which a value stands alone, under its name."""
 NESTED = 8
 """Branches in branches from which on they are; each is looked through so many times."""
 
 _STRICT = re.compile(r"""['"]use strict['"]""")
+_WORDS = re.compile(r"\w+")
 _INDENT = 200
 """Characters that are looked back over to tell whether a statement begins its line."""
 
@@ -35,6 +37,7 @@ class Kind(StrEnum):
     PREAMBLE = "preamble"
     HEADER = "header"
     WHOLE = "whole"
+    VALUE = "value"
     GLUE = "glue"
 
 
@@ -81,10 +84,11 @@ class Regions:
     _pending: _Pending | None = None
     _end: int = 0
 
-    def walk(self, root: Node) -> list[Region]:
+    def walk(self, root: Node, scope: SymbolScope = NO_SCOPE) -> list[Region]:
         """Return the regions below ``root``, in order; the first stands for everything before it as well."""
-        self._frames.append(_Frame(iter(root.named_children), NO_SCOPE, root.end_byte))
-        scope = NO_SCOPE
+        if not self.grammar.defines:
+            return [Region(root.start_byte, self._rest(scope), [root], scope)]
+        self._frames.append(_Frame(iter(root.named_children), scope, root.end_byte))
         while self._frames:
             scope = self._frames[-1].scope
             node = next(self._frames[-1].members, None)
@@ -94,7 +98,8 @@ class Regions:
                 self._wait(node, scope)
             else:
                 self._visit(node, scope)
-        self._flush(NO_SCOPE)
+                self._wait_behind(node, scope)
+        self._flush(scope)
         return self.found
 
     def _enter(self, node: Node, scope: SymbolScope) -> None:
@@ -103,23 +108,29 @@ class Regions:
     def _visit(self, node: Node, scope: SymbolScope) -> None:
         grammar = self.grammar
         kind = node.type
-        if kind in grammar.bodies:
-            self._enter(node, scope)
-            return
         if kind in grammar.closers or (kind == "directive" and not self.text.startswith("#if", node.start_byte)):
             self._end = max(self._end, node.end_byte)
             return
-        found = syntax.definition(node, grammar)
+        found = syntax.definition(node, grammar, self.text)
         if found is not None:
             self._define(node, found, scope)
+        elif kind in grammar.bodies:
+            self._enter(node, scope)
         elif syntax.is_import(node, grammar, self.text):
             self._add(Kind.IMPORT, node, scope)
         elif kind in grammar.namespaces or kind in grammar.modules:
             self._namespace(node, scope)
         elif kind in grammar.branches or kind == "ERROR":
             self._branch(node, scope)
+        elif self._is_glue(node):
+            self._add(Kind.GLUE, node, scope)
+        elif (
+            self.count(Span(node.start_byte, node.end_byte)) > LARGE_VALUE
+            and (value := syntax.lone_value(node, grammar, self.text)) is not None
+        ):
+            self._add(Kind.VALUE, node, scope, describe_value(value[1], value[0], scope, self.text))
         else:
-            self._add(Kind.GLUE if self._is_glue(node) else self._rest(scope), node, scope)
+            self._add(self._rest(scope), node, scope)
 
     def _define(self, node: Node, found: syntax.Definition, scope: SymbolScope) -> None:
         symbol = describe(found, scope, self.grammar, self.text)
@@ -133,7 +144,8 @@ class Regions:
         else:
             inner = scope_of(symbol, scope)
             # Swift calls an extension a class_declaration; only its keyword tells.
-            bare = found.node.type in self.grammar.bare or any(c.type == "extension" for c in found.node.children[:3])
+            bare = found.node.type in self.grammar.bare | self.grammar.calls
+            bare |= any(child.type == "extension" for child in found.node.children[:3])
             self._add(Kind.HEADER, node, inner, symbol, bare=bare, opens=found.node)
             self._enter(found.node, inner)
 
@@ -158,17 +170,17 @@ class Regions:
             self._add(self._rest(scope), node, scope)
 
     def _holds(self, node: Node) -> set[str]:
-        """Tell what lies in ``node`` or in branches of it; beyond ``LOOKED_AT`` and ``NESTED`` definitions as well."""
+        """Tell what lies in ``node`` or in branches of it; definitions too, from ``LOOKED_AT`` and ``NESTED`` on."""
         grammar = self.grammar
         held: set[str] = set()
         waiting = [syntax.members(node, grammar)]
-        for _ in range(LOOKED_AT):
+        for _ in range(syntax.LOOKED_AT):
             member = next(waiting[-1], None)
             if member is None:
                 waiting.pop()
                 if not waiting:
                     return held
-            elif syntax.definition(member, grammar) is not None:
+            elif syntax.definition(member, grammar, self.text) is not None:
                 return held | {"definition"}
             elif member.type in grammar.branches | grammar.bodies | grammar.namespaces or member.type == "ERROR":
                 if len(waiting) > NESTED:
@@ -203,11 +215,29 @@ class Regions:
             self._flush(scope)
         self._pending = _Pending(node.start_byte, node.end_byte, [node], attribute)
 
+    def _wait_behind(self, node: Node, scope: SymbolScope) -> None:
+        """Keep comments that some grammars count to what precedes them, though they begin lines of their own."""
+        last = node
+        for _ in range(syntax.MAX_WRAPPERS):
+            if not last.children or last.children[-1].type in self.grammar.comments:
+                break
+            last = last.children[-1]
+        if not last.children or last.children[-1].type not in self.grammar.comments:
+            return
+        behind = list(takewhile(lambda child: child.type in self.grammar.comments, reversed(last.children)))[::-1]
+        before = last.children[-len(behind) - 1].end_byte if len(behind) < len(last.children) else last.start_byte
+        if self._frames[-1].scope is scope and begins_line(self.text, behind[0].start_byte):
+            self._end = before
+            for comment in behind:
+                self._wait(comment, scope)
+
     def _flush(self, scope: SymbolScope) -> None:
         """Give comments that belong to nothing a region of their own; short ones join what follows."""
         pending, self._pending = self._pending, None
         if pending is not None:
-            short = self.count(Span(pending.start, pending.end)) <= SHORT_COMMENT
+            # A line of signs is many tokens and says nothing.
+            words = len(_WORDS.findall(self.text, pending.start, pending.end))
+            short = words <= SHORT_COMMENT // 4 or self.count(Span(pending.start, pending.end)) <= SHORT_COMMENT
             kind = Kind.GLUE if short else self._rest(scope)
             self.found.append(Region(indented(self.text, pending.start), kind, pending.nodes, scope))
             self._end = max(self._end, pending.end)
@@ -239,8 +269,26 @@ class Regions:
         if last is not None and pending is None and self._continues(last, kind, symbol, scope, start):
             last.nodes.append(node)
             return
+        if last is not None and pending is None and self._opens(last, start):
+            last.kind, last.scope, last.symbol, last.bare = kind, scope, symbol, bare
+            last.nodes.append(node)
+            return
         nodes = [*pending.nodes, node] if pending is not None else [node]
         self.found.append(Region(indented(self.text, start), kind, nodes, scope, symbol, bare=bare))
+
+    def _opens(self, last: Region, start: int) -> bool:
+        """Tell whether only a word that the grammar does not know stands before a statement on its line."""
+        begin = self.text.rfind("\n", 0, start) + 1
+        return (
+            last.symbol is None
+            and last.kind in {Kind.PREAMBLE, Kind.HEADER}
+            and begin <= last.start + _INDENT
+            and last.start - _INDENT <= begin
+            and start - begin < _INDENT
+            and not self.text[last.start : start].strip().endswith((";", "}"))
+            and bool(self.text[begin:start].strip())
+            and "\n" not in self.text[last.start : start].strip()
+        )
 
     def _continues(self, last: Region, kind: Kind, symbol: Symbol | None, scope: SymbolScope, start: int) -> bool:
         """Tell whether a statement goes on on the line of one that it would be grouped with anyway."""

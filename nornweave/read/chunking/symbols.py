@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from nornweave.core.types import Span
 from nornweave.read.chunking import syntax
-from nornweave.read.chunking.languages import Grammar
+from nornweave.read.chunking.languages import C_FAMILY, Grammar
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +19,25 @@ class Symbol:
 
     Attributes:
         node_type: the grammar's own.
-        title: the qualified name.
+        names: of all that is around it, and its own; the outermost first.
         signature: the line on which it is named.
         class_signature: the same of the class around it.
     """
 
     node_type: str
-    title: str | None
+    names: tuple[str, ...]
     signature: str
     function_name: str | None = None
     class_name: str | None = None
     parameter_count: int | None = None
     return_type: str | None = None
     class_signature: str | None = None
+
+    @property
+    def title(self) -> str | None:
+        """Return the qualified name, parted by dots, or as headings are where names have blanks."""
+        is_said = any(" " in name and not name.startswith("operator") for name in self.names)
+        return (" > " if is_said else ".").join(self.names) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,39 +53,46 @@ NO_SCOPE = SymbolScope()
 
 def describe(found: syntax.Definition, scope: SymbolScope, grammar: Grammar, text: str) -> Symbol:
     """Describe a definition inside ``scope``."""
-    name = syntax.name_of(found, grammar, text)
+    own = syntax.names_of(found, grammar, text)
+    names, name = (*scope.names, *own), own[-1] if own else None
     line = syntax.signature(found, grammar, text)
     around = scope.symbol
     if found.is_class:
-        return Symbol(found.node.type, ".".join((*scope.names, name or "")).strip(".") or None, line, class_name=name)
-    owner = syntax.owner_of(found, grammar, text)
-    names = (*scope.names, *((owner,) if owner else ()), *((name,) if name else ()))
+        return Symbol(found.node.type, names, line, class_name=name)
     return Symbol(
         node_type=found.node.type,
-        title=".".join(names) or None,
+        names=names,
         signature=line,
         function_name=name,
-        class_name=owner or (around.class_name if around else None),
+        class_name=own[-2] if len(own) > 1 else (around.class_name if around else None),
         parameter_count=syntax.parameter_count(found, grammar, text, in_class=around is not None),
         return_type=syntax.return_type(found, grammar, text),
         class_signature=around.signature if around else None,
     )
 
 
+def describe_value(name: str, node: Node, scope: SymbolScope, text: str) -> Symbol:
+    """Describe a value that has a name, such as a table."""
+    line = text[node.start_byte : node.end_byte].partition("\n")[0]
+    around = scope.symbol
+    return Symbol(
+        node.type,
+        (*scope.names, name),
+        line[: syntax.MAX_SIGNATURE],
+        class_name=around.class_name if around else None,
+        class_signature=around.signature if around else None,
+    )
+
+
 def scope_of(symbol: Symbol, scope: SymbolScope) -> SymbolScope:
     """Return the scope inside a definition."""
-    if symbol.title is None:
-        return SymbolScope(scope.names, symbol if symbol.class_name else scope.symbol)
-    return SymbolScope(tuple(symbol.title.split(".")), symbol if symbol.function_name is None else scope.symbol)
+    return SymbolScope(symbol.names, symbol if symbol.function_name is None and symbol.class_name else scope.symbol)
 
 
 MAX_NAMES = 128
 """Names of one chunk; one with more is a table."""
-
-# What names a value, in all grammars: ``assignment``, ``const_spec``, ``enum_variant``; signatures only announce one.
-_VALUE = re.compile(r"(?:assignment|declarator|_spec|_item|_definition|_declaration|_constant|_variant|_def)$")
-_NAME_FIELDS = ("name", "left", "property")
-_PLAIN = re.compile(r"[A-Za-z_$][\w$]*")
+_PLAIN = re.compile(r"~?[A-Za-z_$@][\w$]*[!?=]?|[A-Za-z_][\w-]*|(?:[A-Z]\w*\.)+\w+|(?:\w+:)+|operator\b.*")
+"""Names in code; what tests and routes are called is none."""
 
 
 class Definitions:
@@ -103,37 +115,26 @@ def _found(root: Node, grammar: Grammar, text: str) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     open_nodes: list[tuple[Node, tuple[str, ...], bool]] = [(root, (), False)]
     scopes = grammar.modules | grammar.namespaces
-    defining = grammar.functions | grammar.classes | grammar.wrappers
     while open_nodes:
         node, around, in_function = open_nodes.pop()
         kind = node.type
-        definition = syntax.definition(node, grammar) if kind in defining else None
+        is_looked_at = kind in grammar.defining or (kind in grammar.calls and not in_function)
+        definition = syntax.definition(node, grammar, text, with_calls=not in_function) if is_looked_at else None
         if definition is not None:
-            names = _qualified(definition, around, grammar, text)
+            own = syntax.names_of(definition, grammar, text)
+            names = (*around, *(name for name in own if _PLAIN.fullmatch(name)))
             if names != around:
                 found.append((definition.node.start_byte, ".".join(names)))
             node, around, in_function = definition.node, names, in_function or not definition.is_class
         elif kind in scopes:
-            around = (*around, *_name(node, text))
-        elif not in_function and _VALUE.search(kind):
-            named = _name(node, text)
-            if named != around[-1:]:  # Go's ``type A struct`` holds a specification of ``A``
-                found.extend((node.start_byte, ".".join((*around, name))) for name in named)
-        open_nodes.extend((child, around, in_function) for child in node.named_children)
+            name = syntax.value_name(node, grammar, text)
+            around = (*around, name) if name and _PLAIN.fullmatch(name) else around
+        elif not in_function:
+            name = syntax.value_name(node, grammar, text)
+            # Go's ``type A struct`` holds a specification of ``A``.
+            if name and _PLAIN.fullmatch(name) and (name,) != around[-1:]:
+                found.append((node.start_byte, ".".join((*around, name))))
+        # A leaf has no name, and functions of C hold none.
+        if kind not in grammar.announcements and not (in_function and grammar.name in C_FAMILY):
+            open_nodes.extend((child, around, in_function) for child in node.named_children if child.named_child_count)
     return found
-
-
-def _qualified(definition: syntax.Definition, around: Sequence[str], grammar: Grammar, text: str) -> tuple[str, ...]:
-    owner = None if definition.is_class else syntax.owner_of(definition, grammar, text)
-    name = syntax.name_of(definition, grammar, text)
-    return (*around, *((owner,) if owner else ()), *((name,) if name else ()))
-
-
-def _name(node: Node, text: str) -> tuple[str, ...]:
-    """Return the plain name of a declaration; none where it has none, or several."""
-    for field in _NAME_FIELDS:
-        named = node.child_by_field_name(field)
-        if named is not None:
-            name = text[named.start_byte : named.end_byte]
-            return (name,) if _PLAIN.fullmatch(name) else ()
-    return ()

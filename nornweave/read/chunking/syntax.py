@@ -8,29 +8,54 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from nornweave.read.chunking.languages import Grammar
+from nornweave.read.chunking import macros
+from nornweave.read.chunking.languages import C_FAMILY, Grammar
 
 MAX_WRAPPERS = 12
 """How many wrappers (``export default @decorated …``) are looked through before a node counts as a statement."""
 MAX_SIGNATURE = 120
+LOOKED_AT = 300
+"""Members of a branch or a class from which it is taken for one that has definitions."""
 
 _REQUIRE = re.compile(r"\w+\s+[^=;]{1,400}=\s*(?:await\s+)?(?:require|import)\s*\(")
 _RUBY_REQUIRE = re.compile(r"(?:require|require_relative|load|autoload)\b")
 _PHP_INCLUDE = re.compile(r"(?:require|include)(?:_once)?\b")
 _PLAIN_NAME = re.compile(r"[\w$]+")
 
+_CALLEE = re.compile(r"[A-Za-z_$@][\w$]*(?:(?:\.|::|->|\?\.)[\w$]+)*[!?]?")
+_STRING = r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`'
+_LITERAL = re.compile(
+    rf"[\s,]*(?:(?P<said>{_STRING})|:(?P<symbol>\w+)|(?P<key>[a-z]\w*):(?=\s+[\[:%])"
+    r"|(?P<constant>[A-Z]\w*(?:(?:\.|::)\w+)*)(?![\w(.:]))(?=\s*(?:[,)\]{|]|do\b|=>|\Z))"
+)
+_ONLY_A_FUNCTION = re.compile(r"[(\s]*(?:async\b\s*)?(?:func(?:tion)?\b|\([^()]*\)\s*=>|[\w$]*\s*=>|do\b|\{|\Z)")
+_OPENING = re.compile(rf"{_STRING}|[()\[\]{{}}]")
+_HEAD = 600
+"""Characters of a call that its callee and what names it are looked for in."""
+
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function or a class and the outermost node around it alone (decorators, ``export``, ``template<…>``)."""
+    """A function or a class and the outermost node around it alone (decorators, ``export``, ``template<…>``).
+
+    Attributes:
+        said: how a call names what it defines; empty where ``named_by`` names it; ``None`` of everything else.
+        is_callee: that is only what is called.
+    """
 
     node: Node
     named_by: Node
     is_class: bool
+    said: tuple[str, ...] | None = None
+    is_callee: bool = False
 
 
-def definition(node: Node, grammar: Grammar) -> Definition | None:
-    """Look through wrappers for the one function or class that ``node`` defines."""
+def definition(node: Node, grammar: Grammar, text: str, *, with_calls: bool = True) -> Definition | None:
+    """Look through wrappers for the one function or class that ``node`` defines.
+
+    Args:
+        with_calls: a call may define as well (``describe("a ledger", () => {``).
+    """
     named_by = node
     inner: Node | None = node
     for _ in range(MAX_WRAPPERS):
@@ -43,11 +68,105 @@ def definition(node: Node, grammar: Grammar) -> Definition | None:
             return Definition(inner, named_by, is_class=False) if _has_body(inner, grammar) else None
         if kind in grammar.classes:
             return Definition(inner, named_by, is_class=True) if _is_class(inner, grammar) else None
+        if with_calls and kind in grammar.calls and (called := _called(inner, named_by, grammar, text)) is not None:
+            return called
         if kind not in grammar.wrappers:
             return None
         named_by = inner
         inner = _wrapped(inner, grammar)
     return None
+
+
+def _called(node: Node, named_by: Node, grammar: Grammar, text: str) -> Definition | None:
+    """Read a call that defines something: it is given a function, and says or is told what that is called.
+
+    It is named by the first arguments that are literals: ``it("adds", () => {``, ``describe Ledger, "#post" do``. A
+    call on something has that before (``app.get /users``), one that is only given a function is called as the callee
+    (``beforeEach``), and one that is assigned as what it is assigned to.
+    """
+    block = block_of(node, grammar)
+    word, arguments = _callee(node, block, text)
+    if word in grammar.function_words or word in grammar.class_words:
+        named = re.match(r"[\s(]*([\w.]+[!?]?)", arguments)
+        return Definition(node, named_by, word in grammar.class_words, (named[1],)) if named else None
+    said = _said(word, arguments, grammar)
+    if block is None or not (word or said):
+        return None
+    if named_by != node and (_name_node(named_by, grammar) is not None or named_by.type == "export_statement"):
+        return Definition(node, named_by, is_class=False, said=())
+    on_something = "." in word or "::" in word
+    if said:
+        is_suite = any(_names_what_it_runs(part, grammar, text) for part in block.named_children[:LOOKED_AT])
+        return Definition(node, named_by, is_suite, (f"{word} {said}" if on_something else said,))
+    only = not on_something and _ONLY_A_FUNCTION.match(arguments) is not None
+    return Definition(node, named_by, is_class=False, said=(word,), is_callee=True) if only else None
+
+
+def _names_what_it_runs(node: Node, grammar: Grammar, text: str) -> bool:
+    """Tell whether a statement is a call that names what it is given, as the tests of a suite are."""
+    inner: Node | None = node
+    while inner is not None and inner.type in grammar.wrappers - grammar.calls:
+        inner = _wrapped(inner, grammar)
+    block = block_of(inner, grammar) if inner is not None and inner.type in grammar.calls else None
+    if inner is None or block is None:
+        return False
+    word, arguments = _callee(inner, block, text)
+    return "." not in word and bool(_said(word, arguments, grammar))
+
+
+def _callee(call: Node, block: Node | None, text: str) -> tuple[str, str]:
+    """Return what is called, and the arguments as they are written, up to the block."""
+    end = block.start_byte if block is not None else call.end_byte
+    head = text[call.start_byte : min(end, call.start_byte + _HEAD)]
+    callee = _CALLEE.match(head)
+    return (callee[0], head[callee.end() :]) if callee is not None else ("", head)
+
+
+def _said(word: str, arguments: str, grammar: Grammar) -> str:
+    """Return the literals that the arguments of a call begin with, up to the first string; "" if there are none.
+
+    Of ``each(table)("adds %i", …)`` the last arguments count. Scala writes calls between strings: ``"a ledger" should
+    "keep" in {``.
+    """
+    if not word:
+        sentence = arguments[: arguments.rfind('"') + 1] if "infix_expression" in grammar.calls else ""
+        return _shorten(sentence.replace('"', " ")) if sentence.startswith('"') else ""
+    depth, starts = 0, [0]
+    for sign in _OPENING.finditer(arguments):
+        if sign[0] in "([{":
+            starts += [sign.end()] if sign[0] == "(" and not depth else []
+            depth += 1
+        elif sign[0] in ")]}":
+            depth -= 1
+    for at in reversed(starts):
+        names, start = list[str](), at
+        while (match := _LITERAL.match(arguments, start)) is not None:
+            if match["constant"] and grammar.class_words:  # ``if Some.module do`` is a call as well
+                break
+            name = match["said"][1:-1] if match["said"] else match["symbol"] or match["key"] or match["constant"]
+            names.append(_shorten(name))
+            start = match.end()
+            if match["said"] or not arguments.startswith(",", start):
+                break
+        if any(names):
+            return " ".join(names)
+    return ""
+
+
+def block_of(call: Node, grammar: Grammar) -> Node | None:
+    """Return what a call is given to run: the body of the last function in its arguments or behind them."""
+    found: Node | None = None
+    current = call
+    for _ in range(MAX_WRAPPERS):
+        inner = next((child for child in reversed(current.named_children) if child.type in grammar.running), None)
+        if inner is None:
+            return found
+        current = inner
+        if current.type in grammar.bodies:
+            return current
+        if current.type in grammar.functions:
+            found = current
+    return found
 
 
 def _wrapped(node: Node, grammar: Grammar) -> Node | None:
@@ -96,35 +215,63 @@ def is_import(node: Node, grammar: Grammar, text: str) -> bool:
 
 def members(node: Node, grammar: Grammar) -> Iterator[Node]:
     """Yield the named children of a container that stand for members or hold them, in order."""
-    if node.type in grammar.bodies or node.type == "ERROR":
+    if node.type in grammar.bodies or node.type in grammar.holders or node.type == "ERROR":
         yield from node.named_children
+    elif node.type in grammar.calls:
+        block = block_of(node, grammar)
+        yield from block.named_children if block is not None else ()
     elif node.type.startswith("preproc"):
         named = node.child_by_field_name("name") or node.child_by_field_name("condition")
         yield from (child for child in node.named_children if child != named)
     else:
         body = node.child_by_field_name("body")
-        within = grammar.bodies | grammar.branches | grammar.comments
-        yield from (child for child in node.named_children if child == body or child.type in within)
+        yield from (child for child in node.named_children if child == body or child.type in grammar.holding)
 
 
-def name_of(found: Definition, grammar: Grammar, text: str) -> str | None:
-    """Return the name that a function or a class is called by; ``None`` when it has none."""
+def names_of(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:
+    """Return the names of a function or a class: its own, after that of a class that it is written outside of.
+
+    There are more where several name it: ``TEST(Suite, name)``, ``resource "aws_instance" "web"``.
+    """
     node = found.node
-    if grammar.name in {"c", "cpp"}:
-        return _c_name(found, text)
-    named = _name_node(node) or (_name_node(found.named_by) if found.named_by != node else None)
+    if found.said:
+        return found.said
+    if grammar.name in C_FAMILY and node.type not in grammar.bodies | grammar.bodiless:
+        return (*_owner(found, grammar, text), *_c_names(found, text))
+    named = _name_node(node, grammar) if found.said is None else None
+    if named is None and found.named_by != node:
+        named = _name_node(found.named_by, grammar)
     if node.type == "impl_item":
         named = node.child_by_field_name("type")
     if named is None:
-        return _unnamed(found, text)
+        name = _unnamed(found, text)
+        return (name,) if name else ()
+    if grammar.name == "hcl":
+        labels = [child for child in node.named_children if child.type in grammar.names]
+        return tuple(text[child.start_byte : child.end_byte].strip('"') for child in labels)
     name = _shorten(text[named.start_byte : named.end_byte])
     if node.type in {"impl_item", "class_declaration"}:
-        return re.split(r"[<\[]", name)[0].strip().lstrip("&*").rsplit("::", 1)[-1]
-    return f"~{name}" if node.type == "destructor_declaration" else name.strip("'\"")
+        name = re.split(r"[<\[]", name)[0].strip().lstrip("&*").rsplit("::", 1)[-1]
+    elif node.type == "destructor_declaration":
+        name = f"~{name}"
+    elif grammar.name == "objc" and (category := node.child_by_field_name("category")) is not None:
+        name = f"{name}({text[category.start_byte : category.end_byte]})"
+    elif node.type == "method_definition" and grammar.name == "objc":
+        name = _selector(node, text)
+    elif grammar.name in {"lua", "sql"}:
+        return tuple(re.split(r"[.:]", name.replace('"', "").replace("`", "")))
+    return (*_owner(found, grammar, text), name.strip("'\""))
 
 
-def _name_node(node: Node) -> Node | None:
-    """Find the node that names ``node``: most grammars have a field for it, Go has a child with one."""
+def _selector(method: Node, text: str) -> str:
+    """Return the name of an Objective-C method: ``initWithName:retryLimit:``."""
+    taken = any(child.type == "method_parameter" for child in method.named_children)
+    words = (text[child.start_byte : child.end_byte] for child in method.named_children if child.type == "identifier")
+    return "".join(f"{word}:" for word in words) if taken else next(words, "")
+
+
+def _name_node(node: Node, grammar: Grammar) -> Node | None:
+    """Find the node that names ``node``: most grammars have a field for it, others a child of a type of its own."""
     for field in ("name", "property", "key"):
         child = node.child_by_field_name(field)
         if child is not None:
@@ -132,8 +279,52 @@ def _name_node(node: Node) -> Node | None:
     left = node.child_by_field_name("left")
     if left is not None:
         return left.child_by_field_name("property") or left
+    if grammar.names:
+        return next((child for child in node.named_children if child.type in grammar.names), None)
     spec = next((child for child in node.named_children if child.type == "type_spec"), None)
     return spec and spec.child_by_field_name("name")
+
+
+_VALUE = re.compile(r"(?:assignment|declarator|_spec|_item|_definition|_declaration|_constant|_variant|_def)$")
+"""What names a value, in all grammars: ``assignment``, ``const_spec``, ``enum_variant``."""
+
+
+def value_name(node: Node, grammar: Grammar, text: str, *, with_pairs: bool = False) -> str | None:
+    """Return what a value is called that ``node`` gives a name to; ``None`` where it has none, or several.
+
+    Args:
+        with_pairs: the keys of tables are names as well.
+    """
+    kind = node.type
+    is_value = _VALUE.search(kind) or kind in grammar.values or (with_pairs and kind in grammar.pairs)
+    if not is_value or kind in grammar.announcements or kind in grammar.imports:
+        return None
+    named = _name_node(node, grammar)
+    if named is None and grammar.name in C_FAMILY:
+        named = node.child_by_field_name("declarator")
+        while named is not None and (inner := named.child_by_field_name("declarator")) is not None:
+            if named.type in grammar.announcements:
+                return None
+            named = inner
+    # C# calls an accessor by its keyword.
+    if named is None or not named.is_named:
+        return None
+    return _shorten(text[named.start_byte : named.end_byte]).strip("'\"") or None
+
+
+def lone_value(node: Node, grammar: Grammar, text: str) -> tuple[Node, str] | None:
+    """Return the one value that a statement gives a name to, and the name, through what is around it."""
+    inner: Node | None = node
+    for _ in range(MAX_WRAPPERS):
+        if inner is None:
+            return None
+        name = value_name(inner, grammar, text, with_pairs=True)
+        if name is not None:
+            return inner, name
+        fields = (inner.child_by_field_name(field) for field in ("declaration", "declarator"))
+        inside = [child for child in inner.named_children if child.type not in grammar.comments | grammar.attributes]
+        inner = next((child for child in fields if child is not None), inside[0] if len(inside) == 1 else None)
+    return None
 
 
 def _unnamed(found: Definition, text: str) -> str | None:
@@ -149,15 +340,17 @@ def _unnamed(found: Definition, text: str) -> str | None:
     return "default" if found.named_by.type == "export_statement" else None
 
 
-def _c_name(found: Definition, text: str) -> str | None:
+def _c_names(found: Definition, text: str) -> tuple[str, ...]:
     node = found.node
+    if not found.is_class and (called := macros.defined_by(node, text)):
+        return called
     named = node.child_by_field_name("name") if found.is_class else _declared(node)
     if named is None and found.named_by.type == "type_definition":
         named = found.named_by.child_by_field_name("declarator")
     if named is None:
-        return None
+        return ()
     name = _shorten(text[named.start_byte : named.end_byte])
-    return name if "operator" in name else re.sub(r"<.*>", "", name).rsplit("::", 1)[-1]
+    return (name if "operator" in name else re.sub(r"<.*>", "", name).rsplit("::", 1)[-1],)
 
 
 def _declared(node: Node) -> Node | None:
@@ -177,31 +370,34 @@ def _declarator(node: Node) -> Node | None:
     return current
 
 
-def owner_of(found: Definition, grammar: Grammar, text: str) -> str | None:
+def _owner(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:
     """Name the class that a function belongs to although it stands outside of it (Go, C++, ``A.prototype.b = …``)."""
     node = found.node
+    if found.is_class:
+        return ()
     if grammar.name == "go":
         receiver = node.child_by_field_name("receiver")
         words = _PLAIN_NAME.findall(text[receiver.start_byte : receiver.end_byte].split("[")[0]) if receiver else []
-        return words[-1] if words else None
-    if grammar.name == "cpp" and not found.is_class:
+        return tuple(words[-1:])
+    if grammar.name == "cpp":
         function = _declarator(node)
         named = function.child_by_field_name("declarator") if function is not None else None
         if named is not None and named.type == "qualified_identifier":
             scope = text[named.start_byte : named.end_byte].split("operator")[0]
             parts = re.sub(r"<.*>", "", scope).split("::")
-            return parts[-2].strip() or None if len(parts) > 1 else None
+            owner = parts[-2].strip() if len(parts) > 1 else ""
+            return (owner,) if owner else ()
     left = found.named_by.child_by_field_name("left") if found.named_by.type == "assignment_expression" else None
     if left is not None:
         match = re.match(r"([\w$]+)\.prototype\.", text[left.start_byte : left.end_byte])
-        return match[1] if match else None
-    return None
+        return (match[1],) if match else ()
+    return ()
 
 
 def parameter_count(found: Definition, grammar: Grammar, text: str, *, in_class: bool) -> int | None:
     """Count a function's parameters without receivers (``self``, ``this``); ``None`` when it has no parameter list."""
-    node = _declarator(found.node) if grammar.name in {"c", "cpp"} else found.node
-    if node is None or node.type == "macro_definition":
+    node = _declarator(found.node) if grammar.name in C_FAMILY else found.node
+    if node is None or node.type == "macro_definition" or found.said is not None:
         return None
     listed = node.child_by_field_name("parameters") or next(
         (child for child in node.named_children if child.type == "function_value_parameters"), None
@@ -229,7 +425,7 @@ def _receives(given: list[Node], grammar: Grammar, text: str, *, in_class: bool)
     word = words[0] if words else ""
     if grammar.name == "python":
         return int(in_class and word in {"self", "cls"})
-    if grammar.name in {"c", "cpp"}:
+    if grammar.name in C_FAMILY:
         return int(first == "void")
     return int(grammar.name in {"typescript", "tsx", "csharp"} and word == "this")
 
@@ -237,7 +433,7 @@ def _receives(given: list[Node], grammar: Grammar, text: str, *, in_class: bool)
 def return_type(found: Definition, grammar: Grammar, text: str) -> str | None:
     """Return what a function says it returns, on one line."""
     node = found.node
-    if grammar.name in {"c", "cpp"}:
+    if grammar.name in C_FAMILY:
         return _c_return_type(node, text)
     if grammar.name in {"swift", "kotlin"}:
         typed = _after_arrow(node, "->" if grammar.name == "swift" else ":")
@@ -278,8 +474,8 @@ def _c_return_type(node: Node, text: str) -> str | None:
 def signature(found: Definition, grammar: Grammar, text: str) -> str:
     """Return the line on which a function or a class is named."""
     node = found.node
-    named = _declared(node) if grammar.name in {"c", "cpp"} and not found.is_class else _name_node(node)
-    at = (named or node).start_byte
+    named = _declared(node) if grammar.name in C_FAMILY and not found.is_class else _name_node(node, grammar)
+    at = (named or node).start_byte if found.said is None else node.start_byte
     start = max(text.rfind("\n", 0, at) + 1, at - MAX_SIGNATURE)
     end = text.find("\n", at)
     return _shorten(text[start : min(end if end >= 0 else len(text), at + MAX_SIGNATURE)])

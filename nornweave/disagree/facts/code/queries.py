@@ -177,6 +177,10 @@ _OWN = {
 }
 
 
+LANGUAGES = frozenset(_OWN)
+"""Grammars whose statements are read."""
+
+
 def query_of(grammar: str, language: Language) -> str:
     """Return the query of a grammar: what is its own, and of the shared patterns those whose words it knows."""
     return "\n".join((_OWN[grammar], *(one for one in _SHARED if _is_known(one, language))))

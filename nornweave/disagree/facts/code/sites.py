@@ -11,7 +11,7 @@ from tree_sitter import Node, Query, QueryCursor, Tree
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code.options import default_behind_name
-from nornweave.disagree.facts.code.queries import query_of
+from nornweave.disagree.facts.code.queries import LANGUAGES, query_of
 from nornweave.read.chunking.languages import grammar_of
 from nornweave.read.chunking.parsing import mask, parse
 
@@ -92,7 +92,7 @@ def find_sites(text: str, language: str, path: str, deadline: float) -> tuple[li
         The places in order of their start, outer ones first; and whether the grammar did not fit somewhere.
     """
     grammar = grammar_of(language, path, text)
-    if grammar is None:
+    if grammar is None or grammar.name not in LANGUAGES:
         return [], False
     # A part of a PHP file has no opening tag, without which all of it is text.
     lead = "<?php\n" if grammar.name == "php" and "<?" not in text else ""

@@ -1,0 +1,80 @@
+"""Components in one file (``.vue``, ``.svelte``, ``.astro``): which part of it is in which language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from nornweave.core.types import Span
+
+FORMATS = frozenset({"vue", "svelte", "astro"})
+
+_ATTRIBUTES = r"""(?P<attributes>(?:"[^"]*"|'[^']*'|[^>"'])*+)"""
+_TAG = re.compile(
+    rf"<!--.*?-->|<(?P<tag>script|style)\b{_ATTRIBUTES}>(?P<inner>.*?)(?P<end></(?P=tag)\s*>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+_LANGUAGE = re.compile(r"""\blang\s*=\s*["']?(\w+)""")
+_FENCED = re.compile(r"\s*---[^\n]*\n(?P<inner>.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
+_LANGUAGES = {
+    "script": {"": "javascript", "ts": "typescript", "tsx": "tsx", "js": "javascript", "jsx": "javascript"},
+    "style": {"": "css", "css": "css", "postcss": "css"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a document in one language.
+
+    Attributes:
+        span: the parts of a document tile it; a tag that opens a part belongs to it, one that closes a script to the
+            next part, so that a function ends where it ends.
+        inner: what is to be parsed.
+        language: as ``languages.GRAMMARS`` names it.
+    """
+
+    span: Span
+    inner: Span
+    language: str
+
+
+def name_of(path: str) -> str:
+    """Return what a component is called: as its file, or as the folder of an ``index`` or a ``+page``."""
+    file = PurePosixPath(path)
+    is_folder = file.stem.lower() == "index" or file.stem.startswith("+")
+    return file.parent.name if is_folder and file.parent.name else file.stem
+
+
+def parts_of(text: str, format_: str) -> list[Part]:
+    """Cut a component into its parts, in order."""
+    parts: list[Part] = []
+    end = 0
+    for part in _embedded(text, format_):
+        before = Span(end, part.span.start)
+        if text[before.start : before.end].strip():
+            parts.append(Part(before, before, "html"))
+        parts.append(replace(part, span=Span(parts[-1].span.end if parts else 0, part.span.end)))
+        end = part.span.end
+    if text[end:].strip() and (not parts or re.search(r"\w", re.sub(r"</script\s*>", "", text[end:]))):
+        parts.append(Part(Span(end, len(text)), Span(end, len(text)), "html"))
+    elif parts:
+        parts[-1] = replace(parts[-1], span=Span(parts[-1].span.start, len(text)))
+    return parts
+
+
+def _embedded(text: str, format_: str) -> Iterator[Part]:
+    fenced = _FENCED.match(text) if format_ == "astro" else None
+    if fenced is not None:
+        yield Part(Span(0, fenced.end()), Span(*fenced.span("inner")), "typescript")
+    for tag in _TAG.finditer(text, fenced.end() if fenced is not None else 0):
+        if tag["tag"] is None:
+            continue
+        kind = tag["tag"].lower()
+        told = _LANGUAGE.search(tag["attributes"])
+        language = _LANGUAGES[kind].get(told[1].lower() if told else "", "")
+        if kind == "script" and format_ == "astro" and not told:
+            language = "typescript"
+        end = tag.start("end") if kind == "script" else tag.end()
+        yield Part(Span(tag.start(), end), Span(*tag.span("inner")), language)

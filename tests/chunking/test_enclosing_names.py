@@ -1,0 +1,112 @@
+"""A chunk carries the names of all that is around it, in every language."""
+
+# ruff: noqa: E501 - a sample is one line
+
+import pytest
+from test_code import assert_tiles, chunks_of
+
+ROWS = "".join(
+    f'    {{"key-{n}", OPT_INT(value_{n}), .min = {n}, .max = {n} + 100, .flags = FLAG_{n}}},\n' for n in range(40)
+)
+STEPS = "".join(f"      - name: step {n}\n        run: make target-{n} --with option-{n}\n" for n in range(40))
+MEMBERS = "".join(f"  expect(ledger_{n}).toBe({n})\n" for n in range(12))
+
+
+def titles(text: str, path: str) -> list[str | None]:
+    chunks = chunks_of(text, path)
+    assert_tiles(text, chunks)
+    return [chunk.title for chunk in chunks]
+
+
+MACROS = {
+    "TEST_F(LedgerTest, Rejects) { post(); }": "LedgerTest.Rejects",
+    "TEST(Mutex, Lock) { Lock lock; Lock(); }": "Mutex.Lock",
+    'TEST_CASE("strings are cut", "[tags]") { post(); }': "strings are cut",
+    "SYSCALL_DEFINE3(open, const char __user *, name, int, flags, umode_t, mode) { return name; }": "open",
+    "PYBIND11_MODULE(example, m) { m.doc(); }": "example",
+    "BENCHMARK_F(Fixture, Runs)(benchmark::State& state) { run(state); }": "Fixture.Runs",
+    "static JS_METHOD(connect, 2) { return 1; }": "connect",
+    "START_TEST(keeps) { post(); }\nEND_TEST": "keeps",
+    "int ordinary(void) { return 1; }": "ordinary",
+    "static LRESULT CALLBACK WindowProc(HWND handle) { return 1; }": "WindowProc",
+    "void Ledger::post(int cents) { }": "Ledger.post",
+}
+
+
+@pytest.mark.parametrize("source", MACROS)
+def test_a_definition_by_macro_is_called_by_its_arguments(source: str) -> None:
+    for path in ("a.c", "a.cc") if "::" not in source else ("a.cc",):
+        assert MACROS[source] in titles(f"int first(void) {{ return 2; }}\n\n{source}\n", path), path
+
+
+HIDDEN = {
+    "a namespace": "X_NAMESPACE_BEGIN\n\ntemplate <typename T>\nstruct keeper {\n  int post(int a) { return a; }\n};\n\nX_NAMESPACE_END\n",
+    "inside a namespace": "namespace a {\nX_INLINE_BEGIN\nnamespace b {\nstruct keeper { int n; };\n}\nX_INLINE_END\n}\n",
+    "Qt": "class keeper : public QObject\n{\n    Q_OBJECT\n    Q_PROPERTY(int a READ a)\npublic:\n    explicit keeper(int);\nsignals:\n    void changed();\n};\n",
+    "attributes": "X_NODISCARD\nX_EXPORT\nint keeper(int a)\n{\n    return a;\n}\n",
+    "before a type": "X_EXPORT static int keeper(const char *X_NONNULL name)\n{\n    return 1;\n}\n",
+    "lower case": "static int keeper(struct a *my_nonnull root, struct a *my_nonnull node) {\n  return 1;\n}\n",
+    "braces": "#ifdef A\nint keeper(int a) {\n#else\nint keeper(long a) {\n#endif\n    return 1;\n}\n",
+    "a head": "#ifdef A\nstatic int keeper(void)\n#else\nint keeper(void)\n#endif\n{\n    return 1;\n}\n",
+    "a condition": "int keeper(int a)\n{\n#ifdef A\n    if (a) {\n#else\n    if (!a) {\n#endif\n        a = 1;\n    }\n    return a;\n}\n",
+    "an initializer": "static const int keeper[] = {\n#ifdef A\n    1,\n#endif\n    2,\n};\n",
+}
+
+
+@pytest.mark.parametrize("case", HIDDEN)
+def test_macros_and_branches_hide_nothing(case: str) -> None:
+    text = f"{HIDDEN[case]}\nint after(void)\n{{\n    return 1;\n}}\n"
+    assert {"keeper", "after"} <= set(titles(text, "a.hpp"))
+
+
+def test_suites_name_their_tests() -> None:
+    test = f'  it("keeps entry %d", async () => {{\n{MEMBERS}  }})\n'
+    inner = f'describe("that is closed", () => {{\n{test % 1}{test % 2}}})\n'
+    text = f'describe.each([[1]])("a ledger", () => {{\n  beforeEach(() => {{ open() }})\n{inner}}})\n'
+    assert titles(text, "a.spec.ts")[-2:] == [
+        "describe.each a ledger > that is closed > keeps entry 1",
+        "describe.each a ledger > that is closed > keeps entry 2",
+    ]
+    bodies = "".join(f"    expect(ledger_{n}).to eq({n})\n" for n in range(12))
+    ruby = f'RSpec.describe Ledger, "#post" do\n  let(:cents) {{ 1 }}\n  it "keeps" do\n{bodies}  end\n  it "loses" do\n{bodies}  end\nend\n'
+    assert titles(ruby, "a_spec.rb")[-1] == "RSpec.describe Ledger #post > loses"
+    elixir = f'defmodule A.LedgerTest do\n  describe "post" do\n    test "keeps" do\n{MEMBERS}    end\n    test "loses" do\n{MEMBERS}    end\n  end\nend\n'
+    assert titles(elixir, "a_test.exs")[-1] == "A.LedgerTest.post.loses"
+    scala = f'class LedgerSpec extends AnySpec {{\n  "a ledger" should {{\n    "keep" in {{\n{MEMBERS}    }}\n    "lose" in {{\n{MEMBERS}    }}\n  }}\n}}\n'
+    assert titles(scala, "LedgerSpec.scala")[-1] == "LedgerSpec > a ledger should > lose"
+
+
+def test_parts_of_a_table_know_whose_they_are() -> None:
+    assert set(titles(f"static const struct option options[] = {{\n{ROWS}}};\n", "a.c")) == {"options"}
+    workflow = f"name: build\njobs:\n  build:\n    steps:\n{STEPS}  test:\n    steps:\n{STEPS}"
+    assert {"jobs.build.steps", "jobs.test.steps"} <= set(titles(workflow, "ci.yml"))
+    python = "TABLE = {\n    'first': [\n" + "".join(f"        ({n}, 'name {n}'),\n" for n in range(90)) + "    ],\n}\n"
+    assert set(titles(python, "a.py")) == {"TABLE.first"}
+
+
+TITLES = {
+    ("Panel.vue", "<template>\n  <p/>\n</template>\n\n<script lang='ts'>\nexport default {\n  methods: {\n    approve() { return 1 },\n  },\n}\n</script>\n"): ["Panel", "approve"],
+    ("a.svelte", '<script lang="ts">\n  export function approve() { return 1 }\n</script>\n\n<p>{approve()}</p>\n\n<style>\np { color: red }\n</style>\n'): ["approve", "a", "a"],
+    ("a.tf", 'resource "aws_instance" "web" {\n  ami = "x"\n}\n'): ["resource.aws_instance.web"],
+    ("a.m", "@implementation Ledger\n- (void)post:(int)a with:(id)b { run(); }\n@end\n"): ["Ledger"],
+    ("a.lua", "local M = {}\nfunction M.post(a) return a end\nreturn M\n"): ["M", "M.post", None],
+    ("a.sql", "CREATE TABLE public.entries (id int primary key);\n"): ["public.entries"],
+    ("a.sh", "MAX=3\npost() {\n  echo 1\n}\n"): ["MAX", "post"],
+    ("a.proto", "message Entry {\n  int32 cents = 1;\n}\n"): [None],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "text"), TITLES)
+def test_titles(path: str, text: str) -> None:
+    assert titles(text, path) == TITLES[path, text]
+
+
+def test_an_interface_of_objective_c_is_no_c() -> None:
+    text = "#import <A/A.h>\n\nNS_ASSUME_NONNULL_BEGIN\n\n@interface Queue : NSObject\n- (void)post:(int)a;\n@end\n\n@protocol Other\n@end\n\nNS_ASSUME_NONNULL_END\n"
+    assert {"Queue", "Other"} <= set(titles(text, "Queue.h"))
+    enum = (
+        "typedef NS_ENUM(NSInteger, Color) {\n"
+        + "".join(f"  /// Shown as {n}\n  Color{n},\n" for n in range(30))
+        + "};\n"
+    )
+    assert "Color" in titles(f"#import <A/A.h>\n{enum}", "Color.h")
