@@ -73,7 +73,7 @@ def test_suites_name_their_tests() -> None:
     elixir = f'defmodule A.LedgerTest do\n  describe "post" do\n    test "keeps" do\n{MEMBERS}    end\n    test "loses" do\n{MEMBERS}    end\n  end\nend\n'
     assert titles(elixir, "a_test.exs")[-1] == "A.LedgerTest.post.loses"
     scala = f'class LedgerSpec extends AnySpec {{\n  "a ledger" should {{\n    "keep" in {{\n{MEMBERS}    }}\n    "lose" in {{\n{MEMBERS}    }}\n  }}\n}}\n'
-    assert titles(scala, "LedgerSpec.scala")[-1] == "LedgerSpec > a ledger should > lose"
+    assert titles(scala, "LedgerSpec.scala")[-1] == "LedgerSpec > a ledger > lose"
 
 
 def test_parts_of_a_table_know_whose_they_are() -> None:
