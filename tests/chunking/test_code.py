@@ -225,7 +225,7 @@ def test_a_header_with_cpp_in_it_is_parsed_as_cpp() -> None:
     members = "".join(f"  int get_{n}(int a) const {{ return a * {n} + offset_; }}\n" for n in range(6))
     chunks = chunks_of(f"namespace pay {{\nclass Fee {{\n public:\n{members}}};\n}}\n", "fee.h")
     assert [chunk.title for chunk in chunks][1:3] == ["Fee.get_0", "Fee.get_1"]
-    assert chunks[0].metadata["language"] == "c"
+    assert chunks[0].metadata["language"] == "cpp"
 
 
 def test_export_macros_do_not_hide_a_cpp_class() -> None:
