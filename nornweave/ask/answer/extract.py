@@ -45,7 +45,8 @@ _LINE_MARK = re.compile(r"\n[^\S\n]*(?:/{2,3}!?|#+|\*|--)(?=\s)")
 _ENTRY_MARK = re.compile(r"(?:[-*+>]|\d{1,3}[.)])\s+(?=\S)")
 # Headings, underlines, fences and questions say what a passage is about, and answer nothing.
 _NO_ANSWER = re.compile(
-    r"\s*(?:[#=]{1,6}\s[^\n]*|\[[\w%,#.=\"' ]*\]|[|]?[=~^*+#_.-]{3,}|(?:```|~~~)[^\n]*|(?:\.\.\s+)?_[^\n]*:|\.\.)\s*|.*\?[\"')*_\s]*",
+    r"\s*(?:[#=]{1,6}\s[^\n]*|\[[\w%,#.=\"' ]*\]|[|]?[=~^*+#_.-]{3,}"
+    r"|(?:```|~~~)[^\n]*|(?:\.\.\s+)?_[^\n]*:|\.\.)\s*|.*\?[\"')*_\s]*",
     re.DOTALL,
 )
 _WORDS = re.compile(r"\w+")
