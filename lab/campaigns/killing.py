@@ -71,12 +71,13 @@ class _Campaign:
 
     def run(self) -> None:
         """Kill, look, finish and compare, again and again."""
-        tally, version = self._tally, 0
+        tally, version, finished = self._tally, 0, 0
         self._workspace.write(0)
         seconds = self._finish(0, "the first sync")
         allowed = [self._expected[0]]  # what may be published: what was finished last, and what was begun after it
         while tally.runs["kills"] < self._order.runs and len(tally.trouble) <= self._order.runs:
-            version = (version + 1) % VERSIONS
+            # After a rollback only a change is published: documents do not go back to what was published last.
+            version = (version + (2 if (version + 1) % VERSIONS == finished else 1)) % VERSIONS
             self._workspace.write(version)
             allowed.append(self._expected[version])
             name = f"kill {tally.runs['kills'] + 1}"
@@ -89,10 +90,10 @@ class _Campaign:
             else:
                 seconds *= 0.8
                 self._compare(version, f"before {name}")
-            allowed = [self._expected[version]]
+            allowed, finished = [self._expected[version]], version
             if self._chance.random() < ROLLED_BACK:
                 allowed += self._kill_rollback(f"the rollback after {name}", allowed)
-        version = (version + 1) % VERSIONS  # after a rollback only a change is published
+        version = (finished + 1) % VERSIONS
         self._workspace.write(version)
         self._finish(version, "the last sync")
 
