@@ -120,7 +120,7 @@ def _not_worth_reading(path: str, text: str, domain: Domain, format_: str | None
         return "code: its first line names a language"
     if domain is Domain.CODE:
         if format_ is None:
-            return "no suffix: and no #! line that names a language"
+            return "no language: neither its name nor a #! line says one"
         if is_generated(text):
             return "generated: a comment at its head says so"
         if length := minified_line(text):
@@ -137,7 +137,8 @@ def _not_worth_reading(path: str, text: str, domain: Domain, format_: str | None
         return None
     share = prose_share(text)
     # A name without a suffix promises nothing.
-    if format_ == "text" and share < (PROSE_SHARE if suffix else 2 * PROSE_SHARE):
+    promised = suffix or format_ != "text"
+    if not (suffix and format_ != "text") and share < (PROSE_SHARE if promised else 2 * PROSE_SHARE):
         return f"data: {share:.0%} of it stands in sentences"
     return None
 

@@ -88,7 +88,7 @@ def format_of(path: str, text: str, domain: Domain) -> str | None:
     suffix = PurePosixPath(name.lower()).suffix
     if domain is Domain.CODE:
         is_known = is_code_name(name) or suffix in CODE_SUFFIXES or program_suffix(text) or _CONFIGURATION.match(text)
-        return code_format_of(path, text) or ("text" if is_known or suffix else None)
+        return code_format_of(path, text) or ("text" if is_known else None)
     known = FORMATS.get(suffix, "text")
     if known != "text":
         return known

@@ -518,6 +518,53 @@ def test_code_that_only_speaks_of_it_is_kept(tmp_path: Path, text: str) -> None:
     assert code(tmp_path).parse(Entry(path="a.py", gate=""), text.encode()).text == text
 
 
+@pytest.mark.parametrize(("path", "text", "format_"), [
+    ("bin/a", "#!/usr/bin/env -S python3 -u\nx = 1\n", "python"), ("bin/a", "#! /usr/local/bin/ruby2.7 -w\n", "ruby"),
+    ("bin/a.v1", "#!/usr/bin/env NODE_ENV=x node\n", "javascript"), ("a.h", "@interface A\n@end\n", "objc"),
+    ("a.h", "namespace a {}\n", "cpp"), ("a.h", "int a(void);\n", "c"), ("a.ts", "<?xml version='1.0'?>\n", "text"),
+    ("inventory", "# x\n---\na: 1\n", "text"), ("bin/a", "hello\n", None), ("data.glyph", "hello\n", None),
+])  # fmt: skip
+def test_code_is_what_its_content_says(tmp_path: Path, path: str, text: str, format_: str | None) -> None:
+    if format_ is None:
+        with pytest.raises(DocumentSkipped, match="no language"):
+            code(tmp_path).parse(Entry(path=path, gate=""), text.encode())
+        assert code(tmp_path, only=("**",)).parse(Entry(path="x.glyph", gate=""), text.encode()).format == "text"
+    else:
+        assert code(tmp_path).parse(Entry(path=path, gate=""), text.encode()).format == format_
+
+
+PROSE_LINES = "The ledger keeps balances for seven years.\nIt asks the vault before it pays anybody.\n"
+
+
+@pytest.mark.parametrize(("path", "text", "format_"), [
+    ("a.txt", "Title\n=====\n\nText.\n\n.. note:: Mind.\n", "rst"), ("a.txt", "= Title\n\nText.\n", "asciidoc"),
+    ("a.txt", "# Title\n\n```\nx\n```\n", "markdown"), ("README", "Title\n=====\n\nSee [x](y).\n", "markdown"),
+    ("a.txt", PROSE_LINES, "text"), ("DESIGN", PROSE_LINES, "text"), ("a.txt", "add `--option` here\n", "text"),
+    ("robots.txt", "User-agent: *\nDisallow: /x\n", "data"), ("a.txt", "a: [G] f=r c=u\n  0: 16 {} {}\n", "data"),
+    ("bin/a", "#!/bin/sh\n# " + PROSE_LINES, "code"), ("Guardfile", "# a b c d e f\n# g h i j\nguard 'x'\n", "data"),
+    ("index.html", "<html><body><div id=app></div><script>a b c d e f</script></body></html>", "no text"),
+    ("COPYING", "GNU GENERAL PUBLIC LICENSE\nVersion 2, June 1991\n\n" + PROSE_LINES * 2, "licence"),
+    ("docs/licences.md", "# Licences\n\nWe use the MIT licence.\n\n" + PROSE_LINES * 5, "markdown"),
+])  # fmt: skip
+def test_documentation_is_what_its_content_says(tmp_path: Path, path: str, text: str, format_: str) -> None:
+    parse = lambda source: source.parse(Entry(path=path, gate=""), text.encode())  # noqa: E731
+    if format_ in {"data", "code", "no text", "licence"}:
+        with pytest.raises(DocumentSkipped, match=f"^{format_}"):
+            parse(docs(tmp_path))
+        assert parse(docs(tmp_path, include=("**",))).text == text
+    else:
+        assert parse(docs(tmp_path)).format == format_
+
+
+def test_minified_code_is_told_by_its_lines(tmp_path: Path) -> None:
+    bundle = "/*! a */\n" + "function f(e){return e+1};" * 200 + "\n"
+    with pytest.raises(DocumentSkipped, match="minified: lines of 5,200 characters"):
+        code(tmp_path).parse(Entry(path="a.js", gate=""), bundle.encode())
+    program = "function f(e) {\n  return e + 1;\n}\n" * 30 + f'const PICTURE = "{"A" * 5_000}";\n'
+    for kept in (program, "function f(e) {\n  return e + 1;\n}\n" * 100):
+        assert code(tmp_path).parse(Entry(path="a.min.js", gate=""), kept.encode()).text == kept
+
+
 @pytest.mark.parametrize("raw", [b"\x00\x01\x02binary\x00", b"\x89PNG\r\n\x1a\n" + bytes(64)])
 def test_binary_content_under_a_text_name_is_a_failure(tmp_path: Path, raw: bytes) -> None:
     for source, path in ((code(tmp_path), "a.py"), (docs(tmp_path), "a.md")):

@@ -8,6 +8,7 @@ import posixpath
 import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from nornweave.connect.files.sidecar import Sidecar, load_sidecar
 from nornweave.connect.files.skip import DECIDING, WITH_FOLDERS, Rules, tree_of_folder
@@ -21,6 +22,7 @@ from nornweave.core.text.decode import MAX_BYTES, check_size
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
 from nornweave.read.file import LFS_POINTER, parse_version, read_document
 from nornweave.read.isolated import parse_apart
+from nornweave.read.kinds import reads
 
 
 def file_version() -> str:
@@ -81,7 +83,7 @@ class FilesSource:
     @property
     def version(self) -> str:
         # What include names is read whatever it holds.
-        return ",".join(("files-2", file_version(), *self.include))
+        return ",".join(("files-2", file_version(), *self.include, *self.only))
 
     def list(self) -> Listing:
         """List the files, by path, without reading them."""
@@ -127,8 +129,8 @@ class FilesSource:
         Dates: the sidecar's, else the document's own, else the modification time.
         """
         is_dated = "updated_at" in entry.metadata
-        is_asked_for = asks_for(self.include, entry.path) or os.path.isfile(self.root)  # noqa: PTH113
-        how = {"is_dated": is_dated, "is_asked_for": is_asked_for}
+        is_named = is_asked_for(self, entry.path) or os.path.isfile(self.root)  # noqa: PTH113
+        how = {"is_dated": is_dated, "is_asked_for": is_named}
         return parse_apart(file_document, self.id, entry, raw, domain=self.domain, **how)
 
     def _path_of_sidecar(self, root: str) -> str | None:
@@ -148,6 +150,22 @@ def _matched(listing: Listing, sidecar: Sidecar) -> Listing:
         "`nornweave status --access` lists them"
     )
     return replace(listing, unmatched=unmatched, notices=(*listing.notices, notice))
+
+
+class WithGlobs(Protocol):
+    """A source whose configuration names files."""
+
+    @property
+    def domain(self) -> Domain: ...
+    @property
+    def include(self) -> tuple[str, ...]: ...
+    @property
+    def only(self) -> tuple[str, ...]: ...
+
+
+def is_asked_for(source: WithGlobs, path: str) -> bool:
+    """Say whether the configuration names a file: by ``include``, or of a type that the domain does not read."""
+    return asks_for(source.include, path) or (bool(source.only) and not reads(source.domain, path))
 
 
 def _widened(within: Within, sidecar: str | None) -> Within | None:

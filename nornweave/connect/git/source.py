@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Self, TypeAlias
 
 from nornweave.connect.files.skip import Rules, tree_of_paths
-from nornweave.connect.files.source import file_document, file_version
+from nornweave.connect.files.source import file_document, file_version, is_asked_for
 from nornweave.connect.files.walk import LINK
 from nornweave.connect.git.address import check_template, file_url, template_of
 from nornweave.connect.git.program import Blobs, GitFailedError, check_version, run_git, split_fields, stream_git
 from nornweave.connect.git.tree import TreeFile, leads_outside, list_tree
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
-from nornweave.core.files.paths import asks_for, check_globs, is_text, printable
+from nornweave.core.files.paths import check_globs, is_text, printable
 from nornweave.core.files.withheld import OwnFiles, Withheld
 from nornweave.core.text.dates import since_1970
 from nornweave.core.text.decode import check_size
@@ -90,7 +90,7 @@ class GitSource:
     def version(self) -> str:
         # Documents have an address of their own, which this says the form of.
         # What include names is read whatever it holds.
-        return ",".join(("git-3", file_version(), *([self.web_url] if self.web_url else []), *self.include))
+        return ",".join(("git-3", file_version(), *([self.web_url] if self.web_url else []), *self.include, *self.only))
 
     def list(self) -> Listing:
         """List the committed files, by path; the gate is the blob id.
@@ -137,7 +137,7 @@ class GitSource:
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Turn what ``fetch`` returned into a document, dated by its last commit."""
-        how = {"is_dated": True, "is_asked_for": asks_for(self.include, entry.path)}
+        how = {"is_dated": True, "is_asked_for": is_asked_for(self, entry.path)}
         return parse_apart(file_document, self.id, entry, raw, domain=self.domain, **how)
 
     def close(self) -> None:
