@@ -86,6 +86,7 @@ def test_parts_of_a_table_know_whose_they_are() -> None:
 
 TITLES = {
     ("Panel.vue", "<template>\n  <p/>\n</template>\n\n<script lang='ts'>\nexport default {\n  methods: {\n    approve() { return 1 },\n  },\n}\n</script>\n"): ["Panel", "approve"],
+    ("Last.vue", "<script>\nfunction a() { return 1 }\n</script>\n\n<style>\nb { color: red }\n</style>\n"): ["a", "Last"],
     ("a.svelte", '<script lang="ts">\n  export function approve() { return 1 }\n</script>\n\n<p>{approve()}</p>\n\n<style>\np { color: red }\n</style>\n'): ["approve", "a", "a"],
     ("a.tf", 'resource "aws_instance" "web" {\n  ami = "x"\n}\n'): ["resource.aws_instance.web"],
     ("a.m", "@implementation Ledger\n- (void)post:(int)a with:(id)b { run(); }\n@end\n"): ["Ledger"],

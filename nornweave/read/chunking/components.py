@@ -16,6 +16,7 @@ _TAG = re.compile(
     rf"<!--.*?-->|<(?P<tag>script|style)\b{_ATTRIBUTES}>(?P<inner>.*?)(?P<end></(?P=tag)\s*>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
+_CLOSING = re.compile(r"</script\s*>", re.IGNORECASE)
 _LANGUAGE = re.compile(r"""\blang\s*=\s*["']?(\w+)""")
 _FENCED = re.compile(r"\s*---[^\n]*\n(?P<inner>.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _LANGUAGES = {
@@ -53,15 +54,18 @@ def parts_of(text: str, format_: str) -> list[Part]:
     end = 0
     for part in _embedded(text, format_):
         before = Span(end, part.span.start)
-        if text[before.start : before.end].strip():
+        if _says_something(text, before):
             parts.append(Part(before, before, "html"))
         parts.append(replace(part, span=Span(parts[-1].span.end if parts else 0, part.span.end)))
         end = part.span.end
-    if text[end:].strip() and (not parts or re.search(r"\w", re.sub(r"</script\s*>", "", text[end:]))):
-        parts.append(Part(Span(end, len(text)), Span(end, len(text)), "html"))
-    elif parts:
-        parts[-1] = replace(parts[-1], span=Span(parts[-1].span.start, len(text)))
-    return parts
+    rest = Span(end, len(text))
+    if not parts or _says_something(text, rest):
+        return [*parts, Part(rest, rest, "html")]
+    return [*parts[:-1], replace(parts[-1], span=Span(parts[-1].span.start, rest.end))]
+
+
+def _says_something(text: str, span: Span) -> bool:
+    return bool(_CLOSING.sub("", text[span.start : span.end]).strip())
 
 
 def _embedded(text: str, format_: str) -> Iterator[Part]:
