@@ -46,7 +46,7 @@ _NAME = re.compile(r"[\W_]*(?:x[\W_]+)?access[\W_]*", re.I)
 # `? access`, `access.groups =`), or in a line after a brace, a comma or a quote. `[access]:` is a link of Markdown, and
 # inline code begins no line.
 _MARKS = r"(?:[^\w\n`]|_)*+"
-_COLON = r"(?:[^\w\n\]:=]|_)*+[:=]"
+_COLON = r"(?:[^\w\n`\]:=]|_)*+[:=]"
 _LINE_KEY = re.compile(
     rf"^{_MARKS}(?:(?<=[!&])[\w:.,/-]++[ \t]++{_MARKS})*+access(?:{_COLON}|(?:[ \t]*+\.[ \t]*+[\w\"'-]++)++[ \t]*+=)"
     rf"|^[^\w\n`?]*+\?{_MARKS}access[^\w\n]*+$",
@@ -76,6 +76,7 @@ _CODE_MARK = re.compile(
     r"|<(?P<starts>script|style|pre)\b|</(?P<ends>script|style|pre)\b",
     re.I | re.M,
 )
+_CODE_SPAN = re.compile(r"(?<!`)(`++)[^`\n]*+\1")
 # A fence of MyST that is no code: ``{meta}``.
 _DIRECTIVE = re.compile(r"[ \t]*\{[\w:.-]+\}")
 
@@ -157,7 +158,7 @@ def _letter(escaped: re.Match[str]) -> str:
 
 
 def _without_code(text: str, format: str) -> str:  # noqa: A002
-    """Blank the code of a text: in fences, ``<pre>``, ``<script>``, ``<style>``. What does not close is none.
+    """Blank the code of a text: in fences and backticks, ``<pre>``, ``<script>``, ``<style>``. What is open is none.
 
     Elsewhere than in Markdown tildes underline a heading.
     """
@@ -175,7 +176,7 @@ def _without_code(text: str, format: str) -> str:  # noqa: A002
                 shown += (text[end : opened.start()], _lines(text[opened.start() : mark.end()]))
                 end = mark.end()
             opened = None
-    return "".join((*shown, text[end:]))
+    return _CODE_SPAN.sub("``", "".join((*shown, text[end:])))
 
 
 def _is_closed_by(opened: re.Match[str], mark: re.Match[str]) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from email.message import EmailMessage
 from functools import partial
 from itertools import cycle
+from pathlib import Path
 
 import pytest
 from growth import assert_subquadratic
@@ -165,6 +166,7 @@ def test_all_statements_have_to_be_met(text: str, markup: str, values: tuple[obj
     "## Access\n\nAsk the team.\n", "---\nkeywords:\n  - access\n  - tokens\n---\n", "* `access:servers` is a scope\n",
     "---\ndescription: >\n  How to\n  access the board\n---\n", "[access]: https://example.org/access\n",
     "1. ~~~yaml\n   access: board\n   ~~~\n", "<pre>\naccess: board\n</pre>\n", "Access - how to get it: ask.\n",
+    "Such as `{a: 1, access: 2}` or ``access: 2``.\n",
     "<script>\nvar a = {user: 1, access: 2}\n</script>\n", "access.log: where requests are\n", "The access: none.\n",
     "`<meta name=access content=board>`\n".replace("<", "&lt;"), "```html\n<meta name=access content=board>\n```\n",
 ])  # fmt: skip
@@ -178,6 +180,11 @@ def test_other_uses_of_the_word_hide_nothing(text: str) -> None:
 ])  # fmt: skip
 def test_what_is_no_code_that_ends_exempts_nothing(text: str) -> None:
     assert not is_shown(text, "markdown")
+
+
+def test_our_own_documentation_is_shown() -> None:
+    for file in (Path(__file__).parents[2] / "docs").rglob("*.md"):
+        assert is_shown(file.read_text(encoding="utf-8"), "markdown"), file
 
 
 def test_tildes_below_a_heading_are_no_code() -> None:
@@ -221,7 +228,7 @@ def test_a_date_that_is_none_costs_only_itself() -> None:
         "<!-- -->",
         "/*", "%YAML\n", "// x\n", ":access:\n\n", ":access:\n ", " :access:\n\t\n", "access.", ".a", '"a": {',
         "+++\n", "=",
-        "='", "[", "\u200b", "\ufb01", '{"a":', "\r", "access\\\n", ",", '"',
+        "='", "[", "\u200b", "\ufb01", '{"a":', "\r", "access\\\n", ",", '"', "`", "`a", "``",
     ],
 )  # fmt: skip
 def test_reading_is_linear(piece: str, markup: str) -> None:
