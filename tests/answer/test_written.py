@@ -29,7 +29,7 @@ PROMPT = Prompt(
 COMMONMARK = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 # GFM 6.9, and what mdast does with the text that is left when entities and backslashes are resolved.
 BARE = re.compile(
-    r"(?:(?:https?|ftp):|(?<![\w:]))//\w[\w-]*\.\w[^\s<>]*|(?<![a-z0-9])www\.\w[^\s<>]*"
+    r"(?:(?:https?|ftp):|(?<![\w:]))//[~\w][\w-]*\.\w[^\s<>]*|(?<![a-z0-9])www\.\w[^\s<>]*"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
     re.IGNORECASE,
 )
@@ -59,7 +59,7 @@ FORMS = [
     "[a\nb](https://evil.example)", "[![x](https://evil.example/a)](https://evil.example/b)", "[a [b](/c)](/d)",
     "[a][1]\n\n[1]: https://evil.example", "[a]\n\n[a]: /x", "![a][1]\n\n> [1]: /x", "[1]:\n/x\n'title'\n\n[1]",
     "[a\\]]: /x\n\n[a\\]]", "<https://evil.example>", "<mailto:x@evil.example>", "<x@evil.example>", "<1@localhost>",
-    "<irc:evil>", "https://evil.example/a.", "(https://evil.example/a)", "//evil.example/a",
+    "<irc:evil>", "https://evil.example/a.", "(https://evil.example/a)", "//evil.example/a", "//~evil.example",
     "www.!@evil.example", "x@$$evil.example", "see http://evil.example", "ftp://evil.example",
     "www.evil.example/a", "WWW.EVIL.EXAMPLE", "x@evil.example", "mailto:x@evil.example", "HTTPS://EVIL.EXAMPLE",
     "<img src=x>", "<IMG\nsrc='https://evil.example'>", "<a href=/x>a</a>", "<!-- x -->", "<?x?>", "<![CDATA[x]]>",

@@ -15,7 +15,7 @@ LEFT_OUT = "(link left out)"
 # GFM 6.9 links what begins so, wherever it stands; some readers do after they have resolved backslashes, or without a
 # scheme. An address ends at a blank, `<`, a bracket or a sign that is not ASCII.
 _ADDRESS = re.compile(
-    r"([a-z][a-z0-9+.-]{0,31}\\*:(?:\\*/){2}(?=\S)|(?<![a-z0-9])www\\*\.(?=\S)|//(?=localhost|[\w-]+\.[\w-]))"
+    r"([a-z][a-z0-9+.-]{0,31}\\*:(?:\\*/){2}(?=\S)|(?<![a-z0-9])www\\*\.(?=\S)|//(?=localhost|[^\s/]{1,64}\.\S))"
     r"((?:[!-;=-Z\\^-~]|\w)*)(?=(\S{0,8}))",
     re.IGNORECASE,
 )
