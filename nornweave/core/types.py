@@ -214,8 +214,8 @@ class Chunk:
     """A span of a document: what is indexed, found and cited.
 
     Attributes:
-        span: where it stands; the chunks of a document are in order, do not overlap and leave out only blank space
-            and, of code, a licence at its head.
+        span: where it stands; the chunks of a document are in order, do not overlap and leave out only blank
+            space, what nobody sees and, of code, a licence at its head.
         content: what is shown and matched; for plain text and code exactly ``text[span]``.
         context: what it is embedded with but does not say itself (heading path, signature, messages before it).
         token_count: of ``content`` alone, with the encoder's own tokenizer, special tokens not counted.
