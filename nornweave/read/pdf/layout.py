@@ -122,8 +122,8 @@ def _gutters(fragments: Sequence[GlyphFragment]) -> list[float]:
         times = begins[x] + begins[x + 1]
         if len(column) >= _LINES and times >= _BESIDE * max(len(column), beyond):
             gutters.append(x - 1.0)
-    sides = [[f for f in fragments if _side(f, gutters) == side] for side in range(len(gutters) + 1)]
-    return gutters if all(map(_is_running_text, sides)) else []
+    sides = ([f for f in fragments if _side(f, gutters) == side] for side in range(len(gutters) + 1))
+    return gutters if gutters and all(map(_is_running_text, sides)) else []
 
 
 def _is_running_text(lines: Sequence[GlyphFragment]) -> bool:

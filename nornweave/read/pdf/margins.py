@@ -143,24 +143,39 @@ def _pages(count: int) -> str:
 
 def _edge_lines(pages: Sequence[PdfPage], dropped: Sequence[set[int]]) -> Iterator[_EdgeLine]:
     """Yield the rows at the edges of pages that stand apart from the text."""
-    rows = [
-        rows_of(
-            [f for block in page.blocks for f in block.fragments if not f.turned and id(f) not in gone], page.number, 0
+    ordered = [
+        sorted(
+            (f for block in page.blocks for f in block.fragments if not f.turned and id(f) not in gone),
+            key=attrgetter("baseline"),
         )
         for page, gone in zip(pages, dropped, strict=True)
     ]
-    distances = [Counter(round(below.baseline - above.baseline) for above, below in pairwise(each)) for each in rows]
+    distances = [
+        Counter(step for a, b in pairwise(each) if (step := round(b.baseline - a.baseline)) > 1) for each in ordered
+    ]
     of_all = _most_common(sum(distances, Counter[int]()))
-    for page, each, among in zip(pages, rows, distances, strict=True):
-        usual = _most_common(among) if len(each) > _FEW_ROWS else of_all
-        for edge, inwards in (("top", each), ("bottom", each[::-1])):
+    for page, each, among in zip(pages, ordered, distances, strict=True):
+        usual = _most_common(among) if among.total() > _FEW_ROWS else of_all
+        for edge, inner in (("top", each), ("bottom", each[::-1])):
+            rows = rows_of(_first(inner), page.number, 0)
+            inwards = rows if edge == "top" else rows[::-1]
             apart = 0 if len(inwards) > _AT_MOST else len(inwards)
-            for count, (row, inner) in enumerate(pairwise(inwards[: _AT_MOST + 1]), 1):
-                if _is_apart(row, inner, usual):
+            for count, (row, following) in enumerate(pairwise(inwards[: _AT_MOST + 1]), 1):
+                if _is_apart(row, following, usual):
                     apart = max(apart, count)
             for row in inwards[:apart]:
                 if len(row.text) <= _MAX_LENGTH and (row.baseline < page.height / 2) == (edge == "top"):
                     yield _EdgeLine.of(page, row, edge)
+
+
+def _first(fragments: Sequence[GlyphFragment]) -> Sequence[GlyphFragment]:
+    """Return the fragments of the first rows, one more than are looked at."""
+    rows = 0
+    for place, (before, after) in enumerate(pairwise(fragments), 1):
+        rows += abs(after.baseline - before.baseline) > 1
+        if rows > _AT_MOST + 1:
+            return fragments[:place]
+    return fragments
 
 
 def _is_apart(row: LayoutRow, inner: LayoutRow, usual: int) -> bool:
