@@ -66,6 +66,7 @@ def _blocks(text: str) -> Iterator[list[str]]:
         yield block
 
 
+_ROLLING_LINES = 8  # that stay on the screen, at most
 _ROLLING = 0.3  # of the cues of rolling captions begin with what is shown already
 
 
@@ -114,7 +115,7 @@ def _unrolled(cues: Sequence[_Cue], kind: str) -> Sequence[_Cue]:
 
 def _fresh(before: Sequence[str], lines: Sequence[str]) -> Sequence[str]:
     """Return what a cue shows that the one before it does not."""
-    for count in range(min(len(before), len(lines)), 0, -1):
+    for count in range(min(len(before), len(lines), _ROLLING_LINES), 0, -1):
         if list(before[-count:]) == list(lines[:count]):
             return lines[count:]
     if before and lines and lines[0].startswith(f"{before[-1]} "):

@@ -232,14 +232,13 @@ def _said_elsewhere(lines: Sequence[_EdgeLine], fragments: Iterable[GlyphFragmen
     said = _NOT_SAID.sub("", "".join(f.text for f in fragments).casefold())
     offsets = Counter(number - line.page for line in lines for number in {*line.numbers[:1], *line.numbers[-1:]})
     [(offset, times)] = offsets.most_common(1) or [(0, 0)]
+    repeated: dict[str, bool] = {}
     for line in lines:
         number = str(line.page + offset) if 2 * times >= len(lines) else ""
-        words = _NOT_SAID.sub("", line.row.text.casefold())
-        if any(
-            len(each) > 1 and each in said for each in (words, words.removeprefix(number), words.removesuffix(number))
-        ):
+        words = _NOT_SAID.sub("", line.row.text.casefold()).removeprefix(number).removesuffix(number)
+        if repeated.setdefault(words, len(words) > 1 and words in said):
             yield line
-        said += f" {words}"
+        repeated[words] = len(words) > 1
 
 
 def _alike_with_neighbours(lines: Iterable[_EdgeLine]) -> set[int]:
