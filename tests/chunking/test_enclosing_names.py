@@ -102,6 +102,12 @@ def test_titles(path: str, text: str) -> None:
     assert titles(text, path) == TITLES[path, text]
 
 
+def test_a_package_behind_a_licence_stands_with_what_follows() -> None:
+    licence = "/*\n * Copyright (C) 2024 A\n *\n * Licensed under the Apache License, Version 2.0 (the License);\n * you may not use this file except in compliance with the License.\n */\n"
+    chunks = chunks_of(f"{licence}package a.b\n\nimport c.d\n\nfun post() {{\n    run()\n}}\n", "Post.kt")
+    assert [chunk.content.splitlines()[0] for chunk in chunks] == ["package a.b", "fun post() {"]
+
+
 def test_an_interface_of_objective_c_is_no_c() -> None:
     text = "#import <A/A.h>\n\nNS_ASSUME_NONNULL_BEGIN\n\n@interface Queue : NSObject\n- (void)post:(int)a;\n@end\n\n@protocol Other\n@end\n\nNS_ASSUME_NONNULL_END\n"
     assert {"Queue", "Other"} <= set(titles(text, "Queue.h"))

@@ -18,7 +18,7 @@ from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe_value
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-8"
+VERSION = "code-9"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
@@ -68,7 +68,9 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
         scope = SymbolScope((), Symbol("component", (name,), f"<{name}>", class_name=name))
         parts = components.parts_of(text, document.format)
     else:
-        scope, parts = NO_SCOPE, [components.Part(whole, whole, document.format)]
+        licence = licence_span(text)
+        begin = licence.end if not text[: licence.start].strip() else 0
+        scope, parts = NO_SCOPE, [components.Part(Span(begin, len(text)), whole, document.format)]
     for part in parts:
         grammar = grammar_of(part.language, document.path, text)
         source = parsing.mask(text)
