@@ -41,6 +41,22 @@ def test_another_setting_with_the_same_last_word_is_another_setting() -> None:
     assert names([located("boot_timeout", "60", "a.py"), located("shutdown_timeout", "30", "a.md")]) == []
 
 
+def test_a_minimum_and_a_recommendation_contradict_no_default() -> None:
+    default = located("upload_part_size", "50 MiB", "store.py")
+    assert names([default, located("upload_part_size", "5 MiB", "docs/store.md")]) == ["upload part size"]
+    assert names([default, located("min_upload_part_size", "5 MiB", "docs/store.md")]) == []
+    for side in ("research", "conversation"):
+        said = located("upload_part_size", "8 MiB", "a.txt", side=side, form="sentence")
+        assert names([default, said]) == ["upload part size"]
+        recommended = located("upload_part_size", "8 MiB", "a.txt", side=side, form="sentence", qualifiers=("hedged",))
+        assert names([default, recommended]) == []
+
+
+def test_a_path_below_the_folder_is_the_path() -> None:
+    assert names([located("upload_folder", "'./data'", "a.py"), located("upload_folder", "'data/'", "a.md")]) == []
+    assert names([located("upload_folder", "'../data'", "a.py"), located("upload_folder", "'data'", "a.md")]) != []
+
+
 def test_a_definition_that_agrees_settles_the_fact() -> None:
     facts = [
         located("batch_size", "10", "a.md"),
