@@ -24,7 +24,7 @@ MAX_STATEMENT = 160
 
 def alarms(repository: Repository, min_confidence: float = MIN_CONFIDENCE) -> Iterator[Row]:
     """Yield the alarms of a repository, the most confident first, without labels."""
-    facts = [fact for _, stated in sorted(all_facts(repository).items()) for fact in stated if fact.fact.form != "used"]
+    facts = [fact for _, stated in sorted(all_facts(repository).items()) for fact in stated]
     corpus = corpus_of(facts)
     for one in find_conflicts(facts, min_confidence=min_confidence):
         sides = (one.first, one.second)
@@ -49,7 +49,7 @@ def agreements(repository: Repository) -> Iterator[Row]:
 
     What agrees is about one thing; had one side drifted since, the pair would be a contradiction with these features.
     """
-    facts = [fact for _, stated in sorted(all_facts(repository).items()) for fact in stated if fact.fact.form != "used"]
+    facts = [fact for _, stated in sorted(all_facts(repository).items()) for fact in stated]
     corpus = corpus_of(facts)
     best: dict[int, tuple[float, Mapping[str, float]]] = {}
     for first, second in pairs(facts):

@@ -21,7 +21,17 @@ from nornweave.disagree.conflicts.features import corpus_of, features
 from nornweave.disagree.conflicts.model import shipped
 from nornweave.disagree.drift.agreements import before, broken
 from nornweave.disagree.drift.files import SourceFile, WorkingTree
-from nornweave.disagree.drift.induced.learning import CodeNames, Compared, Templates, compare, read_statements, stated
+from nornweave.disagree.drift.induced.learning import (
+    CodeNames,
+    CodeNotation,
+    Compared,
+    Templates,
+    believed,
+    code_rates,
+    compare,
+    read_statements,
+    stated,
+)
 from nornweave.disagree.drift.kinds import kind_of
 from nornweave.disagree.facts.comparison import FactComparison
 
@@ -60,7 +70,7 @@ class CodeIndex:
 
     def __init__(self, facts: Iterable[LocatedFact]) -> None:
         """Index the facts of a repository."""
-        everything = [one for one in facts if one.fact.form != "used"]
+        everything = list(facts)
         self._corpus = corpus_of(everything)
         self._size: Counter[str] = Counter()
         self._by_key: dict[str, list[LocatedFact]] = defaultdict(list)
@@ -90,9 +100,13 @@ class _Notation:
     """What the templates of a repository state, by page."""
 
     def __init__(self, repository: Repository, facts: Sequence[LocatedFact]) -> None:
-        self._names = CodeNames(facts)
         tree = WorkingTree(repository.root)
         self._files = {file.path: file for file in tree.list()}
+        comments = {file: comments_of(file, tree.read(file)) for file in self._files.values() if file.kind == "code"}
+        notation = CodeNotation(lambda file: _text(tree.read(file)), comments)
+        pairs = notation.pairs(self._files.values(), facts)
+        rates = code_rates(pairs, CodeNames(facts).telling)
+        self._names = CodeNames([*facts, *believed(pairs, rates)])
         self._compared = {path: self._compare(path, _text(tree.read(file))) for path, file in self._files.items()}
         everything = [one for compared in self._compared.values() for one in compared]
         self._templates = Templates(everything, self._names.telling)

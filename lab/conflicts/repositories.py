@@ -100,7 +100,7 @@ def facts_of(repository: Repository, file: SourceFile, raw: bytes) -> tuple[Loca
         LocatedFact(
             fact=fact, domain=file.kind, source_id=repository.name, path=file.path, line_range=(fact.line + 1,) * 2
         )
-        for fact in (*found.facts, *found.used)
+        for fact in found.facts
     )
 
 

@@ -37,22 +37,33 @@ Format = Annotated[str, typer.Option(metavar="F", help=f"One of {', '.join(FORMA
 Confidence = Annotated[
     float | None, typer.Option(help="Leave out findings with a lower confidence, 0 to 1.", min=0, max=1)
 ]
-Verify = Annotated[bool, typer.Option(help="Leave out findings that the configured language model says are none.")]
 Exclude = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Leave out files that match; may be repeated.")]
 Lock = Annotated[bool, typer.Option("--lock", help="Check the agreements in drift.lock; without that file, write it.")]
 Update = Annotated[bool, typer.Option("--update", help="Write drift.lock anew: what changed was changed on purpose.")]
+Accept = Annotated[
+    bool, typer.Option("--accept", help="With --update: also where a page still says what the code said before.")
+]
+Listed = Annotated[
+    bool, typer.Option("--list", help="Print every documented option: held, differs, or not compared and why.")
+]
+MinHeld = Annotated[
+    float | None,
+    typer.Option(metavar="SHARE", help="Exit with 3 if less of the documented options is held, 0 to 1.", min=0, max=1),
+]
 Fail = Annotated[bool, typer.Option("--fail", help="Exit with 1 if a full scan finds something.")]
 
 
 def drift(
-    context: typer.Context, path: Folder = Path(), diff: Range = "", baseline: Known = None,
+    path: Folder = Path(), diff: Range = "", baseline: Known = None,
     write_baseline: NewlyKnown = None, format: Format = "text",  # noqa: A002 - the option's name
-    min_confidence: Confidence = None, verify: Verify = False, exclude: Exclude = None, lock: Lock = False,
-    update: Update = False, fail: Fail = False, as_json: JsonOption = False,
+    min_confidence: Confidence = None, exclude: Exclude = None, lock: Lock = False,
+    update: Update = False, accept: Accept = False, fail: Fail = False,
+    listed: Listed = False, min_held: MinHeld = None, as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Show where documentation and code disagree.
 
     Exits with 1 if an agreement broke (--diff, --lock) or something is new (--baseline); a full scan needs --fail.
+    Exits with 3 if less than --min-held is held and nothing broke.
     """
     name = "json" if as_json else format
     if name not in FORMAT_NAMES:
@@ -68,17 +79,24 @@ def drift(
     if min_confidence is not None:
         options = replace(options, min_confidence=min_confidence)
     if update or (lock and not _has_lock(path)):
-        _write_lock(path, options)
-        return
+        sys.exit(_write_lock(path, options, accept=accept))
     options = _against(baseline, options, is_written=write_baseline is not None)
-    report = _report(path, options, context, verify=verify)
+    report = _report(path, options)
     if write_baseline is not None:
         _write_known(report, write_baseline)
         return
+    if listed and name == "text":
+        from nornweave.disagree.drift.formats.as_text import listing
+
+        sys.stdout.write(listing(report.options))
     _print(report, name)
     fails_from = 0.0 if diff or baseline is not None or fail else settings.fail_from
     fails = (one.moved or (fails_from is not None and one.confidence >= fails_from) for one in report.findings)
-    sys.exit(1 if any(fails) else 0)
+    share = report.coverage.held_share if report.coverage else None
+    is_little = min_held is not None and share is not None and share < min_held
+    if is_little:
+        _say(f"{share:.2f} of the documented options are held; --min-held asks for {min_held:g}")
+    sys.exit(1 if any(fails) else 3 if is_little else 0)
 
 
 def _against(baseline: Path | None, options: DriftOptions, *, is_written: bool) -> DriftOptions:
@@ -96,30 +114,36 @@ def _has_lock(path: Path) -> bool:
     return (path / FILE_NAME).exists()
 
 
-def _write_lock(path: Path, options: DriftOptions) -> None:
-    from nornweave.disagree.drift.formats.as_text import coverage_sentence
-    from nornweave.disagree.drift.lock import FILE_NAME, locked, write_lock
+def _write_lock(path: Path, options: DriftOptions, *, accept: bool) -> int:
+    """Write the lock; name what the old one held and the new one does not. Return the exit status."""
+    from nornweave.disagree.drift.formats.as_text import coverage_sentence, one_line
+    from nornweave.disagree.drift.lock import FILE_NAME, dropped, locked, read_lock, write_lock
     from nornweave.disagree.drift.scan import scan
 
+    old = read_lock(path) or []
     scanned = scan(path, replace(options, use_lock=False, only_lock=False))
     entries = locked(scanned.pairs, scanned.text_of)
+    gone = dropped(old, entries, scanned.pairs)
+    for one in gone:
+        _say(f"no longer held: {one_line(one.sentence)}")
+    still = sum(one.is_still_said for one in gone)
+    if still and not accept:
+        _say(f"{FILE_NAME} is left as it was: {still} of these {'is' if still == 1 else 'are'} still said on a page; "
+             "mend the pages, or give --accept")  # fmt: skip
+        return 1
     write_lock(path, entries)
     if scanned.report.coverage:
         _say(coverage_sentence(scanned.report.coverage))
     _say(f"{len(entries):,} agreements written to {FILE_NAME}")
+    return 0
 
 
-def _report(path: Path, options: DriftOptions, context: typer.Context, *, verify: bool) -> Report:
+def _report(path: Path, options: DriftOptions) -> Report:
     """Check the folder, and say what could not be read."""
     from nornweave.disagree.drift.formats.as_text import one_line
     from nornweave.disagree.drift.scan import scan
 
-    scanned = scan(path, options)
-    report = scanned.report
-    if verify and report.findings:
-        from nornweave.disagree.drift.verify import second_reader, verified
-
-        report = verified(report, second_reader(context.obj), scanned.text_of)
+    report = scan(path, options).report
     for failed in report.failed:
         _say(f"not read: {one_line(failed.path)}: {one_line(failed.reason)}")
     for notice in report.notices:

@@ -259,7 +259,6 @@ Form: TypeAlias = Literal[
     "definition",
     "option",
     "fallback",
-    "used",
     "signature",
     "manifest",
     "setting",
@@ -271,8 +270,8 @@ Form: TypeAlias = Literal[
     "topic",
     "learned",
 ]
-"""How a fact is written: a definition (constant, field, parameter), a declared option, a fallback (``x or 30``), a
-value in use (given to a name that is not declared there; for drift alone); in documentation a signature (source code
+"""How a fact is written: a definition (constant, field, parameter), a declared option, a fallback (``x or 30``);
+in documentation a signature (source code
 that a page shows), a row of a table, a line below an option's heading, an entry of a list, a field of a docstring, a
 sentence about a name, a sentence whose heading has to say what it is about, or a notation that its repository
 taught."""

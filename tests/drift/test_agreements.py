@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 from drift_repository import CODE, page, parcels
 from git_repository import Repository, write
-from test_drift_command import run
+from test_drift_command import app, run
+from typer.testing import CliRunner
 
 from nornweave.core.errors import ConfigError
 from nornweave.disagree.drift.lock import FILE_NAME, read_lock
@@ -61,14 +62,11 @@ def test_what_a_page_says_of_a_value_in_use_is_held_to_it(
     assert moves(tmp_path, {"docs/a.md": LISTED, "a.js": USED}, {"docs/a.md": page, "a.js": code}) == expected
 
 
-def test_a_value_in_use_says_nothing_as_one_of_many_or_beside_an_example(tmp_path: Path) -> None:
+def test_a_value_in_use_says_nothing_beside_an_example(tmp_path: Path) -> None:
     shown = "# Types\n\n```js\npost(url, { contentType: 'text/plain' })\n```\n"
     code = "function fail() { return new Response({ contentType: 'text/plain' }); }\n"
     json = shown.replace("text/plain", "text/json")
     assert moves(tmp_path / "a", {"docs/a.md": shown, "a.js": code}, {"docs/a.md": json, "a.js": code}) == []
-    many = USED + "".join(f"export function a{n}() {{ open({{ poolSize: {n} }}); }}\n" for n in range(3))
-    after = {"docs/a.md": LISTED.replace("8", "9"), "a.js": many}
-    assert moves(tmp_path / "b", {"docs/a.md": LISTED, "a.js": many}, after) == []
 
 
 MANIFEST = '[project]\nname = "lamp"\nrequires-python = ">=3.9"\n'
@@ -141,8 +139,39 @@ def test_what_breaks_a_lock_fails_until_it_is_changed_on_purpose(
     code, shown = run(str(root), *check, "--json")
     (finding,) = json.loads(shown)["findings"]
     assert (code, finding["moved"], finding["was"]) == (1, moved, "20 seconds")
-    assert run(str(root), "--update")[0] == 0
+    assert run(str(root), "--update", "--accept")[0] == 0
     assert run(str(root), "--lock")[0] == 0
+
+
+def test_an_update_names_what_it_drops_and_signs_no_page_off_that_still_says_the_old_value(tmp_path: Path) -> None:
+    root = parcels(tmp_path)
+    run(str(root), "--lock")
+    before = (root / FILE_NAME).read_text()
+    write(root, {"src/parcels.py": SLOWER})
+    code, said = updated(root)
+    assert (code, (root / FILE_NAME).read_text()) == (1, before)
+    dropped = "delivery timeout = 20 seconds (docs/settings.md and src/parcels.py)"
+    assert f"no longer held: {dropped}, which the page still says" in said
+    assert "is left as it was: 1 of these is still said on a page" in said
+    write(root, {"docs/settings.md": page(45)})
+    code, said = updated(root)
+    assert (code, f"no longer held: {dropped}\n" in said) == (0, True), "both changed: it is named, and not refused"
+    assert run(str(root), "--lock")[0] == 0
+
+
+def updated(root: Path) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["drift", str(root), "--update"])
+    return done.exit_code, done.output
+
+
+def test_a_line_of_a_lock_is_read_by_people(tmp_path: Path) -> None:
+    root = parcels(tmp_path)
+    run(str(root), "--lock")
+    lines = (root / FILE_NAME).read_text().splitlines()[1:]
+    assert [line.split("\t")[:3] for line in lines] == [
+        ["docs/settings.md", "delivery timeout = 20 seconds", "src/parcels.py"],
+        ["docs/settings.md", "max parcels = 50", "src/parcels.py"],
+    ]
 
 
 def test_files_that_moved_still_hold_and_agreements_that_are_gone_are_named(tmp_path: Path) -> None:
@@ -163,7 +192,9 @@ def test_files_that_moved_still_hold_and_agreements_that_are_gone_are_named(tmp_
     ]
 
 
-@pytest.mark.parametrize("line", ["[]", "<<<<<<< HEAD", '["a","b","c","d","e","f","g","h","i"]', "[" * 3000])
+@pytest.mark.parametrize(
+    "line", ["[]", "<<<<<<< HEAD", '["a","b","c","d","e","f","g","h","i","j"]', "a\tb = 1\tc\t" + "[" * 3000]
+)
 def test_a_broken_lock_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
     write(tmp_path, {FILE_NAME: f"# head\n{line}\n"})
     with pytest.raises(ConfigError, match="line 2"):
@@ -178,7 +209,28 @@ def test_coverage_says_how_many_values_are_held_and_why_others_are_not(tmp_path:
         "compared": 2,
         "agree": 1,
         "not_compared": {"the code has no value of this name": 1},
+        "documented": 3,
+        "options_compared": 2,
+        "options_held": 1,
+        "options_not_compared": {"the code has no such name": 1},
     }
+
+
+def test_every_documented_option_is_listed_with_what_became_of_it(tmp_path: Path) -> None:
+    root = parcels(tmp_path, timeout=30)
+    entries = "- `max_parcels` is unlike others.\n- `src/parcels.py` is a file.\n- `deliver()` is called.\n"
+    write(root, {"docs/more.md": f"# More\n\nA `word` in a sentence.\n\n{entries}- `unknown-thing`: 7\n"})
+    options = json.loads(run(str(root), "--json", "--list")[1])["options"]
+    assert [(one["path"], one["line"], one["name"], one["state"], one["reason"]) for one in options] == [
+        ("docs/more.md", 5, "max_parcels", "not_compared", "no value of it is read on the page"),
+        ("docs/more.md", 8, "unknown-thing", "not_compared", "the code has no such name"),
+        ("docs/settings.md", 5, "DELIVERY_TIMEOUT_SECONDS", "differs", "the code says 20 seconds"),
+        ("docs/settings.md", 6, "MAX_PARCELS", "held", ""),
+    ]
+    code, shown = run(str(root), "--list")
+    assert (code, shown.splitlines()[3].split()[:4]) == (0, ["docs/settings.md:6", "MAX_PARCELS", "50", "held"])
+    assert "2 of 4 documented options are compared, 1 held; 1 differ" in shown
+    assert [run(str(root), "--min-held", share)[0] for share in ("0.2", "0.25", "0.3")] == [0, 0, 3]
 
 
 def test_files_that_are_excluded_are_not_read(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_pages_about_other_versions_and_translations_are_left_out(path: str) -> 
     "tests/test_app.py", "src/app_test.go", "web/app.spec.ts", "src/FooTest.java", "examples/a.py", "Gruntfile.js",
     "web/vite.config.ts",
     "node_modules/a/b.js",
-    "vendor/x.go", "a.min.js", "package-lock.json", "poetry.lock", "x_pb2.py", "logo.png", "app/migrations/0001.py",
+    "vendor/x.go", "package-lock.json", "poetry.lock", "logo.png", "app/migrations/0001.py",
     "templates/page.html", "locales/de.json", "example.js", "index.test-d.ts",
 ])  # fmt: skip
 def test_tests_examples_vendored_and_generated_files_are_left_out(path: str) -> None:

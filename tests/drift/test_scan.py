@@ -231,7 +231,7 @@ def test_what_git_ignores_is_not_read(tmp_path: Path) -> None:
 def test_drift_loads_neither_the_server_nor_the_orchestration() -> None:
     code = (
         "import sys, nornweave.cli.drift\n"
-        "from nornweave.disagree.drift import formats, scan, verify\n"
+        "from nornweave.disagree.drift import formats, scan\n"
         "print(sorted({'dagster', 'fastapi', 'duckdb', 'orchestration', 'evals', 'api'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip() == b"[]"

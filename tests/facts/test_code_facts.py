@@ -150,8 +150,6 @@ def test_declared_options_and_fallbacks_state_defaults(language: str, text: str)
 ])  # fmt: skip
 def test_what_is_set_while_a_program_runs_is_no_default(language: str, text: str) -> None:
     assert not [fact for fact in read(text, language) if fact.name == "depth"]
-    used = read_code(passage(text), language, with_used=True).used
-    assert [(fact.name, fact.value, fact.form) for fact in used] == [("depth", "3", "used")]
 
 
 def test_keys_of_declarations_are_no_names() -> None:

@@ -150,12 +150,27 @@ def broken(base: Before, pairs: Sequence[CandidatePair]) -> list[BrokenAgreement
         is_settled = settled[_reading(pair), *place] > pair.strength
         if not is_settled and pair.strength > best.get(place, (-1.0,))[0]:
             best[place] = pair.strength, BrokenAgreement(_conflict(pair), moved, agreement.documented)
-    ranked = sorted(best.values(), key=lambda ranked: -ranked[0])
-    return list({_lines(one.conflict): one for _, one in reversed(ranked)}.values())[::-1]
+    ranked = [one for _, one in sorted(best.values(), key=lambda ranked: -ranked[0])]
+    return _by_change({_lines(one.conflict): one for one in reversed(ranked)}.values())
 
 
 def _lines(one: FactConflict) -> tuple[object, ...]:
     return one.second.path, one.second.fact.line, one.first.path, one.first.fact.line
+
+
+def _by_change(found: Iterable[BrokenAgreement]) -> list[BrokenAgreement]:
+    """Join what one changed line of the code breaks on several pages; the most telling last, as it comes, is first."""
+    changes: dict[tuple[object, ...], BrokenAgreement] = {}
+    for one in reversed(list(found)):
+        code = one.conflict.first
+        change = (code.path, code.fact.line, one.was) if one.moved == "first" else _lines(one.conflict)
+        if change in changes:
+            first = changes[change]
+            also = (*first.conflict.also, one.conflict.second, *one.conflict.also)
+            changes[change] = replace(first, conflict=replace(first.conflict, also=also))
+        else:
+            changes[change] = one
+    return list(changes.values())
 
 
 def _reading(pair: CandidatePair) -> str:
@@ -202,6 +217,15 @@ def _differing(
             yield pair, "second"
         elif has_code_moved and _value(pair.code) not in base.coded:
             yield pair, "first"
+
+
+def without_samples(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
+    """Leave out what a configuration gives a documented value that a program gives one as well.
+
+    A file that configures a program is there to change its defaults: a page that copied it says nothing of them.
+    """
+    programs = {_documented_place(pair) for pair in pairs if pair.code.fact.side == "code"}
+    return [pair for pair in pairs if pair.code.fact.side == "code" or _documented_place(pair) not in programs]
 
 
 def coverage_of(facts: Sequence[LocatedFact], pairs: Sequence[CandidatePair]) -> Coverage:

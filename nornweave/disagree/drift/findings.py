@@ -9,13 +9,17 @@ from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact, Origin, digest
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
+from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.drift.agreements import BrokenAgreement
-from nornweave.disagree.drift.records import RULES, Finding, Place, Which
+from nornweave.disagree.drift.records import RULES, STALE, Finding, Place, Which
 from nornweave.disagree.facts.names import read_name
 from nornweave.disagree.facts.values import show
 
 MAX_ALSO = 10
 """Other places that are named."""
+SHOWN_OF_PAGE = 8
+"""Values that are named of a page of which most differ."""
+STALE_CONFIDENCE = 0.8
 SHOWN_VALUE = 120
 MAX_LINE = 2_000
 """Characters of a line in which a mark is looked for."""
@@ -56,6 +60,33 @@ def _ignores(line: str, names: Collection[str]) -> bool:
         if not match["names"] or any((name := read_name(one.strip())) and name.name in names for one in written):
             return True
     return False
+
+
+def is_ignored(finding: Finding) -> bool:
+    """Tell whether a ``drift-ignore`` stands on the documented line of a finding."""
+    return _ignores(finding.second.text, {finding.name})
+
+
+def stale_finding(share: float, differing: Sequence[CandidatePair], text_of: TextOf) -> Finding:
+    """Return a page of which most values differ from one file as one finding."""
+    pages, code = ([_place(side, text_of) for side in sides] for sides in
+                   ([pair.other for pair in differing], [pair.code for pair in differing]))  # fmt: skip
+    said = "; ".join(
+        f"{pair.other.fact.name} {one.value}, {other.value}"
+        for pair, one, other in zip(differing[:SHOWN_OF_PAGE], pages, code, strict=False)
+    )
+    page, file = pages[0].path, code[0].path
+    return Finding(
+        rule=STALE.id,
+        name=page,
+        attribute="page",
+        message=f"{page}: {len(differing)} values differ from {file}, {share:.0%} of those that it names: {said}",
+        fingerprint=digest("drift-1", "page", page, file),
+        confidence=STALE_CONFIDENCE,
+        first=code[0],
+        second=pages[0],
+        also=tuple(pages[1 : MAX_ALSO + 1]),
+    )
 
 
 def broken_finding(one: BrokenAgreement, text_of: TextOf) -> Finding:

@@ -1,8 +1,9 @@
 """``drift.lock``: the agreements that a team holds documentation and code to.
 
-One line an agreement, sorted, so that branches merge. A line says what is stated and where, by content and not by line
-number. It ends with a mark for each side, a digest of the lines that state the value. While both marks are found the
-agreement holds and nothing has to be read, so that a check takes a second.
+One line an agreement, sorted, so that branches merge: page, name and value, file of the code, by content and not by
+line number. The last column is for the machine: how the code writes it, and a mark for each side, a digest of the lines
+that state the value. While both marks are found the agreement holds and nothing has to be read, so that a check takes a
+second.
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair
-from nornweave.disagree.drift.agreements import Agreement, Lines, agreement_of, agreements_of
+from nornweave.disagree.drift.agreements import Agreement, Lines, agreement_of, agreements_of, shown
 from nornweave.disagree.facts.comparison import FactComparison
 
 FILE_NAME = "drift.lock"
 MAX_BYTES = 32 * 1024 * 1024
-_HEADER = "# drift.lock 1: agreements of documentation and code, by `nornweave drift --lock`. Merge it line by line."
-_FIELDS = 10
+_HEADER = "# drift.lock 2: page, what it says, the code that says the same; the last column is for `nornweave drift`."
 _LINES = lazy_pattern(r"[1-9]\d{0,6}/[1-9]\d{0,6}")
 _MARK = lazy_pattern(r"[0-9a-f]{12}\.[1-9]\d{0,6}\.[1-9]\d{0,6}")
+
+_COLUMNS = 4
+_FIELDS = 7
+"""Of the last column."""
 
 TextOf = Callable[[str], str]
 
@@ -159,18 +163,23 @@ def read_lock(root: Path) -> list[LockedAgreement] | None:
 
 
 def _entry(number: int, line: str) -> LockedAgreement:
+    columns = line.split("\t")
+    path, _, code_path, _ = columns if len(columns) == _COLUMNS else ("",) * _COLUMNS
+    name, joint, documented = (columns[1] if path else "").partition(" = ")
     try:
-        fields = json.loads(line)
+        rest = json.loads(columns[-1])
     except (ValueError, RecursionError):
-        fields = None
-    is_whole = isinstance(fields, list) and len(fields) == _FIELDS and all(isinstance(one, str) for one in fields)
-    if not is_whole or not all(
-        pattern.fullmatch(text) for pattern, text in zip((_LINES, _MARK, _MARK), fields[-3:], strict=True)
+        rest = None
+    is_whole = bool(joint) and isinstance(rest, list) and all(isinstance(one, str) for one in rest)
+    if (
+        not is_whole
+        or len(rest) != _FIELDS
+        or not all(pattern.fullmatch(text) for pattern, text in zip((_LINES, _MARK, _MARK), rest[-3:], strict=True))
     ):
         raise ConfigError(
-            f"{FILE_NAME} line {number} is no agreement; merge it line by line, or write it with --update"
+            f"{FILE_NAME} line {number} is no agreement; merge it line by line, or write it with --update --accept"
         )
-    name, attribute, documented, path, coded, code_path, code_name, lines, of_page, of_code = fields
+    attribute, documented, coded, code_name, lines, of_page, of_code = rest
     agreement = Agreement((path, name, code_path, code_name), attribute, documented, coded)
     on_page, _, in_code = lines.partition("/")
     return LockedAgreement(agreement, (int(on_page), int(in_code)), of_page, of_code)
@@ -192,7 +201,35 @@ def write_lock(root: Path, entries: Iterable[LockedAgreement]) -> None:
 def _line(one: LockedAgreement) -> str:
     said = one.agreement
     path, name, code_path, code_name = said.key
-    fields = (name, said.attribute, said.documented, path, said.coded, code_path, code_name)
-    return json.dumps(
-        [*fields, f"{one.lines[0]}/{one.lines[1]}", one.documented_mark, one.coded_mark], ensure_ascii=False
-    )
+    rest = [said.attribute, said.documented, said.coded, code_name, f"{one.lines[0]}/{one.lines[1]}"]
+    machine = json.dumps([*rest, one.documented_mark, one.coded_mark], ensure_ascii=False)
+    return "\t".join((path, f"{name} = {' '.join(said.documented.split())}", code_path, machine))
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """An agreement that a lock held and the next one does not; ``is_still_said``: the page says what it said."""
+
+    agreement: Agreement
+    is_still_said: bool
+
+    @property
+    def sentence(self) -> str:
+        """What it was, for people."""
+        page, name, code, _ = self.agreement.key
+        still = ", which the page still says" if self.is_still_said else ""
+        return f"{name} = {self.agreement.documented} ({page} and {code}){still}"
+
+
+def dropped(
+    old: Iterable[LockedAgreement], new: Iterable[LockedAgreement], pairs: Iterable[CandidatePair]
+) -> list[Dropped]:
+    """Return the agreements of an old lock that a new one does not hold.
+
+    Args:
+        pairs: everything that is compared now.
+    """
+    held = {(one.agreement.key[0], one.agreement.key[1], one.agreement.documented) for one in new}
+    said = {(pair.other.path, pair.other.fact.name, shown(pair.other.fact)) for pair in pairs}
+    gone = {one.agreement: (one.agreement.key[0], one.agreement.key[1], one.agreement.documented) for one in old}
+    return [Dropped(one, place in said) for one, place in sorted(gone.items()) if place not in held]

@@ -250,3 +250,34 @@ def _are_one_number(one: str, other: str) -> bool:
     low, high = sorted((abs(Fraction(one)), abs(Fraction(other))))
     is_rounded = high.denominator > 1 and low.denominator > 1 and high < ROUNDED * low
     return low > 0 and (is_rounded or high / low in _FACTORS)
+
+
+STALE_NAMES, STALE_SHARE = 6, 0.6
+"""A page is stale if it names so many values of one file, and so many of these differ."""
+
+
+def stale_pages(pairs: Iterable[CandidatePair]) -> list[tuple[float, list[CandidatePair]]]:
+    """Return the pages of which most values differ from one file of the code: the share, and a pair for each value.
+
+    A section that agrees with the code about nothing convinces nobody of a single value. A whole page that names what
+    one file declares, and gives most of it another value, is about that file and rotted.
+
+    Returns:
+        The page with the most differing values first.
+    """
+    by_name: dict[tuple[str, str], dict[str, list[CandidatePair]]] = defaultdict(lambda: defaultdict(list))
+    for pair in pairs:
+        is_default = pair.code.fact.attribute == "default" and pair.other.fact.attribute == "default"
+        is_one = match_names(pair.code, pair.other) is NameMatch.SAME and pair.code.fact.kind == pair.other.fact.kind
+        if is_default and is_one and pair.code.path != pair.other.path:
+            by_name[pair.other.path, pair.code.path][pair.other.fact.name].append(pair)
+    found = []
+    for names in by_name.values():
+        differing = [
+            max(of, key=lambda one: one.strength)
+            for of in names.values()
+            if all(one.outcome is FactComparison.DIFFER for one in of)
+        ]
+        if len(names) >= STALE_NAMES and len(differing) >= STALE_SHARE * len(names):
+            found.append((len(differing) / len(names), differing))
+    return sorted(found, key=lambda one: -len(one[1]))

@@ -30,12 +30,11 @@ FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """The facts of one file, lines counted from 0; where its comments stand, with what they document; values in use."""
+    """The facts of one file, lines counted from 0; where its comments stand, with what they document."""
 
     file: SourceFile
     facts: tuple[Fact, ...]
     comments: tuple[Comment, ...] = ()
-    used: tuple[Fact, ...] = ()
 
 
 def read_facts(
@@ -63,7 +62,7 @@ def read_facts(
             return UnreadFile(file.path, str(error))
         said = cast(Mapping[str, Any], sent)
         comments = tuple(Comment(**one) for one in said["comments"])
-        return FileFacts(file, tuple(map(fact_from, said["facts"])), comments, tuple(map(fact_from, said["used"])))
+        return FileFacts(file, tuple(map(fact_from, said["facts"])), comments)
 
     with ThreadPoolExecutor(1 if len(listed) <= FEW else PROCESSES) as pool:
         answers = list(pool.map(answer, listed))

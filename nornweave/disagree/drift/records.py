@@ -10,7 +10,6 @@ from typing import Literal
 from nornweave.core.types import Origin, Side
 
 Which = Literal["first", "second"]
-Verdict = Literal["yes", "no", "unsure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,6 @@ class Finding:
         since: when the newer of the two was written; ``None`` if unknown or not committed yet.
         moved: the side that changed since both agreed; ``None`` if they are not known to have agreed.
         was: the value that both had then.
-        verified: what a second reader says; ``None`` if none was asked.
     """
 
     rule: str
@@ -71,8 +69,6 @@ class Finding:
     since: datetime | None = None
     moved: Which | None = None
     was: str = ""
-    verified: Verdict | None = None
-    verified_reason: str = ""
 
     @property
     def marked(self) -> Place:
@@ -81,10 +77,34 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentedOption:
+    """An entry of a page that names an option in code markup.
+
+    Attributes:
+        line: from 1.
+        name: as the page writes it.
+        value: that the page states; empty where none is compared.
+        reason: why it differs, or is not compared.
+        code: path and line of the value that it is held to.
+    """
+
+    path: str
+    line: int
+    name: str
+    value: str
+    state: Literal["held", "differs", "not_compared"]
+    reason: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
     """How many documented values are held to the code.
 
     Attributes:
+        documented: entries of pages that name an option, read or not; ``options_compared`` those of which a value is
+            compared, ``options_held`` those of which one agrees.
+        options_not_compared: reason → how many of the others.
         read: documented values that were read; ``compared`` those that code gives a value as well; ``agree`` those
             that it agrees with.
         not_compared: reason → how many of the others.
@@ -94,6 +114,15 @@ class Coverage:
     compared: int = 0
     agree: int = 0
     not_compared: Mapping[str, int] = field(default_factory=dict)
+    documented: int = 0
+    options_compared: int = 0
+    options_held: int = 0
+    options_not_compared: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def held_share(self) -> float | None:
+        """The share of the documented options that are held; ``None`` where none is documented."""
+        return self.options_held / self.documented if self.documented else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +147,7 @@ class Report:
     files: int = 0
     facts: Mapping[str, int] = field(default_factory=dict)
     coverage: Coverage | None = None
+    options: tuple[DocumentedOption, ...] = ()
     is_against_lock: bool = False
     failed: tuple[UnreadFile, ...] = ()
     notices: tuple[str, ...] = ()
@@ -146,3 +176,5 @@ RULES = {
     for attribute in attributes.split()
 }
 """Attribute of a fact → its rule."""
+STALE = DriftRule("nornweave/page", "PageDiffers", "Most values of a page differ from the file that declares them.")
+GONE = DriftRule("nornweave/gone", "NameGone", "Documentation says a name that the code had and has no more.")

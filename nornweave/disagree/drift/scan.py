@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from nornweave.connect.git.blame import is_shallow_clone, origins
 from nornweave.core.errors import ConfigError, DocumentError
 from nornweave.core.files.paths import PathFilter
 from nornweave.core.text.decode import decode
-from nornweave.core.types import Fact
 from nornweave.disagree.conflicts import FactConflict, LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.decision import CandidatePair, Rivals, rivals_of
 from nornweave.disagree.drift.agreements import (
@@ -27,6 +26,7 @@ from nornweave.disagree.drift.agreements import (
     coverage_of,
     differing,
     key_of,
+    without_samples,
 )
 from nornweave.disagree.drift.files import (
     Commit,
@@ -41,17 +41,34 @@ from nornweave.disagree.drift.files import (
 from nornweave.disagree.drift.findings import (
     broken_finding,
     finding_of,
+    is_ignored,
     is_suppressed,
     lines_whose_writer_matters,
+    stale_finding,
     with_origins,
 )
-from nornweave.disagree.drift.induced.learning import HOLDS_FROM, CodeNames, Compared, Notation, Templates, stated
+from nornweave.disagree.drift.gone import gone
+from nornweave.disagree.drift.induced.believing import CodeFact
+from nornweave.disagree.drift.induced.code import code_words
+from nornweave.disagree.drift.induced.learning import (
+    HOLDS_FROM,
+    CodeNames,
+    CodeNotation,
+    Compared,
+    Notation,
+    Templates,
+    believed,
+    code_rates,
+    stated,
+)
 from nornweave.disagree.drift.lock import LockedAgreement, followed, moved_since, read_lock
-from nornweave.disagree.drift.ranking import CANDIDATES_FROM, SHOWN_FROM, Affinity, ranked
+from nornweave.disagree.drift.options import states_of, with_options
+from nornweave.disagree.drift.ranking import CANDIDATES_FROM, SHOWN_FROM, Affinity, ranked, stale_pages
 from nornweave.disagree.drift.reading import FileFacts, read_facts
-from nornweave.disagree.drift.records import Coverage, Finding, Report, UnreadFile
+from nornweave.disagree.drift.records import Coverage, DocumentedOption, Finding, Report, UnreadFile
 from nornweave.disagree.drift.settings import NO_SETTINGS, DriftSettings
 from nornweave.disagree.facts.code import Comment
+from nornweave.disagree.facts.names import read_name
 
 MAX_GONE = 20
 """Agreements of a lock, or entries of a baseline, that are named when they are gone."""
@@ -132,16 +149,35 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
         if len(near.files) == len(paths) and (report := _kept(root, entries, moved, near, texts)):
             return Scanned(report, texts)
     read = _Read.of(listed, *read_facts(listed, read_file))
-    pairs = read.all_pairs(texts)
+    pairs, defaults = read.all_pairs(texts)
     held = _held(pairs)
     seen = followed(moved, {file.path for file in read.files})
     lost = broken(Before(seen), pairs)
     conflicts = [] if options.only_lock else _conflicts(read, options, pairs)
-    report = _report(root, options, lost, _without(conflicts, lost), texts, revision, read)
-    coverage = coverage_of(read.facts, held)
+    pages = [] if options.only_lock else [stale_finding(*one, texts) for one in stale_pages(defaults)]
+    report = _report(root, options, lost, _without(conflicts, lost), texts, revision, read, pages)
+    documented = _documented(read, held, lambda file: texts(file.path))
+    coverage = with_options(coverage_of(read.facts, held), documented)
     notices = (*_gone(seen, pairs), *report.notices)
-    report = replace(report, coverage=coverage, is_against_lock=entries is not None, notices=notices)
+    report = replace(report, coverage=coverage, options=tuple(documented), is_against_lock=entries is not None,
+                     notices=notices)  # fmt: skip
     return Scanned(report, texts, held)
+
+
+def _documented(
+    read: _Read, pairs: Sequence[CandidatePair], text_of: Callable[[SourceFile], str]
+) -> list[DocumentedOption]:
+    """Return what the pages document, with what became of each."""
+    words = {
+        name.name.replace(" ", "")
+        for file in read.files
+        if file.kind == "code"
+        for word, _ in code_words(text_of(file), PurePosixPath(file.path).suffix)
+        if (name := read_name(word)) is not None
+    }
+    pages = [file for file in read.files if file.kind == "documentation"]
+    stated = {(one.path, one.fact.name) for one in read.facts if one.fact.side == "documentation"}
+    return states_of(pages, text_of, pairs, stated, lambda name: name.replace(" ", "") in words)
 
 
 def _kept(
@@ -154,7 +190,7 @@ def _kept(
         near: the files of these.
     """
     base = Before({one.agreement: one.lines for one in moved})
-    pairs = [*near.pairs, *(one.pair for one in near.compared(texts))]
+    pairs = [*near.pairs, *(one.pair for one in near.compared(texts)[0])]
     if near.failed or any(True for _ in differing(base, pairs)):
         return None
     there = {key_of(pair) for pair in pairs}
@@ -172,7 +208,7 @@ def _held(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
 def _conflicts(read: _Read, options: DriftOptions, pairs: Sequence[CandidatePair]) -> list[FactConflict]:
     """Return what a full scan shows."""
     found = find_conflicts(read.facts, min_confidence=CANDIDATES_FROM, rivals=read.rivals)
-    learned = (pair for pair in pairs if pair.other.fact.form == LEARNED and pair.code.fact.form != "used")
+    learned = (pair for pair in pairs if pair.other.fact.form == LEARNED and not isinstance(pair.code, CodeFact))
     affinity = Affinity(read.pairs, [file.path for file in read.files])
     scored = ranked(found, affinity, len(read.files), learned)
     return [one for one in scored if one.confidence >= options.min_confidence]
@@ -210,8 +246,11 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
         earlier, later = (_Read.of(files, found, failed) for files in (old, new))
         was, now = _pairs_of_both(earlier, later, lambda file: _text(after, file))
         lost = broken(before(was, renames(root, base, head)), now)
-        report = _report(root, options, lost, (), texts, head, later)
-    coverage = coverage_of(later.facts, _held(now))
+        names = gone(root, (base, head), old, new, lambda file: _text(after, file))
+        report = _report(root, options, lost, (), texts, head, later, names)
+        documented = _documented(later, _held(now), lambda file: _text(after, file))
+    coverage = with_options(coverage_of(later.facts, _held(now)), documented)
+    report = replace(report, options=tuple(documented))
     return Scanned(replace(report, coverage=coverage, compared=(base[:12], head[:12])), texts, now)
 
 
@@ -220,11 +259,17 @@ def _pairs_of_both(
 ) -> tuple[list[CandidatePair], list[CandidatePair]]:
     """Return the pairs of two commits; what the earlier one agrees on teaches how both are read."""
     comments = {**earlier.comments, **later.comments}
-    notation = Notation(text_of, comments, lambda name: earlier.names.is_known(name) or later.names.is_known(name))
-    was = notation.compared(earlier.files, earlier.names)
-    templates = Templates(was, earlier.names.telling)
-    now = notation.compared(later.files, later.names)
-    return [*earlier.pairs, *stated(was, templates)], [*later.pairs, *stated(now, templates)]
+    code = CodeNotation(text_of, comments)
+    pairs = code.pairs(earlier.files, earlier.facts)
+    rates = code_rates(pairs, CodeNames(earlier.facts).telling)
+    names = CodeNames([*earlier.facts, *believed(pairs, rates)])
+    names_now = CodeNames([*later.facts, *believed(code.pairs(later.files, later.facts), rates)])
+    notation = Notation(text_of, comments, lambda name: names.is_known(name) or names_now.is_known(name))
+    was = notation.compared(earlier.files, names)
+    templates = Templates(was, names.telling)
+    now = notation.compared(later.files, names_now)
+    both = [*earlier.pairs, *stated(was, templates)], [*later.pairs, *stated(now, templates)]
+    return without_samples(both[0]), without_samples(both[1])
 
 
 def _text(tree: Commit, file: SourceFile) -> str:
@@ -249,26 +294,18 @@ class _Read:
     facts: Sequence[LocatedFact]
     comments: Mapping[SourceFile, Sequence[Comment]]
     failed: Sequence[UnreadFile]
-    used: Sequence[LocatedFact] = ()
 
     @classmethod
     def of(cls, files: Sequence[SourceFile], found: Sequence[FileFacts], failed: Sequence[UnreadFile]) -> _Read:
         """Return what some of the files that were read state."""
         wanted = set(files)
         read = [one for one in found if one.file in wanted]
-        facts = _located((one.file, one.facts) for one in read)
-        used = _located((one.file, one.used) for one in read)
-        return cls(files, facts, {one.file: one.comments for one in read}, failed, used)
+        return cls(files, located_facts(read), {one.file: one.comments for one in read}, failed)
 
     @cached_property
     def rivals(self) -> Rivals:
         """All facts that are compared with others."""
         return rivals_of(self.facts)
-
-    @cached_property
-    def names(self) -> CodeNames:
-        """What the code has; and what it uses without declaring it: what a page agrees with was said of it."""
-        return CodeNames([*self.facts, *self.used])
 
     @cached_property
     def pairs(self) -> list[CandidatePair]:
@@ -280,33 +317,49 @@ class _Read:
             if pair.other.fact.side == "documentation"
         ]
 
-    def compared(self, text_of: Callable[[str], str]) -> list[Compared]:
-        """Return every literal near a name of the code beside the values of that name."""
-        notation = Notation(lambda file: text_of(file.path), self.comments, self.names.is_known)
-        return notation.compared(self.files, self.names)
+    def compared(self, text_of: Callable[[str], str]) -> tuple[list[Compared], CodeNames]:
+        """Return every literal of a page near a name of the code beside the values of that name, and these values."""
 
-    def all_pairs(self, text_of: Callable[[str], str]) -> list[CandidatePair]:
-        """Return documented values beside those of the code, as the extractors and learned templates read them."""
-        compared = self.compared(text_of)
-        return [*self.pairs, *stated(compared, Templates(compared, self.names.telling))]
+        def text(file: SourceFile) -> str:
+            return text_of(file.path)
+
+        pairs = CodeNotation(text, self.comments).pairs(self.files, self.facts)
+        rates = code_rates(pairs, CodeNames(self.facts).telling)
+        names = CodeNames([*self.facts, *believed(pairs, rates)])
+        return Notation(text, self.comments, names.is_known).compared(self.files, names), names
+
+    def all_pairs(self, text_of: Callable[[str], str]) -> tuple[list[CandidatePair], list[CandidatePair]]:
+        """Return documented values beside those of the code.
+
+        Returns:
+            Those that the extractors and learned templates read; and whatever calls itself a default, believed or not.
+        """
+        compared, names = self.compared(text_of)
+        defaults = [one.pair for one in compared if "default" in one.page]
+        read = [*self.pairs, *stated(compared, Templates(compared, names.telling))]
+        return without_samples(read), [*self.pairs, *defaults]
 
 
-def _located(found: Iterable[tuple[SourceFile, Iterable[Fact]]]) -> list[LocatedFact]:
+def located_facts(found: Iterable[FileFacts]) -> list[LocatedFact]:
+    """Return the facts of files with where they stand."""
     return [
-        LocatedFact(fact=fact, domain=file.kind, path=file.path, line_range=(fact.line + 1, fact.line + 1))
-        for file, facts in found
-        for fact in facts
+        LocatedFact(fact=fact, domain=one.file.kind, path=one.file.path, line_range=(fact.line + 1, fact.line + 1))
+        for one in found
+        for fact in one.facts
     ]
 
 
 def _report(
     root: Path, options: DriftOptions, lost: Sequence[BrokenAgreement], conflicts: Sequence[FactConflict],
-    texts: Texts, revision: str, read: _Read,
+    texts: Texts, revision: str, read: _Read, others: Sequence[Finding] = (),
 ) -> Report:  # fmt: skip
     broke = [one for one in lost if not is_suppressed(one.conflict, texts)]
     heard = [one for one in conflicts if not is_suppressed(one, texts)]
-    ignored = len(lost) + len(conflicts) - len(broke) - len(heard)
-    found = [*(broken_finding(one, texts) for one in broke), *(finding_of(one, texts) for one in heard)]
+    told = {(one.conflict.second.path, one.conflict.second.fact.line + 1) for one in lost}
+    others = [one for one in others if (one.second.path, one.second.line) not in told]
+    rest = [one for one in others if not is_ignored(one)]
+    ignored = len(lost) + len(conflicts) + len(others) - len(broke) - len(heard) - len(rest)
+    found = [*(broken_finding(one, texts) for one in broke), *rest, *(finding_of(one, texts) for one in heard)]
     found = [one for one in found if options.settings.reports(one)]
     baseline = options.baseline or {}
     fresh = [one for one in found if one.fingerprint not in baseline]

@@ -14,13 +14,13 @@ from nornweave.core.errors import ConfigError, DocumentError
 from nornweave.core.files.paths import PathFilter
 from nornweave.core.sandbox import run_apart
 from nornweave.core.types import JsonValue
-from nornweave.disagree.drift.records import RULES, Finding
+from nornweave.disagree.drift.records import GONE, RULES, STALE, Finding
 
 FILE_NAME = ".drift.toml"
 MAX_BYTES = 1_000_000
 TABLE_S = 5.0
 """Of processor time to parse a file."""
-_KINDS = tuple(dict.fromkeys(rule.id.rpartition("/")[2] for rule in RULES.values()))
+_KINDS = tuple(dict.fromkeys(rule.id.rpartition("/")[2] for rule in (*RULES.values(), GONE, STALE)))
 
 
 class DriftSettings(BaseModel):

@@ -31,11 +31,10 @@ _WORTH_READING = lazy_pattern(r"\d|default|none|null|true|false", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The facts of a passage; of a program the comments that document its declarations, and values in use."""
+    """The facts of a passage; of a program the comments that document its declarations."""
 
     facts: tuple[Fact, ...]
     comments: tuple[Comment, ...] = ()
-    used: tuple[Fact, ...] = ()
 
 
 def extract_facts(passage: Passage) -> tuple[Fact, ...]:
@@ -44,14 +43,14 @@ def extract_facts(passage: Passage) -> tuple[Fact, ...]:
     Returns:
         By place, then name; none twice; at most ``MAX_FACTS``; spans lie inside the passage.
     """
-    return extract(passage, with_used=False).facts
+    return extract(passage).facts
 
 
-def extract(passage: Passage, *, with_used: bool = True) -> Extracted:
-    """Return what ``extract_facts`` does, and the comments of a program and what it uses."""
+def extract(passage: Passage) -> Extracted:
+    """Return what ``extract_facts`` does, and the comments of a program."""
     language = _language(passage)
     is_talk = passage.domain in _TALK
-    reading = read_code(passage, language, with_used=with_used) if language is not None and not is_talk else None
+    reading = read_code(passage, language) if language is not None and not is_talk else None
     found: Iterable[Fact] = _program(passage, reading) if reading else ()
     if not is_talk and is_configuration(passage.format, passage.path):  # a program may be one: setup.py, Gemfile
         found = chain(found, configuration_facts(passage))
@@ -59,7 +58,7 @@ def extract(passage: Passage, *, with_used: bool = True) -> Extracted:
         found = documentation_facts(passage)
     unique = {_key(fact): fact for fact in found if _inside(fact, passage)}
     facts = tuple(fact for _, fact in sorted(unique.items()))[:MAX_FACTS]
-    return Extracted(facts, reading.comments, reading.used) if reading else Extracted(facts)
+    return Extracted(facts, reading.comments) if reading else Extracted(facts)
 
 
 def _key(fact: Fact) -> tuple[str | int | bool, ...]:

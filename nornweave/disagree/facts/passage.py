@@ -106,6 +106,8 @@ def fact_of(
     written = read_name(name)
     if written is None or _is_refused(value, name, written, side):
         return None
+    if written.name == "default":  # ``default: 30`` says it of what stands above
+        return None
     if attribute == "value" and written.attribute:
         attribute = written.attribute
     if attribute in {"default", "value", "setting"}:

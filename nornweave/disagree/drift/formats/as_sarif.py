@@ -8,12 +8,12 @@ from urllib.parse import quote
 
 from nornweave import __version__
 from nornweave.disagree.drift.formats.as_text import one_line, remarks
-from nornweave.disagree.drift.records import RULES, DriftRule, Finding, Place, Report
+from nornweave.disagree.drift.records import GONE, RULES, STALE, DriftRule, Finding, Place, Report
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
 FINGERPRINT = "nornweaveDrift/v1"
-_ALL_RULES = tuple(dict.fromkeys(RULES.values()))
+_ALL_RULES = (*dict.fromkeys(RULES.values()), GONE, STALE)
 _PLACES = {rule.id: place for place, rule in enumerate(_ALL_RULES)}
 
 

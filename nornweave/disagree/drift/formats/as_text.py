@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from nornweave.core.text.legible import legible
 from nornweave.core.types import Origin
-from nornweave.disagree.drift.records import Coverage, Finding, Place, Report
+from nornweave.disagree.drift.records import Coverage, DocumentedOption, Finding, Place, Report
 
 MAX_LINE = 240
 ELLIPSIS = "…"
+MANY = 10
+"""Documented options of a repository of which a share says something."""
 
 
 def one_line(foreign: str, limit: int = MAX_LINE) -> str:
@@ -35,7 +37,7 @@ def who(origin: Origin | None) -> str:
 
 
 def remarks(finding: Finding) -> Iterator[str]:
-    """Say which side changed since both agreed, which is newer and since when, and what a second reader says."""
+    """Say which side changed since both agreed, and which is newer and since when."""
     if finding.moved:
         side = finding.first.side if finding.moved == "first" else finding.second.side
         yield f"both said {one_line(finding.was)}; then the {side} changed"
@@ -44,19 +46,43 @@ def remarks(finding: Finding) -> Iterator[str]:
         yield f"the {place.side} is newer" + (f", since {finding.since:%Y-%m-%d}" if finding.since else "")
     elif finding.since:
         yield f"written at once, {finding.since:%Y-%m-%d}"
-    if finding.verified:
-        reason = f": {one_line(finding.verified_reason)}" if finding.verified_reason else ""
-        yield f"second reader says {finding.verified}{reason}"
+
+
+LITTLE = 0.3
+"""Below this share of held options a clean report says little."""
 
 
 def coverage_sentence(coverage: Coverage) -> str:
-    """Say how many documented values are held to the code, and why the others are not."""
-    others = "; ".join(f"{count:,} are not compared: {reason}" for reason, count in coverage.not_compared.items())
-    differ = coverage.compared - coverage.agree
-    return (
-        f"{coverage.agree:,} of {coverage.read:,} documented values are held to the code"
-        + (f"; {differ:,} differ from what code gives that name" if differ else "")
-        + (f"; {others}" if others else "")
+    """Say how many documented options are compared and held, and why the others are not; then what else was read."""
+    values = f"{coverage.agree:,} of {coverage.read:,} values that are read are held to the code"
+    if not coverage.documented:
+        return values
+    left = coverage.documented - coverage.options_compared
+    why = ", ".join(f"of {count:,} {reason}" for reason, count in coverage.options_not_compared.items())
+    differ = coverage.options_compared - coverage.options_held
+    said = (
+        f"{coverage.options_compared:,} of {coverage.documented:,} documented options are compared, "
+        f"{coverage.options_held:,} held"
+        + (f"; {differ:,} differ from what code gives that name (--list)" if differ else "")
+        + (f"; {left:,} are not: {why}" if left else "")
+    )
+    share = coverage.held_share
+    little = share is not None and share < LITTLE and coverage.documented > MANY
+    return f"{said}; {values}" + ("; most options are registered in a way that is not read: that nothing is reported "
+                                  "says little" if little else "")  # fmt: skip
+
+
+def listing(options: Sequence[DocumentedOption]) -> str:
+    """Return each documented option on a line: place, name, value, state, reason."""
+    rows = [
+        (f"{one_line(one.path)}:{one.line}", one_line(one.name, 60), one_line(one.value, 40) or "-",
+         one.state.replace("_", " "), "; ".join(filter(None, (one_line(one.reason), one_line(one.code)))))
+        for one in options
+    ]  # fmt: skip
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+    return "".join(
+        "  ".join((*(text.ljust(width) for text, width in zip(row, widths, strict=False)), row[4])).rstrip() + "\n"
+        for row in rows
     )
 
 

@@ -7,7 +7,7 @@ values mostly agree, agreements likely by chance discounted, are taken to state 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -18,6 +18,17 @@ from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.comparable import NameMatch, match_names, outcome
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.drift.files import SourceFile
+from nornweave.disagree.drift.induced.believing import (
+    BELIEVED_FROM,
+    CodeFact,
+    Rates,
+    believe,
+    code_fact,
+    is_same_name,
+    shipped_prior,
+    templates_of,
+)
+from nornweave.disagree.drift.induced.code import code_statements
 from nornweave.disagree.drift.induced.statements import (
     Known,
     Statement,
@@ -27,11 +38,14 @@ from nornweave.disagree.drift.induced.statements import (
 from nornweave.disagree.drift.kinds import format_of
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.comparison import FactComparison
-from nornweave.disagree.facts.names import join_keys, read_name, words_of
+from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.names import Name, join_keys, read_name, words_of
 from nornweave.disagree.facts.passage import SECRET
 from nornweave.disagree.facts.values import measured_in
 from nornweave.disagree.facts.versions import PRODUCTS
 from nornweave.read.blocks.reader import shown_text
+from nornweave.read.chunking.languages import language_of
+from nornweave.read.worth import is_generated, minified_line
 
 STATES_FROM = 0.3
 """From this share of agreements on, a template is taken to state values."""
@@ -39,8 +53,8 @@ HOLDS_FROM = 0.6
 """From this share on, what it reads is held by a lock; of what is below, a third was right when 60 were read."""
 MAX_HOLDERS = 60
 """Values of one name in code that a statement is compared with."""
-MAX_USED = 2
-"""Values of one name in use that a statement is compared with; of more each is one of many."""
+MAX_LEARNED = 3
+"""Values that templates of code give a name; of more each is one of many."""
 PRIOR = 0.1
 """Share of agreements that is expected before anything is seen."""
 UNSEEN = 10
@@ -58,11 +72,11 @@ class CodeNames:
     def __init__(self, facts: Iterable[LocatedFact]) -> None:
         """Index the facts of programs and configuration."""
         self._by_key: dict[str, list[LocatedFact]] = defaultdict(list)
+        self._learned: dict[str, set[str]] = defaultdict(set)
         kinds: dict[str, Counter[str]] = defaultdict(Counter)
-        self._used: dict[str, set[str]] = defaultdict(set)
         for one in facts:
-            if one.fact.form == "used":
-                self._used[one.fact.name].add(one.fact.value)
+            if isinstance(one, CodeFact):
+                self._learned[one.fact.name].add(one.fact.value)
             if one.fact.side in {"code", "configuration"} and one.fact.attribute in _COMPARED:
                 kinds[one.fact.kind][one.fact.value] += 1
                 for key in _keys(one.fact.name):
@@ -80,16 +94,18 @@ class CodeNames:
             return False
         return any(key in self._by_key for key in _keys(name.name))
 
-    def holders(self, statement: LocatedFact) -> Sequence[LocatedFact]:
+    def holders(self, statement: LocatedFact, most: int = MAX_LEARNED) -> Sequence[LocatedFact]:
         """Return the values of the name of a statement; of a qualified name those of its owner, if there are any.
 
-        Values in use say nothing where there are many of a name, or beside an example, which uses it too.
+        What templates of code read says nothing where there is much of a name, or beside an example, which uses it too.
         """
-        used_at_most = 0 if _is_example(statement.fact.statement) else MAX_USED
+        most = 0 if _is_example(statement.fact.statement) else most
         found: dict[int, LocatedFact] = {}
         for key in _keys(statement.fact.name):
-            found |= {id(one): one for one in self._by_key.get(key, ())
-                      if one.fact.form != "used" or len(self._used[one.fact.name]) <= used_at_most}  # fmt: skip
+            for one in self._by_key.get(key, ()):
+                is_one_of_many = isinstance(one, CodeFact) and len(self._learned[one.fact.name]) > most
+                if not is_one_of_many and (not isinstance(one, CodeFact) or is_same_name(statement, one)):
+                    found[id(one)] = one
         joined = "".join(statement.name_words)
         same = [one for one in found.values() if "".join(one.name_words) == joined]
         matching = [one for one in found.values() if match_names(statement, one) is not NameMatch.OTHER]
@@ -170,11 +186,7 @@ def compare(statements: Iterable[tuple[str, Statement]], names: CodeNames) -> It
             said = outcome(code.fact, fact.fact)
             if said is not FactComparison.UNDECIDED:
                 pair = CandidatePair(code, fact, said, 0.0)
-                yield Compared(pair, statement.template, _code_template(code))
-
-
-def _code_template(one: LocatedFact) -> str:
-    return f"{PurePosixPath(one.path).suffix} {one.fact.form} {one.fact.attribute}"
+                yield Compared(pair, statement.template, templates_of(code)[:2][-1])
 
 
 class Templates:
@@ -251,3 +263,71 @@ def read_statements(file: SourceFile, text: str, comments: Iterable[Comment], kn
         yield from statements_of(shown_text(text, format_of(file.path)), known)
     else:
         yield from comment_statements(text, comments, known)
+
+
+@dataclass
+class CodeNotation:
+    """The literals beside names that pages state something of, in the programs of a repository.
+
+    Attributes:
+        text_of: the text of a file.
+        comments: of the programs.
+    """
+
+    text_of: Callable[[SourceFile], str]
+    comments: Mapping[SourceFile, Sequence[Comment]]
+    _pages: dict[SourceFile, tuple[LocatedFact, ...]] = field(default_factory=dict)
+
+    def pairs(self, files: Iterable[SourceFile], facts: Iterable[LocatedFact]) -> list[CandidatePair]:
+        """Return what pages state of any name beside all literals that stand near it in code, and its known values."""
+        listed = list(files)
+        pages = [fact for file in listed for fact in self._stated(file)]
+        wanted = {fact.fact.name.replace(" ", "") for fact in pages}
+        literals = [
+            fact
+            for file in listed
+            if file.kind == "code" and language_of(file.path) is not None
+            for text in (self.text_of(file),)
+            if not (is_generated(text) or minified_line(text))
+            for one in code_statements(text, PurePosixPath(file.path).suffix, _among(wanted))
+            if (fact := code_fact(one, file.path)) is not None
+        ]
+        names = CodeNames([*facts, *literals])
+        return [
+            CandidatePair(code, page, said, 0.0)
+            for page in pages
+            for code in names.holders(page, most=MAX_HOLDERS)
+            if (said := outcome(code.fact, page.fact)) is not FactComparison.UNDECIDED
+        ]
+
+    def _stated(self, file: SourceFile) -> tuple[LocatedFact, ...]:
+        if file not in self._pages:
+            comments = self.comments.get(file, ())
+            read = read_statements(file, self.text_of(file), comments, may_be_name)
+            self._pages[file] = tuple(fact for one in read if (fact := located(one, file.path)) is not None)
+        return self._pages[file]
+
+
+def _among(wanted: Collection[str]) -> Callable[[Name], bool]:
+    return lambda name: name.name.replace(" ", "") in wanted
+
+
+@lru_cache(1 << 16)
+def may_be_name(written: str) -> bool:
+    """Tell whether a word of a page may be the name of something: it is no literal."""
+    name = read_name(written)
+    if name is None or len(name.name) < 3:
+        return False
+    value = read_value(written)
+    return value is None or value.kind == "symbol"
+
+
+def code_rates(pairs: Sequence[CandidatePair], telling: Callable[[Fact], float]) -> Rates:
+    """Return how far each template of code is believed."""
+    return believe(pairs, telling, shipped_prior())[1]
+
+
+def believed(pairs: Iterable[CandidatePair], rates: Rates) -> list[CodeFact]:
+    """Return the literals of code that are values of the names beside them."""
+    literals = {id(pair.code): pair.code for pair in pairs if isinstance(pair.code, CodeFact)}
+    return [one for one in literals.values() if rates.of(one.templates) >= BELIEVED_FROM]

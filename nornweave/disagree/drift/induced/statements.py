@@ -109,7 +109,10 @@ def _named(walk: Walk, literal: Literal) -> Iterator[tuple[str, Value, str]]:
     if is_name[at] and is_key and row[at - 1].text != "=":
         return
     names = {(f"item{item.role}", item.name)} if item and role[0] != "F" else set()
-    names |= {("head", walk.head)} if walk.head and role[0] not in "FT" else set()
+    is_below = role[0] not in "FT" or (
+        role[0] == "F" and "default" in (one.text.lower() for one in row[max(0, at - 2) : at])
+    )
+    names |= {("head", walk.head)} if walk.head and is_below else set()
     nearest = next((one for one in range(at - 1, -1, -1) if is_name[one]), None)
     if nearest is not None and row[nearest].text != row[at].text:
         names.add(("next" if at - nearest <= NEAR else "line", row[nearest].name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.code.calls import read_call, read_fallback
@@ -20,8 +20,6 @@ from nornweave.disagree.facts.passage import Passage
 SECONDS_AT_LEAST = 1.0
 SECONDS_PER_MEGABYTE = 6.0
 """Of processor time; ordinary source takes a third of that."""
-MAX_LITERAL = 60
-"""Characters of a literal that is used."""
 MINIFIED_BYTES = 50_000
 MINIFIED_LINE = 1_000
 """Characters of an average line from which a long text counts as generated."""
@@ -39,23 +37,18 @@ class CodeReading:
     Attributes:
         facts: in order of their start.
         comments: in order.
-        used: what is given to names without declaring anything: in functions, calls and literals.
     """
 
     facts: tuple[Fact, ...]
     comments: tuple[Comment, ...]
-    used: tuple[Fact, ...] = ()
 
 
-def read_code(
-    passage: Passage, language: str, *, deadline_s: float | None = None, with_used: bool = False
-) -> CodeReading:
+def read_code(passage: Passage, language: str, *, deadline_s: float | None = None) -> CodeReading:
     """Read the facts and the comments of a passage of code; it may be cut anywhere.
 
     Args:
         language: a key of ``chunking.languages.GRAMMARS``; of another one nothing is read.
         deadline_s: CPU seconds after which it stops; by default as the length of the text allows.
-        with_used: read what is used as well.
     """
     text = passage.text
     if not text.strip() or _is_minified(text):
@@ -70,20 +63,7 @@ def read_code(
     if has_errors and not reading.is_over:
         read_fragments(reading)
     facts = sorted(reading.facts.values(), key=lambda fact: (fact.span.start, fact.span.end))
-    return CodeReading(tuple(facts), tuple(read_comments(text, sites, base)), _used(reading) if with_used else ())
-
-
-def _used(reading: Reading) -> tuple[Fact, ...]:
-    """Return the literals that are given to names and that no reader took for a declaration."""
-    declared = {fact.span.start for fact in reading.facts.values()}
-    used = replace(reading, facts={})
-    for number, site in enumerate(reading.sites):
-        if number % 256 == 0 and used.is_over:
-            break
-        text = reading.value_text(site) if site.role in _READERS else ""
-        if text and len(text) <= MAX_LITERAL and reading.passage.start + site.name_start not in declared:
-            used.add(site, reading.constants.read(text.strip("(), ")), "value", "used")
-    return tuple(used.facts.values())
+    return CodeReading(tuple(facts), tuple(read_comments(text, sites, base)))
 
 
 def _read_sites(reading: Reading) -> None:

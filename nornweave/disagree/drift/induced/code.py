@@ -1,0 +1,243 @@
+"""Every literal that stands near a name in code, with how it stands there: its templates.
+
+No language and no framework is known here. A name is a string, a symbol, a tag, or an identifier, also one that says
+*default* (``DEFAULT_PORT``). A template is what stands between the name and the literal, and before them:
+``->integerNode('size')->defaultValue(5)``, ``number_setting :port, 5672``, ``fn default_port() -> u16 { 5432 }``.
+``learning`` decides which templates state values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from nornweave.core.text.patterns import lazy_pattern
+from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.names import Name, read_name
+from nornweave.disagree.facts.values import Value
+
+AHEAD, BEHIND = 30, 16
+"""Tokens between a name and its literal, at most, behind and before the name."""
+LINES_AHEAD, LINES_BEHIND = 3, 2
+CLOSE = 3
+"""Within so many tokens another name does not take the literals that follow."""
+MAX_VALUE = 160
+"""Characters of an expression."""
+MAX_STRING = 60
+MAX_TOKENS = 60_000
+"""Of a file: a larger one is data."""
+HASH_COMMENTS = frozenset(
+    ".py .rb .sh .bash .php .pl .yaml .yml .toml .ini .cfg .conf .ex .exs .r .tf .cmake .properties".split()  # noqa: SIM905
+) | {""}
+_TOKEN = lazy_pattern(
+    r"""
+    (?P<comment>/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)|//[^\n]*)
+    |(?P<hash>\#[^\n]*)
+    |(?P<string>\"\"\"(?:[^"]|"(?!""))*(?:\"\"\"|\Z)|'''(?:[^']|'(?!''))*(?:'''|\Z)
+       |"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.){0,80}')
+    |(?P<number>0[xX][0-9a-fA-F_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?[a-zA-Z%]{0,4}\d{0,2})
+    |(?P<name>[@$:]?[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)*)
+    |(?P<line>\n)
+    |(?P<mark>\|\||&&|\?\?|=>|->|::|===?|!==?|<=|>=|:=|[-+*/%()\[\]{}<>,;:?=!&|.~^@\\])
+    """,
+    re.VERBOSE,
+)
+_OPENS = frozenset("( , ; { } [ ] = : ? || ?? => := return -> default or".split())  # noqa: SIM905
+"""What a value may stand behind."""
+_ENDS = frozenset(", ) ; } ] = : => := ?".split())  # noqa: SIM905
+_LEFT, _RIGHT = frozenset("([{"), frozenset(")]}")
+_WORDS = frozenset("true false none null nil undefined yes no on off".split())  # noqa: SIM905
+_TAGS = lazy_pattern(r"`([^`\n]*)`")
+_WORDS_OF_CODE = lazy_pattern(r"[A-Za-z_][\w.-]{1,60}")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeStatement:
+    """A literal near a name.
+
+    Attributes:
+        written: the name as it is written; ``name`` taken apart.
+        line: of the literal, from 0; ``start`` and ``end`` its offsets in the text.
+        templates: how they stand there, the widest first.
+    """
+
+    written: str
+    name: Name
+    value: Value
+    line: int
+    start: int
+    end: int
+    templates: tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    start: int
+    end: int
+    line: int
+
+    @property
+    def shape(self) -> str:
+        """What it is in a template: a string, a number, or its own word."""
+        return {"string": "S", "number": "0"}.get(self.kind, self.text)
+
+    @property
+    def written(self) -> str:
+        """The name that it may be; empty for others."""
+        if self.kind == "string":
+            text = self.text.strip("\"'")
+            return text if len(text) <= MAX_STRING and " " not in text else ""
+        return self.text.lstrip("@$:") if self.kind == "name" else ""
+
+
+def code_statements(text: str, suffix: str, wanted: Callable[[Name], bool]) -> Iterator[CodeStatement]:
+    """Yield each literal of a program with each name that it may belong to.
+
+    Args:
+        suffix: of the file, with its dot.
+        wanted: whether a name is looked for.
+    """
+    if not any(wanted(name) for word in set(_WORDS_OF_CODE.findall(text)) if (name := read_name(word))):
+        return
+    if suffix == ".go":  # the tags of a field hold names and defaults
+        text = _TAGS.sub(lambda match: f" {match[1]} ", text)
+    tokens = _tokens_of(text, suffix)
+    named: dict[int, Name] = {}
+    for at, token in enumerate(tokens):
+        name = read_name(token.written) if token.written else None
+        if name is not None and wanted(name):
+            named[at] = name
+    values: dict[int, tuple[int, Value] | None] = {}
+    for at, name in named.items():
+        for place in (*_behind(tokens, at, named), *_before(tokens, at, named)):
+            if place not in values:
+                values[place] = _value_at(tokens, place, text)
+            found = values[place]
+            if found is not None and (place > at or found[0] < at):
+                yield _statement(tokens, at, name, place, *found)
+
+
+def code_words(text: str, suffix: str) -> Iterator[tuple[str, int]]:
+    """Yield the names and the strings of a program, outside of comments, each with its line, from 0."""
+    for token in _tokens_of(text, suffix):
+        if token.kind in {"name", "string"}:
+            yield token.text.strip("\"'`@$:"), token.line
+
+
+def _tokens_of(text: str, suffix: str) -> list[_Token]:
+    """Return the tokens of a program without its comments."""
+    tokens: list[_Token] = []
+    line, at = 0, 0
+    while (found := _TOKEN.search(text, at)) is not None and len(tokens) < MAX_TOKENS:
+        at = found.end()
+        kind = found.lastgroup or ""
+        if kind == "hash" and suffix not in HASH_COMMENTS:
+            at = found.start() + 1
+        elif kind not in {"line", "comment", "hash"}:
+            tokens.append(_Token(kind, found[0], found.start(), found.end(), line))
+        line += text.count("\n", found.start(), at)
+    return tokens
+
+
+def _value_at(tokens: Sequence[_Token], at: int, text: str) -> tuple[int, Value] | None:
+    """Return the literal expression that begins at a token, with its last token."""
+    token, before = tokens[at], tokens[at - 1] if at else None
+    begins = before is None or before.text in _OPENS or before.line < token.line
+    if not begins or (token.kind == "mark" and token.text not in "-[{"):
+        return None
+    end = _end_of(tokens, at)
+    written = text[token.start : tokens[end - 1].end]
+    if end == at or len(written) > MAX_VALUE:
+        return None
+    if end == at + 1 and token.kind == "name" and token.text.lower() not in _WORDS:
+        value = Value("string", token.text[1:]) if token.text[0] == ":" else None
+    else:
+        value = read_value(written)
+    is_text = value is not None and value.kind == "string" and len(value.text) > MAX_STRING
+    return (end - 1, value) if value is not None and value.is_literal and not is_text else None
+
+
+def _end_of(tokens: Sequence[_Token], at: int) -> int:
+    """Return the place behind an expression."""
+    depth = 0
+    for place in range(at, min(at + AHEAD, len(tokens))):
+        token = tokens[place]
+        if depth == 0 and place > at:
+            is_behind_operand = tokens[place - 1].kind != "mark"
+            is_apart = token.kind != "mark" or token.line > tokens[place - 1].line
+            if token.text in _ENDS or token.text == "{" or (is_behind_operand and is_apart):
+                return place
+        depth += (token.text in _LEFT) - (token.text in _RIGHT)
+        if depth < 0:
+            return place
+    return min(at + AHEAD, len(tokens))
+
+
+def _behind(tokens: Sequence[_Token], at: int, named: dict[int, Name]) -> Iterator[int]:
+    """Yield the places behind a name whose literals may belong to it."""
+    for place in range(at + 1, min(at + AHEAD, len(tokens))):
+        token = tokens[place]
+        is_next = place in named and token.kind == tokens[at].kind and place - at > CLOSE
+        if token.text == ";" or token.line - tokens[at].line > LINES_AHEAD or is_next:
+            return
+        yield place
+
+
+def _before(tokens: Sequence[_Token], at: int, named: dict[int, Name]) -> Iterator[int]:
+    """Yield the places before a name whose literals may belong to it."""
+    for place in range(at - 1, max(-1, at - BEHIND), -1):
+        token = tokens[place]
+        is_next = place in named and token.kind == tokens[at].kind
+        if token.text in {";", "}"} or tokens[at].line - token.line > LINES_BEHIND or is_next:
+            return
+        yield place
+
+
+def _statement(tokens: Sequence[_Token], at: int, name: Name, place: int, last: int, value: Value) -> CodeStatement:
+    kind = "D" if name.attribute == "default" else "S" if tokens[at].kind == "string" else "N"
+    if place > at:
+        lead = [one.shape for one in tokens[max(0, at - 2) : at]]
+        between = _shapes(_without_groups(tokens[at + 1 : place]))
+        templates = (
+            f"> {' '.join(between[-2:])}",
+            f"> {kind} {' '.join(between[:1])} … {' '.join(between[-3:])}",
+            f"> {' '.join(lead)} {kind} {' '.join(between[-6:])}",
+        )
+    else:
+        lead = [one.shape for one in tokens[max(0, place - 3) : place]]
+        between = _shapes(_without_groups(tokens[last + 1 : at]))
+        templates = (
+            f"< {' '.join(lead[-2:])}",
+            f"< {' '.join(lead)} … {' '.join(between[-2:])} {kind}",
+            f"< {' '.join(lead)} … {' '.join(between[-5:])} {kind}",
+        )
+    first, end = tokens[place], tokens[last]
+    return CodeStatement(tokens[at].written, name, value, first.line, first.start, end.end, templates)
+
+
+def _shapes(tokens: Sequence[_Token]) -> list[str]:
+    """Return what tokens are in a template; the name of a type is any type: ``-> u64 {``, ``: int =``."""
+    shapes = [one.shape for one in tokens]
+    for at in range(1, len(tokens)):
+        is_behind = tokens[at - 1].text == "->" or (tokens[at - 1].text == ":" and shapes[at + 1 : at + 2] == ["="])
+        if is_behind and tokens[at].kind == "name":
+            shapes[at] = "T"
+    return shapes
+
+
+def _without_groups(tokens: Sequence[_Token]) -> list[_Token]:
+    """Leave out what stands in brackets that are closed again."""
+    kept: list[_Token] = []
+    for token in tokens:
+        kept.append(token)
+        if token.text in _RIGHT:
+            depth = 0
+            for place in range(len(kept) - 1, -1, -1):
+                depth += (kept[place].text in _RIGHT) - (kept[place].text in _LEFT)
+                if depth == 0:
+                    del kept[place + 1 : -1]
+                    break
+    return kept

@@ -1,0 +1,104 @@
+"""How a repository writes defaults in its code is learned from its pages: no framework is known."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from git_repository import Repository
+
+from nornweave.disagree.drift.induced.code import code_statements
+from nornweave.disagree.drift.scan import DriftOptions, scan
+
+DATES = ("2024-02-01T12:00:00Z", "2024-03-01T12:00:00Z")
+VALUES = {"flush_rows": 10, "retry_rounds": 7, "queue_slots": 31, "merge_width": 64, "spare_lanes": 12}
+Writer = Callable[[str, int], str]
+
+
+def camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+NOTATIONS: dict[str, tuple[str, Writer]] = {
+    "builder in PHP": (
+        "src/Configuration.php",
+        lambda name, value: f"        ->integerNode('{name}')\n            ->defaultValue({value})\n        ->end()\n",
+    ),
+    "tags in Go": (
+        "config/config.go",
+        lambda name, value: f'\t{camel(name).capitalize()} int `default:"{value}" yaml:"{camel(name)}"`\n',
+    ),
+    "macro in Ruby": ("lib/config.rb", lambda name, value: f"    number_setting :{name}, {value}\n"),
+    "function in Rust": (
+        "src/config.rs",
+        lambda name, value: f"    pub fn default_{name}() -> u64 {{\n        {value}\n    }}\n",
+    ),
+    "chain in Java": (
+        "src/main/java/Conf.java",
+        lambda name, value: f'  static final Option X{value} = Options.key("app.{name}")\n'
+        f"      .intType()\n      .defaultValue({value})\n      .withDescription(\"what it is\");\n",
+    ),
+    "lookup in Python": (
+        "app/options.py", lambda name, value: f"    x{value} = integer(get(section, '{name}', {value}))\n"
+    ),
+    "choice in JavaScript": (
+        "lib/app.js",
+        lambda name, value: f"  this.a{value} = o.{camel(name)} === undefined ? {value} : parse(o.{camel(name)});\n",
+    ),
+    "attribute in Rust": (
+        "src/args.rs",
+        lambda name, value: f'    /// what it is\n    #[arg(long, default_value = "{value}")]\n    pub {name}: u64,\n',
+    ),
+    "method of TypeScript": ("src/schema.ts", lambda name, value: f"  .add('{camel(name)}', t.number().or({value}))\n"),
+}  # fmt: skip
+
+
+def page(values: dict[str, int]) -> str:
+    rows = "".join(f"| `{name}` | int | {value} | what it is |\n" for name, value in values.items())
+    return f"# Options\n\n| Option | Type | Default | |\n|---|---|---|---|\n{rows}"
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_a_default_that_code_writes_in_its_own_way_is_held(tmp_path: Path, notation: str) -> None:
+    path, written = NOTATIONS[notation]
+
+    def code(values: dict[str, int]) -> str:
+        return "".join(written(name, value) for name, value in values.items())
+
+    repository = Repository(tmp_path)
+    base = repository.commit({"docs/options.md": page(VALUES), path: code(VALUES)}, DATES[0])
+    changed = {**VALUES, "queue_slots": 45}
+    repository.commit({path: code(changed)}, DATES[1])
+    found = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
+    assert [(one.name, one.moved, one.was) for one in found] == [("queue slots", "first", "31")]
+    repository.commit({"docs/options.md": page(changed)}, DATES[1])
+    assert scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings == (), "page and code changed together"
+
+
+def test_what_one_change_breaks_on_several_pages_is_one_finding(tmp_path: Path) -> None:
+    code = "".join(f"DEFAULT_{name.upper()} = {value}\n" for name, value in VALUES.items())
+    repository = Repository(tmp_path)
+    pages = {f"docs/{number}.md": page(VALUES) for number in range(3)}
+    base = repository.commit({**pages, "app.py": code}, DATES[0])
+    repository.commit({"app.py": code.replace("31", "45").replace("64", "32")}, DATES[1])
+    found = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
+    assert sorted((one.name, 1 + len(one.also)) for one in found) == [("merge width", 3), ("queue slots", 3)]
+
+
+@pytest.mark.parametrize(("text", "suffix", "expected"), [
+    ("limit = 5  # limit = 9\n", ".py", ["5"]),
+    ("/* limit: 9 */ const limit = 5;\n", ".js", ["5"]),
+    ("/* never closed limit = 9", ".c", []),
+    ("'never closed\nlimit = 5\n", ".c", ["5"]),
+    ("limit(30 * 2)\n", ".py", ["60"]),
+    ("x = 9\n\n\n\n\nlimit\n", ".py", []),
+    ("other = 4; limit = f(x)\n", ".c", []),
+])  # fmt: skip
+def test_literals_beside_a_name_are_read(text: str, suffix: str, expected: list[str]) -> None:
+    found = code_statements(text, suffix, lambda name: name.name == "limit")
+    assert [one.value.text for one in found] == expected
+
+
+@pytest.mark.parametrize("unit", ["/*", '"', "'", "limit(", "limit = ", "[", "`", '"""', 'limit:"', "0x", "\\"])
+def test_hostile_code_is_read_in_time_that_grows_with_its_length(unit: str) -> None:
+    list(code_statements("limit\n" + unit * 100_000, ".go", lambda name: name.name == "limit"))

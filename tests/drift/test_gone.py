@@ -1,0 +1,95 @@
+"""Names that code had at the base and has nowhere at the head, while a page still says them."""
+
+from pathlib import Path
+
+import pytest
+from git_repository import Repository
+
+from nornweave.disagree.drift.records import Finding
+from nornweave.disagree.drift.scan import DriftOptions, scan
+
+DATES = ("2024-02-01T12:00:00Z", "2024-03-01T12:00:00Z")
+CODE = """import argparse
+import os
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--max-retries", type=int)
+parser.add_argument("--verbose")
+HOME = os.environ.get("LAMP_HOME")
+LEVELS = ("dim", "bright", "strobe")
+# --from-a-comment is no name
+
+
+def switchOn(it):
+    return route("/api/lamps/on")
+"""
+PAGE = """# Routes
+
+Ask for `/api/lamps/on`.
+
+## Lamp
+
+Give `--max-retries 5`. Not here: `--from-a-comment`, `--of-another-tool`.
+
+Set `LAMP_HOME`.
+
+Call `switchOn()`.
+
+A level is `strobe`.
+
+It lies in `src/lamp.py`.
+
+```sh
+lamp --max-retries 7
+```
+"""
+
+
+def found(root: Path, code: str, page: str = PAGE, path: str = "src/lamp.py") -> list[Finding]:
+    repository = Repository(root)
+    base = repository.commit({"docs/a.md": PAGE, "src/lamp.py": CODE, "src/other.py": "OTHER = 1\n"}, DATES[0])
+    if path != "src/lamp.py":
+        repository.git("rm", "-q", "src/lamp.py")
+    repository.commit({path: code, "docs/a.md": page}, DATES[1])
+    return list(scan(root, DriftOptions(diff=f"{base}..HEAD")).report.findings)
+
+
+@pytest.mark.parametrize(("old", "new", "name", "lines"), [
+    ("--max-retries", "--retry-limit", "--max-retries", [7, 18]),
+    ("LAMP_HOME", "LAMP_DIR", "LAMP_HOME", [9]),
+    ("switchOn", "turnOn", "switchOn", [11]),
+    ("/api/lamps/on", "/api/lamps/lit", "/api/lamps/on", [3]),
+    (', "strobe"', "", "strobe", [13]),
+])  # fmt: skip
+def test_a_name_that_the_code_lost_is_found_on_every_line_that_says_it(
+    tmp_path: Path, old: str, new: str, name: str, lines: list[int]
+) -> None:
+    (finding,) = found(tmp_path, CODE.replace(old, new))
+    assert (finding.name, finding.rule, finding.moved) == (name, "nornweave/gone", "first")
+    assert [one.line for one in (finding.second, *finding.also)] == lines
+    assert "removed by" in finding.message and "src/lamp.py" in finding.message
+
+
+@pytest.mark.parametrize("code", [
+    CODE.replace('"--max-retries"', '"--max_retries"'),
+    CODE.replace("--max-retries", "--retries") + "max_retries = 3\n",
+    CODE.replace("# --from-a-comment is no name", ""),
+    CODE.replace("import os\n", "import os\nimport sys\n"),
+])  # fmt: skip
+def test_what_is_there_in_another_spelling_or_place_is_not_gone(tmp_path: Path, code: str) -> None:
+    assert found(tmp_path, code) == []
+
+
+def test_a_page_that_changed_with_the_code_says_nothing_old(tmp_path: Path) -> None:
+    code, page = (text.replace("--max-retries", "--retry-limit") for text in (CODE, PAGE))
+    assert found(tmp_path, code, page) == []
+
+
+def test_a_file_that_moved_is_gone_where_the_page_says(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, CODE, path="lib/lamp.py")
+    assert (finding.name, "a file that is gone" in finding.message) == ("src/lamp.py", True)
+
+
+def test_a_mark_on_the_page_silences_it(tmp_path: Path) -> None:
+    page = PAGE.replace("`strobe`.", "`strobe`. <!-- drift-ignore: strobe -->")
+    assert found(tmp_path, CODE.replace(', "strobe"', ""), page) == []
