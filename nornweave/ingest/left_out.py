@@ -14,7 +14,7 @@ from nornweave.core.types import Domain, Listing, Skip
 from nornweave.index.outcomes import read_left_out, write_left_out
 from nornweave.index.port import Failure
 from nornweave.ingest.diff import Unavailable
-from nornweave.read.chunking.languages import language_of
+from nornweave.read.chunking.languages import code_format_of
 
 SHOWN = 6
 """Reasons in a line, the most frequent first."""
@@ -123,7 +123,7 @@ def _is_nothing(_: str) -> bool:
 
 
 _KNOWN = {
-    Domain.CODE: lambda path: language_of(path) is not None,
+    Domain.CODE: lambda path: code_format_of(path) is not None,
     Domain.DOCUMENTATION: _is_markup,
     Domain.RESEARCH: _is_markup,
 }
