@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -105,7 +105,9 @@ def read(target: FuzzTarget, raw: bytes) -> FuzzOutcome:
 
 
 def _read(target: FuzzTarget, raw: bytes) -> tuple[State, str]:
-    options: Mapping[str, object] = {"domain": target.domain} if target.parser in _WITH_DOMAIN else {}
+    options: dict[str, object] = {"domain": target.domain} if target.parser in _WITH_DOMAIN else {}
+    if target.parser is file_document:
+        options["is_asked_for"] = True  # what a program wrote is left out otherwise, and so is most of this
     try:
         document = parse_apart(target.parser, SourceId("fuzz"), Entry(path=target.path, gate=""), raw, **options)
         chunks = index_apart(document, Chunker(_STRATEGIES[target.domain], 512), _ENCODER)

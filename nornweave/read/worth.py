@@ -198,9 +198,8 @@ def _is_prose(line: str) -> bool:
 _UNSHOWN = re.compile(
     r"<(script|style|head|noscript|template)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL
 )
-_FEWEST_WORDS = 5
 
 
 def is_empty_page(html: str) -> bool:
     """Tell whether a page says nothing until a program fills it."""
-    return len(_WORD.findall(_UNSHOWN.sub(" ", html))) < _FEWEST_WORDS
+    return "<script" in html and not _WORD.search(_UNSHOWN.sub(" ", html))
