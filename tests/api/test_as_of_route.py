@@ -1,4 +1,4 @@
-"""``as_of`` and ``/generations/{a}/diff/{b}`` over HTTP: who may see what today decides, wrong moments are named."""
+"""``as_of`` and ``/generations/{a}/diff/{b}`` over HTTP: statements of then and today count, wrong moments are named."""
 
 import json
 from collections.abc import Mapping
@@ -82,7 +82,9 @@ async def test_a_question_is_answered_from_what_was_published_then(published: tu
             assert "limit is 3" in str(found.structured_content)
 
 
-async def test_who_may_see_what_is_what_is_stated_today(published: tuple[Settings, str, str]) -> None:
+async def test_what_was_stated_then_and_what_is_stated_today_have_both_to_be_met(
+    published: tuple[Settings, str, str],
+) -> None:
     settings, first, second = published
     async with app_of(settings) as app:
         last = {"marked.md"}  # everybody could see it before it went, and only the staff at first

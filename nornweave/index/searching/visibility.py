@@ -126,7 +126,7 @@ class Visibilities:
         Args:
             sources: the statements of the sources when the generation was built, as JSON.
             also: those of the configuration now; both have to be met, so that a stricter configuration needs no sync.
-            today: of an older generation, what counts instead of its own rules.
+            today: of an older generation, what is stated of its documents today; both have to be met.
             live: which documents there still are, by number; nobody may see the others. ``None`` for all.
 
         Raises:
