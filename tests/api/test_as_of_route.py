@@ -1,4 +1,4 @@
-"""``as_of`` and ``/generations/{a}/diff/{b}`` over HTTP: statements of then and today count, wrong moments are named."""
+"""``as_of`` and ``/generations/{a}/diff/{b}``: statements of then and today count, wrong moments are named."""
 
 import json
 from collections.abc import Mapping
