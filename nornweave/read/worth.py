@@ -6,7 +6,7 @@ Each function reads one text and no name: what a folder or a file is called says
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from nornweave.core.types import Span
 
@@ -177,10 +177,14 @@ _QUOTED = re.compile(r"`[^`]*`")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]{4}")
 PROSE_SHARE = 0.25
 """Of the characters of a text: less stands in sentences where it is data."""
+NOTE = 300
+"""Characters of a text that is too short to need sentences: words are enough."""
 
 
 def prose_share(text: str) -> float:
     """Return the share of a text's characters that stand in lines of words, as people write them, from 0 to 1."""
+    if len(text) <= NOTE and (tokens := text.split()) and 2 * _words_among(tokens) >= len(tokens):
+        return 1.0
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return sum(len(line) for line in lines if _is_prose(line)) / (sum(map(len, lines)) or 1)
 
@@ -189,10 +193,14 @@ def _is_prose(line: str) -> bool:
     if line.startswith(("#", "//", ";")):  # a comment, in what is no document
         return False
     tokens = _QUOTED.sub("", line).split()
-    words = sum(bool(_LETTERS.fullmatch(token.strip(".,;!?()\"'*_“”‘’«»…"))) for token in tokens)
+    words = _words_among(tokens)
     if "`" in line and words == len(tokens) > 0:  # "add `--option`"
         return True
     return (words >= 4 and words >= 0.6 * len(tokens)) or bool(_UNSPACED.search(line))
+
+
+def _words_among(tokens: Sequence[str]) -> int:
+    return sum(bool(_LETTERS.fullmatch(token.strip(".,;!?()\"'*_“”‘’«»…"))) for token in tokens)
 
 
 _UNSHOWN = re.compile(

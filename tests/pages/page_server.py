@@ -19,7 +19,7 @@ WAIT_S = 60.0
 HOSTILE_NAME = "<img src=x onerror=window.hacked=1>.md"
 HOSTILE = """# Refund policy <script>window.hacked=1</script>
 
-A refund <script>window.hacked=1</script> takes <b onmouseover=window.hacked=1>nine</b> days.
+A refund `<script>window.hacked=1</script>` takes <b onmouseover=window.hacked=1>nine</b> days.
 [Read more](javascript:window.hacked=1)
 ![tracker](http://tracker.invalid/pixel.png) <iframe src="http://tracker.invalid/"></iframe>
 The invoice is called \u202efdp.exe\u202c and its total is zero\u200bwidth. {{ 7 * 7 }} {% raw %}
