@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from nornweave.config.workspace import INBOX_ID
 from nornweave.connect.files.skip import CHOSEN, MARKUP
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain, Listing, Skip
@@ -93,7 +94,7 @@ def readings(
     """Return what was read of each source that was listed as a whole.
 
     Args:
-        domains: by source id.
+        domains: by source id; an inbox in which nothing lies is not told of.
         unread: documents that are listed and could not be read, or were left out when they were.
     """
     told: defaultdict[str, list[Skip]] = defaultdict(list)
@@ -103,6 +104,8 @@ def readings(
     for source_id, listing in listings.items():
         if isinstance(listing, Unavailable) or listing.within:
             continue
+        if source_id == INBOX_ID and not listing.entries and not listing.skipped:
+            continue  # nobody handed anything in
         left_out = tuple(sorted([*listing.skipped, *told[source_id]], key=lambda skip: skip.path))
         is_known = _KNOWN.get(domains[source_id], _is_nothing)
         counts = [skip.path for skip in left_out if skip.reason not in CHOSEN and label_of(skip.reason) not in _FINE]

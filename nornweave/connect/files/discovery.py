@@ -24,6 +24,8 @@ MAX_FOLDERS = 5_000
 MAX_PROPOSALS = 40
 _OWN = "var"  # where the configuration that is written keeps what the system writes
 _RECORDINGS = frozenset({".vtt", ".srt"})
+_DATA = frozenset({".json", ".jsonc", ".xml"})
+_SETTINGS = _DATA | {".yaml", ".yml", ".toml", ".ini", ".cfg"}
 _LINES = frozenset({".jsonl", ".ndjson"})
 _RESEARCH = frozenset({"research", "papers", "paper", "literature", "bibliography", "publications"})
 
@@ -65,6 +67,11 @@ class _Tree:
     talk: Counter[str] = field(default_factory=Counter)
 
     @property
+    def has_content(self) -> bool:
+        """Whether more than settings lies in it, which stand beside the folders of anything."""
+        return any(set(counts) - _SETTINGS for counts in (self.code, self.documents, self.talk))
+
+    @property
     def code_words(self) -> str:
         kinds = self.code.most_common(1)
         return "".join(f"{counted(self.code.total(), 'code file')}, mostly {name}" for name, _ in kinds)
@@ -83,7 +90,10 @@ def look_around(root: Path) -> tuple[Proposal, ...]:
     else each folder directly below is one source for each domain that reads files of it; or the folder itself is, if
     files lie in it.
     """
-    trees = sorted(_trees(root), key=lambda tree: PurePosixPath(tree.path).parts)
+    trees = sorted(
+        (tree for tree in _trees(root) if tree.path != "." or tree.type != "files" or tree.has_content),
+        key=lambda tree: PurePosixPath(tree.path).parts,
+    )
     proposals: list[Proposal] = []
     for tree in trees:
         for domain, kind, why, only in _offers(tree):
@@ -107,7 +117,7 @@ def _trees(root: Path) -> list[_Tree]:
             ignored |= _ignored_in(place, prefix, rules.values())
         above = of_folder.get(PurePosixPath(path).parent.as_posix())  # the root has none
         kind = _kind({*folders, *files}) if len(PurePosixPath(path).parts) <= MAX_DEPTH else "files"
-        is_split = above is not None and above.path == "." and not any(_offers(above))
+        is_split = above is not None and above.path == "." and not above.has_content
         if above is None or (above.type == "files" and (kind != "files" or is_split)):
             above = _Tree(path, kind)
             trees.append(above)
@@ -176,7 +186,7 @@ def _offers(tree: _Tree) -> Iterator[tuple[Domain, str, str, tuple[str, ...]]]:
     # Beside recordings texts are transcripts, unless other documents lie there too.
     are_transcripts = bool(recordings) and set(tree.documents) <= {".txt"}
     is_repository = tree.type == "git"
-    if set(tree.code) - {".json", ".jsonc"}:
+    if set(tree.code) - _DATA:
         yield Domain.CODE, tree.type, f"{'a git repository, ' if is_repository else ''}{tree.code_words}", ()
     if tree.documents and not are_transcripts:
         papers, texts = tree.documents[".pdf"], tree.documents.total() - tree.documents[".pdf"]
