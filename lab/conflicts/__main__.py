@@ -18,8 +18,12 @@ from lab.conflicts import planted as planting
 from lab.conflicts.fitting import Features, FittingCase, cross_validate, fit_cases
 from lab.conflicts.merged import LIST as MERGED
 from lab.conflicts.merged import NOTICED, corrections, look
+from lab.conflicts.natural import OWN as OWN_NATURAL
+from lab.conflicts.natural import figures as natural_figures
+from lab.conflicts.natural import fit_sentences, load_cases
 from lab.conflicts.pairs import OWN, Pair, judge, load_pairs, located, rows
 from lab.conflicts.printing import print_figures, print_outcome, print_reliability
+from lab.conflicts.prior import PRIOR, write_prior
 from lab.conflicts.repositories import LIST, repositories
 from lab.conflicts.shares import Share, figures
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, LocatedFact
@@ -194,6 +198,47 @@ def merged(
         noticed, wrong = (Share(sum(getattr(by, name) for by in side), len(found))
                           for side in ([one.missing for one in found], [one.made for one in found]))  # fmt: skip
         print(f"{name}: {noticed}; still when the correction is made: {wrong}")  # noqa: T201
+
+
+@app.command()
+def prior(
+    folder: Folder,
+    keep: Annotated[Path, typer.Option(help="Folder where the counts of each repository are kept for a second run.")],
+    out: Annotated[Path, typer.Option(help="Where the templates that many repositories share are written.")] = PRIOR,
+) -> None:
+    """Count what templates mean in all repositories of a folder: what drift starts from in one that it never saw."""
+    write_prior(folder, out, keep)
+
+
+@app.command()
+def natural(
+    path: Annotated[Path, typer.Option("--cases", help="Labelled pairs of passages, JSON lines.")] = OWN_NATURAL,
+    folder: Annotated[
+        Path | None, typer.Option("--repositories", help="Fit the model, with pairs of sentences of these as well.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the model here.")] = None,
+    numbers: Written = None,
+) -> None:
+    """Measure on disagreements of people, rewritten from public threads; the model is fitted to half of the threads."""
+    cases = load_cases(path)
+    if folder:
+        chosen = [case for case in cases if case.half == "development"]
+        model, unseen = fit_sentences(chosen, list(repositories(folder)))
+        for threshold in (0.4, 0.5, 0.6, 0.7, 0.8):
+            seen = figures((case.is_conflict, p >= threshold) for case, p in zip(chosen, unseen, strict=True))
+            print(f"left-out threads, from {threshold}: precision {seen.precision}, recall {seen.recall}")  # noqa: T201
+        if out:
+            out.write_text(_model_json(model), encoding="utf-8")
+        return
+    measured = {
+        half: dict(natural_figures([case for case in cases if case.half == half])) for half in ("development", "kept")
+    }
+    for half, shares in measured.items():
+        for name, share in shares.items():
+            print(f"{half} {name}: {share}")  # noqa: T201
+    _write(
+        numbers, {half: {name: share.as_json() for name, share in shares.items()} for half, shares in measured.items()}
+    )
 
 
 @app.command()

@@ -14,6 +14,7 @@ from nornweave.disagree.drift.induced.learning import CodeNames, CodeNotation
 from nornweave.disagree.drift.reading import read_facts
 from nornweave.disagree.drift.scan import DriftOptions, located_facts
 
+PRIOR = Path(__file__).parents[2] / "nornweave" / "disagree" / "drift" / "induced" / "prior.json"
 MOST = 5.0
 """Names of one repository that count: one that has hundreds teaches its own notation."""
 REPOSITORIES = 3

@@ -1,31 +1,35 @@
-"""Find the assertions of two domains that are about the same and differ in exactly one thing."""
+"""Find the assertions of two domains that are about one thing and hold something else of it."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from itertools import combinations, product
+from typing import NamedTuple
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Side, Span, ValueKind
-from nornweave.disagree.assertions.reading import THERE, Assertion, read, remembered_text
+from nornweave.disagree.assertions import forms
+from nornweave.disagree.assertions.reading import Assertion, read_plain, remembered_text, stems, stretches
+from nornweave.disagree.conflicts.decision import DEMOTE_FROM, MIN_CONFIDENCE
+from nornweave.disagree.conflicts.model import shipped
 from nornweave.disagree.conflicts.records import PLACE_WORDS, FactConflict, LocatedFact
 from nornweave.disagree.facts.names import singular, words_of
 
-CONFIDENCE = 0.7
-"""Of every such conflict: it is shown and listed, and settles nothing (docs/decisions/0033-assertions.md)."""
-LEAST_WORDS, LEAST_UNNAMED = 2, 5
-"""Words that two assertions have in common: if one of them is a name, and if none is."""
+HIGHEST = DEMOTE_FROM - 0.01
+"""Confidence of such a conflict at most: it is shown and settles nothing (docs/decisions/0033-assertions.md)."""
 MAX_ALIKE = 200
-"""Assertions of the same words, or of one name: more are boilerplate."""
-MOST_MORE = 2
-"""Words that one statement of a thing's presence may have beside those of the other: ``the gateway supports OAuth``."""
-_WORD = lazy_pattern(r"\w{3,}")
+"""Assertions that share a word: of a word of more nothing is looked up."""
+LEAST_SHARED = 1.3
+"""Weight of the words that two assertions have in common: one is not enough, unless it is all that one of them says."""
+ASKED = 1 / 3
+"""Share of a question's words that one of the two has to say."""
 HEAD = 5
-"""Letters by which a sentence is looked up before it is read: stems differ in their ends."""
+"""Letters by which a denied verb is looked up before a sentence is read: stems differ in their ends."""
 _SIDES: Mapping[str, Side] = {
     "code": "code",
     "documentation": "documentation",
@@ -33,6 +37,16 @@ _SIDES: Mapping[str, Side] = {
     "research": "research",
 }
 _ORDER = tuple(_SIDES)
+_ATTRIBUTES: Mapping[str, Attribute] = {
+    "status": "status", "date": "date", "presence": "holds", "denial": "holds", "version": "requires",
+}  # fmt: skip
+_LONG_WORD = lazy_pattern(r"\w{3,}")
+_CHANGELOG = lazy_pattern(r"(?:change-?_?logs?|changes|history|news|release[-_ ]?notes?)(?:[./]|$)", re.IGNORECASE)
+_RELEASE = lazy_pattern(
+    r"^\W*(?:[\w-]+ )?(?:version |release )?v?\d+(?:\.(?:\d+|x))+\W*(?:\d{4}-\d\d-\d\d|unreleased)?\W*$"
+    r"|\b(?:19|20)\d\d-\d\d-\d\d",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,152 +71,272 @@ class AssertingPassage:
     revision: str | None = None
 
     @cached_property
-    def file(self) -> frozenset[str]:
-        """The words of its file's name that tell it from others."""
-        return frozenset(map(singular, words_of(self.path.rpartition("/")[2].partition(".")[0]))) - PLACE_WORDS
+    def near(self) -> frozenset[str]:
+        """The stems of its text, its headings and its file's name: what its sentences leave unsaid."""
+        return stems(f"{self.text} {self.title or ''} {self.section or ''}") | self.topic
+
+    @cached_property
+    def heading(self) -> frozenset[str]:
+        """The stems of its symbol or last heading."""
+        return _stems_of_name(self.title or (self.section or "").rpartition(">")[2])
 
     @cached_property
     def topic(self) -> frozenset[str]:
-        """The words of its symbol or last heading."""
-        return frozenset(map(singular, words_of(self.title or (self.section or "").rpartition(">")[2]))) - PLACE_WORDS
+        """The stems of its heading, and of its file's name."""
+        return self.heading | _stems_of_name(self.path.rpartition("/")[2].partition(".")[0])
 
-    def is_about(self, other: AssertingPassage) -> bool:
-        """Tell whether both are about one file or one symbol of a program, which the other has as its heading."""
-        if self.file and self.file == other.file:
-            return True
-        return bool(self.topic) and self.topic == other.topic and "code" in {self.domain, other.domain}
+    @property
+    def assertions(self) -> Sequence[Assertion]:
+        """What it holds; of a changelog, or of a release's own section, only on which day something happened."""
+        said = remembered_text(self.text, self.domain)
+        if said and (
+            _CHANGELOG.search(self.path) or _RELEASE.search((self.section or self.title or "").rpartition(">")[2])
+        ):
+            return tuple(each for each in said if each.kind == "date" and each.names)
+        return tuple(each if each.about else replace(each, about=self.heading, head=self.heading) for each in said)
 
 
-def find_contradictions(passages: Sequence[AssertingPassage]) -> list[FactConflict]:
-    """Return the sentences of two domains that differ in nothing but a denial, a status or a date.
+def _stems_of_name(name: str) -> frozenset[str]:
+    return stems(" ".join(each for each in map(singular, words_of(name)) if each not in PLACE_WORDS))
 
-    They are about the same thing: they name it, or their passages have one symbol, heading or file name.
+
+class _Pair(NamedTuple):
+    """Two assertions that may contradict each other, with the places of their passages."""
+
+    first: int
+    one: Assertion
+    second: int
+    other: Assertion
+
+
+def find_contradictions(
+    passages: Sequence[AssertingPassage], *, question: str | None = None, min_confidence: float = MIN_CONFIDENCE
+) -> list[FactConflict]:
+    """Return the sentences of two domains that hold different things of what is probably one.
+
+    Args:
+        question: what was asked; conflicts about something else are left out.
 
     Returns:
-        At most one for each sentence and other passage, in order.
+        At most one for each sentence and other domain, the most confident, in order of the passages.
     """
     if len({passage.domain for passage in passages}) < 2:
         return []
-    groups: dict[frozenset[str], list[tuple[int, Assertion]]] = defaultdict(list)
-    for place, assertion in _read_all(passages):
-        groups[assertion.about].append((place, assertion))
-        if THERE in assertion.about:
-            for name in assertion.names:
-                groups[frozenset((name, THERE))].append((place, assertion))
-    conflicts: dict[tuple[int, int, int], FactConflict] = {}
-    for alike in groups.values():
-        said: dict[int, list[Assertion]] = defaultdict(list)
-        for place, assertion in alike:
-            said[place].append(assertion)
-        if 1 < len(said) <= MAX_ALIKE:
-            for one, other in combinations(sorted(said), 2):
-                conflict = _contradiction(passages[one], said[one], passages[other], said[other])
-                if conflict is not None:
-                    conflicts.setdefault((one, other, conflict.first.fact.span.start), conflict)
-    return [conflicts[key] for key in sorted(conflicts)]
+    asked = None if question is None else stems(question) - forms.COMMON
+    model = shipped("nornweave.disagree.assertions")
+    weighed: list[tuple[float, _Pair]] = []
+    for pair in candidates(passages, asked):
+        here, there = passages[pair.first], passages[pair.second]
+        confidence = model.probability(features(pair.one, pair.other, here, there))
+        if confidence >= min_confidence:
+            weighed.append((confidence, pair))
+    taken: set[tuple[int, int, str]] = set()
+    found: list[tuple[_Pair, FactConflict]] = []
+    for confidence, pair in sorted(weighed, key=lambda each: -each[0]):
+        ends = {
+            (pair.first, pair.one.span.start, passages[pair.second].domain),
+            (pair.second, pair.other.span.start, passages[pair.first].domain),
+        }
+        if taken.isdisjoint(ends):
+            taken |= ends
+            found.append((pair, _conflict(pair, passages, min(confidence, HIGHEST))))
+    return [conflict for _, conflict in sorted(found, key=lambda each: (each[0].first, each[0].second))]
 
 
-def _read_all(passages: Sequence[AssertingPassage]) -> Iterator[tuple[int, Assertion]]:
-    """Read the sentences that may contradict others: those that deny, answer or date, then those that one may deny."""
-    plain: list[tuple[int, int, str]] = []
+def candidates(passages: Sequence[AssertingPassage], asked: frozenset[str] | None = None) -> Iterator[_Pair]:
+    """Yield the assertions of two domains that share words and differ, unless a passage says both.
+
+    Args:
+        asked: stems of a question; without them whatever it is about.
+    """
+    held = [passage.assertions for passage in passages]
+    groups: dict[tuple[str, str], list[tuple[int, Assertion]]] = defaultdict(list)
+    for place, each in (*_said(held), *_affirmations(passages, held)):
+        groups[each.kind, "" if each.kind == "role" else each.key].append((place, each))
+    for asserted in groups.values():
+        holders: dict[str, list[int]] = defaultdict(list)
+        for number, (_, each) in enumerate(asserted):
+            for stem in each.about:
+                holders[stem].append(number)
+        for number, (first, one) in enumerate(asserted):
+            here = passages[first]
+            alike = (holders[stem] for stem in one.about if len(holders[stem]) <= MAX_ALIKE)
+            met = {other for others in alike for other in others if other > number}
+            for second, other in (asserted[each] for each in sorted(met)):
+                there = passages[second]
+                if (
+                    here.domain != there.domain
+                    and are_comparable(one, other)
+                    and differ(one, other)
+                    and (asked is None or _is_asked(asked, ((one, here), (other, there))))
+                    and not are_apart(one, other, here, there)
+                    and not _says(held[first], other)
+                    and not _says(held[second], one)
+                ):
+                    yield _Pair(first, one, second, other)
+
+
+def _said(held: Sequence[Sequence[Assertion]]) -> Iterator[tuple[int, Assertion]]:
+    return ((place, each) for place, said in enumerate(held) for each in said)
+
+
+def _affirmations(
+    passages: Sequence[AssertingPassage], held: Sequence[Sequence[Assertion]]
+) -> Iterator[tuple[int, Assertion]]:
+    """Yield that something is so which a passage of another domain denies; such sentences have no mark of their own."""
     denied: dict[str, set[str]] = defaultdict(set)
-    for place, passage in enumerate(passages):
-        asserted, others = remembered_text(passage.text, code=passage.domain == "code")
-        plain += [(place, start, sentence) for start, sentence in others]
-        for assertion in asserted:
-            if _is_told(assertion, passage):
-                yield place, assertion
-                if assertion.denied and THERE not in assertion.about:
-                    longest = sorted(assertion.about, key=len)[-2:]
-                    denied[longest[-1][:HEAD]].add(longest[0][:HEAD])
-    for place, start, sentence in plain if denied else ():
-        heads = {word[:HEAD] for word in _WORD.findall(sentence.lower())}
-        if any(not heads.isdisjoint(denied[head]) for head in heads & denied.keys()):
-            positive = read(sentence, start)
-            if positive is not None and _is_told(positive, passages[place]):
-                yield place, positive
+    subjects: dict[str, set[str]] = defaultdict(set)
+    for _, each in _said(held):
+        if each.kind == "denial" and each.key not in forms.COMMON and each.about:
+            denied[each.key[:HEAD]].add(each.key)
+            subjects[each.key[:HEAD]].add(max(each.about, key=lambda stem: (len(stem), stem))[:HEAD])
+    for place, passage in enumerate(passages) if denied else ():
+        if not _is_about(passage.text, denied.keys(), subjects):
+            continue
+        for start, sentence in stretches(passage.text, code=passage.domain == "code"):
+            for head in _is_about(sentence, denied.keys(), subjects):
+                found = (read_plain(sentence, start, verb) for verb in sorted(denied[head]))
+                yield from ((place, each) for each in found if each is not None)
 
 
-def _is_told(assertion: Assertion, passage: AssertingPassage) -> bool:
-    """Tell whether it is known what an assertion is about."""
-    return _is_telling(assertion, assertion) or (bool(assertion.about) and bool(passage.file or passage.topic))
+def _is_about(text: str, verbs: Collection[str], subjects: Mapping[str, Collection[str]]) -> list[str]:
+    """Return the beginnings of verbs that a text has, each with a word that stands with it elsewhere."""
+    heads = {found[:HEAD] for found in _LONG_WORD.findall(text.lower())}
+    return sorted(head for head in heads.intersection(verbs) if not heads.isdisjoint(subjects[head]))
 
 
-def _is_telling(one: Assertion, other: Assertion) -> bool:
-    """Tell whether the words that two assertions share say what they are about."""
-    return len(one.about & other.about) >= (LEAST_WORDS if one.names & other.names else LEAST_UNNAMED)
+def _is_asked(asked: frozenset[str], sides: Sequence[tuple[Assertion, AssertingPassage]]) -> bool:
+    """Tell whether both sides say something of what was asked, and one of them enough."""
+    shares = [len(asked & (each.about | each.values | each.beside | place.topic)) for each, place in sides]
+    return min(shares) > 0 and max(shares) >= ASKED * len(asked)
 
 
-def _contradiction(
-    one: AssertingPassage, said: Sequence[Assertion], other: AssertingPassage, said_there: Sequence[Assertion]
-) -> FactConflict | None:
-    """Return the conflict of two passages that say something in the same words."""
-    if one.domain == other.domain or {_sense(each) for each in said} & {_sense(each) for each in said_there}:
-        return None
-    for mine, theirs in product(said, said_there):
-        attribute = _difference(mine, theirs)
-        if attribute is not None and (_is_telling(mine, theirs) or one.is_about(other)):
-            sides = sorted(((one, mine), (other, theirs)), key=lambda side: _ORDER.index(side[0].domain))
-            first, second = (_located(passage, assertion, attribute) for passage, assertion in sides)
-            said_by = "; ".join(f"{side.path} says “{side.fact.statement}”" for side in (second, first))
-            name = first.fact.name
-            return FactConflict(first=first, second=second, confidence=CONFIDENCE, name=name, attribute=attribute,
-                                explanation=f"{name}: {said_by}")  # fmt: skip
-    return None
+def _says(held: Iterable[Assertion], other: Assertion) -> bool:
+    """Tell whether a passage says what another one says as well."""
+    return any(are_comparable(each, other) and not differ(each, other) for each in held)
 
 
-def _sense(one: Assertion) -> tuple[object, ...]:
-    return one.denied, one.statuses, one.figures, one.moments
+def _weight(words: Iterable[str], names: Collection[str] = ()) -> float:
+    return sum(0.3 if stem in forms.COMMON else 1.5 if stem in names else 1.0 for stem in words)
 
 
-def _difference(one: Assertion, other: Assertion) -> Attribute | None:
-    """Return what two assertions about the same differ in, if it is one thing that both state."""
-    more = one.about ^ other.about
-    if one.figures != other.figures or (more and (len(more) > MOST_MORE or THERE not in one.about & other.about)):
-        return None
-    if not (one.about <= other.about or other.about <= one.about):
-        return None
-    found: list[Attribute] = []
-    if one.denied != other.denied:
-        found.append("holds")
-    if one.statuses != other.statuses:
-        if len(one.statuses) != 1 or len(other.statuses) != 1 or one.statuses[0][0] != other.statuses[0][0]:
-            return None
-        found.append("status")
-    if one.moments != other.moments:
-        if (
-            len(one.moments) != 1
-            or len(other.moments) != 1
-            or not _other_time(dict(*one.moments), dict(*other.moments))
-        ):
-            return None
-        found.append("date")
-    return found[0] if len(found) == 1 else None
+def _share(part: AbstractSet[str], of: AbstractSet[str], names: Collection[str] = ()) -> float:
+    whole = _weight(of, names)
+    return _weight(part, names) / whole if whole else 0.0
 
 
-def _other_time(one: dict[str, str], other: dict[str, str]) -> bool:
-    """Tell whether two dates differ in a part that both have."""
-    return any(one[part] != other[part] for part in one.keys() & other.keys())
+def features(one: Assertion, other: Assertion, here: AssertingPassage, there: AssertingPassage) -> dict[str, float]:
+    """Describe two assertions of one kind with different values; each feature is in [0, 1].
+
+    ``said`` is the share of an assertion's words that the other one says as well, ``head`` that of its subject's,
+    ``known`` that of its words that the other's passage and headings know. ``more`` is of the side that has more.
+    """
+    names = one.names | other.names
+    shared = one.about & other.about
+    sides = ((one, other, there), (other, one, here))
+    said = [_share(shared, each.about, names) for each, _, _ in sides]
+    head = [_share(each.head & rest.about, each.head, names) for each, rest, _ in sides]
+    unknown = [each.about - rest.about - place.near for each, rest, place in sides]
+    counts = one.kind == "quantity" and one.key.startswith("count")
+    return {
+        "said_more": max(said),
+        "said_less": min(said),
+        "head_more": max(head),
+        "head_less": min(head),
+        "known_less": min(
+            1 - _share(part, each.about, names) for part, each in zip(unknown, (one, other), strict=True)
+        ),
+        "shared": min(4.0, _weight(shared, names)) / 4,
+        "foreign_one": float(any(part & names for part in unknown)),
+        "foreign_both": float(all(part & names for part in unknown)),
+        "scope_one": float(any(part & each.scope for part, each in zip(unknown, (one, other), strict=True))),
+        "scope_both": float(all(part & each.scope for part, each in zip(unknown, (one, other), strict=True))),
+        "siblings": float(all(_narrows(each, shared, part) for part, each in zip(unknown, (one, other), strict=True))),
+        "same_key": float(one.key == other.key),
+        "same_counted": float(counts and bool(one.beside & other.beside)),
+        "value_named": (one.is_named + other.is_named) / 2 if one.kind == "role" else 0.0,
+        "topic": _share(here.topic & there.near, here.topic),
+        "topic_back": _share(there.topic & here.near, there.topic),
+        f"kind_{one.kind}": 1.0,
+    }
 
 
-def _value(assertion: Assertion, attribute: Attribute) -> tuple[ValueKind, str]:
-    if attribute == "holds":
-        return "boolean", "true"
-    if attribute == "status":
-        return "status", assertion.statuses[0]
-    return "string", " ".join(f"{part} {text}" for part, text in sorted(assertion.moments[0]))
+def _narrows(one: Assertion, shared: Collection[str], unknown: Collection[str]) -> bool:
+    """Tell whether an assertion says more closely which of the shared things it means: ``the admin manual``."""
+    return any(
+        (left in shared and right in unknown) or (right in shared and left in unknown) for left, right in one.pairs
+    )
 
 
-def _located(passage: AssertingPassage, assertion: Assertion, attribute: Attribute) -> LocatedFact:
+def differ(one: Assertion, other: Assertion) -> bool:
+    """Tell whether two assertions of one kind and key hold different values."""
+    if one.kind == "date":
+        parts = [dict(value.split() for value in each.values) for each in (one, other)]
+        return any(parts[0][part] != parts[1][part] for part in parts[0].keys() & parts[1].keys())
+    if one.kind == "quantity":
+        tolerance = 0.08 if one.key.startswith("byte") else 0.03
+        return not any(
+            abs(float(a) - float(b)) <= tolerance * max(abs(float(a)), abs(float(b)))
+            for a in one.values
+            for b in other.values
+        )
+    return one.values.isdisjoint(other.values)
+
+
+def are_comparable(one: Assertion, other: Assertion) -> bool:
+    """Tell whether two assertions are of one kind and key, share words, and count the same."""
+    if one.kind != other.kind:
+        return False
+    if one.kind == "role" and one.key != other.key:
+        if {"move", "is"}.isdisjoint((one.key, other.key)) and one.key[-3:] != other.key[-3:]:
+            return False
+    elif one.key != other.key:
+        return False
+    if one.beside and not (one.beside & other.beside or one.beside & other.about or other.beside & one.about):
+        return False
+    shared = one.about & other.about
+    weight = _weight(shared)
+    if shared in (one.about, other.about):
+        return weight >= 1
+    return weight >= LEAST_SHARED or bool(one.names & other.names)
+
+
+def are_apart(one: Assertion, other: Assertion, here: AssertingPassage, there: AssertingPassage) -> bool:
+    """Tell whether two assertions are of two cases, of two versions of a thing, or one of a named part alone."""
+    numbers = [{stem for stem in each.about if stem[0].isdigit()} for each in (one, other)]
+    if one.conditional != other.conditional or (all(numbers) and numbers[0].isdisjoint(numbers[1])):
+        return True
+    if one.doer and other.doer and one.doer.isdisjoint(other.doer | there.near) and other.doer.isdisjoint(here.near):
+        return True
+    return any(
+        each.scope & each.names - rest.about - rest.values - place.near
+        for each, rest, place in ((one, other, there), (other, one, here))
+    )
+
+
+def _conflict(pair: _Pair, passages: Sequence[AssertingPassage], confidence: float) -> FactConflict:
+    sides = sorted(
+        ((passages[pair.first], pair.one, pair.other), (passages[pair.second], pair.other, pair.one)),
+        key=lambda side: _ORDER.index(side[0].domain),
+    )
+    words = [written for form, written in sides[0][1].subject.items() if form in sides[0][2].about]
+    name = " ".join(words).lower() or " ".join(sorted(pair.one.about & pair.other.about))
+    first, second = (_located(passage, assertion, name) for passage, assertion, _ in sides)
+    said_by = "; ".join(f"{side.path} says “{side.fact.statement}”" for side in (second, first))
+    return FactConflict(first=first, second=second, confidence=round(confidence, 4), name=name,
+                        attribute=first.fact.attribute, explanation=f"{name}: {said_by}")  # fmt: skip
+
+
+def _located(passage: AssertingPassage, assertion: Assertion, name: str) -> LocatedFact:
     start, end = assertion.span.start, assertion.span.end
-    statement = " ".join(passage.text[start:end].split())
+    attribute = _ATTRIBUTES.get(assertion.kind, "value")
+    kinds: Mapping[str, ValueKind] = {"holds": "boolean", "status": "status"}
     line = (passage.line or 0) + passage.text.count("\n", 0, start)
-    kind, value = _value(assertion, attribute)
     fact = Fact(
-        name=assertion.subject.lower() or " ".join(sorted(passage.topic or passage.file)),
-        owner="", attribute=attribute, kind=kind, value=value, side=_SIDES[passage.domain], form="sentence",
-        negated=attribute == "holds" and assertion.denied,
-        span=Span(passage.start + start, passage.start + end), line=line, statement=statement,
+        name=name, owner="", attribute=attribute, kind=kinds.get(attribute, "string"),
+        value="true" if attribute == "holds" else assertion.shown, side=_SIDES[passage.domain], form="sentence",
+        negated=assertion.values == {"no"}, span=Span(passage.start + start, passage.start + end), line=line,
+        statement=" ".join(passage.text[start:end].split()),
     )  # fmt: skip
     return LocatedFact(
         fact=fact, domain=passage.domain, source_id=passage.source_id, path=passage.path, section=passage.section,

@@ -1,126 +1,147 @@
-"""Read what a sentence asserts: of what, and whether it is so, with which status or number, or when.
+"""Read what a sentence holds: a quantity, a date, a status, a version, an owner, a role, whether a thing is there.
 
-An assertion is *about* the set of the sentence's content words, each as its stem. Taken out of it is that in which two
-sentences contradict each other if they differ in nothing else: what denies (``not``, ``no longer``, ``removed``),
-HTTP statuses and dates. Verbs that say the same of a thing's presence, of an answer or of an event count as one word:
-``supports`` and ``is available``, ``returns 201`` and ``responds with 201``, ``shipped`` and ``deployed``.
+A sentence is read word by word, by the tables of ``forms``. An *assertion* has a kind, a key (of one kind only those of
+one key are compared), values, and what it is *about*: the stems of the sentence's other content words. What a sentence
+only asks, proposes, reports, supposes or remembers is no assertion.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.text.words import CONTENT, FUNCTION, NAME, VALUE, find_words, word
+from nornweave.core.text.words import CONTENT, FUNCTION, NAME, TURN, VALUE, find_words, word
 from nornweave.core.types import Span
+from nornweave.disagree.assertions import forms
 from nornweave.disagree.facts.documentation.qualifiers import sentences
+from nornweave.disagree.facts.values import UNITS
 
-Moment: TypeAlias = "frozenset[tuple[str, str]]"
-"""The parts of a date that are written: ``{("day", "3"), ("month", "mar")}``."""
+Kind: TypeAlias = Literal["quantity", "date", "status", "version", "owner", "presence", "role", "denial"]
+STANDING = frozenset(("owner", "role", "presence", "denial"))
+"""Kinds of which what will be says nothing of what is."""
 
 LONGEST = 300
 """Characters of a sentence that is read: longer ones are tables, lists or generated."""
+LONGEST_FIGURE = 24
+REMEMBERED, REMEMBERED_CHARACTERS = 2_048, 4_000
+"""Passages that were read, and characters of each, at most: some 10 MB."""
 _I = re.IGNORECASE
+# Questions, code, tables, directives, advice.
+_NO_PROSE = lazy_pattern(
+    r"\?|[|{}=<>]|;$|```|://|\\|::|^\s*\.\.\s"
+    r"|^\W*(?:check|verify|ensure|please|do not|don['’]t|never|make sure)\b", _I,
+)  # fmt: skip
+# What tells quickly that a sentence holds nothing that is compared.
+_HINT = lazy_pattern(
+    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|sixty|hundred|once|twice|half"
+    r"|day|week|month|year|hour|minute|second|not?|never|cannot|off|on|(?:is|are) (?:[A-Z]|by|in|at)|default"
+    rf"|{'|'.join(sorted({*forms.ROLES, *forms.THERE, *forms.OWNS, *forms.OWNERS, *forms.EVERY}))})\b|n['’]t\b",
+    _I,
+)
 _MONTH = (
     "Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?|Oct(?:ober)?"
     "|Nov(?:ember)?|Dec(?:ember)?"
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DATE = lazy_pattern(
-    r"\b(?:on )?(?:(?P<year>(?:19|20)\d\d)-(?P<month>[01]\d)-(?P<day>[0-3]\d)"
+_TOKEN = lazy_pattern(
+    r"(?P<date>(?P<year>(?:19|20)\d\d)-(?P<month>[01]\d)-(?P<day>[0-3]\d)(?!\d)"
     rf"|(?P<month2>{_MONTH})\.? (?P<day2>[0-3]?\d)(?:st|nd|rd|th)?\b(?:,? (?P<year2>(?:19|20)\d\d)\b)?"
     rf"|(?P<day3>[0-3]?\d)(?:st|nd|rd|th)? (?P<month3>{_MONTH})\b(?:,? (?P<year3>(?:19|20)\d\d)\b)?"
-    r"|(?P<weekday>(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day))\b"
+    r"|(?P<weekday>(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)\b)"
+    r"|(?<![-\w])\d+(?:,\d{3})+|(?<![-\w])v?\d+(?:\.(?:\d+|x\b))*(?:e-?\d{1,2}\b)?"
+    r"|[^\W\d]\w*(?:[./]\w+)*(?:['’][a-z]{1,2}\b)?|[%,;:()–—]"
 )
-_NOT = lazy_pattern(r"\b(?:not|no longer|never|cannot)\b|n['’]t\b", _I)
-# A clause that such a word opens is no statement of its own.
-_CLAUSE = lazy_pattern(r"\b(?:that|which|who|where|because|since|so|or|and)\b", _I)
-# Questions, code, tables, hedges, advice, history.
-_NO_STATEMENT = lazy_pattern(
-    r"\?|[|{}=]|;$|```|://|\b(?:not (?:only|necessarily|yet|always|all|every|just|too|so)|or not|used to|make sure)\b"
-    r"|\b(?:was|were|had|did)(?: not|n['’]t)\b|^\W*(?:check|verify|ensure|please|do not|don['’]t|never)\b"
-    r"|\b(?:if|when|unless|whether|until|while|as long as|in case|previously|formerly|should|must|may|might|could|would"
-    r"|examples?|e\.g|maybe|perhaps|sometimes|usually|propos\w+|think|guess|otherwise|todo|fixme)\b",
-    _I,
-)
-# Words that choose among things; elsewhere they are function words.
-_CHOOSING = frozenset("some other another all every each most few many both same own if when only my our".split())  # noqa: SIM905
-THERE, _ANSWERED, _HAPPENED, _IS = "<there>", "<answered>", "<happened>", "<is>"
-_COPULA = frozenset(("is", "are", "be", "isn", "aren", "can", "cannot"))
-# Stem or word → what it says of a thing, and whether it denies that. ``remove`` says nothing: somebody does that.
-_VERBS = MappingProxyType(
-    dict.fromkeys(("support", "available", "enabled", "provid", "offer"), (THERE, False))
-    | dict.fromkeys(("removed", "dropped", "discontinued", "disabled", "unsupported", "unavailable"), (THERE, True))
-    | dict.fromkeys(("return", "respond", "repli", "answer", "send"), (_ANSWERED, False))
-    | dict.fromkeys(("ship", "deploy", "releas", "launch", "publish"), (_HAPPENED, False))
-)
-_ANSWERS = lazy_pattern(r"\b(?:http|status|returns?|responds?|response|answers?|repl(?:y|ies)|sends?)\b", _I)
-_STATUS = lazy_pattern("[1-5]\\d\\d")
-_PHRASES = MappingProxyType(
-    {str(each.value): {word(part)[0] for part in re.findall(r"\w+", each.phrase)} for each in HTTPStatus}
-)
-_STATUS_WORDS = {word(each)[0] for each in ("http", "status", "code")}
-# Since which version something is so is not what it is about.
-_VERSION = lazy_pattern(r"\b(?:in|since|as of|from|with) (?:version |release )?v?\d+(?:\.\d+)*(?=\W*$)", _I)
+_CONTRACTED = lazy_pattern(r"(\w)n['’]t\b")
+_NAMED = lazy_pattern(r"(?!v\d)[^\W\d]\w*\d")
 _TICKED = lazy_pattern(r"`([^`\n]{1,60})`")
-# What tells quickly that a sentence has nothing in which assertions differ.
-_STEMS = (
-    " not ", "n't", "n’t", "support", "avail", "nabled", "isabled", "never", "cannot", "no longer", "provid", "offer",
-    "removed", "dropped", "discontinued",
-)  # fmt: skip
-_DIGIT = lazy_pattern(r"\d")
-_TIMED = lazy_pattern(r"(?<![\d.])(?:[1-5]\d\d(?![\d.%])|(?:19|20)\d\d-\d\d)|\d [A-Z][a-z]{2}|[A-Z][a-z]{2,8}\.? \d")
-REMEMBERED, REMEMBERED_CHARACTERS = 2_048, 4_000
-"""Passages that were read, and characters of each, at most: some 10 MB."""
+_WORD = lazy_pattern(r"\w+")
+_PHRASES = MappingProxyType(
+    {str(each.value): {part.lower() for part in re.findall(r"\w+", each.phrase)} for each in HTTPStatus}
+)
+# Stems of verbs that say the same of an answer, and of what happened on a day.
+_VERBS: Mapping[str, frozenset[str]] = {
+    "status": frozenset(word(each)[0] for each in forms.ANSWERS),
+    "date": frozenset(word(each)[0] for each in forms.EVENTS),
+}
+_PART = lazy_pattern(r"(?:[^;]|;(?!\s)){8,}")
+_COMMENT = lazy_pattern(
+    r"(?:^[ \t]*(?:#(?!!)|//|/\*|\*(?!/))[^\n]*\n?)+|\"\"\"(?:[^\"]|\"(?!\"\")){1,4000}\"\"\"", re.MULTILINE
+)
+_MARK = lazy_pattern(r"^[ \t]*(?:#+|//+|/?\*+/?)|\"\"\"|\*/", re.MULTILINE)
+# Who speaks in a thread, and code.
+_MARKED = lazy_pattern(
+    r"^[ \t]*@?\w[\w.-]{0,24}(?: \w[\w.-]{0,24})?:(?=[ \t])"
+    r"|^(?:```|~~~)[^\n]*\n(?:[^\n]*\n){0,200}?(?:```|~~~)",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """What one sentence asserts.
+    """What one sentence holds.
 
     Attributes:
-        about: its content words; two assertions are compared if these are equal.
-        names: those that name a single thing: identifiers, acronyms, words with a capital.
-        subject: its content words as they are written, for people.
-        denied: whether it says that it is not so.
-        statuses, figures: its HTTP statuses, and its other numbers with what they count, in order.
-        moments: its dates.
-        span: where it stands in the text.
+        key: what it is compared with: of a quantity its unit, of a version the product, of a role the kind of verb.
+        values: in canonical form; two assertions differ if they share none.
+        about: stems of the other content words, and of the sentence before where it says ``it``, or next to nothing.
+        head: those that stand before the value in its clause; of what something supports, those behind.
+        doer: stems of who supports it.
+        names: those that name a single thing: identifiers, acronyms, words with a capital, versions.
+        scope: those behind ``for``, ``of``, ``on``: for whom or for what part of a thing it is so.
+        pairs: stems that stand next to each other.
+        beside: stems next to a number: what is counted, or what has it.
+        is_named: the value is a name.
+        conditional: it holds under a condition.
+        subject: words of ``about`` in their order, for people.
+        shown: the value as it is written.
+        span: of the sentence in the text.
     """
 
+    kind: Kind
+    key: str
+    values: frozenset[str]
     about: frozenset[str]
+    head: frozenset[str]
+    doer: frozenset[str]
     names: frozenset[str]
-    subject: str
-    denied: bool
-    statuses: tuple[str, ...]
-    figures: tuple[tuple[str, str], ...]
-    moments: tuple[Moment, ...]
+    scope: frozenset[str]
+    pairs: frozenset[tuple[str, str]]
+    beside: frozenset[str]
+    is_named: bool
+    conditional: bool
+    subject: Mapping[str, str]
+    shown: str
     span: Span
 
 
-def read_text(text: str, *, code: bool) -> tuple[list[Assertion], list[tuple[int, str]]]:
-    """Return what the sentences of a text assert, and with their places the others, which something else may deny."""
-    asserted, plain = [], []
-    for start, sentence in stretches(text, code=code):
-        if not _may_assert(sentence):
-            plain.append((start, sentence))
-        elif (assertion := read(sentence, start)) is not None:
-            asserted.append(assertion)
-    return asserted, plain
+def stems(text: str) -> frozenset[str]:
+    """Return the stems of the content words of a text."""
+    return frozenset(form for form, sort in map(word, find_words(text)) if sort in {CONTENT, NAME})
+
+
+def read_text(text: str, domain: str) -> tuple[Assertion, ...]:
+    """Return what the sentences of a text hold, in order; of a program those of its comments and docstrings."""
+    found: list[Assertion] = []
+    before = ""
+    for start, sentence in stretches(text, code=domain == "code"):
+        found += read(sentence, start, domain, before)
+        before = sentence
+    return tuple(found)
 
 
 _remembered = lru_cache(REMEMBERED)(read_text)
 
 
-def remembered_text(text: str, *, code: bool) -> tuple[list[Assertion], list[tuple[int, str]]]:
+def remembered_text(text: str, domain: str) -> tuple[Assertion, ...]:
     """Read a text as ``read_text`` does, or remember it: good passages come again with other questions."""
-    return (_remembered if len(text) <= REMEMBERED_CHARACTERS else read_text)(text, code=code)
+    return (_remembered if len(text) <= REMEMBERED_CHARACTERS else read_text)(text, domain)
 
 
 def stretches(text: str, *, code: bool) -> Iterator[tuple[int, str]]:
@@ -132,135 +153,454 @@ def stretches(text: str, *, code: bool) -> Iterator[tuple[int, str]]:
                     yield start + found.start(), found[0]
 
 
-_PART = lazy_pattern(r"(?:[^;]|;(?!\s)){8,}")
-_COMMENT = lazy_pattern(
-    r"(?:^[ \t]*(?:#(?!!)|//|/\*|\*(?!/))[^\n]*\n?)+|\"\"\"(?:[^\"]|\"(?!\"\")){1,4000}\"\"\"", re.MULTILINE
-)
-_MARK = lazy_pattern(r"^[ \t]*(?:#+|//+|/?\*+/?)|\"\"\"", re.MULTILINE)
-
-
-# Who speaks in a thread, and code.
-_MARKED = lazy_pattern(
-    r"^[ \t]*@?\w[\w.-]{0,24}(?: \w[\w.-]{0,24})?:(?=[ \t])"
-    r"|^(?:```|~~~)[^\n]*\n(?:[^\n]*\n){0,200}?(?:```|~~~)",
-    re.MULTILINE,
-)
-
-
 def _comments(text: str) -> Iterator[tuple[int, str]]:
     for found in _COMMENT.finditer(text):
         yield found.start(), _MARK.sub(_blanked, found[0])
 
 
 def _blanked(found: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", found[0])
+    """Return as many blanks; what a speaker says begins a paragraph."""
+    blank = re.sub(r"[^\n]", " ", found[0])
+    return "\n" + blank[1:] if found[0].endswith(":") else blank
 
 
-def _may_assert(sentence: str) -> bool:
-    for stem in _STEMS:  # a loop: three times as fast as ``any`` over a generator
-        if stem in sentence:
-            return True
-    return (_DIGIT.search(sentence) and _TIMED.search(sentence)) is not None or "day" in sentence
+def read(sentence: str, start: int, domain: str = "", before: str = "") -> list[Assertion]:
+    """Return what a sentence holds; nothing if it asks, proposes, supposes or is no prose.
+
+    Args:
+        domain: papers tell what was done and mean what is so; what people in a thread say will be is a plan.
+        before: the sentence before it.
+    """
+    if not _HINT.search(sentence) or _NO_PROSE.search(sentence):
+        return []
+    return list(_Sentence(sentence, start, domain, before).assertions())
 
 
-def read(sentence: str, start: int) -> Assertion | None:
-    """Return what a sentence asserts; ``None`` if it hedges, asks, or denies something in a clause of its own."""
-    if _NO_STATEMENT.search(sentence):
+def read_plain(sentence: str, start: int, denied: str) -> Assertion | None:
+    """Return the assertion that something is so which is denied elsewhere, by the stem of its verb."""
+    if _NO_PROSE.search(sentence):
         return None
-    moments = tuple(_moment(found) for found in _DATE.finditer(sentence))
-    plain = _VERSION.sub("", _DATE.sub(" ", sentence) if moments else sentence)
-    denials = list(_NOT.finditer(plain))
-    if len(denials) > 1 or (denials and _in_clause(plain, denials[0].start())):
-        return None
-    words = find_words(plain)
-    reading = _Reading(denied=bool(denials), answers=_ANSWERS.search(plain) is not None)
-    ticked = {each for part in _TICKED.findall(plain) for each in find_words(part)} if "`" in plain else ()
-    for place, written in enumerate(words):
-        reading.add(words, place, is_name=written in ticked or (place > 0 and written[:1].isupper()))
-    stripped = sentence.strip()
-    begin = start + sentence.index(stripped) if stripped else start
-    return reading.assertion(moments, Span(begin, begin + len(stripped)))
+    return _Sentence(sentence, start, "", "").affirmation(denied)
 
 
-def _in_clause(text: str, at: int) -> bool:
-    """Tell whether a place lies in a clause that depends on another one."""
-    opened = [found.end() for found in _CLAUSE.finditer(text, 0, at)]
-    return bool(opened) and "," not in text[opened[-1] : at]
+class _Found(NamedTuple):
+    """A value where it stands."""
+
+    kind: Kind
+    key: str
+    values: frozenset[str]
+    beside: frozenset[str]
+    at: int
+    end: int
+    is_object: bool = False
 
 
-class _Reading:
-    """The words of a sentence, sorted into what an assertion is about and what it says of it."""
+class _Sentence:
+    """A sentence as words; ``taken`` are those that state a value, not what it is of."""
 
-    def __init__(self, *, denied: bool, answers: bool) -> None:
-        self._denied = denied
-        self._answers = answers
-        self._about: dict[str, str] = {}
-        self._names: set[str] = set()
-        self._copula = False
-        self._is_mixed = False
-        self._statuses: list[str] = []
-        self._figures: list[tuple[str, str]] = []
+    def __init__(self, text: str, start: int, domain: str, before: str) -> None:
+        plain = _CONTRACTED.sub(r"\1 not", text) if "n't" in text or "n’t" in text else text
+        self.written: list[str] = []
+        self.forms: list[str] = []
+        self.sorts: list[int] = []
+        self.clauses: list[int] = []
+        self.dates: dict[int, frozenset[str]] = {}
+        clause = 0
+        for found in _TOKEN.finditer(plain):
+            form, sort = word(found[0])
+            if found.lastgroup == "date":
+                self.dates[len(self.written)] = _moment(found)
+                sort = FUNCTION
+            elif found[0].lower() in forms.BREAKS:
+                clause += 1
+                sort = FUNCTION
+            elif sort == VALUE and _NAMED.match(found[0]):
+                sort = NAME
+            self.written.append(found[0])
+            self.forms.append(form)
+            self.sorts.append(sort)
+            self.clauses.append(clause)
+        self.lower = [token.lower() for token in self.written]
+        self.domain, self.before = domain, before
+        stripped = text.strip()
+        begin = start + text.index(stripped) if stripped else start
+        self.span = Span(begin, begin + len(stripped))
+        self.taken: set[int] = set()
+        self.names: set[str] = set()
+        self.ticked = {each for part in _TICKED.findall(text) for each in _WORD.findall(part)} if "`" in text else ()
+        self.found: list[_Found] = []
 
-    def add(self, words: Sequence[str], place: int, *, is_name: bool) -> None:
-        """Add a word of the sentence."""
-        written = words[place].lower()
-        form, sort = word(words[place])
-        self._copula |= written in _COPULA
-        if form == "not" or (written in {"longer", "anymore"} and self._denied):
+    def assertions(self) -> Iterator[Assertion]:
+        """Yield what the sentence holds."""
+        answers = self.domain == "conversations" and self.before.rstrip().endswith("?")
+        has_verb = not (forms.GLUE | forms.ANSWERS | forms.EVENTS).isdisjoint(self.lower)
+        if not self._is_sure() or not (has_verb or answers):
             return
-        said = _VERBS.get(form) or _VERBS.get(written)
-        if said is not None and not (written.endswith(("ed", "able")) and _qualifies(words, place)):
-            self._is_mixed |= said[0] in self._about and not self._denied
-            self._denied ^= said[1]
-            self._about[said[0]] = written
-            return
-        if sort == VALUE:
-            self._add_figure(form, words, place)
-        elif sort != FUNCTION or written in _CHOOSING:
-            self._about.setdefault(form, words[place])
-            if sort == NAME or is_name or (len(written) > 1 and words[place].isupper()):
-                self._names.add(form)
+        for at, token in enumerate(self.lower):
+            if at in self.dates:
+                self._read_date(at)
+            elif self.sorts[at] == VALUE:
+                if at not in self.taken:
+                    self._read_number(at, self.forms[at])
+            elif token in forms.EVERY:
+                self._add("quantity", "s", {_number(UNITS[forms.EVERY[token]][1])}, at, at + 1)
+            elif token in forms.ONE and self._counts_one(at):
+                self._read_number(at, "1")
+            else:
+                self._read_word(at, token)
+        merged: dict[object, list[_Found]] = {}
+        for each in self.found:
+            if self._is_now(each):
+                standing = each.at if each.kind in STANDING else 0
+                merged.setdefault((each.kind, each.key, each.beside, standing), []).append(each)
+        if merged:
+            about = self._about()
+            for alike in merged.values():
+                yield self._assertion(alike, about)
 
-    def _add_figure(self, form: str, words: Sequence[str], place: int) -> None:
-        if self._answers and form in _PHRASES and _STATUS.fullmatch(form):
-            self._statuses.append(form)
-            return
-        before = word(words[place - 1])[1] if place else FUNCTION
-        after = word(words[place + 1]) if place + 1 < len(words) else ("", FUNCTION)
-        counts = after[1] == CONTENT or (before == FUNCTION and after[1] == FUNCTION)
-        if counts and words[place][:1].isdigit():
-            self._figures.append((form, after[0] if after[1] == CONTENT else ""))
-        else:  # it tells one of several: Python 3, step 4, v2
-            self._about.setdefault(form, words[place])
-            if not words[place].isdigit():
-                self._names.add(form)
-
-    def assertion(self, moments: tuple[Moment, ...], span: Span) -> Assertion | None:
-        """Return what the words assert; ``None`` if they say it of a thing twice (``enabled or disabled``)."""
-        if self._is_mixed:
+    def affirmation(self, verb: str) -> Assertion | None:
+        """Return that something is so, by the stem of the verb; ``None`` if the sentence denies it or is not sure."""
+        if not self._is_sure() or not forms.NOT.isdisjoint(self.lower) or verb not in self.forms:
             return None
-        said = set().union(*(_PHRASES[status] | _STATUS_WORDS for status in self._statuses))
-        about = {form: written for form, written in self._about.items() if form not in said}
-        if self._statuses:
-            about.setdefault(_ANSWERED, "")
-        if self._copula and THERE not in about:
-            about[_IS] = ""
-        subject = " ".join(written for form, written in about.items() if not form.startswith("<"))
-        return Assertion(frozenset(about), frozenset(self._names & about.keys()), subject, self._denied,
-                         tuple(self._statuses), tuple(self._figures), moments, span)  # fmt: skip
+        at = self.forms.index(verb)
+        found = _Found("denial", verb, frozenset(("yes",)), frozenset(), at, at + 1)
+        return self._assertion([found], self._about()) if self._is_now(found) else None
+
+    def _is_sure(self) -> bool:
+        return forms.UNSURE.isdisjoint(self.lower) and "may" not in self.written  # May is a month
+
+    def _assertion(self, alike: Sequence[_Found], about: Mapping[str, tuple[int, str]]) -> Assertion:
+        first = alike[0]
+        at, own = first.at, {self.forms[each] for each in range(first.at, first.end)}
+        verbs = _VERBS.get(first.kind, ())
+        subject = {
+            form: written
+            for form, (place, written) in about.items()
+            if form not in own and (form not in verbs or (place and written[0].isupper()))
+        }
+        here = {form for form in subject if self.clauses[about[form][0]] == self.clauses[at]}
+        head = {form for form in here if about[form][0] < at}
+        head = head - first.beside or head
+        doer: set[str] = set()
+        if first.is_object:  # what something supports stands behind
+            doer, head = head, here - head or head
+        told = frozenset(subject)
+        if self.before and (self.lower[0] in forms.PRONOUNS or (len(told) < 2 and self.domain == "conversations")):
+            told |= stems(self.before)
+        conditional = any(
+            token in forms.CONDITIONS and clause <= self.clauses[at]
+            for token, clause in zip(self.lower, self.clauses, strict=True)
+        )
+        pairs = (at for at in range(len(self.forms) - 1) if self._tells(at) and self._tells(at + 1))
+        return Assertion(
+            first.kind, first.key, frozenset().union(*(each.values for each in alike)), told,
+            frozenset(head) or told, frozenset(doer), frozenset(self.names & told), frozenset(self._scope(at) & told),
+            frozenset((self.forms[at], self.forms[at + 1]) for at in pairs), first.beside,
+            any(map(self._is_name, range(at, first.end))), conditional, MappingProxyType(subject),
+            " ".join(self.written[at : first.end]), self.span,
+        )  # fmt: skip
+
+    def _about(self) -> dict[str, tuple[int, str]]:
+        """Return the stems that say what the sentence is about → their first place, and how they are written."""
+        about: dict[str, tuple[int, str]] = {}
+        for at, form in enumerate(self.forms):
+            if at in self.taken or not self._tells(at):
+                continue
+            if self.sorts[at] == VALUE and not (self._is_version(at) or (at and self.sorts[at - 1] in {CONTENT, NAME})):
+                continue
+            written = self.written[at]
+            about.setdefault(form, (at, written))
+            has_capital = written[0].isupper() and (at > 0 or written.isupper())
+            if self.sorts[at] != CONTENT or has_capital or written in self.ticked:
+                self.names.add(form)
+        return about
+
+    def _scope(self, claim: int) -> set[str]:
+        scope: set[str] = set()
+        behind = False
+        for at, token in enumerate(self.lower):
+            if self.clauses[at] != self.clauses[claim]:
+                continue
+            if token in forms.FOR:
+                behind = at < claim or token in forms.BENEFIT
+            elif self._tells(at):
+                if behind or (self.sorts[at] == VALUE and at > claim):
+                    scope.add(self.forms[at])
+            elif token not in forms.DETERMINERS:
+                behind = False
+        return scope
+
+    def _is_now(self, found: _Found) -> bool:
+        """Tell whether a clause says what is so: not what was, what will be, or what somebody says."""
+        at = found.at
+        said = next((place for place, token in enumerate(self.lower[:at]) if token in forms.REPORTS), None)
+        if said is not None and forms.BUT.isdisjoint(self.lower[said:at]):
+            return False
+        plans = found.kind in STANDING or (self.domain == "conversations" and found.kind != "date")
+        if plans and not forms.FUTURE.isdisjoint(self.lower[:at]):
+            return False
+        clause = [token for token, number in zip(self.lower, self.clauses, strict=True) if number == self.clauses[at]]
+        used = any(
+            (token, following) == ("used", "to") and before not in forms.COPULA
+            for before, token, following in zip(("", *clause), clause, clause[1:], strict=False)
+        )
+        was = max((place for place, token in enumerate(clause) if token in forms.PAST), default=-1)
+        if used or "had" in clause or (was >= 0 and "until" in clause):
+            return False
+        ended = not forms.PAST_ENDS.isdisjoint((clause[0], clause[-1]))
+        is_past = ended or (was >= 0 and self.domain != "research" and forms.COPULA.isdisjoint(clause[was:]))
+        return not is_past or not forms.EVENTS.isdisjoint(clause)
+
+    def _tells(self, at: int) -> bool:
+        return self.sorts[at] not in {FUNCTION, TURN} and self.lower[at] not in forms.FILLERS
+
+    def _is_name(self, at: int) -> bool:
+        return self.sorts[at] == NAME or self.written[at][0].isupper()
+
+    def _is_version(self, at: int) -> bool:
+        return "." in self.forms[at] or self.lower[at][0] == "v"
+
+    def _add(self, kind: Kind, key: str, values: Iterable[str], at: int, end: int, beside: Iterable[str] = (), *,
+             is_object: bool = False) -> None:  # fmt: skip
+        self.found.append(_Found(kind, key, frozenset(values), frozenset(beside), at, end, is_object))
+        if kind not in {"owner", "role", "denial"}:
+            self.taken.update(range(at, end))
+
+    def _counts_one(self, at: int) -> bool:
+        following = self.lower[at + 1 : at + 2]
+        return not forms.WHOLE_UNITS.isdisjoint(following) and not (at > 1 and self.lower[at - 1] in UNITS)
+
+    def _read_date(self, at: int) -> None:
+        if len(self.dates) == 1 and not (at and self.lower[at - 1] in forms.SINCE):
+            self._add("date", "date", self.dates[at], at, at + 1)
+        self.taken.add(at)
+
+    def _read_number(self, at: int, figure: str) -> None:
+        """Read what a number counts or measures, or of which thing it tells the version."""
+        following = [*self.lower[at + 1 : at + 4], "", ""]
+        before = self.lower[max(0, at - 3) : at]
+        if self._is_since(before, figure):
+            self.taken.add(at)
+            return
+        amount = None if self.lower[at][0] == "v" else _amount(figure)
+        if amount is None or self._read_status(at, figure):
+            return
+        end = at + 1
+        if following[0] in forms.SCALES and (len(following[0]) > 1 or self.written[end].isupper()):
+            amount *= forms.SCALES[following.pop(0)]
+            end += 1
+        if not forms.LEAST.isdisjoint(before):
+            self.taken.update(range(at, end + 1))
+            return
+        unit = UNITS.get(following[0]) if len(following[0]) > 1 or following[0] in {"s", "h", "%"} else None
+        if unit is not None:
+            halves = 2 if "half" in self.lower[max(0, at - 2) : at + 1] else 1
+            key, period, last = self._rate(end + 1)
+            self._add("quantity", unit[0] + key, {_number(amount * unit[1] / halves / period)}, at, last)
+            return
+        counted, previous = self._counted(end), self._previous(at)
+        if at and self._is_name(at - 1) and (at > 1 or not counted):
+            if not forms.NEEDS.isdisjoint(self.lower) and (not counted or "." in figure):
+                self._add("version", self.forms[at - 1], {figure}, at, end, {self.forms[at - 1]})
+        elif at and self.lower[at - 1] in forms.ORDINALS:
+            return
+        elif counted:
+            key, period, last = self._rate(end + len(counted))
+            self._add("quantity", "count" + key, {_number(amount / period)}, at, end, counted)
+            if key:
+                self.taken.update(range(last - 2, last))
+        elif previous and self.lower[end : end + 1] not in (["is"], ["are"]):
+            self._add("quantity", "count", {_number(amount)}, at, end, previous)
+
+    def _is_since(self, before: Sequence[str], figure: str) -> bool:
+        """Tell whether a number is the version since which something is so, by the words before it."""
+        last = before[-1] if before else ""
+        if last == "in":
+            return not forms.THERE.keys().isdisjoint(before)
+        return last == "since" or (
+            "." in figure and last in forms.SINCE_VERSION and (last != "of" or before[-2:-1] == ["as"])
+        )
+
+    def _read_status(self, at: int, figure: str) -> bool:
+        phrase = _PHRASES.get(figure)
+        if phrase is None:
+            return False
+        end = at + 1
+        while end < len(self.lower) and self.lower[end] in phrase:
+            end += 1
+        if end == at + 1 and (forms.ANSWERS.isdisjoint(self.lower) or self._counted(end)):
+            return False
+        self._add("status", figure[0], {figure}, at, end)
+        return True
+
+    def _counted(self, at: int) -> list[str]:
+        """Return the stems of the words that a number counts: ``10 concurrent parts``."""
+        counted = []
+        for place in range(at, min(at + 3, len(self.forms))):
+            if self.sorts[place] == VALUE or not self._tells(place) or self.lower[place] in forms.ROLES:
+                break
+            counted.append(self.forms[place])
+        return counted
+
+    def _previous(self, at: int) -> list[str]:
+        """Return the stems of the nearest words before a number: ``a batch size of 8``, ``listens on 8000``."""
+        near = (place for place in range(max(0, at - 5), at) if self.sorts[place] != VALUE and self._tells(place))
+        return [self.forms[place] for place in near][-2:]
+
+    def _rate(self, at: int) -> tuple[str, Fraction, int]:
+        """Return what a quantity is counted in, and where that ends: ``per minute``, ``an hour``."""
+        if at + 1 < len(self.lower) and self.lower[at] in forms.PER:
+            base, factor = UNITS.get(self.lower[at + 1], ("", Fraction(1)))
+            if base == "s":
+                return "/s", factor, at + 2
+        return "", Fraction(1), at
+
+    def _read_word(self, at: int, token: str) -> None:
+        if token in forms.OWNS:
+            self._read_owner(at)
+        if token in forms.THERE and (self._is_said(at) or self._is_notice(at, token)):
+            self._read_presence(at, forms.THERE[token])
+        elif token in forms.SWITCH and self._is_switch(at):
+            said = forms.SWITCH[token] != self._is_denied(at)
+            self._add("presence", "there", {"yes" if said else "no"}, at, at + 1)
+        if token in forms.ROLES and self._is_said(at):
+            self._read_role(at, forms.ROLES[token])
+        elif token in forms.COPULA:
+            self._read_copula(at)
+        elif token in {"not", "cannot", "never"}:
+            self._read_denial(at)
+
+    def _is_said(self, at: int) -> bool:
+        """Tell whether a verb says something (``is stored``) and does not only tell which things (``stored files``)."""
+        token = self.lower[at]
+        before = self.lower[at - 1] if at and self.clauses[at - 1] == self.clauses[at] else ""
+        if token.endswith(forms.PARTICIPLES):
+            if self.lower[at + 1 : at + 3] == ["by", "default"] or (token in forms.EVENTS and before in {"we", "they"}):
+                return True
+            near = [place for place in range(max(0, at - 4), at) if self.clauses[place] == self.clauses[at]]
+            helpers = [place for place in near if self.lower[place] in forms.HELPERS]
+            return bool(helpers) and not (helpers[-1] and self.lower[helpers[-1] - 1] in forms.RELATIVE)
+        if token.endswith("ing"):
+            return before in forms.COPULA
+        if token.endswith("s"):
+            return before not in forms.RELATIVE
+        if token in forms.NOUNS:
+            return before in forms.SUBJECTS or self._is_denied(at)
+        return before in forms.SUBJECTS or (before != "" and self.sorts[at - 1] in {CONTENT, NAME})
+
+    def _is_notice(self, at: int, token: str) -> bool:
+        """Tell whether a sentence is a note without a verb: ``OAuth removed in v3``."""
+        return forms.THERE[token] != "yes" and 0 < at <= 3 and all(map(self._tells, range(at)))
+
+    def _is_denied(self, at: int) -> bool:
+        clause = self.clauses[at]
+        return any(
+            token in forms.NOT and clause - self.clauses[place] <= (token in forms.BUT)
+            for place, token in enumerate(self.lower[:at])
+        )
+
+    def _is_switch(self, at: int) -> bool:
+        before = self.lower[at - 1] if at else ""
+        return self.lower[at + 1 : at + 3] == ["by", "default"] or before in {"turned", "switched"}
+
+    def _read_owner(self, at: int) -> None:
+        if self.lower[at + 1 : at + 2] == ["by"] and self._is_said(at):
+            self._add_thing("owner", "owner", at + 2)
+        elif at and self.lower[at].endswith("s") and self.written[at - 1][0].isupper():
+            self._add("owner", "owner", {self.forms[at - 1]}, at - 1, at)
+
+    def _read_presence(self, at: int, group: str) -> None:
+        said = (group != "no") != self._is_denied(at)
+        key = "old" if group == "old" else "there"
+        is_object = not self.lower[at].endswith(forms.PARTICIPLES) or self.lower[at - 1] in {"we", "they"}
+        self._add("presence", key, {"yes" if said else "no"}, at, at + 1, is_object=is_object)
+
+    def _read_role(self, at: int, group: str) -> None:
+        if self.lower[at] in forms.DIRECT:
+            held, place, end = self._thing(at + 1)
+            if held and (self.lower[end : end + 1] == ["as"] or any(map(self._is_name, range(place, end)))):
+                self._add("role", "use by", held, place, end)
+                return
+        if group == "own":
+            self._add_thing("owner", "owner", at + 2)
+            return
+        for place in range(at + 1, min(at + 7, len(self.lower))):
+            if self.clauses[place] != self.clauses[at]:
+                return
+            token = self.lower[place]
+            if token in ({"to", "with", "by"} if group == "move" else forms.PLACES | forms.MEANS):
+                key = group if group == "move" else f"{group} in" if token in forms.PLACES else f"{group} by"
+                if self._add_thing("role", key, place + 1):
+                    return
+
+    def _read_copula(self, at: int) -> None:
+        """Read where a thing is, who owns it, or which thing it is: ``is on S3``, ``the owner is Ann``."""
+        if self.lower[at + 1 : at + 2] and self.lower[at + 1] in {"on", "in", "at"}:
+            held, place, end = self._thing(at + 2)
+            if any(map(self._is_name, range(place, end))):
+                self._add("role", "store in", held, place, end)
+            return
+        held, place, end = self._thing(at + 1)
+        before = [each for each in range(at) if self.clauses[each] == self.clauses[at] and self._tells(each)]
+        if not before or not (held or forms.OWNERS & set(self.lower[at + 1 : at + 3])):
+            return
+        if not forms.OWNERS.isdisjoint(self.lower[each] for each in before):
+            self._add("owner", "owner", held, place, end)
+        elif not forms.OWNERS.isdisjoint(self.lower[at + 1 : at + 4]):
+            if self._is_name(before[-1]):
+                self._add("owner", "owner", {self.forms[each] for each in before}, before[0], at)
+        elif (
+            end - place <= 2
+            and not self.lower[at + 1].endswith(("ed", "ing"))
+            and (end == len(self.lower) or not self._tells(end))
+            and place == at + 1
+            and ("default" in self.lower[:at] or all(map(self._is_name, range(place, end))))
+        ):
+            self._add("role", "is", held, place, end)
+
+    def _add_thing(self, kind: Kind, key: str, at: int) -> bool:
+        held, place, end = self._thing(at, joined=kind == "owner")
+        if not held or self.lower[end : end + 1] == ["of"]:
+            return False
+        self._add(kind, key, held, place, end)
+        return True
+
+    def _thing(self, at: int, *, joined: bool = False) -> tuple[frozenset[str], int, int]:
+        """Return the stems of what is named at a place, where it begins and where it ends."""
+        while at < len(self.lower) and self.lower[at] in forms.DETERMINERS:
+            at += 1
+        end = at
+        while end < min(at + 5, len(self.lower)) and (
+            (self._tells(end) and (self.sorts[end] != VALUE or (end > at and self._is_name(end - 1))))
+            or (joined and self.lower[end] in {"and", "the"})
+        ):
+            end += 1
+        held = frozenset(self.forms[each] for each in range(at, end) if self.sorts[each] != FUNCTION) - forms.NOTHING
+        return held, at, end if held else at
+
+    def _read_denial(self, at: int) -> None:
+        place = next((each for each in range(at + 1, min(at + 5, len(self.lower))) if self._tells(each)), None)
+        if place is not None and self.lower[place] not in {*forms.THERE, *forms.SWITCH}:
+            self._add("denial", self.forms[place], {"no"}, place, place + 1)
 
 
-def _qualifies(words: Sequence[str], place: int) -> bool:
-    """Tell whether a word only says which things are meant: ``available tools`` says nothing of them."""
-    following = words[place + 1 : place + 2]
-    return any(word(each)[1] in {CONTENT, NAME} and word(each)[0] not in _VERBS for each in following)
+def _amount(figure: str) -> Fraction | None:
+    try:
+        return Fraction(figure.replace(",", "")) if len(figure) <= LONGEST_FIGURE else None
+    except ValueError:  # 0.7.0
+        return None
 
 
-def _moment(found: re.Match[str]) -> Moment:
+def _number(value: Fraction) -> str:
+    return f"{float(value):.6g}"
+
+
+def _moment(found: re.Match[str]) -> frozenset[str]:
+    """Return the parts of a date that are written: ``{"day 3", "month 3"}``."""
     parts: dict[str, str] = {}
     for name, text in found.groupdict().items():
-        if text:
+        if text and name != "date":
             part = name.rstrip("23")
             month = part == "month" and not text.isdigit()
             parts[part] = str(_MONTHS.index(text[:3].lower()) + 1) if month else text.lstrip("0").lower()
-    return frozenset(parts.items())
+    return frozenset(f"{part} {text}" for part, text in parts.items())

@@ -1,4 +1,4 @@
-"""The logistic model of conflicts; ``python -m lab.conflicts fit`` writes its weights."""
+"""The logistic models of facts and of sentences; ``python -m lab.conflicts fit`` and ``natural`` write them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Model:
 
 
 @cache
-def shipped() -> Model:
-    """Load the shipped model."""
-    file = resources.files("nornweave.disagree.conflicts").joinpath("model.json")
+def shipped(package: str = "nornweave.disagree.conflicts") -> Model:
+    """Load the model that a package ships."""
+    file = resources.files(package).joinpath("model.json")
     stored = json.loads(file.read_text(encoding="utf-8"))
     return Model(stored["intercept"], stored["weights"])

@@ -1,0 +1,117 @@
+"""The words by which sentences are read, as data: in lower case, as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _groups(text: str) -> Mapping[str, str]:
+    """Read lines ``group: word word …`` into word → group."""
+    rows = (line.partition(":") for line in text.strip().splitlines())
+    return MappingProxyType({form: group.strip() for group, _, forms in rows for form in forms.split()})
+
+
+OWNS = _words("""
+    maintained owned managed edited approved supported handled led reviewed operated administered governed staffed run
+    maintains owns manages edits approves handles leads reviews operates administers
+""")
+OWNERS = _words("owner owners maintainer maintainers contact contacts lead leads responsible")
+ROLES = _groups("""
+    store: stored kept saved held lives live lies lie land lands cached persisted written published archived placed
+    store: keeps stores saves holds keep store located resides sits uploaded copied backed dumped put
+    run: runs run running hosted deployed checked built executed served host deploys deploy installed released
+    use: uses use using relies rely based isolated sent powered secured trained optimise optimised optimize optimized
+    use: authenticated signed encrypted delivered go goes handled sandboxed share shared routed isolate
+    licence: licensed distributed
+    meet: chat chats meet meets happens happen discussed ask join questions talk
+    own: belongs belong
+    move: moved switched migrated replaced
+""")
+"""Word → the role that a thing has which follows: ``stored on``, ``runs on``, ``uses``, ``moved to``."""
+PLACES = _words("in on to at under")
+MEANS = _words("with through via by over from")
+DIRECT = _words("uses use using")
+THERE = _groups("""
+    yes: supported supports support available provided provides offers offered enabled enables activated
+    no: removed dropped discontinued disabled unsupported unavailable deactivated gone drops disables
+    old: deprecated obsolete
+""")
+"""Word → whether a thing is there, is not, or is deprecated."""
+SWITCH = MappingProxyType({"on": True, "off": False, "true": True, "false": False})
+COPULA = _words("is are be isn aren am being it's that's")
+HELPERS = COPULA | _words("was were been got gets has have")
+NOT = _words("not no never cannot neither nobody nothing")
+ANSWERS = _words("""
+    http status code codes return returns returned respond responds response responses answer answers answered reply
+    replies replied send sends give gives gets get receive receives reported yields succeeds fails
+""")
+NEEDS = _words("""
+    require requires required need needs needed minimum newer later higher above compiles compile supports supported
+    recommended recommend runs run release floor
+""")
+LEAST = _words("least minimum fewer less")
+EVERY = MappingProxyType(
+    {"hourly": "hour", "daily": "day", "nightly": "day", "weekly": "week", "monthly": "month", "yearly": "year"}
+)
+ONE = _words("a an one half every each whole")
+WHOLE_UNITS = _words("second minute hour day week month year megabyte gigabyte")
+SCALES = MappingProxyType({"k": 1_000, "m": 1_000_000, "thousand": 1_000, "million": 1_000_000, "billion": 10**9})
+PER = _words("per a an every each")
+ORDINALS = _words(
+    "step section issue table figure fig chapter page line phase part level rfc case example item note bug"
+)
+# What makes a sentence no assertion: somebody proposes, supposes or asks it.
+UNSURE = _words("""
+    whether suppose should must might could would maybe perhaps probably think thinks guess suggest suggests propose
+    proposes proposed proposal let's planned want wants wish wished consider considering idea hopefully imagine example
+    examples otherwise todo fixme expect expects recommend recommends ought e.g
+""")
+# Who reports what somebody says. ``but`` ends that.
+REPORTS = _words("""
+    says said claim claims claimed states stated according told tells wrote writes mentions mentioned list lists listed
+    heard reads reported asks wants
+""")
+BUT = _words("but however actually instead no wrong anymore")
+CONDITIONS = _words("if when whenever while")
+FUTURE = _words("will planned going")
+PAST = _words("was were had did wasn weren hadn didn previously formerly originally historically")
+PAST_ENDS = _words("before earlier ago yesterday")
+# What happened, and lasts.
+EVENTS = _words("""
+    removed dropped released published shipped deployed launched moved switched migrated replaced changed raised lowered
+    increased decreased deprecated discontinued transferred
+""")
+SINCE = _words("since from after before")
+SINCE_VERSION = SINCE | _words("version release until with of")
+# A sentence has one of them.
+GLUE = _words("""
+    is are be has have was were the a an to of in on by with for from not no it we you they our at as can that through
+    via over uses
+""")
+BREAKS = _words(", ; : ( ) – —") | BUT | _words("so and because as although whereas")
+PARTICIPLES = ("ed", "kept", "held", "sent", "built", "written", "put", "led", "run", "available", "gone")
+SUBJECTS = _words("we they all not longer never cannot now also")
+PRONOUNS = _words("it this that they these he she it's that's its")
+RELATIVE = _words("that which who whose")
+FOR = _words("for at on of in by from")
+BENEFIT = frozenset(("for",))
+# Verbs that are nouns as well.
+NOUNS = frozenset(("support",))
+DETERMINERS = _words("a an the my our their its this plain your both only")
+# Stems of words that name no single thing.
+NOTHING = _words("default time way place order addit gener case team group licens")
+FILLERS = _words("""
+    default now anymore longer reminder heads-up fyi sorry yes ok okay thanks note quick careful today please currently
+    still by these days done since after before until above below at most up to via within without during through under
+    over between into onto
+""")
+# Stems that say little of what a sentence is about.
+COMMON = _words("""
+    use need get take make give set go call work run start show add chang creat do keep kept new first default valu
+    option name file user request one time version support return follow case also may code type server system
+""")
