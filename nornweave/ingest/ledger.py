@@ -18,7 +18,7 @@ from nornweave.connect.git.blame import MAX_FILES, TOTAL_S, commit_of, is_own_re
 from nornweave.connect.git.connector import GitSettings
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain, GenerationId, Origin
-from nornweave.disagree.assertions.pairing import find_contradictions
+from nornweave.disagree.assertions.pairing import LEAST_OF_CORPORA, find_contradictions
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.origins import KnownLine, key_of, origins_of, version_of
 from nornweave.disagree.ledger.entries import Ledger, entries_of, update, with_lines
@@ -57,7 +57,9 @@ def refresh_ledger(settings: Settings) -> Ledger:
             readable = {domain: held for domain, held in files.items() if _is_readable(domain, held)}
             facts, pairs = read_fact_pairs(readable)
         # Sentences contradict those of other domains: with one domain no text needs to be read.
-        contradictions = find_contradictions(read_passages(readable)) if len(readable) > 1 else []
+        contradictions = (
+            find_contradictions(read_passages(readable), least=LEAST_OF_CORPORA) if len(readable) > 1 else []
+        )
         found = entries_of([*likely_conflicts(facts, pairs), *contradictions], now)
         sides = [side for entry in found for side in entry.sides]
         lines = find_lines(settings, readable, sides, old.lines if old else ())

@@ -15,13 +15,15 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Side, Span, ValueKind
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.reading import Assertion, read_plain, remembered_text, stems, stretches
-from nornweave.disagree.conflicts.decision import DEMOTE_FROM, MIN_CONFIDENCE
+from nornweave.disagree.conflicts.decision import DEMOTE_FROM
 from nornweave.disagree.conflicts.model import shipped
 from nornweave.disagree.conflicts.records import PLACE_WORDS, FactConflict, LocatedFact
 from nornweave.disagree.facts.names import singular, words_of
 
 HIGHEST = DEMOTE_FROM - 0.01
 """Confidence of such a conflict at most: it is shown and settles nothing (docs/decisions/0033-assertions.md)."""
+LEAST, LEAST_OF_CORPORA = 0.8, 0.95
+"""Probability of a conflict of an answer; and of whole corpora, where every sentence meets thousands."""
 MAX_ALIKE = 200
 """Assertions that share a word: of a word of more nothing is looked up."""
 LEAST_SHARED = 1.3
@@ -110,12 +112,13 @@ class _Pair(NamedTuple):
 
 
 def find_contradictions(
-    passages: Sequence[AssertingPassage], *, question: str | None = None, min_confidence: float = MIN_CONFIDENCE
+    passages: Sequence[AssertingPassage], *, question: str | None = None, least: float = LEAST
 ) -> list[FactConflict]:
     """Return the sentences of two domains that hold different things of what is probably one.
 
     Args:
         question: what was asked; conflicts about something else are left out.
+        least: probability from which two sentences are a conflict.
 
     Returns:
         At most one for each sentence and other domain, the most confident, in order of the passages.
@@ -128,7 +131,7 @@ def find_contradictions(
     for pair in candidates(passages, asked):
         here, there = passages[pair.first], passages[pair.second]
         confidence = model.probability(features(pair.one, pair.other, here, there))
-        if confidence >= min_confidence:
+        if confidence >= least:
             weighed.append((confidence, pair))
     taken: set[tuple[int, int, str]] = set()
     found: list[tuple[_Pair, FactConflict]] = []

@@ -348,7 +348,8 @@ class _Sentence:
         if used or "had" in clause or (was >= 0 and "until" in clause):
             return False
         ended = not forms.PAST_ENDS.isdisjoint((clause[0], clause[-1]))
-        is_past = ended or (was >= 0 and self.domain != "research" and forms.COPULA.isdisjoint(clause[was:]))
+        told = self.domain == "research" and not self.dates
+        is_past = ended or (was >= 0 and not told and forms.COPULA.isdisjoint(clause[was:]))
         return not is_past or not forms.EVENTS.isdisjoint(clause)
 
     def _tells(self, at: int) -> bool:
@@ -368,7 +369,9 @@ class _Sentence:
 
     def _counts_one(self, at: int) -> bool:
         following = self.lower[at + 1 : at + 2]
-        return not forms.WHOLE_UNITS.isdisjoint(following) and not (at > 1 and self.lower[at - 1] in UNITS)
+        is_ordinal = following == ["second"] and at + 2 < len(self.lower) and self._tells(at + 2)
+        is_rate = at > 1 and self.lower[at - 1] in UNITS
+        return not forms.WHOLE_UNITS.isdisjoint(following) and not is_ordinal and not is_rate
 
     def _read_date(self, at: int) -> None:
         if len(self.dates) == 1 and not (at and self.lower[at - 1] in forms.SINCE):
