@@ -114,6 +114,9 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _LEGAL_SHARE = 9
 """One of so many words of a licence is of the law, in each paragraph."""
 
+_LEGAL_LEAST = 6
+"""Words of the law in a licence whose name and title do not say that it is one: a page may begin with a copyright."""
+
 
 def _is_legal(paragraph: str) -> bool:
     return _LEGAL_SHARE * len(_LEGAL.findall(paragraph)) >= len(_WORD.findall(paragraph)) > 0
@@ -137,6 +140,8 @@ def is_licence(text: str, *, is_named_so: bool = False) -> bool:
         return False
     if is_named_so or _LICENCE_TITLE.match(text):
         return _TITLED_SHARE * len(_LEGAL.findall(text)) >= len(_WORD.findall(text))
+    if len(_LEGAL.findall(text)) < _LEGAL_LEAST:
+        return False
     paragraphs = [part for part in re.split(r"\n[ \t]*\n", text) if _WORD.search(part)]
     return sum(len(part) for part in paragraphs if _is_legal(part)) > 0.7 * sum(map(len, paragraphs))
 

@@ -544,6 +544,8 @@ PROSE_LINES = "The ledger keeps balances for seven years.\nIt asks the vault bef
     ("bin/a", "#!/bin/sh\n# " + PROSE_LINES, "code"), ("Guardfile", "# a b c d e f\n# g h i j\nguard 'x'\n", "data"),
     ("index.html", "<html><body><div id=app></div><script>a b c d e f</script></body></html>", "no text"),
     ("COPYING", "GNU GENERAL PUBLIC LICENSE\nVersion 2, June 1991\n\n" + PROSE_LINES * 2, "licence"),
+    ("note.txt", "Document 3.", "text"),
+    ("docs/head.md", "<!-- Copyright Example -->\n---\ntitle: A\n---\n\n# First\n\nText one.\n", "markdown"),
     ("docs/licences.md", "# Licences\n\nWe use the MIT licence.\n\n" + PROSE_LINES * 5, "markdown"),
 ])  # fmt: skip
 def test_documentation_is_what_its_content_says(tmp_path: Path, path: str, text: str, format_: str) -> None:
