@@ -23,6 +23,7 @@ from nornweave.read.worth import (
     is_empty_page,
     is_generated,
     is_licence,
+    is_note,
     licence_span,
     minified_line,
     prose_share,
@@ -133,7 +134,7 @@ def _not_worth_reading(path: str, text: str, domain: Domain, format_: str | None
         return "licence: a text of the law"
     if format_ == "html" and is_empty_page(text):
         return "no text: a page that a program fills"
-    if FORMATS.get(suffix) != "text" or name.lower().startswith("readme"):
+    if FORMATS.get(suffix) != "text" or name.lower().startswith("readme") or (suffix and is_note(text)):
         return None
     share = prose_share(text)
     # A name without a suffix promises nothing.

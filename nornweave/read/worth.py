@@ -183,15 +183,19 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]{
 PROSE_SHARE = 0.25
 """Of the characters of a text: less stands in sentences where it is data."""
 NOTE = 300
-"""Characters of a text that is too short to need sentences: words are enough."""
+"""Characters of a text that is too short to need sentences."""
 
 
 def prose_share(text: str) -> float:
     """Return the share of a text's characters that stand in lines of words, as people write them, from 0 to 1."""
-    if len(text) <= NOTE and (tokens := text.split()) and 2 * _words_among(tokens) >= len(tokens):
-        return 1.0
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return sum(len(line) for line in lines if _is_prose(line)) / (sum(map(len, lines)) or 1)
+
+
+def is_note(text: str) -> bool:
+    """Tell whether a text is too short to have sentences, and most of it words."""
+    tokens = text.split()
+    return len(text) <= NOTE and 2 * _words_among(tokens) >= len(tokens) > 0
 
 
 def _is_prose(line: str) -> bool:
