@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import PurePosixPath
 
 from nornweave.core.types import Domain
@@ -67,12 +68,12 @@ _MARKUP: Mapping[str, re.Pattern[str]] = {
         re.MULTILINE,
     ),
     "rst": re.compile(
-        r"^\.\. (?:[\w-]+:: ?|_[^:\n]+:)|:(?:ref|doc|class|func|meth|mod|ticket|setting|term|option):`"
-        r"|^(?=\S).{3,80}\n([=~^*-])\1{2,}\n\n",
-        re.MULTILINE,
+        r"^\.\. (?:[\w-]+:: ?|_[^:\n]+:)|:(?:ref|doc|class|func|meth|mod|ticket|setting|term|option):`", re.MULTILINE
     ),
-    "markdown": re.compile(r"^#{1,4} \S.*\n|^```|\[[^\]\n]+\]\([^)\s]+\)|^[^\s|].{2,80}\n[=-]{3,}\n", re.MULTILINE),
+    "markdown": re.compile(r"^#{1,4} \S.*\n|^```|\[[^\]\n]+\]\([^)\s]+\)", re.MULTILINE),
 }
+_UNDERLINED = re.compile(r"^(?=\S)[^|\n]{3,80}\n([=~^*-])\1{2,}\n", re.MULTILINE)
+"""A heading of RST and of Markdown. A letter may begin with one, and is text all the same."""
 # The head of YAML, of an INI file and of XML.
 _CONFIGURATION = re.compile(r"\A(?:#.*\n|\s)*(?:---\s*$|\[[\w.: -]+\]\s*$|<\?xml\b)", re.MULTILINE)
 _FIRST = {"": ("markdown", "asciidoc", "rst")}
@@ -94,7 +95,16 @@ def format_of(path: str, text: str, domain: Domain) -> str | None:
         return known
     if program_suffix(text):
         return None
-    return next((form for form in _FIRST.get(suffix, _MARKUP) if _MARKUP[form].search(text)), "text")
+    underlined = sum(1 for _ in islice(_UNDERLINED.finditer(text), 2))
+    has_headings = underlined > bool(suffix)
+    return next(
+        (
+            form
+            for form in _FIRST.get(suffix, _MARKUP)
+            if _MARKUP[form].search(text) or (has_headings and form != "asciidoc")
+        ),
+        "text",
+    )
 
 
 def is_code_name(name: str) -> bool:
