@@ -83,6 +83,7 @@ class CompletionDocument(TypedDict):
     usage: ChatUsage
     citations: list[ChatCitation]
     answerable: AnswerableDocument
+    warnings: Annotated[list[str], Field(description="one sentence that names what of the request was ignored")]
 
 
 class ChunkDelta(TypedDict):
@@ -101,7 +102,7 @@ class ChunkChoice(TypedDict):
 
 
 class CompletionChunk(TypedDict):
-    """A piece of an answer; the last one has the citations."""
+    """A piece of an answer; the last one has the citations, and the one after it the usage if it was asked for."""
 
     id: str
     object: Literal["chat.completion.chunk"]
@@ -110,6 +111,8 @@ class CompletionChunk(TypedDict):
     choices: list[ChunkChoice]
     citations: NotRequired[list[ChatCitation]]
     answerable: NotRequired[AnswerableDocument]
+    warnings: NotRequired[list[str]]
+    usage: NotRequired[ChatUsage]
 
 
 def citations_of(document: FusionResult, cited: Sequence[str] | None, link: Link) -> list[ChatCitation]:
@@ -132,20 +135,31 @@ def sources_list(citations: Sequence[ChatCitation]) -> str:
 
 
 def completion(
-    document: FusionResult, model: str, created: int, text: str, citations: list[ChatCitation]
+    document: FusionResult,
+    model: str,
+    created: int,
+    text: str,
+    citations: list[ChatCitation],
+    warnings: list[str],
 ) -> CompletionDocument:
     """Return a whole answer."""
-    asked, answered = estimate_tokens(document["query"]), estimate_tokens(text)
     return {
         "id": f"chatcmpl-{document['query_id']}",
         "object": "chat.completion",
         "created": created,
         "model": model,
         "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered},
+        "usage": usage_of(document, text),
         "citations": citations,
         "answerable": document["answerable"],
+        "warnings": warnings,
     }
+
+
+def usage_of(document: FusionResult, text: str) -> ChatUsage:
+    """Return what an answer and its question would count as."""
+    asked, answered = estimate_tokens(document["query"]), estimate_tokens(text)
+    return {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
 
 
 def chunk(

@@ -1,5 +1,7 @@
 """Errors as RFC 9457 problem documents: whatever goes wrong, the answer has this shape and never a stack trace.
 
+Below ``/v1`` the member ``error`` says the same as OpenAI's clients read it.
+
 ==========================  ======  =====================================================
 raised                      status  says
 ==========================  ======  =====================================================
@@ -33,7 +35,7 @@ import math
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, NotRequired
+from typing import Any, Literal, NotRequired
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -70,6 +72,15 @@ class FieldProblem(TypedDict):
     detail: str
 
 
+class ChatError(TypedDict):
+    """What OpenAI's clients show of an error; below ``/v1`` it stands beside the other members of a problem."""
+
+    message: str
+    type: Literal["invalid_request_error", "rate_limit_error", "server_error"]
+    code: str
+    param: str | None
+
+
 class Problem(TypedDict):
     """A problem document.
 
@@ -82,6 +93,7 @@ class Problem(TypedDict):
     detail: str
     instance: NotRequired[str]
     errors: NotRequired[list[FieldProblem]]
+    error: NotRequired[ChatError]
 
 
 class ProblemError(HTTPException):
@@ -132,16 +144,44 @@ def problem_response(
         "type": f"urn:nornweave:problem:{kind}" if kind else "about:blank",
         "title": kind.replace("-", " ").capitalize() if kind else phrase,
         "status": status,
-        "detail": _encodable(detail),
+        "detail": encodable(detail),
     }
     if instance:
         problem["instance"] = instance
     if errors:
         problem["errors"] = [
-            {"field": _encodable(error["field"]), "detail": _encodable(error["detail"])} for error in errors
+            {"field": encodable(error["field"]), "detail": encodable(error["detail"])} for error in errors
         ]
-    content = json.dumps({**problem, **(extensions or {})}, ensure_ascii=False).encode()
-    return Response(content, status_code=status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+    return _ProblemResponse({**problem, **(extensions or {})}, status_code=status, headers=dict(headers or {}))
+
+
+class _ProblemResponse(Response):
+    """A problem document; below ``/v1`` it has the error that chat clients look for as well."""
+
+    media_type = MEDIA_TYPE
+
+    def render(self, content: Any) -> bytes:
+        """Return the document as JSON."""
+        return json.dumps(content, ensure_ascii=False).encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        if scope["path"].removeprefix(scope.get("root_path", "")).startswith("/v1/"):
+            problem = json.loads(bytes(self.body))
+            self.body = self.render({"error": chat_error(problem), **problem})
+            self.headers["content-length"] = str(len(self.body))
+        await super().__call__(scope, receive, send)
+
+
+def chat_error(problem: Problem) -> ChatError:
+    """Return a problem as OpenAI's clients read it."""
+    status, wrong = problem["status"], problem.get("errors")
+    return {
+        "message": problem["detail"],
+        "type": "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error",
+        "code": problem["title"].lower().replace(" ", "_"),
+        "param": wrong[0]["field"] if wrong else None,
+    }
 
 
 def problem_of(error: Exception) -> ProblemError | None:
@@ -244,7 +284,7 @@ class Unexpected:
 
 
 def _unexpected(scope: Scope, error: Exception) -> Response:
-    problem = unexpected_problem(error, f"{scope['method']} {_encodable(scope['path'])}")
+    problem = unexpected_problem(error, f"{scope['method']} {encodable(scope['path'])}")
     return problem_response(500, problem["detail"], instance=problem["instance"])
 
 
@@ -290,6 +330,6 @@ def _shown(value: object) -> str:
     return f", found {'an object' if isinstance(value, Mapping) else 'a list'}"
 
 
-def _encodable(text: str) -> str:
+def encodable(text: str) -> str:
     """Return text that can be sent as UTF-8: what a client sent as half a character is spelt out."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

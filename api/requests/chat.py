@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from api.requests import Body, Parameters
+from api.errors import MAX_SHOWN, encodable
+from api.requests import Body
 from api.requests.query import in_thread
 from nornweave.ask.search.question import Question
 from nornweave.core.errors import QueryError
@@ -24,34 +26,73 @@ QUESTION = {
     "required": ["role", "content"],
 }
 
+TEXT_TYPES = ("text", "input_text", "output_text")
+MAX_NAMED = 20
+"""Ignored fields that a warning names; the others are counted."""
+
 Text = Annotated[str, AfterValidator(textual)]
-Ignored = Annotated[Any, Field(description="Accepted and ignored.")]
 
 
-class TextPart(Parameters):
-    """A part of a message; only text can be asked."""
+def _other_than_text(kind: str) -> str:
+    if kind in TEXT_TYPES:
+        raise ValueError("a part of this type holds its 'text' as a string")
+    return kind
 
-    type: Literal["text"]
-    text: Text
 
-
-class ChatMessage(BaseModel):
-    """One message of a conversation."""
+class TextPart(BaseModel):
+    """A part of a message that says something."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: Text | list[TextPart] | None = None
+    type: Literal["text", "input_text", "output_text"]
+    text: Text
+
+
+class OtherPart(BaseModel):
+    """A part of a message that is skipped: an image, a file, a refusal, what a model thought."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    type: Annotated[str, AfterValidator(_other_than_text), Field(json_schema_extra={"not": {"enum": [*TEXT_TYPES]}})]
+
+
+class ChatMessage(BaseModel):
+    """One message of a conversation; what is not by the user is read over."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    role: str
+    content: Text | list[TextPart | OtherPart] | None = None
 
     @property
     def text(self) -> str:
         """Return what it says."""
-        parts = [self.content or ""] if not isinstance(self.content, list) else [part.text for part in self.content]
-        return "\n".join(parts).strip()
+        if not isinstance(self.content, list):
+            return (self.content or "").strip()
+        return "\n".join(part.text for part in self.content if isinstance(part, TextPart)).strip()
+
+    @property
+    def skipped(self) -> list[str]:
+        """Return the types of the parts that say nothing here."""
+        parts = self.content if isinstance(self.content, list) else []
+        return [part.type for part in parts if isinstance(part, OtherPart)]
+
+
+class StreamOptions(BaseModel):
+    """What is sent beside the pieces."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    include_usage: Annotated[bool | None, Field(description="Send the usage in a last event of its own.")] = None
 
 
 class ChatBody(Body):
-    """A conversation; its last message by the user is the question."""
+    """A conversation; its last message by the user is the question.
+
+    Clients send fields for many servers: what is not used is ignored, and named in ``warnings`` of the answer.
+    """
+
+    model_config = ConfigDict(extra="allow")
 
     model: Annotated[
         str,
@@ -72,28 +113,17 @@ class ChatBody(Body):
         ),
     ]
     stream: Annotated[bool | None, Field(description="Send the text as events while it is written.")] = False
-    n: Literal[1] | None = None
-    stream_options: Ignored = None
-    temperature: Ignored = None
-    top_p: Ignored = None
-    max_tokens: Ignored = None
-    max_completion_tokens: Ignored = None
-    stop: Ignored = None
-    presence_penalty: Ignored = None
-    frequency_penalty: Ignored = None
-    logit_bias: Ignored = None
-    logprobs: Ignored = None
-    top_logprobs: Ignored = None
-    response_format: Ignored = None
-    reasoning_effort: Ignored = None
-    seed: Ignored = None
-    service_tier: Ignored = None
-    store: Ignored = None
-    metadata: Ignored = None
-    parallel_tool_calls: Ignored = None
-    tools: Ignored = None
-    tool_choice: Ignored = None
-    user: Ignored = None
+    n: Annotated[Literal[1] | None, Field(description="There is one answer.")] = None
+    stream_options: StreamOptions | None = None
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return one sentence that names what was ignored, or nothing."""
+        fields = [name for name, value in (self.model_extra or {}).items() if value is not None]
+        parts = dict.fromkeys(kind for message in self.messages for kind in message.skipped)
+        ignored = {"fields that are not used": fields, "parts of messages that are no text": [*parts]}
+        said = "; ".join(f"{what}: {_named(names)}" for what, names in ignored.items() if names)
+        return [f"ignored {said}"] if said else []
 
     def question(self, served: tuple[Domain, ...], arrived: Question, *, synthesize: bool) -> Question:
         """Return the question as the query path takes it.
@@ -108,7 +138,11 @@ class ChatBody(Body):
 
     def _asked(self) -> str:
         """Return the last message of the user, after those before that it leans on."""
-        asked = [message.text for message in self.messages if message.role == "user" and message.text]
+        by_user = [message for message in self.messages if message.role == "user"]
+        asked = [message.text for message in by_user if message.text]
+        if by_user and by_user[-1].skipped and not by_user[-1].text:
+            kinds = _named([*dict.fromkeys(by_user[-1].skipped)])
+            raise QueryError("messages", f"the last message by the user is not text ({kinds}); only text can be asked")
         if not asked:
             raise QueryError("messages", "no message by the user says anything; ask something")
         *before, question = asked
@@ -121,3 +155,8 @@ class ChatBody(Body):
 def model_domains(served: tuple[Domain, ...]) -> dict[str, tuple[Domain, ...] | None]:
     """Return the models by name, each with the domains that it asks; ``None`` leaves it to routing."""
     return {MODEL: None, **{f"{MODEL}:{domain.value}": (domain,) for domain in served}}
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(encodable(name[:MAX_SHOWN]) for name in names[:MAX_NAMED])
+    return shown + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")

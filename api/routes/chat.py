@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.sse import format_sse_event
 
 from api.chat_documents import (
     ChunkDelta,
+    CompletionChunk,
     CompletionDocument,
+    ModelDocument,
     ModelsDocument,
     chunk,
     citations_of,
     completion,
     sources_list,
+    usage_of,
 )
-from api.errors import unexpected_problem
+from api.errors import ProblemError, chat_error, unexpected_problem
 from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, stream, text_events, written_whole
 from api.links import page_links
 from api.openapi import problem_responses
@@ -41,8 +44,20 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 def models(serving: Served) -> Response:
     """List what can be asked: all domains, or one."""
     names = model_domains(serving.domains)
-    data = [{"id": name, "object": "model", "created": 0, "owned_by": MODEL} for name in names]
-    return json_response({"object": "list", "data": data})
+    return json_response({"object": "list", "data": [_model(name) for name in names]})
+
+
+@router.get("/models/{model}", response_model=ModelDocument, responses=problem_responses(404, 422))
+def one_model(model: str, serving: Served) -> Response:
+    """Return one of what can be asked."""
+    names = model_domains(serving.domains)
+    if model not in names:
+        raise ProblemError(404, f"{model[:64]!r} is not served; served: {', '.join(names)}", kind="model-not-found")
+    return json_response(_model(model))
+
+
+def _model(name: str) -> ModelDocument:
+    return {"id": name, "object": "model", "created": 0, "owned_by": MODEL}
 
 
 @router.post(
@@ -54,12 +69,13 @@ async def chat_completions(body: ChatBody, serving: Served, request: Request) ->
     """Answer the last message of the user, in the shape that OpenAI's clients know.
 
     The language model that the configuration names writes the answer; without one it is what `/query` returns as text.
-    `citations` and a list of links at the end lead to the passages.
+    `citations` and a list of links at the end lead to the passages. Fields and parts of messages that are not used are
+    ignored; `warnings` names them.
     """
     arrived = arrive(serving.timeout_ms, serving.viewer)
     writes = serving.engine.answers.writes_answers
     question = body.question(serving.askable, arrived, synthesize=writes)
-    chat = _Chat(question, body.model, int(arrived.now.timestamp()), page_links(serving.public_url, request), writes)
+    chat = _Chat(question, body, int(arrived.now.timestamp()), page_links(serving.public_url, request), writes)
 
     async def answer() -> StreamedAnswer:
         return await serving.ask(question, lambda answers: answer_streamed(answers, question))
@@ -74,7 +90,7 @@ class _Chat:
     """One answer in the shape of a completion; ``writes`` if a model was chosen that writes it."""
 
     question: Question
-    model: str
+    body: ChatBody
     created: int
     link: Link
     writes: bool
@@ -87,11 +103,12 @@ class _Chat:
             text, cited = (written.text, written.cited) if written.text else (text, None)
         citations = citations_of(streamed.document, cited, self.link)
         text += sources_list(citations)
-        return completion(streamed.document, self.model, self.created, text, citations)
+        return completion(streamed.document, self.body.model, self.created, text, citations, self.body.warnings)
 
     async def events(self, streamed: StreamedAnswer) -> AsyncIterator[bytes]:
         """Send the text piece by piece, then what it cites."""
         yield self._piece({"role": "assistant", "content": ""})
+        text = ""
         cited: tuple[str, ...] | None = None
         if self.writes:
             try:
@@ -100,17 +117,26 @@ class _Chat:
                         yield sent
                     written = writing.synthesis
             except Exception as error:
-                yield event(None, {"error": unexpected_problem(error, "the text of a chat completion")})
+                yield event(None, {"error": chat_error(unexpected_problem(error, "the text of a chat completion"))})
                 return
-            cited = written.cited if written.text else None
+            text, cited = (written.text, written.cited) if written.text else ("", None)
         if cited is None:
-            yield self._piece({"content": without_images(streamed.rendered())})
+            text = without_images(streamed.rendered())
+            yield self._piece({"content": text})
         citations = citations_of(streamed.document, cited, self.link)
-        yield self._piece({"content": sources_list(citations)})
-        last = chunk(self.question.query_id, self.model, self.created, {}, "stop")
+        sources = sources_list(citations)
+        yield self._piece({"content": sources})
+        last = self._chunk({}, "stop")
         last["citations"], last["answerable"] = citations, streamed.document["answerable"]
+        last["warnings"] = self.body.warnings
         yield event(None, last)
+        if self.body.stream_options and self.body.stream_options.include_usage:
+            usage = usage_of(streamed.document, text + sources)
+            yield event(None, {**self._chunk({}), "choices": [], "usage": usage})
         yield format_sse_event(data_str="[DONE]")
 
     def _piece(self, delta: ChunkDelta) -> bytes:
-        return event(None, chunk(self.question.query_id, self.model, self.created, delta))
+        return event(None, self._chunk(delta))
+
+    def _chunk(self, delta: ChunkDelta, finish_reason: Literal["stop"] | None = None) -> CompletionChunk:
+        return chunk(self.question.query_id, self.body.model, self.created, delta, finish_reason)

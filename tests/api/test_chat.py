@@ -1,5 +1,6 @@
 """``/v1``: what OpenAI's own client gets from NornWeave, whole and in pieces, with a model and without one."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +15,6 @@ from scripted_engine import ScriptedEngine
 
 from api.app import create_app
 from api.chat_documents import sources_list
-from api.requests.chat import ChatBody
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 
@@ -45,6 +45,7 @@ def first(engine: ScriptedEngine) -> str:
 
 def test_the_models_are_all_domains_and_each_alone(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == ["nornweave", "nornweave:code", "nornweave:documentation"]
+    assert client.models.retrieve("nornweave:code").id == "nornweave:code"
 
 
 def test_a_whole_answer_has_a_text_its_citations_and_links(
@@ -70,6 +71,14 @@ def test_pieces_come_as_they_are_written_and_the_last_one_has_the_citations(
     assert len(chunks) > 5 and len({chunk.id for chunk in chunks}) == 1
     assert chunks[-1].choices[0].finish_reason == "stop"
     assert [one["id"] for one in chunks[-1].model_extra["citations"]] == [first]  # type: ignore[index]
+
+
+def test_the_usage_is_the_last_piece_where_it_is_asked_for(client: openai.OpenAI, model: ModelServer) -> None:
+    model.behaviours["first"] = Behaviour(text="By card.")
+    asked: Any = {"model": "nornweave", "messages": ASKED}
+    *pieces, last = client.chat.completions.create(**asked, stream=True, stream_options={"include_usage": True})
+    assert not any(piece.usage for piece in pieces) and last.usage and not last.choices
+    assert last.usage == client.chat.completions.create(**asked).usage
 
 
 HOSTILE = """By card [code:{cited}]. ![x](https://evil.example/?q=secret) <img src=https://evil.example/s> [a][b]
@@ -127,22 +136,68 @@ def test_wrong_requests_are_problems_that_the_client_understands(client: openai.
         client.chat.completions.create(model="gpt-9", messages=ASKED)
     with pytest.raises(openai.UnprocessableEntityError, match="no message by the user"):
         client.chat.completions.create(model="nornweave", messages=[{"role": "system", "content": "Hi."}])
-    with pytest.raises(openai.AuthenticationError):
+    with pytest.raises(openai.AuthenticationError, match="Bearer") as refused:
         client.with_options(api_key="wrong").chat.completions.create(model="nornweave", messages=ASKED)
+    assert (refused.value.code, refused.value.type) == ("unauthorized", "invalid_request_error")
 
 
-def test_unknown_fields_and_pictures_are_refused(look: Ask) -> None:
-    body = {"model": "nornweave", "messages": ASKED}
-    assert look("POST", "/v1/chat/completions", json=body).status_code == 200
-    problem = is_problem(look("POST", "/v1/chat/completions", json={**body, "colour": 1}), 422)
-    assert problem["errors"] == [{"field": "colour", "detail": "unknown field"}]
-    picture = [{"type": "image_url", "image_url": {"url": "http://x"}}]
-    is_problem(
-        look("POST", "/v1/chat/completions", json={**body, "messages": [{"role": "user", "content": picture}]}), 422
-    )
-    is_problem(look("POST", "/v1/chat/completions", json={**body, "n": 2}), 422)
-    long = [{"role": "user", "content": "x" * 4097}]
-    assert "4096" in is_problem(look("POST", "/v1/chat/completions", json={**body, "messages": long}), 422)["detail"]
+def _ask(look: Ask, *messages: Any, **fields: Any) -> Any:
+    body = json.dumps({"model": "nornweave", "messages": list(messages), **fields})  # escapes half characters
+    return look("POST", "/v1/chat/completions", content=body, headers={"content-type": "application/json"})
+
+
+def test_what_clients_send_for_other_servers_is_ignored_and_named_once(look: Ask) -> None:
+    image, thought = {"type": "image_url", "image_url": {"url": "http://x"}}, {"type": "thinking", "thinking": "hm"}
+    cached = {"type": "text", "text": "how is a refund made", "cache_control": {"type": "ephemeral"}}
+    earlier = [{"role": "user", "content": [cached, image]}, {"role": "assistant", "content": [thought, image]}]
+    answer = _ask(look, *earlier, {"role": "user", "content": [cached]}, verbosity="low", top_k=40, user=None)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["warnings"] == [
+        "ignored fields that are not used: verbosity, top_k; parts of messages that are no text: image_url, thinking"
+    ]
+    assert _ask(look, ASKED[1], n=1, stream_options=None).json()["warnings"] == []
+    many = _ask(look, ASKED[1], **{f"field{number}": 1 for number in range(30)}).json()["warnings"]
+    assert len(many) == 1 and many[0].endswith("field19 and 10 more")
+    half = [{"type": "\ud800"}, {"type": "text", "text": "how is a refund made"}]
+    is_problem(_ask(look, ASKED[1], **{"\ud800": 1}), 422)
+    assert _ask(look, {"role": "user", "content": half}).json()["warnings"][0].endswith(": \\ud800")
+    assert _ask(look, {"role": "critic", "content": "no"}, ASKED[1], tools=[{"type": "function"}]).status_code == 200
+
+
+def test_what_changes_the_meaning_is_refused(look: Ask) -> None:
+    def refused(*messages: Any, **fields: Any) -> str:
+        answer = _ask(look, *messages, **fields)
+        problem = is_problem(answer, 422)
+        assert problem["error"]["message"] == problem["detail"] and problem["error"]["code"] == "invalid_request"
+        return f"{problem['error']['param']}: {problem['detail']}"
+
+    picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x"}}]}
+    assert "not text (image_url); only text can be asked" in refused(ASKED[1], picture)
+    assert refused(ASKED[1], n=2).startswith("n: ")
+    assert "4096" in refused({"role": "user", "content": "x" * 4097})
+    assert "holds its 'text' as a string" in refused({"role": "user", "content": [{"type": "text", "text": 5}]})
+    assert refused().startswith("messages: ")
+    assert refused(ASKED[1], model="gpt-4o").startswith("model: model: 'gpt-4o' is not served")
+
+
+@pytest.mark.parametrize(("method", "path", "sent", "status", "error"), [
+    ("POST", "/v1/chat/completions", {"content": b"{", "headers": {"content-type": "application/json"}}, 400,
+     ("invalid_request_error", "bad_request", None)),
+    ("POST", "/v1/chat/completions", {"content": b"{}"}, 415,
+     ("invalid_request_error", "unsupported_media_type", None)),
+    ("GET", "/v1/models/gpt-4o", {}, 404, ("invalid_request_error", "model_not_found", None)),
+    ("GET", "/v1/embeddings", {}, 404, ("invalid_request_error", "not_found", None)),
+    ("DELETE", "/v1/models", {}, 405, ("invalid_request_error", "method_not_allowed", None)),
+])  # fmt: skip
+def test_every_error_below_v1_is_one_for_chat_clients(
+    look: Ask, method: str, path: str, sent: dict[str, Any], status: int, error: tuple[str, str, str | None]
+) -> None:
+    problem = is_problem(look(method, path, **sent), status)
+    assert problem["error"] == dict(zip(("type", "code", "param"), error, strict=True)) | {"message": problem["detail"]}
+
+
+def test_errors_elsewhere_are_problems_alone(look: Ask) -> None:
+    assert "error" not in is_problem(look("GET", "/nothing/v1/here"), 404)
 
 
 WEBHOOK = "what is the retry limit of the webhook"
@@ -171,8 +226,3 @@ def test_titles_cannot_make_links_of_their_own() -> None:
     assert sources_list([citation]) == (
         "\n\nSources:\n- [code:c] [x\\]\\(http://evil\\) \\<b\\> \\# y](http://h/passages/c)"
     )
-
-
-def test_every_field_that_is_ignored_is_declared() -> None:
-    ignored = {name for name, field in ChatBody.model_fields.items() if field.description == "Accepted and ignored."}
-    assert {"temperature", "max_tokens", "stream_options", "tools", "user"} <= ignored
