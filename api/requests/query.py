@@ -10,13 +10,14 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, StringConstraints
 
 from api.requests import Body
+from nornweave.ask.search.pasted import SEARCHED_CHARACTERS
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.ask.search.records import Switch
 from nornweave.ask.why import SoughtPlace
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.errors import QueryError
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms
-from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS, Line, Name, PlainJson, QuestionText, Share, textual
+from nornweave.core.text.checked_values import Line, Name, PlainJson, QuestionText, Share, textual
 from nornweave.core.types import Domain
 from nornweave.index.generations.moves import read_as_of
 
@@ -37,7 +38,7 @@ def in_thread(question: str, before: Sequence[str]) -> str:
     """
     asked = question
     for earlier in reversed(before):
-        room = MAX_QUERY_CHARACTERS - len(asked) - 1
+        room = SEARCHED_CHARACTERS - len(asked) - 1
         if room <= 0 or not leans(asked):
             break
         asked = f"{earlier[:room]}\n{asked}"

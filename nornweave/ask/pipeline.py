@@ -44,6 +44,7 @@ def answer(
     """
     clock = Stopwatch()
     check_query(question.text, question.top_k)
+    question = question.focused()
     if question.synthesize and synthesizer:
         synthesizer.prepare()  # loading takes seconds the first time; the domains are asked meanwhile
     chosen = choose_agents(question, one_a_domain(agents, elsewhere), settings.fusion_max_sources)
@@ -67,7 +68,7 @@ def answer_from(
     fused = fuse(question, recalled, settings, notes=notes, clock=clock)
     with clock.step("budget"):
         items, conflicts = shown_conflicts(fit(fused.items, question), fused.conflicts)
-    answerable = judge(question.text, recalled.responses)
+    answerable = judge(question, recalled.responses)
     with clock.step("extract"):
         extracted = () if answerable.is_doubtful else extract(items, question.text)
     context = PromptContext(question.text, items, conflicts, recalled.coverage_gaps, answerable.words)

@@ -23,7 +23,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"query_text": ["x"]}, "query_text", "found a list"),
     ({"query_text": ""}, "query_text", "at least 1 character"),
     ({"query_text": " \n\t\u3000"}, "query_text", "blank"),
-    ({"query_text": "x" * 4097}, "query_text", "4096"),
+    ({"query_text": "x" * 32_001}, "query_text", "32000"),
     ({"query_text": "a\0b"}, "query_text", "NUL"),
     ({"query_text": "x", "top_k": 0}, "top_k", "greater than or equal to 1, found 0"),
     ({"query_text": "x", "top_k": 101}, "top_k", "less than or equal to 100, found 101"),

@@ -174,7 +174,7 @@ def test_what_changes_the_meaning_is_refused(look: Ask) -> None:
     picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x"}}]}
     assert "not text (image_url); only text can be asked" in refused(ASKED[1], picture)
     assert refused(ASKED[1], n=2).startswith("n: ")
-    assert "4096" in refused({"role": "user", "content": "x" * 4097})
+    assert "32000" in refused({"role": "user", "content": "x" * 32_001})
     assert "holds its 'text' as a string" in refused({"role": "user", "content": [{"type": "text", "text": 5}]})
     assert refused().startswith("messages: ")
     assert refused(ASKED[1], model="gpt-4o").startswith("model: model: 'gpt-4o' is not served")

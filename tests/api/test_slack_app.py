@@ -216,7 +216,7 @@ async def test_a_rate_limit_is_waited_for_and_a_refusal_is_logged(
 async def test_what_cannot_be_answered_is_said(engine: ScriptedEngine, slack: SlackAppServer) -> None:
     async with connected(engine, slack):
         usage = await answer_to(slack, slack.command, OPEN, "  ")
-        long = await answer_to(slack, slack.command, OPEN, "why " * 2_000)
+        long = await answer_to(slack, slack.command, OPEN, "why " * 8_001)
         engine.failure = KeyError("nobody thought of this")
         broken = await answer_to(slack, slack.mention, OPEN, RETRY)
         engine.failure = None
@@ -224,7 +224,7 @@ async def test_what_cannot_be_answered_is_said(engine: ScriptedEngine, slack: Sl
             engine.agent(domain).failure = OSError("<!channel> the disk is on fire")
         gone = await answer_to(slack, slack.mention, OPEN, RETRY)
     assert usage["text"] == USAGE
-    assert long["text"].startswith("A question has at most 4096 characters")
+    assert long["text"].startswith("A question has at most 32000 characters")
     assert "nobody thought" not in broken["text"]
     assert "Not searched: code: " in gone["text"]
     assert "<!" not in gone["text"]

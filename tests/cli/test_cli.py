@@ -178,7 +178,7 @@ def test_a_day_with_the_command_line(workspace: Path) -> None:
     (("query", "x", "--domain", "cod"), 2, "did you mean 'code'?"),
     (("query", "x", "--top-k", "0"), 2, "greater than or equal to 1"),
     (("query", "  "), 2, "blank"),
-    (("query", "x" * 4097), 2, "4,096"),
+    (("query", "x" * 32_001), 2, "32,000"),
     (("query", "x"), 1, "nornweave sync"),
     (("rollback", "code"), 1, "nothing to roll back to"),
     (("rollback", "code", "gen-000007"), 1, "gen-000007"),

@@ -102,7 +102,7 @@ def test_what_cannot_be_is_named(pairs: list[tuple[str, str]], field: str) -> No
     assert caught.value.field == field
 
 
-@pytest.mark.parametrize("pairs", [[("q", "x" * 4097)], [("q", "x"), ("top_k", "0")], [("q", "a\0b")]])
+@pytest.mark.parametrize("pairs", [[("q", "x" * 32_001)], [("q", "x"), ("top_k", "0")], [("q", "a\0b")]])
 def test_limits_are_those_of_the_api(pairs: list[tuple[str, str]]) -> None:
     with pytest.raises(QueryError):
         form(*pairs).body()

@@ -10,6 +10,7 @@ from support import MemorySource, memory_parts, sync
 
 from nornweave.ask.search.combine import ExactEvidence
 from nornweave.ask.search.exact import exact_evidence
+from nornweave.ask.search.pasted import searched_text
 from nornweave.ask.search.query import read_query, statistics_of
 from nornweave.core.types import Document, Domain, Entry
 from nornweave.index.index import Index
@@ -140,6 +141,22 @@ def leading(text: str, generation: Index) -> str:
 ])  # fmt: skip
 def test_a_definition_leads_however_it_is_named(code: Index, text: str) -> None:
     assert "def upsert(self" in leading(text, code)
+
+
+@pytest.mark.parametrize("place", [
+    "db/table.py:{}", "db/table.py line {}", "table.py#L{}-L99", "why does /srv/app/db/table.py:{} fail",
+    "https://forge.example/o/r/blob/main/db/table.py#L{}", "C:\\app\\db\\table.py:line {}", "at f (/app/db/table.py:{}:9)",
+    "ValueError: x\n  at g (/app/node_modules/g.py:3)\n  at f (/app/db/table.py:{})\n  at h (/app/db/use.py:1)",
+    'Traceback (most recent call last):\n  File "/srv/db/use.py", line 1, in a\n    b()\n'
+    '  File "/srv/db/table.py", line {}, in c\n    d()\nValueError: frozen',
+])  # fmt: skip
+def test_a_place_leads_to_its_line(code: Index, place: str) -> None:
+    line = 1 + TABLE[: TABLE.index("def upsert(self")].count("\n")
+    assert "def upsert(self" in leading(searched_text(place.format(line))[0], code)
+
+
+def test_a_path_of_another_machine_leads_to_its_file(code: Index) -> None:
+    assert '"""Tables."""' in leading("/srv/app/db/table.py", code)
 
 
 @pytest.mark.parametrize(("text", "definition"), [

@@ -5,9 +5,11 @@ from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.ask.search.query import MAX_CHARACTERS, check_query, read_query
+from nornweave.ask.search.pasted import SEARCHED_CHARACTERS, places_in, searched_text
+from nornweave.ask.search.query import check_query, read_query
 from nornweave.core.errors import QueryError
 from nornweave.core.text import analyzer
+from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS
 
 
 def test_a_question_in_words() -> None:
@@ -41,7 +43,7 @@ def test_any_text_is_read_the_same_way_twice(text: str) -> None:
 @pytest.mark.parametrize(("text", "problem"), [
     ("", "blank"),
     (" \t\n\u00a0\u2003", "blank"),
-    ("x" * (MAX_CHARACTERS + 1), r"4,097 characters; allowed are 1 to 4,096"),
+    ("x" * (MAX_QUERY_CHARACTERS + 1), r"32,001 characters; allowed are 1 to 32,000"),
     ("a\0b", "NUL"),
     ("a\ud800b", "half a surrogate pair"),
 ])  # fmt: skip
@@ -58,10 +60,35 @@ def test_top_k_has_bounds(top_k: int) -> None:
     assert raised.value.field == "top_k"
 
 
-@pytest.mark.parametrize("text", ["x", "x" * MAX_CHARACTERS, "🙂", "\U0010ffff", "支付", "x\n"])
+@pytest.mark.parametrize("text", ["x", "x" * MAX_QUERY_CHARACTERS, "🙂", "\U0010ffff", "支付", "x\n"])
 @pytest.mark.parametrize("top_k", [1, 100])
 def test_the_rest_is_searched(text: str, top_k: int) -> None:
     check_query(text, top_k)
+
+
+def test_of_a_long_text_both_ends_are_searched_and_of_a_traceback_the_error() -> None:
+    for text in ("short", "x" * SEARCHED_CHARACTERS):
+        assert searched_text(text) == (text, "")
+    text, said = searched_text("why? " + "x" * 9_000 + " end")
+    assert text.startswith("why?") and text.endswith(" end") and len(text) <= SEARCHED_CHARACTERS
+    assert "of its 9,009 characters 4,096 were searched, both its ends" in said
+    frames = "".join(f'  File "/app/f{number}.py", line {number}, in f\n    call({number})\n' for number in range(200))
+    trace = f"ERROR worker\nTraceback (most recent call last):\n{frames}ValueError: no more\n"
+    text, said = searched_text(trace)
+    assert text.splitlines()[:3] == ["ValueError: no more", '  File "/app/f199.py", line 199, in f', "    call(199)"]
+    assert "its error and innermost frames" in said
+    assert places_in(text)[0] == ("/app/f199.py", 199)
+    assert places_in(searched_text(trace.replace("\n", " "))[0])[0] == ("/app/f199.py", 199)
+
+
+@pytest.mark.parametrize("text", ["localhost:8080", "10:30:21", "v1.2.3:4", "a ratio of 3:4", "1.5:2", "at 12:30"])
+def test_what_is_no_place_of_a_file(text: str) -> None:
+    assert places_in(text) == ()
+
+
+@pytest.mark.parametrize("text", ["a/" * 2048, "/a.b" * 1024, "\\a.a" * 1024, 'File "a", line 1 ' * 240])
+def test_places_take_linear_time(text: str) -> None:
+    assert_subquadratic(lambda part: (places_in(part), searched_text(part)), lambda size: text[:size], len(text))
 
 
 @pytest.mark.parametrize("text", [

@@ -13,6 +13,7 @@ from functools import cache
 from importlib import resources
 
 from nornweave.ask.search.query import words_of
+from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallResponse, SearchSignals
 from nornweave.core.text.legible import legible
 from nornweave.disagree.conflicts.model import Model
@@ -38,11 +39,13 @@ class Answerable:
         probability: in (0, 1); ``None`` where an agent elsewhere answered, whose search says nothing of it.
         unknown_words: of the question, that stand nowhere in the domains asked, as far as the viewer may see them.
         was_searched: whether there was a passage to search.
+        shortened: what of a long question was searched, in words; empty where all of it was.
     """
 
     probability: float | None = None
     unknown_words: tuple[str, ...] = ()
     was_searched: bool = True
+    shortened: str = ""
 
     @property
     def is_doubtful(self) -> bool:
@@ -57,6 +60,10 @@ class Answerable:
     @property
     def words(self) -> str:
         """Say in words what a reader should know; empty where something probably answers."""
+        return " ".join(filter(None, [self.shortened, self._doubt]))
+
+    @property
+    def _doubt(self) -> str:
         if not self.was_searched:
             return "There is no passage to search: the filters leave none, or nothing is published."
         known = [f"“{legible(word)[:_WORD_CHARACTERS]}”" for word in self.unknown_words[:_WORDS_SHOWN]]
@@ -76,16 +83,17 @@ def shipped() -> AnswerableModel:
     return AnswerableModel(model, stored["nothing_below"])
 
 
-def judge(text: str, responses: Sequence[RecallResponse]) -> Answerable:
+def judge(question: Question, responses: Sequence[RecallResponse]) -> Answerable:
     """Judge whether what domains answered to a question answers it."""
     told = [response.signals for response in responses]
     if not told or None in told:
-        return Answerable()
+        return Answerable(shortened=question.shortened)
     signals = [one for one in told if one is not None]
     known = frozenset().union(*(one.known for one in signals))
     return Answerable(
+        shortened=question.shortened,
         probability=round(shipped().model.probability(best_signals(signals)), 4),
-        unknown_words=tuple(word for word in words_of(text) if word not in known),
+        unknown_words=tuple(word for word in words_of(question.text) if word not in known),
         was_searched=any(response.total_searched for response in responses),
     )
 

@@ -135,6 +135,7 @@ class Agent:
         started = time.monotonic()
         try:
             check_query(question.text, question.top_k)
+            question = question.focused()
             conditions = self.conditions(question.filters.get(self.domain, NO_METADATA))
             with (
                 retrieval_span(self.domain.value, question.text, question.top_k),

@@ -17,10 +17,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import chain
 
 import numpy as np
 
 from nornweave.ask.search.combine import ExactEvidence
+from nornweave.ask.search.pasted import tails
 from nornweave.ask.search.query import Query, TermStatistics, Word
 from nornweave.ask.search.runs import Runs
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
@@ -50,6 +52,8 @@ ALIKE = 0.9
 """Chunks with this share of the best evidence hold the run too."""
 LEAST = 0.25
 """Evidence up to this is chance; what is above is stretched to 1."""
+FURTHER_FRAME, MAX_POINTED = 0.85, 2_000
+"""What each further place of a traceback counts of the one before, and chunks of which no line is looked for."""
 ASIDE_SHARE, IMPORT_SHARE = 0.3, 0.5
 """What tests and examples lose where there is full evidence, and import blocks always."""
 
@@ -74,6 +78,7 @@ class _Searched:
 
     Attributes:
         known: lookup key → chunks, of what the query may name, and of what is of less worth.
+        files: path that the query names, perhaps below folders of another machine → chunks of the file that is meant.
         reach: the logarithm of the number of chunks: what rarity is measured by.
     """
 
@@ -81,12 +86,8 @@ class _Searched:
     statistics: TermStatistics
     generation: Index
     known: Mapping[str, Numbers]
+    files: Mapping[str, Numbers]
     reach: float
-
-    @property
-    def files(self) -> Mapping[str, Numbers]:
-        """Return the chunks of the files that the query names, by key."""
-        return {key: chunks for key, chunks in self.known.items() if key.startswith(_FILE)}
 
     def rarity(self, chunks: int) -> float:
         """Return how rare it is that so many chunks have something, in [0, 1]."""
@@ -112,12 +113,20 @@ def exact_evidence(
     """
     asked = [word for word in query.words if not word.is_function_word]
     unasked = [place for place, terms in _PLACES.items() if terms.isdisjoint(query.in_order)]
-    files = [key for key in {*query.keys, f"{_FILE}{query.text.strip().lower()}"} if key.startswith(_FILE)]
-    known = generation.named([*unasked, *files, *(f"defines:{word.spelled}" for word in asked)])
+    paths = {key.removeprefix(_FILE) for key in query.keys if key.startswith(_FILE)}
+    paths |= {query.text.strip().lower(), *(place.path.lower() for place in query.places)}
+    keys = {path: [f"{_FILE}{tail}" for tail in tails(path)] for path in paths}
+    known = generation.named([*unasked, *chain(*keys.values()), *(f"defines:{word.spelled}" for word in asked)])
     if any(f"defines:{word.spelled}" in known or _may_be_misspelt(word, statistics) for word in asked):
         known |= generation.named([f"owner:{word.spelled}" for word in asked])
-    searched = _Searched(query, statistics, generation, known, math.log(statistics.count + 1) or 1.0)
-    proven = [each for each in (_defining(searched), _filed(searched), _saying(searched)) if each is not None]
+    files = {
+        path: known[key]
+        for path, of_path in keys.items()
+        if (key := next((key for key in of_path if key in known), ""))
+    }
+    searched = _Searched(query, statistics, generation, known, files, math.log(statistics.count + 1) or 1.0)
+    found = (weigh(searched) for weigh in (_defining, _filed, _pointed, _saying))
+    proven = [each for each in found if each is not None]
     if len(quoting):
         proven.append(searched.nothing())
         proven[-1][quoting] = SAID * searched.rarity(len(quoting))
@@ -239,14 +248,37 @@ def _filed(searched: _Searched) -> Scores | None:
         return None
     weights, scores = _weights(searched, ()), searched.nothing()
     whole, imports = math.fsum(weights.values()) or 1.0, searched.known.get(IMPORTS, NO_HITS.numbers)
-    for key, chunks in searched.files.items():
+    for path, chunks in searched.files.items():
         files = np.cumsum(np.diff(chunks, prepend=-2) != 1)  # in a file numbers follow each other
         order = np.lexsort((np.isin(chunks, imports), files))
         first = chunks[order[np.unique(files, return_index=True)[1]]]
-        pieces = frozenset(_PIECE.findall(key.removeprefix(_FILE)))
+        pieces = frozenset(_PIECE.findall(path))
         coverage = math.fsum(weight for word, weight in weights.items() if word.whole in pieces) / whole
         scores[first] = np.maximum(scores[first], DEFINED * coverage * searched.rarity(len(first)))
     return scores
+
+
+def _pointed(searched: _Searched) -> Scores | None:
+    """Weigh the chunks with the lines that a query points at; ``None`` where no file of the domain is meant.
+
+    The first place counts most: a traceback names where it was raised first. Where a line stands is another matter in
+    another version, so that the nearest chunk of the file is meant.
+    """
+    scores, share = searched.nothing(), DEFINED
+    for place in searched.query.places:
+        chunks = searched.files.get(place.path.lower(), NO_HITS.numbers)
+        if not 0 < len(chunks) <= MAX_POINTED:
+            continue
+        distances = {
+            number: max(chunk.line_range[0] - place.line, place.line - chunk.line_range[1], 0)
+            for number, chunk in searched.generation.chunks(chunks).items()
+        }
+        nearest = min(distances.values(), default=0)
+        holding = np.array([number for number, distance in distances.items() if distance == nearest], np.int32)
+        if len(holding):
+            scores[holding] = np.maximum(scores[holding], share * searched.rarity(len(holding)))
+            share *= FURTHER_FRAME
+    return scores if share < DEFINED else None
 
 
 def _saying(searched: _Searched) -> Scores | None:

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from nornweave.ask.search.pasted import Place, places_in
 from nornweave.core.errors import QueryError
 from nornweave.core.text import analyzer
 from nornweave.core.text.analyzer import FUNCTION_TERMS, FUNCTION_WORDS
+from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS
 from nornweave.core.text.index_fields import asked_keys, folded, is_identifier
 from nornweave.index.index import Index
 
-MAX_CHARACTERS = 4096
 MAX_TOP_K = 100
 
 # What stands further back in a long query is pasted text, which shows before.
@@ -61,6 +62,7 @@ class Query:
         pairs: distinct neighbours among them → the key of the pair in the index.
         phrases: what stands in quotation marks or backticks.
         keys: what it may mean by name (``asked_keys``).
+        places: lines of files that it points at, in order.
         words: those that may name something, distinct by spelling.
         in_order: the terms as they follow each other.
         neighbours: where the first of two neighbours stands among them, and the key of the pair in the index.
@@ -74,6 +76,7 @@ class Query:
     pairs: Mapping[tuple[str, str], int]
     phrases: tuple[str, ...]
     keys: tuple[str, ...]
+    places: tuple[Place, ...]
     words: tuple[Word, ...]
     in_order: tuple[str, ...]
     neighbours: tuple[tuple[int, int], ...]
@@ -105,6 +108,7 @@ def read_query(text: str) -> Query:
         pairs={pair: analyzer.pair_key(pair) for pair in sorted(analyzer.word_pairs(in_order))},
         phrases=phrases,
         keys=tuple(sorted(asked_keys(text))),
+        places=places_in(text),
         words=words,
         in_order=tuple(in_order[:MAX_IN_ORDER]),
         neighbours=tuple((place, analyzer.pair_key(pair)) for place, pair in followed if not {*pair} <= FUNCTION_TERMS),
@@ -163,9 +167,9 @@ def check_query(text: str, top_k: int) -> None:
         QueryError: the query is blank, too long or no text, or ``top_k`` is out of range.
     """
     if not text.strip():
-        raise QueryError("query", "blank; ask something, 1 to 4,096 characters")
-    if len(text) > MAX_CHARACTERS:
-        raise QueryError("query", f"{len(text):,} characters; allowed are 1 to {MAX_CHARACTERS:,}")
+        raise QueryError("query", f"blank; ask something, 1 to {MAX_QUERY_CHARACTERS:,} characters")
+    if len(text) > MAX_QUERY_CHARACTERS:
+        raise QueryError("query", f"{len(text):,} characters; allowed are 1 to {MAX_QUERY_CHARACTERS:,}")
     if _NO_TEXT.search(text):
         raise QueryError("query", "holds a NUL or half a surrogate pair; expected Unicode text")
     if not 1 <= top_k <= MAX_TOP_K:

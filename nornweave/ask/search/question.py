@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from nornweave.ask.search.pasted import searched_text
 from nornweave.ask.search.records import Filters, Switch
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import Domain
@@ -71,7 +72,7 @@ class Question:
     """What is asked, of all domains or of one.
 
     Attributes:
-        text: 1 to 4,096 characters, not blank.
+        text: 1 to 32,000 characters, not blank; ``focused`` makes 4,096 of a longer one.
         now: what recency is counted from, in every domain and between them.
         as_of: the moment, or the generation, that it is answered from; ``None``: what is published now.
         viewer: who asks: what they may not see is not searched.
@@ -89,6 +90,8 @@ class Question:
         strategy: how conflicts are resolved; ``None`` takes the configured one.
         max_tokens, min_score, diversity: the context budget (``answer/context_budget.py``).
         synthesize: whether a model writes an answer, in what is left of the time.
+        asked: what was asked, where ``text`` is what is searched of it.
+        shortened: what of it is searched, in words, where that is not all.
     """
 
     text: str
@@ -111,8 +114,17 @@ class Question:
     min_score: float | None = None
     diversity: float | None = None
     synthesize: bool = False
+    asked: str = ""
+    shortened: str = ""
 
     @property
     def left_s(self) -> float | None:
         """Return the seconds that are left, ``None`` without a deadline."""
         return self.deadline.left_s if self.deadline else None
+
+    def focused(self) -> Question:
+        """Return the question with the text that is searched: a pasted one is put in order, a long one shortened."""
+        text, shortened = searched_text(self.text)
+        if text == self.text:
+            return self
+        return replace(self, text=text, asked=self.asked or self.text, shortened=shortened or self.shortened)

@@ -182,7 +182,7 @@ def answer_document(answer: Answer) -> FusionResult:
     question, recalled = answer.question, answer.recalled
     document: FusionResult = {
         "query_id": question.query_id,
-        "query": question.text,
+        "query": question.asked or question.text,
         "items": [fused_item_document(item, answer.conflicts) for item in answer.items],
         "extract": extract_document(answer.extract),
         "answerable": answerable_document(answer.answerable),

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 from nornweave.core.text.dates import utc
 from nornweave.core.types import JsonValue
 
-MAX_QUERY_CHARACTERS = 4096
+MAX_QUERY_CHARACTERS = 32_000
 MAX_DEPTH = 32
 MAX_NAME_CHARACTERS = 512
 MAX_LINE_CHARACTERS = 4096

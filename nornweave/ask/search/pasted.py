@@ -1,0 +1,71 @@
+"""What people paste: tracebacks, places in files, texts that are longer than what is searched."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+SEARCHED_CHARACTERS = 4_096
+"""Of a question; more says nothing that these do not."""
+MAX_PLACES = 24
+MAX_TAILS = 12
+"""Folders of a path that are tried: those of another machine stand before those of the source."""
+
+_PYTHON_TRACEBACK = "Traceback (most recent call last):"
+_FRAME = re.compile(r"(?<!\S)File \"[^\"\n]{1,500}\", line \d+")
+_PLACE = re.compile(
+    r"(?<![\w.@~+-])(?P<path>[\w.@~+-]*(?:[/\\][\w.@~+-]{1,99}){0,20}\.[A-Za-z]\w{0,9}|[\w.@~+-]+(?:[/\\][\w.@~+-]{1,99}){1,20})"
+    r"(?:[\"'`)\]]*,? (?:on |at )?lines? |[\"'`]?(?::(?:line )?| ?\()|(?:\?[\w=&-]*)?#L?)(?P<line>\d{1,7})(?!\w|\.\d)"
+)
+
+
+class Place(NamedTuple):
+    """A line of a file that a text points at; ``path`` may begin with folders of another machine."""
+
+    path: str
+    line: int
+
+
+def places_in(text: str) -> tuple[Place, ...]:
+    """Return the places that a text points at, distinct, in order: ``a/b.py:12``, ``a.py line 12``, ``a.py#L12``."""
+    found = (Place(match["path"].replace("\\", "/"), int(match["line"])) for match in _PLACE.finditer(text))
+    return tuple(dict.fromkeys(found))[:MAX_PLACES]
+
+
+def tails(path: str) -> list[str]:
+    """Return a path and what is left of it without its first folders, the longest first."""
+    parts = [part for part in path.split("/") if part not in {"", ".", ".."}]
+    return ["/".join(parts[start:]) for start in range(max(0, len(parts) - MAX_TAILS), len(parts))]
+
+
+def searched_text(text: str) -> tuple[str, str]:
+    """Return what of a question is searched, and what was left out, in words; the latter is empty where nothing was.
+
+    Of a traceback the error comes first and then the frames, the innermost first: what is said first counts most. Of
+    another text that is too long both ends are kept: a question stands before or behind what was pasted.
+    """
+    asked, kept = text, ""
+    before, marker, trace = text.rpartition(_PYTHON_TRACEBACK)
+    if marker and _FRAME.search(trace):
+        asked, kept = (
+            "\n".join([*_innermost_first(trace), before.partition(marker)[0][: SEARCHED_CHARACTERS // 4]]),
+            ("its error and innermost frames"),
+        )
+    elif len(text) > SEARCHED_CHARACTERS:
+        half = SEARCHED_CHARACTERS // 2 - 2
+        asked, kept = f"{text[:half]} … {text[-half:]}", "both its ends"
+    if len(text) <= SEARCHED_CHARACTERS:
+        return asked[:SEARCHED_CHARACTERS], ""
+    return asked[:SEARCHED_CHARACTERS], (
+        f"The question was shortened: of its {len(text):,} characters {SEARCHED_CHARACTERS:,} were searched, {kept}."
+    )
+
+
+def _innermost_first(trace: str) -> list[str]:
+    """Return what a traceback says behind its frames, and then the frames with their code, the last one first."""
+    starts = [match.start() for match in _FRAME.finditer(trace)]
+    frames = [trace[start:end] for start, end in zip(starts, [*starts[1:], len(trace)], strict=True)]
+    last, *rest = [line for line in frames[-1].splitlines() if line.strip()]
+    own = [last, *(line for line in rest if line[:1].isspace())]
+    message = [line for line in rest if not line[:1].isspace()]
+    return [*message, *own, *(frame.strip("\n") for frame in reversed(frames[:-1]))]
