@@ -145,7 +145,8 @@ def test_a_definition_leads_however_it_is_named(code: Index, text: str) -> None:
 
 @pytest.mark.parametrize("place", [
     "db/table.py:{}", "db/table.py line {}", "table.py#L{}-L99", "why does /srv/app/db/table.py:{} fail",
-    "https://forge.example/o/r/blob/main/db/table.py#L{}", "C:\\app\\db\\table.py:line {}", "at f (/app/db/table.py:{}:9)",
+    "https://forge.example/o/r/blob/main/db/table.py#L{}", "C:\\app\\db\\table.py:line {}",
+    "at f (/app/db/table.py:{}:9)",
     "ValueError: x\n  at g (/app/node_modules/g.py:3)\n  at f (/app/db/table.py:{})\n  at h (/app/db/use.py:1)",
     'Traceback (most recent call last):\n  File "/srv/db/use.py", line 1, in a\n    b()\n'
     '  File "/srv/db/table.py", line {}, in c\n    d()\nValueError: frozen',

@@ -75,7 +75,7 @@ def test_of_a_long_text_both_ends_are_searched_and_of_a_traceback_the_error() ->
     frames = "".join(f'  File "/app/f{number}.py", line {number}, in f\n    call({number})\n' for number in range(200))
     trace = f"ERROR worker\nTraceback (most recent call last):\n{frames}ValueError: no more\n"
     text, said = searched_text(trace)
-    assert text.splitlines()[:3] == ["ValueError: no more", '  File "/app/f199.py", line 199, in f', "    call(199)"]
+    assert text.splitlines()[:3] == ["ValueError: no more", 'File "/app/f199.py", line 199, in f', "    call(199)"]
     assert "its error and innermost frames" in said
     assert places_in(text)[0] == ("/app/f199.py", 199)
     assert places_in(searched_text(trace.replace("\n", " "))[0])[0] == ("/app/f199.py", 199)
