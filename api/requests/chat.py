@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from api.errors import MAX_SHOWN, encodable
 from api.requests import Body
-from api.requests.query import in_thread
+from api.requests.thread import in_thread
 from nornweave.ask.search.question import Question
 from nornweave.core.errors import QueryError
 from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS, textual

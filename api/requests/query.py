@@ -1,55 +1,22 @@
-"""What all domains are asked: the body of ``POST /query``, and what is searched for a question that follows others."""
+"""What all domains are asked: the body of ``POST /query``, as it is sent."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
 from api.requests import Body
-from nornweave.ask.search.pasted import SEARCHED_CHARACTERS
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.ask.search.records import Switch
 from nornweave.ask.why import SoughtPlace
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.errors import QueryError
-from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms
 from nornweave.core.text.checked_values import Line, Name, PlainJson, QuestionText, Share, textual
 from nornweave.core.types import Domain
 from nornweave.index.generations.moves import read_as_of
-
-FEW_TERMS = 2
-"""With less than these a question says nothing by itself: "and in production?"."""
-SHORT_TERMS = 5
-"""With less than these a pronoun stands for something that was named before: "how long does it wait?"."""
-_PRONOUN = re.compile(r"\b(?:it|its|they|them|theirs?|these|those)\b|\b(?:this|that|there)\W*\Z", re.IGNORECASE)
-
-
-def in_thread(question: str, before: Sequence[str]) -> str:
-    """Return what is searched for a question after others: those that it leans on, and then itself.
-
-    A question leans on the one before if it says less than two words of its own, or is short and has a pronoun.
-
-    Args:
-        before: what was asked before it, oldest first.
-    """
-    asked = question
-    for earlier in reversed(before):
-        room = SEARCHED_CHARACTERS - len(asked) - 1
-        if room <= 0 or not leans(asked):
-            break
-        asked = f"{earlier[:room]}\n{asked}"
-    return asked
-
-
-def leans(question: str) -> bool:
-    """Tell whether a question needs the one before it."""
-    terms = len(set(query_terms(question)) - FUNCTION_TERMS)
-    return terms < FEW_TERMS or (terms < SHORT_TERMS and bool(_PRONOUN.search(question)))
-
 
 MAX_TOP_K = 100
 MAX_TIMEOUT_MS = 60_000

@@ -33,7 +33,7 @@ def test_an_address_holds_the_whole_question() -> None:
 
 def test_it_asks_what_the_api_is_asked() -> None:
     body = form(*PAIRS).body()
-    assert body.query == "what about errors & <b>?"
+    assert body.query == "payments\nwhat about errors & <b>?"
     assert body.domains == ["code", "research"]
     assert body.filters == {
         "code": {"language": "python"},
