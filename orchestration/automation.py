@@ -21,13 +21,14 @@ from nornweave.connect.inbox.source import InboxSource
 from nornweave.connect.protocol import Source
 from nornweave.core.errors import ConfigError, NornWeaveError
 from nornweave.core.types import Domain, digest
+from nornweave.index.run_leases import DOMAIN_TAG
 from nornweave.index.wiring import INBOX
 from orchestration.announcements import BROKERS, Announcements
 from orchestration.assets.domain import domain_keys
 from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.assets.ledger import GROUP as LEDGER_GROUP
 from orchestration.assets.ledger import LEDGER_KEY
-from orchestration.instance import DOMAIN_TAG, UNFINISHED, forget_old_runs
+from orchestration.instance import UNFINISHED, forget_old_runs
 from orchestration.watched import read_watched
 
 SYNC_JOB = "sync"

@@ -19,6 +19,7 @@ from nornweave.ingest.records import Progress
 from orchestration.assets import evaluation, ledger, tuning
 from orchestration.assets.domain import asset_key, domain_assets
 from orchestration.automation import DEFAULT_CRON, EVALUATION_CRON, SYNC_JOB, automation
+from orchestration.leases import leased_executor
 from orchestration.resources import RESOURCE, Outcomes, domain_syncs
 
 Job: TypeAlias = "dg.UnresolvedAssetJobDefinition"
@@ -66,7 +67,7 @@ def build_definitions(
         resources={RESOURCE: domain_syncs(settings, progress=progress, outcomes=outcomes, opened=opened)},
         # One process per run: starting one per step takes longer than most steps (2.3 s against 10.2 s for four), and
         # the steps share the domain's lock and encoder. Domains run side by side as separate runs.
-        executor=dg.in_process_executor,
+        executor=leased_executor,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -13,12 +12,11 @@ from pathlib import Path
 from nornweave.core.errors import DiskFullError, HistoryError, NornWeaveError
 from nornweave.core.files.full_disk import disk_full_said, full_disk, no_memory, not_writable
 from nornweave.core.files.lock import held
+from nornweave.index.run_leases import open_history
 
 log = logging.getLogger(__name__)
 
 DATABASES = ("runs/runs.db", "events/event_log.db", "schedules/schedules.db")
-# The webserver, the daemon and a run write the same files; each write takes milliseconds.
-BUSY_TIMEOUT_S = 30
 HALF_MADE = "was left half made by a process that ended; who records next begins it anew"
 REMEDY = "stop NornWeave and move that folder away: runs and ticks begin anew, documents and index are elsewhere"
 
@@ -58,14 +56,8 @@ def _is_whole(file: Path) -> bool:
     """Tell whether a database is there and has the table that Dagster makes last (1.13; it may be empty)."""
     if not file.exists():
         return False
-    with closing(_reading(file)) as connection:
+    with closing(open_history(file)) as connection:
         return bool(connection.execute("select 1 from sqlite_master where name = 'alembic_version'").fetchone())
-
-
-def _reading(file: Path) -> sqlite3.Connection:
-    """Open a database to read it; where this user may not write, SQLite takes nobody to be writing."""
-    is_ours = os.access(file.parent, os.W_OK)
-    return sqlite3.connect(f"{file.as_uri()}?mode=ro{'' if is_ours else '&immutable=1'}", BUSY_TIMEOUT_S, uri=True)
 
 
 def look_for_damage(home: Path) -> Iterator[tuple[Path, str]]:
@@ -76,7 +68,7 @@ def look_for_damage(home: Path) -> Iterator[tuple[Path, str]]:
     """
     for file in filter(Path.exists, (home / name for name in DATABASES)):
         try:
-            with closing(_reading(file)) as connection:
+            with closing(open_history(file)) as connection:
                 (found,) = connection.execute("pragma quick_check(1)").fetchone()
             if found != "ok" or not _is_whole(file):
                 yield file, found if found != "ok" else HALF_MADE

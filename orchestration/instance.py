@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 from collections.abc import Mapping, MutableMapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import psutil
 import yaml
 
 # ``InstanceRef`` is not public; there is no other way to say where the instance lives without ``DAGSTER_HOME``.
@@ -25,13 +23,12 @@ from nornweave.core.extras import optional
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.bundled import bundled_folder
 from nornweave.index.leases.lease import DATABASE_VARIABLE as POSTGRES_VARIABLE
+from nornweave.index.run_leases import DOMAIN_TAG
 from nornweave.share.workers.wiring import broker_of
 from orchestration.history import history_said
+from orchestration.leases import BEGUN, LOOK_S, fail_abandoned_runs, forget_lease
 
-DOMAIN_TAG = "nornweave/domain"
 COMMAND_TAG = "nornweave/command"
-PROCESS_TAG = ".dagster/nornweave-process"
-"""Process id, host and start time of the process that executes a run; the UI hides tags that begin like this."""
 
 # What workspace.yaml at the top of the repository says; an installed package has no such file beside it.
 # Dagster puts the working directory first on the path of the code location: it must not be the user's.
@@ -49,18 +46,12 @@ WORKSPACE = {
 # SQLite serves two writers well; PostgreSQL is for more.
 MAX_CONCURRENT_RUNS = 2
 RUNS_QUEUE = "dagster"
-MONITOR_S = 10
+START_S, START_ELSEWHERE_S = 100, 180
+"""Seconds from a run's launch to its first step; elsewhere it may wait for a worker or a node."""
 KEEP_TICKS_DAYS = 7
 KEEP_RUNS_DAYS = 90
 FORGET_AT_ONCE = 200
-CLOCK_TOLERANCE_S = 10
-RUNNING = (dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING)
-UNFINISHED = (
-    *RUNNING,
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-)
+UNFINISHED = (*BEGUN, dg.DagsterRunStatus.QUEUED)
 FINISHED = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
 
 
@@ -102,7 +93,7 @@ def write_instance(settings: Settings, environment: MutableMapping[str, str] | N
             environment[BROKER_VARIABLE] = broker_of(workers, environment)
         content |= {
             "run_launcher": _CELERY if workers.runs == "celery" else _kubernetes(workers.kubernetes),
-            "run_monitoring": {**content["run_monitoring"], "poll_interval_seconds": MONITOR_S},
+            "run_monitoring": {**content["run_monitoring"], "start_timeout_seconds": START_ELSEWHERE_S},
         }
     _write(home / "dagster.yaml", content)
     _write(home / "workspace.yaml", WORKSPACE)
@@ -159,7 +150,13 @@ def instance_config(home: Path, *, postgres: bool) -> dict[str, Any]:
         "run_queue": {"dequeue_interval_seconds": 1},
         # A run whose process died is tried once more; what a step retries is the step's own business.
         "run_retries": {"enabled": True, "max_retries": 1, "retry_on_asset_or_op_failure": False},
-        "run_monitoring": {"enabled": True, "start_timeout_seconds": 180, "cancel_timeout_seconds": 60},
+        "run_launcher": {"module": "orchestration.leases", "class": "HereRunLauncher"},
+        "run_monitoring": {
+            "enabled": True,
+            "poll_interval_seconds": LOOK_S,
+            "start_timeout_seconds": START_S,
+            "cancel_timeout_seconds": 60,
+        },
         "retention": {
             "schedule": {"purge_after_days": KEEP_TICKS_DAYS},
             "sensor": {
@@ -169,8 +166,8 @@ def instance_config(home: Path, *, postgres: bool) -> dict[str, Any]:
     }
 
 
-# A run is one task of the broker. What a worker that died has held is free when its lease has ended; the monitor sees
-# that, and the run is tried once more. The broker's address stays in the environment: it may hold a password.
+# A run is one task of the broker. A worker that died renews the run's lease no more; the monitor sees that, and the run
+# is tried once more. The broker's address stays in the environment: it may hold a password.
 _CELERY: Mapping[str, Any] = {
     "module": "orchestration.launcher",
     "class": "WorkerRunLauncher",
@@ -213,37 +210,6 @@ def postgres_url(address: str) -> str:
     return f"postgresql+psycopg2://{rest}"
 
 
-def process_mark() -> str:
-    """Identify this process beyond its life: ids are used again, ids with host and start time are not."""
-    process = psutil.Process()
-    return f"{process.pid}@{socket.gethostname()}@{process.create_time():.0f}"
-
-
-def fail_abandoned_runs(instance: dg.DagsterInstance) -> int:
-    """Mark the runs whose process is gone as failed; return how many.
-
-    A killed process cannot say that its run is over, and a run that never ends keeps its domain's queue shut.
-    """
-    runs = instance.get_runs(dg.RunsFilter(statuses=list(RUNNING)))
-    abandoned = [run for run in runs if is_gone(run.tags.get(PROCESS_TAG, ""))]
-    for run in abandoned:
-        instance.report_run_failed(run, message="Its process is gone: it was killed, or the machine went down.")
-    return len(abandoned)
-
-
-def is_gone(mark: str) -> bool:
-    """Tell whether the process with a mark has ended; ``False`` of other machines."""
-    pid, _, rest = mark.partition("@")
-    host, _, started = rest.rpartition("@")
-    if host != socket.gethostname() or not (pid.isdecimal() and started.isdecimal()):
-        return False  # nothing is known of other machines
-    try:
-        # The start time is derived from the clock, which may have been set meanwhile.
-        return abs(psutil.Process(int(pid)).create_time() - int(started)) > CLOCK_TOLERANCE_S
-    except psutil.NoSuchProcess:
-        return True
-
-
 def forget_old_runs(instance: dg.DagsterInstance, *, now: datetime | None = None) -> int:
     """Delete some of the runs that were made before ``KEEP_RUNS_DAYS``, with their events; return how many.
 
@@ -253,6 +219,7 @@ def forget_old_runs(instance: dg.DagsterInstance, *, now: datetime | None = None
     runs = instance.get_runs(dg.RunsFilter(statuses=list(FINISHED), created_before=before), limit=FORGET_AT_ONCE)
     for run in runs:
         instance.delete_run(run.run_id)
+        forget_lease(instance, run.run_id)
     return len(runs)
 
 

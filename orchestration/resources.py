@@ -30,7 +30,6 @@ from nornweave.ingest.run_status import record_failure, record_run
 from nornweave.ingest.wiring import domain_sync
 from nornweave.share.publishing import publish_after_sync
 from orchestration.announcements import Announcements
-from orchestration.instance import PROCESS_TAG, process_mark
 
 log = logging.getLogger(__name__)
 
@@ -211,8 +210,6 @@ def domain_syncs(
     @dg.resource(config_schema=OPTIONS, description="The open syncs of this run, one per domain.")
     def syncs(context: dg.InitResourceContext) -> Iterator[DomainSyncs]:
         config, run = context.resource_config, context.run
-        if run and context.instance:
-            context.instance.add_run_tags(run.run_id, {PROCESS_TAG: process_mark()})
         run_id = run.run_id if run else ""
         for sync in (opened or {}).values():
             sync.record_as(run_id)

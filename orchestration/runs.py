@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 import dagster as dg
 from dagster._core.events import JobFailureData
 from dagster._core.execution.plan.objects import StepFailureData
+from dagster._core.utils import make_new_run_id
 from dagster_shared.error import SerializableErrorInfo
 
 from nornweave.config import Settings
 from nornweave.core.errors import HistoryError, NornWeaveError
 from nornweave.core.files.full_disk import full_disk
 from nornweave.core.types import Domain
+from nornweave.index.run_leases import DOMAIN_TAG
 from nornweave.index.wiring import store_of
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import held_state
@@ -30,13 +32,11 @@ from orchestration.definitions import build_definitions
 from orchestration.history import history_said
 from orchestration.instance import (
     COMMAND_TAG,
-    DOMAIN_TAG,
     IN_MEMORY,
-    PROCESS_TAG,
     home_of,
     open_instance,
-    process_mark,
 )
+from orchestration.leases import leased
 from orchestration.resources import QUERY_INTERRUPTED, run_config
 
 
@@ -101,13 +101,15 @@ def materialize(
         return SyncRun({}, {})
     outcomes: dict[Domain, SyncReport | str] = {}
     definitions = build_definitions(settings, domains=domains, progress=progress, outcomes=outcomes, opened=opened)
-    with confirmed(settings, domains, options):
+    run_id = make_new_run_id()
+    with confirmed(settings, domains, options), leased(instance, run_id):
         result = definitions.resolve_job_def(SYNC_JOB).execute_in_process(
             # A person is there: the error is worth more than another try in a minute, and the command says it.
             run_config=run_config(options, retries=0, console_level="CRITICAL"),
             instance=instance,
             asset_selection=[*(key for domain in domains for key in domain_keys(domain)), *after],
             tags=_tags(domains),
+            run_id=run_id,
             raise_on_error=False,
         )
     if any(_is_interruption(error) for error in _errors(result)):
@@ -119,9 +121,8 @@ def materialize(
 
 def _tags(domains: Sequence[Domain]) -> dict[str, str]:
     only = {DOMAIN_TAG: domains[0].value} if len(domains) == 1 else {}
-    # The daemon tries again what it launched itself; this run's process was somebody's command. It is named from the
-    # beginning: of a run that was killed before it says where it runs nobody could tell that it is over.
-    return {COMMAND_TAG: "sync", "dagster/max_retries": "0", PROCESS_TAG: process_mark(), **only}
+    # The daemon tries again what it launched itself; this run's process was somebody's command.
+    return {COMMAND_TAG: "sync", "dagster/max_retries": "0", **only}
 
 
 def _errors(result: dg.ExecuteInProcessResult) -> Iterator[SerializableErrorInfo]:

@@ -43,7 +43,8 @@ from nornweave.ingest.wiring import domain_parts
 from orchestration.automation import has_unfinished_run
 from orchestration.daemon import end_with_starter
 from orchestration.definitions import settings_from_environment
-from orchestration.instance import open_instance, process_mark
+from orchestration.instance import open_instance
+from orchestration.leases import process_mark
 from orchestration.resources import sync_of
 from orchestration.runs import materialize
 from orchestration.watched import Watched, write_watched

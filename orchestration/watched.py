@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field
 
 from nornweave.config import Settings
 from nornweave.core.files.atomic_write import write_whole
-from orchestration.instance import home_of, is_gone
+from orchestration.instance import home_of
+from orchestration.leases import is_gone
 
 NAME = "watched.json"
 

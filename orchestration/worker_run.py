@@ -13,8 +13,6 @@ import dagster as dg
 from dagster._cli.api import _execute_run_command_body
 
 from nornweave.core.errors import NornWeaveError
-from nornweave.index.leases.wiring import run_lease
-from nornweave.share.workers.wiring import workers_of
 from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment
 from orchestration.instance import write_instance
 
@@ -25,15 +23,10 @@ def main(run_id: str) -> int:
     try:
         settings = settings_from_environment()
         os.environ |= {"DAGSTER_HOME": str(write_instance(settings)), CONFIG_VARIABLE: str(settings.file)}
-        lease = run_lease(workers_of(settings), run_id)
-        lease.take(0)
     except NornWeaveError as error:
         sys.exit(str(error))
-    try:
-        with dg.DagsterInstance.get() as instance:
-            return _execute_run_command_body(run_id, instance, lambda _event: None, set_exit_code_on_failure=True)
-    finally:
-        lease.forget()
+    with dg.DagsterInstance.get() as instance:
+        return _execute_run_command_body(run_id, instance, lambda _event: None, set_exit_code_on_failure=True)
 
 
 if __name__ == "__main__":

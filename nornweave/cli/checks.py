@@ -290,6 +290,11 @@ def look_at_index(settings: Settings, domain: Domain, *, can_sync: bool) -> Iter
     else:
         text = f"{status['documents']:,} documents, {status['generation']}, checked at {status['checked_at']}"
         yield finding("ok", text)
+    for said in status["silent"]:
+        remedy = (
+            "`nornweave up` ends it within two minutes and syncs the domain again; without it, `nornweave sync` does"
+        )
+        yield CheckFinding("run", domain.value, "warning", said, remedy)
     if status["failed"]:
         text = f"{len(status['failed']):,} documents failed"
         yield documents("warning", text, "`nornweave status` names each with its reason")

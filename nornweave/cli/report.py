@@ -110,6 +110,8 @@ def _print_problems(domain: str, status: Mapping[str, Any]) -> None:
         _say(f"{domain}: unavailable: {source_id}: {reason}", "red")
     if (copy := status["copy"]) and copy["problem"]:
         _say(f"{domain}: not in {copy['url']}: {copy['problem']}", "red")
+    for said in status["silent"]:
+        _say(f"{domain}: {said}", "yellow")
     if status["runs"] and "error" in status["runs"][0]:
         _say(f"{domain}: last run failed: {status['runs'][0]['error']}", "red")
 

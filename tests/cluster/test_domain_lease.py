@@ -14,8 +14,6 @@ import duckdb
 import psycopg
 import pytest
 import yaml
-from dagster import DagsterRun
-from dagster._core.launcher import WorkerStatus
 from postgres_server import new_database
 from syncing_process import SyncingProcess
 from waiting import until
@@ -36,7 +34,6 @@ from nornweave.index.wiring import store_of
 from nornweave.index.writing import segment_plan
 from nornweave.ingest.records import SyncOptions, no_progress
 from nornweave.ingest.wiring import domain_sync
-from orchestration.launcher import WorkerRunLauncher
 
 pytestmark = pytest.mark.slow
 NOBODY = "postgresql://nobody:secret-password@127.0.0.1:1/none"
@@ -101,50 +98,6 @@ def test_a_holder_renews_its_lease(database):
     with pytest.raises(DomainBusyError):
         lease_of(database).take(3)  # three times the life of a lease
     holder.release()
-
-
-def test_a_run_is_lost_when_its_lease_has_ended_at_two_looks(database, tmp_path, monkeypatch):
-    config = tmp_path / "nornweave.yaml"
-    config.write_text(yaml.safe_dump({"workers": {"objects": f"file://{tmp_path}/objects", "leases": True}}))
-    monkeypatch.setenv("NORNWEAVE_CONFIG", str(config))
-    monkeypatch.setenv("NORNWEAVE_DAGSTER_POSTGRES_URL", database)
-    launcher, lease = WorkerRunLauncher("dagster"), lease_of(database, name="run 1")
-
-    def looks(*, database: str = database) -> WorkerStatus:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("NORNWEAVE_DAGSTER_POSTGRES_URL", database)
-            return launcher.check_run_worker_health(DagsterRun("sync", run_id="1")).status
-
-    def end() -> None:
-        with psycopg.connect(database, autocommit=True) as connection:
-            connection.execute("update nornweave_leases set expires_at = clock_timestamp() - interval '1 s'")
-
-    lease.take(0)
-    end()  # PostgreSQL was away
-    assert [looks(), looks(database=NOBODY)] == [WorkerStatus.RUNNING] * 2  # Dagster fails a run of unknown health
-    lease.confirm()
-    assert looks() is WorkerStatus.RUNNING
-    end()
-    assert [looks(), looks()] == [WorkerStatus.RUNNING, WorkerStatus.FAILED]
-    lease.release()  # at its end, before the row goes
-    assert [looks(), looks()] == [WorkerStatus.RUNNING] * 2
-
-
-def test_rows_of_runs_that_were_killed_do_not_stay_for_ever(database):
-    killed, alive = lease_of(database, name="run 1"), lease_of(database, name="run 2")
-    for lease in (killed, alive):
-        lease.take(0)
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute(
-            "update nornweave_leases set expires_at = clock_timestamp() - interval '31 days' where name = 'run 1'"
-        )
-    last = lease_of(database, name="run 3")
-    last.take(0)
-    last.forget()
-    with psycopg.connect(database) as connection:
-        assert connection.execute("select name from nornweave_leases").fetchall() == [("run 2",)]
-    for lease in (killed, alive):
-        lease.forget()
 
 
 def test_without_postgresql_nobody_writes_and_the_password_is_not_told():

@@ -13,11 +13,12 @@ from workspace_support import Configure
 from nornweave.config import Settings
 from nornweave.connect.files.source import FilesSource
 from nornweave.core.types import Domain, SourceId
+from nornweave.index.run_leases import DOMAIN_TAG
 from nornweave.index.wiring import INBOX
 from orchestration.assets.ledger import LEDGER_KEY
 from orchestration.automation import look_at
 from orchestration.definitions import build_definitions
-from orchestration.instance import DOMAIN_TAG, process_mark
+from orchestration.leases import process_mark
 from orchestration.watched import Watched, write_watched
 
 TAGS = {"code", "documentation"}

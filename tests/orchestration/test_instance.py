@@ -1,12 +1,9 @@
 """The Dagster instance: SQLite that keeps up, PostgreSQL by environment, runs that nobody ended."""
 
-import subprocess
-import sys
 import time
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
-import psutil
 import pytest
 import yaml
 
@@ -17,12 +14,9 @@ from nornweave.ingest.records import SyncOptions, no_progress
 from orchestration.instance import (
     KEEP_RUNS_DAYS,
     POSTGRES_VARIABLE,
-    PROCESS_TAG,
-    fail_abandoned_runs,
     forget_old_runs,
     home_of,
     postgres_url,
-    process_mark,
     write_instance,
 )
 from orchestration.runs import materialize
@@ -77,43 +71,6 @@ def test_another_address_is_refused_without_repeating_it(address: str) -> None:
     with pytest.raises(ConfigError, match=POSTGRES_VARIABLE) as caught:
         postgres_url(address)
     assert "s3cret" not in str(caught.value)
-
-
-def started_run(instance: dg.DagsterInstance, mark: str) -> str:
-    """Record a run that started and never ended."""
-
-    @dg.op
-    def nothing() -> None: ...
-
-    @dg.job
-    def idle() -> None:
-        nothing()
-
-    run = instance.create_run_for_job(idle, tags={PROCESS_TAG: mark})
-    instance.report_run_canceling(run)
-    return run.run_id
-
-
-def test_a_run_whose_process_is_gone_is_marked_as_failed(instance: dg.DagsterInstance) -> None:
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    born = psutil.Process(gone.pid).create_time()
-    gone.wait()
-    mine = process_mark()
-    host = mine.split("@")[1]
-    dead = started_run(instance, f"{gone.pid}@{host}@{born:.0f}")
-    reused = started_run(instance, f"{mine.split('@')[0]}@{host}@{time.time() - 86_400:.0f}")
-    alive = started_run(instance, mine)
-    elsewhere = started_run(instance, f"1@not-{host}@1")
-
-    assert fail_abandoned_runs(instance) == 2
-
-    statuses = {run.run_id: run.status for run in instance.get_runs()}
-    assert statuses == {
-        dead: dg.DagsterRunStatus.FAILURE,
-        reused: dg.DagsterRunStatus.FAILURE,
-        alive: dg.DagsterRunStatus.CANCELING,
-        elsewhere: dg.DagsterRunStatus.CANCELING,
-    }
 
 
 def test_old_runs_are_forgotten_and_recent_ones_kept(settings: Settings, instance: dg.DagsterInstance) -> None:

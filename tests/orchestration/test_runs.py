@@ -19,6 +19,7 @@ from nornweave.core.types import Domain
 from nornweave.index.connection import connect_writer
 from nornweave.index.ledger_file import ledger_file
 from nornweave.index.outcomes import read_status
+from nornweave.index.run_leases import DOMAIN_TAG
 from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.invariants import INVARIANTS
 from nornweave.ingest.records import Progress, SyncOptions, SyncReport, no_progress
@@ -26,7 +27,7 @@ from orchestration.assets.domain import STEPS, asset_key, domain_keys
 from orchestration.automation import SYNC_JOB
 from orchestration.checks import QUALITY
 from orchestration.definitions import build_definitions
-from orchestration.instance import DOMAIN_TAG, open_instance
+from orchestration.instance import open_instance
 from orchestration.resources import run_config
 from orchestration.runs import materialize
 

@@ -18,6 +18,7 @@ from nornweave.core.access.rules import ACCESS_NOTICE, KEY, VALUE_NOTICE, group_
 from nornweave.core.errors import ConfigError, SourceUnavailableError, StoreError
 from nornweave.core.types import Domain
 from nornweave.index.outcomes import read_left_out, read_status
+from nornweave.index.run_leases import silent_runs
 from nornweave.index.searching.counting import StatedDocument
 from nornweave.index.verified import VerifiedSource, read_verified
 from nornweave.index.wiring import domain_folder, store_of
@@ -66,6 +67,7 @@ class StatusDocument(TypedDict):
     skip_reasons: dict[str, int]
     runs: list[dict[str, Any]]
     copy: CopyDocument | None
+    silent: Annotated[list[str], Field(description="runs that neither end nor say that they live, in words")]
 
 
 def status_document(settings: Settings, domain: Domain) -> StatusDocument:
@@ -91,6 +93,7 @@ def status_document(settings: Settings, domain: Domain) -> StatusDocument:
         "skip_reasons": latest.get("skip_reasons", {}),
         "runs": recorded.get("runs", []),
         "copy": copy_document(settings, domain),
+        "silent": [run.said() for run in silent_runs(settings.data_dir, domain)],
     }
 
 

@@ -59,15 +59,6 @@ where name = %(name)s and fence = %(fence)s
 returning fence
 """
 _COMMIT = "update nornweave_leases set state = %(state)s where name = %(name)s and fence = %(fence)s returning fence"
-# Who is killed forgets nothing: what was last held a month ago and would have been forgotten goes with the next one.
-_FORGET = """
-delete from nornweave_leases
-where name = %(name)s and fence = %(fence)s
-or name like 'run %%' and expires_at between '2000-01-01' and clock_timestamp() - interval '30 days'
-"""
-_ABANDONED = """
-select 1 from nornweave_leases where name = %s and expires_at between '2000-01-01' and clock_timestamp()
-"""
 _STATE = "select state from nornweave_leases where name = %s"
 _DESCRIBE = """
 select holder, extract(epoch from expires_at - clock_timestamp())::int from nornweave_leases where name = %s
@@ -153,16 +144,6 @@ class Lease:
         """Return what the last holder committed, without taking the lease."""
         row = self._looked_up(_STATE)
         return dict(row[0]) if row else {}
-
-    def is_abandoned(self) -> bool:
-        """Tell whether somebody took the lease and neither renewed nor released it."""
-        return self._looked_up(_ABANDONED) is not None
-
-    def forget(self) -> None:
-        """Remove the row: for names that are never used again."""
-        self.release()
-        with suppress(StoreError), self._connected() as connection:
-            connection.execute(_FORGET, self._values())
 
     def confirm(self) -> None:
         """Renew the lease now.

@@ -1,4 +1,4 @@
-"""Settings → the leases of domains and of runs."""
+"""Settings → the leases of domains."""
 
 from __future__ import annotations
 
@@ -55,11 +55,6 @@ def pull(settings: Settings, *domains: Domain) -> None:
     for domain in domains or settings.served_domains:
         folder = settings.data_dir / "domains" / domain.value
         pull_generations(_lease(workers, folder, "pull"), ObjectStore(workers.store), folder)
-
-
-def run_lease(workers: WorkersSettings, run_id: str) -> Lease:
-    """Return the lease that shows that the process of a Dagster run lives."""
-    return Lease(_database(os.environ), f"run {run_id}", purpose="run", seconds=workers.lease_s)
 
 
 def _lease(workers: WorkersSettings, folder: Path, purpose: str) -> Lease:

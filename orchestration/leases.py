@@ -1,0 +1,210 @@
+"""Runs are known by a lease, which is there before they are, and which the process that executes a run renews.
+
+The lease is a row of the key-value table beside the runs: whoever shares a history shares it, on one machine's files
+or in PostgreSQL. Dagster's monitor gives a run up whose lease was not renewed for ``LEASE_S``: it compares what it saw
+at one look with what it sees at the next, so that neither host names nor clocks matter. A suspended machine suspends
+both; after one that was paused alone, a gap between two looks counts as one look.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import dagster as dg
+import psutil
+from dagster._core.events import DagsterEvent
+from dagster._core.execution.context.system import PlanOrchestrationContext
+from dagster._core.execution.plan.plan import ExecutionPlan
+from dagster._core.execution.retries import RetryMode
+from dagster._core.executor.in_process import InProcessExecutor
+from dagster._core.launcher import CheckRunHealthResult, DefaultRunLauncher, LaunchRunContext, RunLauncher, WorkerStatus
+from dagster._core.storage.runs.schema import KeyValueStoreTable
+
+from nornweave.core.types import present
+from nornweave.index.run_leases import LEASE_KEY, SILENT_S, lease_value, silence
+
+log = logging.getLogger(__name__)
+
+BEAT_S = 10.0
+LEASE_S = 80.0
+LOOK_S = 10
+"""Seconds from one look of Dagster's monitor to the next."""
+RUNNING = (dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING)
+BEGUN = (*RUNNING, dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING)
+
+
+def renew(instance: dg.DagsterInstance, run_id: str, *, executes: bool = True) -> None:
+    """Say that a run lives; with ``executes``, that it is this process which executes it."""
+    process = f"pid {os.getpid()} on {socket.gethostname()}"
+    value = lease_value(process, process_mark()) if executes else lease_value(f"launched by {process}", "")
+    instance.daemon_cursor_storage.set_cursor_values({LEASE_KEY + run_id: value})
+
+
+@contextmanager
+def leased(instance: dg.DagsterInstance, run_id: str) -> Iterator[None]:
+    """Hold the lease of a run, which need not be made yet, and renew it from a thread; at the end it is forgotten."""
+    if not instance.is_persistent:
+        yield
+        return
+
+    def keep() -> None:
+        while not ended.wait(BEAT_S):
+            try:
+                renew(instance, run_id)
+            except Exception as error:  # a full disk, a server that is away: the next may succeed
+                log.info("the lease of run %s was not renewed: %s", run_id, error)
+
+    ended = threading.Event()
+    renew(instance, run_id)
+    thread = threading.Thread(target=keep, name=f"lease of run {run_id}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        forget_lease(instance, run_id)
+
+
+def forget_lease(instance: dg.DagsterInstance, run_id: str) -> None:
+    """Remove a row that nobody needs any more; one that stays does no harm."""
+    with suppress(Exception), instance.run_storage.connect() as connection:  # type: ignore[attr-defined]
+        connection.execute(KeyValueStoreTable.delete().where(KeyValueStoreTable.c.key == LEASE_KEY + run_id))
+
+
+class _LeasedExecutor(InProcessExecutor):
+    def execute(self, plan_context: PlanOrchestrationContext, execution_plan: ExecutionPlan) -> Iterator[DagsterEvent]:
+        with leased(plan_context.instance, plan_context.run_id):
+            yield from super().execute(plan_context, execution_plan)
+
+
+@dg.executor(name="in_process")
+def leased_executor(_: dg.InitExecutorContext) -> _LeasedExecutor:
+    """Execute all steps in the process of the run, under its lease."""
+    return _LeasedExecutor(RetryMode.ENABLED)
+
+
+class LeaseWatch:
+    """Sums up for how long leases were seen not to be renewed."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[str | None, float, float]] = {}
+
+    def silence(self, run_id: str, lease: str | None, now: float) -> float:
+        """Return the seconds in which a lease, or its absence, stayed as it is.
+
+        Args:
+            now: of a clock that nobody sets.
+        """
+        seen, silent, looked_at = self._seen.get(run_id, ("", 0.0, now))
+        silent = silent + min(now - looked_at, 2 * LOOK_S) if seen == lease else 0.0
+        self._seen = {key: each for key, each in self._seen.items() if now - each[2] < SILENT_S}
+        self._seen[run_id] = (lease, silent, now)
+        return silent
+
+
+class LeasedRuns(RunLauncher):
+    """What our launchers share: the launched run has a lease, and is over when nobody renews it."""
+
+    _watch: LeaseWatch | None = None
+
+    def launch_run(self, context: LaunchRunContext) -> None:
+        """Make the lease, then launch."""
+        renew(self._instance, context.dagster_run.run_id, executes=False)
+        super().launch_run(context)  # type: ignore[safe-super]
+
+    @property
+    def supports_check_run_worker_health(self) -> bool:
+        """Dagster asks every ``LOOK_S`` about every run that has started, whoever executes it."""
+        return True
+
+    def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
+        """Tell whether a run is over; an error here would be counted as its end."""
+        self._watch = self._watch or LeaseWatch()
+        try:
+            lease = _lease_of(self._instance, run.run_id)
+        except Exception as error:
+            return CheckRunHealthResult(WorkerStatus.RUNNING, str(error))
+        silent = self._watch.silence(run.run_id, lease, time.monotonic())
+        if silent < LEASE_S and not _is_gone(lease):
+            return CheckRunHealthResult(WorkerStatus.RUNNING)
+        return CheckRunHealthResult(WorkerStatus.FAILED, _ended(lease))
+
+
+class HereRunLauncher(LeasedRuns, DefaultRunLauncher):
+    """Dagster's launcher of processes beside its code server."""
+
+
+def fail_abandoned_runs(instance: dg.DagsterInstance) -> int:
+    """Mark the runs that are over as failed, as far as one look tells; return how many.
+
+    A killed process cannot say that its run is over, and a run that never ends keeps its domain's queue shut. A process
+    of this machine that has ended is seen at once; of others the lease is compared with the clock, with room for both.
+    """
+    now, failed = present(), 0
+    for run in instance.get_runs(dg.RunsFilter(statuses=list(BEGUN))):
+        lease = _lease_of(instance, run.run_id)
+        is_silent = lease is not None and run.status in RUNNING and silence(lease, now) > SILENT_S
+        if is_silent or _is_gone(lease):
+            instance.report_run_failed(run, message=_ended(lease))
+            forget_lease(instance, run.run_id)
+            failed += 1
+    return failed
+
+
+def _lease_of(instance: dg.DagsterInstance, run_id: str) -> str | None:
+    key = LEASE_KEY + run_id
+    return instance.daemon_cursor_storage.get_cursor_values({key}).get(key)
+
+
+def _ended(lease: str | None) -> str:
+    said = json.loads(lease) if lease else {"by": "nobody said that it executes it", "at": "it was made"}
+    return f"It is over: no sign of life since {said['at']} ({said['by']}). It was killed, or its machine went down."
+
+
+def _is_gone(lease: str | None) -> bool:
+    return lease is not None and is_gone(json.loads(lease)["mark"])
+
+
+def process_mark() -> str:
+    """Identify this process beyond its life: ids are used again, ids with a kernel and a start time are not."""
+    pid = os.getpid()
+    return f"{pid}@{_kernel()}@{_started(pid)}"
+
+
+def is_gone(mark: str) -> bool:
+    """Tell whether the process with a mark has ended; ``False`` of other machines and containers."""
+    pid, _, rest = mark.partition("@")
+    kernel, _, started = rest.rpartition("@")
+    if kernel != _kernel() or not (pid.isdecimal() and started.isdecimal()):
+        return False  # nothing is known of those
+    try:
+        return _started(int(pid)) != int(started)
+    except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def _kernel() -> str:
+    """Name what numbers the processes: the host, or on Linux the boot and the namespace, whatever they are called."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return socket.gethostname()
+
+
+def _started(pid: int) -> int:
+    """Return when a process started: on Linux in ticks since the boot, for the clock may be set meanwhile."""
+    if Path("/proc/self/stat").exists():
+        return int(
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+        )
+    return int(psutil.Process(pid).create_time())
