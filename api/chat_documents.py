@@ -6,7 +6,7 @@ Shapes: https://platform.openai.com/docs/api-reference/chat. ``citations`` is an
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
@@ -123,6 +123,12 @@ def citations_of(document: FusionResult, cited: Sequence[str] | None, link: Link
     """
     shown = [item for item in document["items"] if cited is None or item["chunk_id"] in cited]
     return [_citation(item, link) for item in shown]
+
+
+def numbered_sources(citations: Mapping[int, ChatCitation]) -> str:
+    """Return the places of an answer that cites by number, as Markdown links."""
+    lines = (f"- [{number}] [{_plain(cited['title'])}]({cited['url']})" for number, cited in citations.items())
+    return "\n".join(["Sources:", *lines]) if citations else ""
 
 
 def sources_list(citations: Sequence[ChatCitation]) -> str:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from api.requests import Body
 from api.requests.find import MAX_MATCHES, USUAL_MATCHES, Expression, FindParameters
 from api.requests.query import MAX_DOMAINS, MAX_TOP_K, QueryBody
+from nornweave.ask.answer.pages import USUAL_TOKENS
 from nornweave.ask.search.question import Question
 from nornweave.core.text.checked_values import Name, PlainJson, QuestionText, textual
 from nornweave.core.types import Domain
@@ -81,7 +82,7 @@ class AnswerArguments(Arguments):
     max_tokens: Annotated[
         int | None,
         Field(ge=LEAST_RESULT_TOKENS, le=MAX_RESULT_TOKENS, description="Size of the result, counted rather too high."),
-    ] = USUAL_RESULT_TOKENS
+    ] = USUAL_TOKENS
     after: AfterField = None
     as_of: AsOfField = None
 

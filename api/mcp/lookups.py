@@ -34,6 +34,7 @@ from nornweave.ask.views.tools import (
     found_lines_document,
     ledger_conflict_document,
     line,
+    to_seconds,
 )
 from nornweave.core.errors import QueryError
 
@@ -164,7 +165,7 @@ def _ledger_page(
             "total": len(entries),
             "more": left,
             "next": next_handle(place.start + count) if left else None,
-            "made_at": ledger["made_at"],
+            "made_at": ledger["made_at"] and to_seconds(ledger["made_at"]),
         }
         return {**made, "notes": notes} if notes else made
 

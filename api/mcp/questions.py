@@ -14,14 +14,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from api.mcp.arguments import USUAL_RESULT_TOKENS, AnswerArguments, SearchArguments
+from api.mcp.arguments import AnswerArguments, SearchArguments
 from api.mcp.results import ToolCall, is_within
-from nornweave.ask.answer.pages import AnswerPage, answer_page, largest, snippet
+from nornweave.ask.answer.pages import USUAL_TOKENS, AnswerPage, answer_page, largest, snippet
 from nornweave.ask.fuse.records import Answer
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.answer import answerable_document
 from nornweave.ask.views.tool_results import AnswerPageDocument, SearchDocument
-from nornweave.ask.views.tools import Link, search_document, source_document
+from nornweave.ask.views.tools import Link, page_template, search_document, source_document
 from nornweave.core.errors import QueryError
 from nornweave.core.types import digest
 
@@ -84,7 +84,7 @@ async def answer(arguments: AnswerArguments, call: ToolCall) -> AnswerPageDocume
     question = arguments.asked.question(call.serving.askable, call.arrived)
     asked = arguments.model_dump(exclude={"after", "max_tokens"})
     place_of(arguments.after, asked, None)  # a wrong handle is said before anything is searched
-    size = arguments.max_tokens or USUAL_RESULT_TOKENS
+    size = arguments.max_tokens or USUAL_TOKENS
 
     def page(answers: SeenAnswers) -> AnswerPageDocument:
         found = answers.answer(question)
@@ -107,7 +107,8 @@ def _page(
     def document(page: AnswerPage) -> AnswerPageDocument:
         made: AnswerPageDocument = {
             "text": page.text,
-            "sources": [source_document(item, link) for item in page.items],
+            "sources": [source_document(number, item, link) for number, item in page.cited.items()],
+            "page": page_template(link),
             "conflicts": page.conflicts,
             "not_searched": [gap.name for gap in found.recalled.coverage_gaps],
             "more": page.left,

@@ -119,9 +119,9 @@ TOOLS = (
         name="answer",
         title="Answer a question from everything",
         description=(
-            "Answer a question out of code, documentation, conversations and research at once: the relevant passages "
-            "as text by domain, without duplicates, each with its place and date; contradictions between them with "
-            "both sides, which probably holds and why; and which domains were not searched. Use it first for any "
+            "Answer a question out of code, documentation, conversations and research at once: up to three sentences "
+            "that answer, word for word; contradictions with both sides, which probably holds and why; the passages "
+            "by domain, without duplicates; and which domains were not searched. Use it first for any "
             "question about how the team's systems work, what was decided and why. If `more` is above 0, call it again "
             "with `after` for further passages. It quotes and does not write: the conclusion is yours."
         ),

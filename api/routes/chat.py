@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.sse import format_sse_event
 
 from api.chat_documents import (
+    ChatCitation,
     ChunkDelta,
     CompletionChunk,
     CompletionDocument,
@@ -18,6 +19,7 @@ from api.chat_documents import (
     chunk,
     citations_of,
     completion,
+    numbered_sources,
     sources_list,
     usage_of,
 )
@@ -30,6 +32,7 @@ from api.schemas import EVENTS, json_response
 from api.state import Served, arrive
 from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.answer.synthesis.links import without_images
+from nornweave.ask.fuse.records import Synthesis
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.tools import Link
 
@@ -97,19 +100,18 @@ class _Chat:
 
     async def whole(self, streamed: StreamedAnswer) -> CompletionDocument:
         """Return the answer once its text is written."""
-        text, cited = without_images(streamed.rendered()), None
-        if self.writes:
-            written = await written_whole(streamed.write)
-            text, cited = (written.text, written.cited) if written.text else (text, None)
-        citations = citations_of(streamed.document, cited, self.link)
-        text += sources_list(citations)
+        written = await written_whole(streamed.write) if self.writes else None
+        if written and written.text:
+            citations = citations_of(streamed.document, written.cited, self.link)
+            text = written.text + sources_list(citations)
+        else:
+            text, citations = self._passages(streamed)
         return completion(streamed.document, self.body.model, self.created, text, citations, self.body.warnings)
 
     async def events(self, streamed: StreamedAnswer) -> AsyncIterator[bytes]:
         """Send the text piece by piece, then what it cites."""
         yield self._piece({"role": "assistant", "content": ""})
-        text = ""
-        cited: tuple[str, ...] | None = None
+        written: Synthesis | None = None
         if self.writes:
             try:
                 async with Writing(streamed.write) as writing:
@@ -119,21 +121,31 @@ class _Chat:
             except Exception as error:
                 yield event(None, {"error": chat_error(unexpected_problem(error, "the text of a chat completion"))})
                 return
-            text, cited = (written.text, written.cited) if written.text else ("", None)
-        if cited is None:
-            text = without_images(streamed.rendered())
-            yield self._piece({"content": text})
-        citations = citations_of(streamed.document, cited, self.link)
-        sources = sources_list(citations)
-        yield self._piece({"content": sources})
+        if written and written.text:
+            citations = citations_of(streamed.document, written.cited, self.link)
+            rest = sources_list(citations)
+            text = written.text + rest
+        else:
+            text, citations = self._passages(streamed)
+            rest = text
+        yield self._piece({"content": rest})
         last = self._chunk({}, "stop")
         last["citations"], last["answerable"] = citations, streamed.document["answerable"]
         last["warnings"] = self.body.warnings
         yield event(None, last)
         if self.body.stream_options and self.body.stream_options.include_usage:
-            usage = usage_of(streamed.document, text + sources)
+            usage = usage_of(streamed.document, text)
             yield event(None, {**self._chunk({}), "choices": [], "usage": usage})
         yield format_sse_event(data_str="[DONE]")
+
+    def _passages(self, streamed: StreamedAnswer) -> tuple[str, list[ChatCitation]]:
+        """Return the text that no model wrote: sentences, places, conflicts and passages, with what it cites."""
+        page = streamed.page()
+        cited = [item.chunk_id for item in page.cited.values()]
+        citations = citations_of(streamed.document, cited, self.link)
+        numbered = numbered_sources(dict(zip(page.cited, citations, strict=True)))
+        parts = (without_images(page.lead), numbered, without_images(page.body))
+        return "\n\n".join(filter(None, parts)), citations
 
     def _piece(self, delta: ChunkDelta) -> bytes:
         return event(None, self._chunk(delta))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from nornweave.ask.fuse.records import Answer, ConflictRecord
-from nornweave.ask.views.tools import Link, line, source_document
+from nornweave.ask.views.tools import Link, line, title_of
 from nornweave.core.text.legible import counted
 
 CONFLICTS_SHOWN = 3
@@ -49,8 +49,8 @@ def _lines(answer: Answer, link: Link) -> Iterator[str]:
     elif not answer.answerable.words:
         yield "Nothing was found."
     for item in answer.items:
-        shown = source_document(item, link)
-        yield f"{numbers[item.chunk_id]}. {_linked(shown['url'], shown['title'])} · {mrkdwn(item.domain)}"
+        linked = _linked(link(item.chunk_id, item.citation.url), title_of(item))
+        yield f"{numbers[item.chunk_id]}. {linked} · {mrkdwn(item.domain)}"
     for gap in answer.recalled.coverage_gaps:
         yield f"Not searched: {mrkdwn(gap.name)}: {mrkdwn(gap.reason)}"
 

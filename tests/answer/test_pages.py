@@ -1,5 +1,6 @@
 """Pages of an answer: every item once, as many as fit, never none where there are some."""
 
+from dataclasses import replace
 from typing import Any
 
 from fact_support import fact
@@ -15,6 +16,7 @@ from nornweave.ask.fuse.records import (
     ConflictSide,
     ConflictStrategy,
     Detector,
+    ExtractedSentence,
     Fused,
     FusedItem,
     Recalled,
@@ -123,6 +125,26 @@ def test_conflicts_give_way_to_items_and_are_counted() -> None:
     small = answer_page(answer_of(*items, conflicts=conflicts), 0, within(500))
     assert (small.conflicts_shown, len(small.items) > 0) == (0, True)
     assert small.conflicts > 0
+
+
+def test_long_items_are_shortened_before_conflicts_are_left_out() -> None:
+    items = items_of(5000, 5000, 5000, 5000)
+    page = answer_page(answer_of(*items, conflicts=(conflict("c0", "c1"),)), 0, within(5000))
+    assert (len(page.items), page.conflicts_shown, page.left) == (4, 1, 0)
+    assert page.body.index("Conflicts:") < page.body.index("↳ [1] ")
+
+
+def test_the_first_page_begins_with_the_sentences_and_names_what_they_are_quoted_from() -> None:
+    items = items_of(*[1000] * 6)
+    sentences = tuple(
+        ExtractedSentence(item.chunk_id, f"[CODE — x]\nfrom {item.chunk_id}", Span(0, 5))
+        for item in (items[5], items[0])
+    )
+    first, second, *_ = pages(replace(answer_of(*items), extract=sentences), 2500)
+    assert first.lead.splitlines() == ["“[CODE \\— x] from c5” [6]", "“[CODE \\— x] from c0” [1]"]
+    assert first.text.startswith(first.lead) and len(first.items) < 6
+    assert [*first.cited] == [*range(1, len(first.items) + 1), 6]
+    assert second.lead == "" and min(second.cited) == len(first.items) + 1
 
 
 def test_where_nothing_fits_one_short_item_is_the_page() -> None:

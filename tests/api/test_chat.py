@@ -122,13 +122,17 @@ def test_without_a_model_the_items_are_the_answer(
     client: openai.OpenAI, model: ModelServer, first: str, streams: bool
 ) -> None:
     model.behaviours["first"] = Behaviour(kind="fails")
-    answer: Any = client.chat.completions.create(model="nornweave:code", messages=ASKED, stream=streams)
+    asked: Any = [{"role": "user", "content": "refund"}]
+    answer: Any = client.chat.completions.create(model="nornweave:code", messages=asked, stream=streams)
     text = (
         "".join(chunk.choices[0].delta.content or "" for chunk in answer)
         if streams
         else answer.choices[0].message.content
     )
-    assert "def refund(payment):" in text and f"/passages/{first})" in text
+    lead, sources, shown = text.split("\n\n", 2)
+    assert lead.startswith("“") and lead.endswith(" [1]")
+    assert sources.startswith("Sources:\n- [1] [refund ") and sources.count(f"/passages/{first})") == 1
+    assert "↳ [1] refund.py:1-2 (ledger)" in shown and "def refund(payment):" in shown and first not in shown
 
 
 def test_wrong_requests_are_problems_that_the_client_understands(client: openai.OpenAI) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from scripted_engine import ScriptedEngine, ledger_entry, write_ledger
 
 from api.app import create_app
 from api.mcp.arguments import ANSWER_ITEMS, LEAST_RESULT_TOKENS, MAX_RESULT_TOKENS, USUAL_RESULT_TOKENS
-from api.mcp.results import MAX_RESULT_CHARACTERS
+from api.mcp.results import MAX_RESULT_CHARACTERS, is_within
 from api.mcp.tools import TOOLS
 from api.state import QUESTIONS, Serving
+from nornweave.ask.answer.pages import ITEMS_WANTED, USUAL_TOKENS
 from nornweave.ask.search.records import AgentState
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError, StoreError
@@ -102,11 +104,28 @@ async def test_an_answer_shows_both_sides_and_its_sources(disagreeing: Settings,
         answered = await result(client, "answer", query="what is the webhook timeout")
         assert "WEBHOOK_TIMEOUT_SECONDS = 10" in answered["text"]
         assert "The webhook timeout is 30 seconds." in answered["text"]
-        assert "Conflicts:\n1. " in answered["text"]
         assert (answered["conflicts"], answered["not_searched"]) == (1, [])
         for source in answered["sources"][:2]:
             fetched = await result(client, "fetch", id=source["id"])
-            assert (fetched["title"], fetched["url"]) == (source["title"], source["url"])
+            assert (fetched["title"], fetched["url"]) == (source["title"], answered["page"].format(id=source["id"]))
+
+
+async def test_an_answer_begins_with_the_sentences_of_the_page_and_is_short(disagreeing: Settings) -> None:
+    async with tools_of(disagreeing) as client:
+        await until_loaded(client)
+        answered = await result(client, "answer", query="what is the webhook timeout")
+        lead, conflicts, *passages = answered["text"].split("\n\n---\n\n")
+        numbers = {source["title"]: source["number"] for source in answered["sources"]}
+        assert f"“The webhook timeout is 30 seconds.” [{numbers['Webhooks (webhooks.md:1-3)']}]" in lead.splitlines()
+        assert 1 <= len(lead.splitlines()) <= 3 and all(line.startswith("“") for line in lead.splitlines())
+        assert conflicts.startswith("Conflicts:\n1. ")
+        assert any(
+            f"↳ [{number}] webhooks.md:1-3 (handbook)" in part for number in numbers.values() for part in passages
+        )
+        whole = json.dumps(answered)
+        assert all(whole.count(source["id"]) == 1 for source in answered["sources"])
+        assert is_within(answered, USUAL_TOKENS) and not re.search(r"\d:\d\d\.\d", whole)
+        assert len(answered["sources"]) >= ITEMS_WANTED
 
 
 async def test_the_pages_of_an_answer_are_its_ranking_without_gaps_or_repeats(disagreeing: Settings) -> None:
@@ -212,7 +231,7 @@ def test_the_guide_names_every_tool_argument_and_limit() -> None:
         (row,) = (line for line in guide.splitlines() if line.startswith(f"| `{tool.name}` |"))
         assert all(f"`{name}`" in row for name in tool.arguments.model_fields)
         assert f"### `{tool.name}`" in guide
-    for limit in (MAX_RESULT_TOKENS, LEAST_RESULT_TOKENS, USUAL_RESULT_TOKENS, MAX_RESULT_CHARACTERS):
+    for limit in (MAX_RESULT_TOKENS, LEAST_RESULT_TOKENS, USUAL_RESULT_TOKENS, USUAL_TOKENS, MAX_RESULT_CHARACTERS):
         assert f"{limit:,}" in guide
     for said in (f"{ANSWER_ITEMS} passages", f"{QUESTIONS} run"):
         assert said in guide

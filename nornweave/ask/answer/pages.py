@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from nornweave.ask.answer.context_budget import shown_conflicts
 from nornweave.ask.answer.snippet import shorten
-from nornweave.ask.answer.text_renderer import render_text
+from nornweave.ask.answer.text_renderer import SEPARATOR, render_lead, render_numbered
 from nornweave.ask.fuse.records import Answer, FusedItem
 from nornweave.core.text.analyzer import query_terms
 from nornweave.core.types import Domain
 
-# Of one item, at first: whole chunks, but nobody's book.
-ITEM_CHARACTERS = 6000
+# Of one item: whole chunks, but nobody's book; less where that lets so many items on a page.
+ITEM_CHARACTERS = (6000, 3000, 1500, 750)
+ITEMS_WANTED = 3
+USUAL_TOKENS = 1500
+"""Of a page, where nobody asked for another size: what a reader needs of an answer stands in its first lines."""
 # Less of an item says nothing.
 LEAST_CHARACTERS = 60
 # A conflict with both sides and the reason takes the room of an item; the ledger lists all of them.
 CONFLICTS_SHOWN = (4, 2, 1, 0)
-# A page is cut by leaving out items, not by cutting sections.
-UNCUT_CHARACTERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,20 +28,29 @@ class AnswerPage:
     """A part of an answer's ranking as text.
 
     Attributes:
-        text: the items with their conflicts and what was not searched, as ``text_renderer`` writes them.
+        lead: of the first page: what is doubtful, and the sentences that answer.
+        body: the conflicts, the items, and what was not searched; as ``text_renderer`` writes them.
         items: that the text shows, in their order; contents as they are shown.
+        cited: the items that the text numbers, shown or only quoted, by number; from 1 on in the whole ranking.
         start: the place of the first of them in the ranking, from 0.
         left: items of the ranking that come after them.
         conflicts: in which the items take part.
         conflicts_shown: of those, how many the text shows.
     """
 
-    text: str
+    lead: str
+    body: str
     items: tuple[FusedItem, ...]
+    cited: Mapping[int, FusedItem]
     start: int
     left: int
     conflicts: int
     conflicts_shown: int
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return SEPARATOR.join(filter(None, (self.lead, self.body)))
 
 
 def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) -> AnswerPage:
@@ -52,19 +62,21 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
         fits: tells whether a page is small enough; a page with fewer items of the same answer is smaller.
 
     Returns:
-        The page with the most items that fits. Where not one whole item fits, that item is shortened, and conflicts are
-        left out; the last resort is a page that does not fit, with one item of ``LEAST_CHARACTERS``.
+        The page with the most items that fits. Where not ``ITEMS_WANTED`` fit, items are shortened, and then conflicts
+        are left out; the last resort is a page that does not fit, with one item of ``LEAST_CHARACTERS``.
     """
-    characters = ITEM_CHARACTERS
-    while True:
-        items = _shortened(answer, start, characters)
-        for conflicts in CONFLICTS_SHOWN:
+    wanted = min(ITEMS_WANTED, len(answer.items) - start)
+    shortened = [_shortened(answer, start, characters) for characters in ITEM_CHARACTERS]
+    for conflicts in CONFLICTS_SHOWN:
+        for items in shortened:
             page = _most(answer, start, items, conflicts, fits)
-            if page.items or not items:
+            if len(page.items) >= wanted:
                 return page
-        if characters == LEAST_CHARACTERS:
-            return _page(answer, start, items[:1], 0)
+    characters = ITEM_CHARACTERS[-1]
+    while not page.items and characters > LEAST_CHARACTERS:
         characters = max(LEAST_CHARACTERS, characters // 2)
+        page = _most(answer, start, _shortened(answer, start, characters), 0, fits)
+    return page if page.items else _page(answer, start, _shortened(answer, start, LEAST_CHARACTERS)[:1], 0)
 
 
 def largest(most: int, fits: Callable[[int], bool]) -> int:
@@ -97,16 +109,14 @@ def _most(
 def _page(answer: Answer, start: int, items: tuple[FusedItem, ...], most_conflicts: int) -> AnswerPage:
     shown, conflicts = shown_conflicts(items, answer.conflicts)
     kept = conflicts[:most_conflicts]
-    text = render_text(
-        shown,
-        conflicts=kept,
-        coverage_gaps=answer.recalled.coverage_gaps,
-        doubt="" if start else answer.answerable.words,
-        max_chars_per_source=UNCUT_CHARACTERS,
-    )
+    numbers = {item.chunk_id: number for number, item in reversed([*enumerate(answer.items, 1)])}
+    quoted = () if start else answer.extract
+    cited = {item.chunk_id for item in items} | {sentence.chunk_id for sentence in quoted}
     return AnswerPage(
-        text=text,
+        lead="" if start else render_lead(answer, numbers),
+        body=render_numbered(shown, numbers, conflicts=kept, coverage_gaps=answer.recalled.coverage_gaps),
         items=items,
+        cited={number: item for number, item in enumerate(answer.items, 1) if item.chunk_id in cited},
         start=start,
         left=max(0, len(answer.items) - start - len(items)),
         conflicts=len(conflicts),

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
+from nornweave.ask.answer.context_budget import estimate_tokens
+from nornweave.ask.answer.pages import USUAL_TOKENS, AnswerPage, answer_page
 from nornweave.ask.answer.synthesis.prompt import PromptContext
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
-from nornweave.ask.answer.text_renderer import render_answer
 from nornweave.ask.fuse.records import Answer, Synthesis
 from nornweave.ask.views.answer import FusionResult
 
@@ -24,7 +25,6 @@ class StreamedAnswer:
     document: FusionResult
     _answer: Answer
     _synthesizer: Synthesizer
-    _max_chars_per_source: int
 
     def write(self, on_text: Callable[[str], None], *, timeout_ms: int | None = None) -> Future[Synthesis]:
         """Let a model begin to write the text, and return at once.
@@ -37,6 +37,6 @@ class StreamedAnswer:
         context = PromptContext(answer.question.text, answer.items, answer.conflicts, gaps, doubt)
         return self._synthesizer.start(context, timeout_ms=timeout_ms, on_text=on_text)
 
-    def rendered(self) -> str:
-        """Return the items as text, for who gets no other."""
-        return render_answer(self._answer, self._max_chars_per_source)
+    def page(self) -> AnswerPage:
+        """Return the sentences that answer and the best items as text, for who gets no other."""
+        return answer_page(self._answer, 0, lambda page: estimate_tokens(page.text) <= USUAL_TOKENS)

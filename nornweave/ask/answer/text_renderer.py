@@ -21,15 +21,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from nornweave.ask.answer.escaping import ANSWER, CITED, CONFLICTS, DOUBT, NO_ANSWER, NOT_SEARCHED, one_line, quoted
+from nornweave.ask.answer.extract import LONGEST, as_read
 from nornweave.ask.answer.snippet import cut, fair_share
 from nornweave.ask.answer.synthesis.citations import citation_key
 from nornweave.ask.fuse.records import Answer, ConflictRecord, ConflictSide, FusedItem, Synthesis
 from nornweave.ask.search.records import Citation, CoverageGap
-from nornweave.core.types import Domain
+from nornweave.core.text.inline_markup import one_line as inline
+from nornweave.core.types import ChunkId, Domain
 
 NOTHING_FOUND = "No results returned from any source in fusion query."
 SEPARATOR = "\n\n---\n\n"
@@ -46,6 +48,8 @@ UNNAMED = "OTHER"
 TEXT_AT_LEAST = 400
 # Less of a text is not worth its citation.
 SHOWN_AT_LEAST = 80
+# A page is cut by leaving out items, not by cutting sections.
+UNCUT_CHARACTERS = 1_000_000
 LINE_CHARACTERS = 240
 NAME_CHARACTERS = 40
 ALSO_IN_SHOWN = 3
@@ -119,6 +123,43 @@ def render_text(
     return SEPARATOR.join(block for block in blocks if block)
 
 
+def render_lead(answer: Answer, numbers: Mapping[ChunkId, int]) -> str:
+    """Render what an answer begins with for a reader with little room: the doubt, and the sentences that answer.
+
+    Args:
+        numbers: of the items, by chunk.
+    """
+    domains = {item.chunk_id: item.domain for item in answer.items}
+    said = [
+        f"“{one_line(as_read(each.text) if domains[each.chunk_id] == Domain.CODE else inline(each.text), LONGEST)}”"
+        f" [{numbers[each.chunk_id]}]"
+        for each in answer.extract
+    ]
+    doubt = f"{DOUBT} {one_line(answer.answerable.words, 2 * LINE_CHARACTERS)}" if answer.answerable.words else ""
+    return "\n".join([doubt] * bool(doubt and answer.items) + said)
+
+
+def render_numbered(
+    items: Sequence[FusedItem],
+    numbers: Mapping[ChunkId, int],
+    *,
+    conflicts: Sequence[ConflictRecord] = (),
+    coverage_gaps: Sequence[CoverageGap] = (),
+) -> str:
+    """Render the rest: the conflicts, then a section a source, each item under its number."""
+    pieces = {
+        source: [_piece(item, len(conflicts), number=numbers[item.chunk_id]) for item in section]
+        for source, section in _sections(items).items()
+    }
+    blocks = [
+        _conflicts(conflicts, items),
+        *_rendered_sections(pieces, UNCUT_CHARACTERS),
+        "" if items else NOTHING_FOUND,
+        _gaps(coverage_gaps, None),
+    ]
+    return SEPARATOR.join(block for block in blocks if block)
+
+
 def _rendered_sections(pieces: dict[str, list[_Piece]], limit: int) -> Iterator[str]:
     if len(pieces) == 1:
         yield from ("\n\n".join(map(str, section)) for section in pieces.values())
@@ -179,9 +220,9 @@ def _title_line(content: str) -> str:
     return content.strip().partition("\n")[0].strip()
 
 
-def _piece(item: FusedItem, conflicts: int, *, with_key: bool) -> _Piece:
+def _piece(item: FusedItem, conflicts: int, *, with_key: bool = False, number: int | None = None) -> _Piece:
     place = _place(item.citation, item.chunk_id)
-    details = [place, *_details(item, conflicts)]
+    details = [place if number is None else f"[{number}] {place}", *_details(item, conflicts)]
     if with_key:
         details.append(f"[{citation_key(item.domain, item.chunk_id)}]")
     return _Piece(

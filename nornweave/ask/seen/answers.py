@@ -98,8 +98,7 @@ class SeenAnswers:
         if question.synthesize:
             synthesizer.prepare()
         answered = self.answer(replace(question, synthesize=False))
-        limit = self._path.settings.fusion.fusion_max_chars_per_source
-        return StreamedAnswer(answer_document(answered), answered, synthesizer, limit)
+        return StreamedAnswer(answer_document(answered), answered, synthesizer)
 
     def fuse(self, question: Question, recalled: Recalled) -> FusionResult:
         """Fuse any agents' answers to a question; nothing is searched.

@@ -49,9 +49,10 @@ class FetchDocument(TypedDict):
 class SourceDocument(TypedDict):
     """A passage that the text cites."""
 
+    number: Annotated[int, Field(description="by which `text` cites it")]
     id: Annotated[str, Field(description="for `fetch`")]
-    title: str
-    url: str
+    title: Annotated[str, Field(description="what it is about, and where it stands")]
+    url: NotRequired[Annotated[str, Field(description="where it is another one than `page` says")]]
 
 
 class FoundLineDocument(TypedDict):
@@ -73,8 +74,14 @@ class FoundLinesDocument(TypedDict):
 class AnswerPageDocument(TypedDict):
     """A part of one answer."""
 
-    text: Annotated[str, Field(description="passages by domain, conflicts with both sides, what was not searched")]
-    sources: Annotated[list[SourceDocument], Field(description="of the passages in `text`, in the order of relevance")]
+    text: Annotated[
+        str,
+        Field(
+            description="sentences that answer, conflicts with both sides, passages by domain, what was not searched"
+        ),
+    ]
+    sources: Annotated[list[SourceDocument], Field(description="that `text` cites, in the order of relevance")]
+    page: Annotated[str, Field(description="the url of a source; `{id}` is its id")]
     conflicts: Annotated[int, Field(description="in which the passages take part")]
     not_searched: Annotated[list[str], Field(description="domains that gave no answer; `text` says why")]
     more: Annotated[int, Field(description="passages that were found and are not shown yet")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -28,6 +29,7 @@ LINE_CHARACTERS = 240
 NAME_CHARACTERS = 80
 ALSO_SHOWN = 3
 FILTER_VALUES = 6
+_FRACTION = re.compile(r"\.\d+")
 
 Link: TypeAlias = Callable[[str, str | None], str]
 """Chunk id and the citation's own URL → the URL that a reader opens."""
@@ -64,10 +66,21 @@ def found_lines_document(found: FindDocument, count: int) -> FoundLinesDocument:
     return {**document, "notes": notes} if notes else document
 
 
-def source_document(item: FusedItem, link: Link) -> SourceDocument:
-    """Return what an answer's text cites."""
-    chunk_id, citation = item.chunk_id, item.citation
-    return {"id": chunk_id, "title": _title(citation_document(citation)), "url": link(chunk_id, citation.url)}
+def title_of(item: FusedItem) -> str:
+    """Return what an item is about, and where it stands."""
+    return _title(citation_document(item.citation))
+
+
+def source_document(number: int, item: FusedItem, link: Link) -> SourceDocument:
+    """Return what an answer's text cites by a number; its URL only where ``page_template`` does not say it."""
+    document: SourceDocument = {"number": number, "id": item.chunk_id, "title": title_of(item)}
+    url = link(item.chunk_id, item.citation.url)
+    return document if url == link("", None) + item.chunk_id else {**document, "url": url}
+
+
+def page_template(link: Link) -> str:
+    """Return the URL of a passage with ``{id}`` for its id: a result names an id once."""
+    return link("", None) + "{id}"
 
 
 def fetched_chunk(chunk: ChunkDocument, link: Link, document_id: str) -> FetchDocument:
@@ -93,7 +106,7 @@ def fetched_document(document: DocumentDocument, link: Link, document_id: str) -
         "domain": document["domain_id"],
         "source": document["source_id"],
         "path": document["source_path"],
-        "date": document["timestamp"],
+        "date": document["timestamp"] and to_seconds(document["timestamp"]),
         "revision": document["revision"],
         "stale": document["stale"] or None,
         "generation": document["generation"],
@@ -116,8 +129,8 @@ def ledger_conflict_document(entry: LedgerEntryDocument, link: Link) -> LedgerCo
         "holds": entry["suggested"],
         "reason": line(entry["reason"], LINE_CHARACTERS),
         "confidence": round(entry["confidence"], 2),
-        "since": entry["first_seen"],
-        "settled": entry["settled"],
+        "since": to_seconds(entry["first_seen"]),
+        "settled": entry["settled"] and to_seconds(entry["settled"]),
     }
     also = dict.fromkeys(_ledger_place(side) for side in entry["also"])
     if also:
@@ -128,13 +141,13 @@ def ledger_conflict_document(entry: LedgerEntryDocument, link: Link) -> LedgerCo
 def domain_status_document(described: Mapping[str, JsonValue], health: Mapping[str, JsonValue]) -> DomainStatusDocument:
     """Return how a domain is, out of what its agent says of itself."""
     filters, notices = described.get("filters"), health.get("notices")
-    documents, chunks = described.get("documents"), described.get("chunks")
+    documents, chunks, indexed_at = described.get("documents"), described.get("chunks"), health.get("indexed_at")
     return {
         "domain": str(described["domain_id"]),
         "about": line(str(described.get("description") or described.get("name") or ""), LINE_CHARACTERS),
         "state": str(health["state"]),
         "generation": _text(health.get("generation")),
-        "indexed_at": _text(health.get("indexed_at")),
+        "indexed_at": to_seconds(str(indexed_at)) if indexed_at else None,
         "documents": documents if isinstance(documents, int) else 0,
         "chunks": chunks if isinstance(chunks, int) else 0,
         "filters": {
@@ -157,6 +170,11 @@ def _filter_described(described: Mapping[str, JsonValue]) -> str:
     return f"{kind}, such as {', '.join(names)}"
 
 
+def to_seconds(moment: str) -> str:
+    """Return an ISO 8601 time without the fractions of its second, which nobody reads."""
+    return _FRACTION.sub("", moment)
+
+
 def line(text: str, limit: int) -> str:
     """Return foreign text as one line of at most ``limit`` characters."""
     short = " ".join(legible(text[: limit * 4]).split())
@@ -164,15 +182,14 @@ def line(text: str, limit: int) -> str:
 
 
 def _result(item: FusedItem, part: str, answer: Answer, link: Link) -> SearchResultDocument:
-    cited = item.citation
-    source = source_document(item, link)
+    cited, shown = item.citation, citation_document(item.citation)
     document: SearchResultDocument = {
-        "id": source["id"],
-        "title": source["title"],
-        "url": source["url"],
+        "id": item.chunk_id,
+        "title": title_of(item),
+        "url": link(item.chunk_id, cited.url),
         "domain": item.domain,
-        "date": citation_document(cited)["timestamp"],
-        "verified_at": citation_document(cited)["verified_at"],
+        "date": shown["timestamp"] and to_seconds(shown["timestamp"]),
+        "verified_at": shown["verified_at"],
         "snippet": legible(part),
     }
     role = item_role(item, answer.conflicts)
@@ -211,7 +228,7 @@ def _described(citation: CitationDocument) -> dict[str, JsonValue]:
         "lines": f"{lines[0]}-{lines[1]}" if lines else None,
         "page": citation["page"],
         "messages": ", ".join(messages[:20]) if messages else None,
-        "date": citation["timestamp"],
+        "date": citation["timestamp"] and to_seconds(citation["timestamp"]),
         "revision": citation["revision"],
         "stale": citation["stale"] or None,
         "verified_at": citation["verified_at"],
@@ -234,7 +251,7 @@ def _conflict_side(side: LedgerSideDocument, link: Link) -> ConflictSideDocument
         "place": _ledger_place(side),
         "value": line(side["written"], NAME_CHARACTERS),
         "statement": line(side["statement"], LINE_CHARACTERS),
-        "date": side["updated_at"],
+        "date": side["updated_at"] and to_seconds(side["updated_at"]),
         "url": link(side["chunk_id"], None),
     }
     if side["author"]:
