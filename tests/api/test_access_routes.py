@@ -40,7 +40,7 @@ NOBODYS = "0" * 32
 OPEN = {
     "GET /health", "GET /ready", "GET /login", "POST /login", "GET /docs", "GET /docs/{name}", "GET /web/{file}",
 }  # fmt: skip
-NOTHING_OF_OURS = {"POST /fuse", "GET /v1/models", "GET /openapi.json", "POST /logout"}
+NOTHING_OF_OURS = {"POST /fuse", "GET /v1/models", "GET /v1/models/{model}", "GET /openapi.json", "POST /logout"}
 MASKED = {
     "POST /query", "POST /v1/chat/completions", "POST /feedback", "GET /agents", "POST /agents/{domain}/recall",
     "GET /agents/{domain}/describe", "GET /agents/{domain}/health", "POST /recall", "GET /describe",
