@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from evals.controlled import embeddings_off
 from evals.controls import Control
-from evals.gate import GateFinding, judge, refusals
+from evals.gate import GateFinding, judge, refusals, warnings
 from evals.history import Baseline, HistorySubject, baseline, kept
 from evals.judgments import JudgedSet, JudgmentError
 from evals.results import ResultScope, SetResult
@@ -76,6 +76,11 @@ class GenerationReport:
     def reasons(self) -> tuple[str, ...]:
         """Return what speaks against publication."""
         return (*self.problems, *refusals(self.findings))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what got worse beyond its margin and does not speak against publication."""
+        return warnings(self.findings)
 
     @property
     def refused(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,10 @@ SOURCE_ALPHA = 0.01
 """Of a retrieval source, whose drop need not be one of the answers."""
 WATCHED = tuple((stage, measure) for stage in (LAST_STAGE, *SOURCES) for measure in MEASURES)
 SHOWN_QUERIES = 5
+LEAST_WORSE = math.floor(-math.log2(ALPHA)) + 1
+"""So many queries, all of them worse, are the fewest whose drop is beyond chance."""
+SMALL = 12
+"""Of a set of so many queries, those that are lost are counted as well: hardly any drop of it is beyond chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +36,7 @@ class GateFinding:
         comparison: with what is published, over the queries that are the same; ``None`` where a floor was checked or
             there is nothing to compare with.
         refuses: whether the candidate must not be published because of it.
+        warns: whether a person should know of it all the same.
     """
 
     set_name: str
@@ -39,6 +45,7 @@ class GateFinding:
     value: float
     comparison: EvaluationComparison | None
     refuses: bool
+    warns: bool
     text: str
 
 
@@ -47,8 +54,9 @@ def judge(
 ) -> tuple[GateFinding, ...]:
     """Judge a generation by one judged set that was run.
 
-    A drop refuses if it is larger than the margin and beyond chance (one-sided paired randomisation test); a floor
-    refuses if the mean lies below it.
+    A drop warns if it is larger than the margin, and refuses if it is beyond chance as well (one-sided paired
+    randomisation test); a floor refuses if the mean lies below it. Of a set of at most ``SMALL`` queries each that fell
+    out of the first ten warns, and too large a share of them refuses.
 
     Args:
         result: of the candidate, or of what is published.
@@ -56,7 +64,8 @@ def judge(
     run = result.scope(scope)
     if run is None or run.stage(LAST_STAGE) is None:
         return ()
-    return (*_drops(result, run, before, settings), *_floors(result, run, settings))
+    drops = _drops(result, run, before, settings)
+    return (*drops, *_lost(result, run, before, settings), *_floors(result, run, settings))
 
 
 def refusals(findings: Iterable[GateFinding]) -> tuple[str, ...]:
@@ -64,9 +73,25 @@ def refusals(findings: Iterable[GateFinding]) -> tuple[str, ...]:
 
     What the answers lost says all; what single retrieval sources lost only where the answers did not.
     """
-    refusing = [finding for finding in findings if finding.refuses]
-    of_answers = [finding for finding in refusing if finding.stage == LAST_STAGE]
-    return tuple(finding.text for finding in of_answers or refusing)
+    return _said([finding for finding in findings if finding.refuses])
+
+
+def warnings(findings: Iterable[GateFinding]) -> tuple[str, ...]:
+    """Return what got worse and refuses nothing, in as few words as ``refusals``."""
+    return _said([finding for finding in findings if finding.warns and not finding.refuses])
+
+
+def _said(findings: Sequence[GateFinding]) -> tuple[str, ...]:
+    of_answers = [finding for finding in findings if finding.stage == LAST_STAGE]
+    return tuple(finding.text for finding in of_answers or findings)
+
+
+def holds_back(queries: int, lost_share: float) -> str:
+    """Say from when on a set of so many queries holds a generation back; empty if it never can."""
+    lost = math.floor(queries * lost_share) + 1
+    said = [f"{lost} of them fell out of the first ten"] if queries <= SMALL and lost <= queries else []
+    said += [f"{LEAST_WORSE} of them, or more, got worse beyond chance"] if queries >= LEAST_WORSE else []
+    return " or ".join(said)
 
 
 def worse_queries(findings: Sequence[GateFinding]) -> tuple[tuple[str, str, str, float, float], ...]:
@@ -77,7 +102,7 @@ def worse_queries(findings: Sequence[GateFinding]) -> tuple[tuple[str, str, str,
         if finding.comparison and finding.stage == LAST_STAGE
         for change in finding.comparison.worse
     ]
-    return tuple(sorted(rows, key=lambda row: (row[4] - row[3], row[0], row[1], row[2])))
+    return tuple(sorted(set(rows), key=lambda row: (row[4] - row[3], row[0], row[1], row[2])))
 
 
 def _drops(
@@ -96,13 +121,15 @@ def _drops(
         if found is None and compared is None:
             continue
         margin, alpha = (settings.margin, ALPHA) if stage == LAST_STAGE else (settings.source_margin, SOURCE_ALPHA)
+        dropped = compared is not None and -compared.difference > margin
         yield GateFinding(
             set_name=result.name,
             stage=stage,
             measure=measure,
             value=value,
             comparison=compared,
-            refuses=compared is not None and -compared.difference > margin and compared.p_drop < alpha,
+            refuses=compared is not None and dropped and compared.p_drop < alpha,
+            warns=dropped,
             text=_drop_text(result, stage, measure, value, compared, margin),
         )
 
@@ -120,6 +147,28 @@ def _drop_text(
     return f"{changed} (p {compared.p_drop:.4f} of such a drop by chance, margin {margin:g}){which}"
 
 
+def _lost(
+    result: SetResult, run: ScopeResult, before: Baseline | None, settings: EvaluationSettings
+) -> Iterable[GateFinding]:
+    """Yield, of a small set, the queries that have no right place among the first ten any more."""
+    measure = "Recall@10"
+    compared = before.compare(result, run, LAST_STAGE, measure) if before else None
+    if compared is None or compared.queries > SMALL:
+        return
+    if lost := [change.query for change in compared.worse if not change.after]:
+        yield GateFinding(
+            set_name=result.name,
+            stage=LAST_STAGE,
+            measure=measure,
+            value=compared.after,
+            comparison=compared,
+            refuses=len(lost) > settings.lost_share * compared.queries,
+            warns=True,
+            text=f"{result.name}: {len(lost)} of {compared.queries} questions fell out of the first ten: "
+            f"{', '.join(lost)}",
+        )
+
+
 def _floors(result: SetResult, run: ScopeResult, settings: EvaluationSettings) -> Iterable[GateFinding]:
     fused = run.stage(LAST_STAGE)
     if fused is None or result.origin not in {JudgmentOrigin.PEOPLE, JudgmentOrigin.PUBLIC}:
@@ -133,5 +182,6 @@ def _floors(result: SetResult, run: ScopeResult, settings: EvaluationSettings) -
             value=value,
             comparison=None,
             refuses=value < floor,
+            warns=value < floor,
             text=f"{result.name}: {measure} of the answers is {value:.3f}; the floor is {floor:g}",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,9 @@ from nornweave.config import EvaluationSettings, Settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain
 from nornweave.index.index import Index
+from nornweave.index.wiring import store_of
 
+SHOWN_PATHS = 5
 USUAL_GENERATED = 100
 """Queries made out of a corpus that nobody has judged; some hundred tell apart what differs by a few hundredths."""
 
@@ -105,6 +107,48 @@ def sets_of(agent: Agent, evaluation: EvaluationSettings, *, generated: int) -> 
     with agent.generation.use(OPERATOR) as generation:
         made = generate(generation, agent.domain, limit=generated)
     return (*judged, made) if made.relevant else judged
+
+
+def wrong_judgments(settings: Settings, domain: Domain | None, *, but: Collection[str] = ()) -> tuple[str, ...]:
+    """Return a sentence for each configured set that is broken, or has places that match no published document.
+
+    Args:
+        domain: whose sets; ``None`` for those that are judged across domains.
+        but: paths that are known to be gone.
+
+    Raises:
+        StoreError: what is published cannot be read.
+    """
+    try:
+        judged = (
+            read_domain_sets(settings.domains[domain].evaluation.judgments)
+            if domain
+            else read_sets(settings.evaluation.judgments)
+        )
+    except JudgmentError as error:
+        return (str(error),)
+    if not judged:
+        return ()
+    paths = set(but)
+    for each in (domain,) if domain else settings.served_domains:
+        files = store_of(settings, each).files
+        if generation := files.current():
+            with files.open(generation) as index:
+                paths.update(index.paths())
+    return tuple(filter(None, (_unmatched(each, paths, domain) for each in judged)))
+
+
+def _unmatched(judged: JudgedSet, paths: set[str], domain: Domain | None) -> str:
+    judged_paths = sorted({judgment.path for judgment in judged.judgments if judgment.grade > 0})
+    missing = [path for path in judged_paths if path not in paths]
+    if not missing:
+        return ""
+    where = domain.value if domain else "any domain"
+    named = ", ".join(missing[:SHOWN_PATHS]) + (", …" if len(missing) > SHOWN_PATHS else "")
+    return (
+        f"judged set {judged.name}: {len(missing)} of {len(judged_paths)} judged paths match no document of {where}: "
+        f"{named}; correct its qrels.tsv, or bring the documents back"
+    )
 
 
 def judged_questions(settings: Settings) -> tuple[JudgedQuestion, ...]:

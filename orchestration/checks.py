@@ -28,7 +28,8 @@ def quality_check(asset: dg.AssetKey) -> dg.AssetCheckSpec:
         QUALITY,
         asset=asset,
         blocking=True,
-        description="No measure of the domain's judged sets dropped beyond chance and its margin, or below its floor.",
+        description="No measure of the domain's judged sets dropped beyond its margin, or below its floor; "
+        "what is beyond chance as well, or below, is held back.",
     )
 
 
@@ -40,10 +41,11 @@ def quality_result(asset: dg.AssetKey, report: GenerationReport | None) -> dg.As
     if report is None:
         untested = "nothing was measured: no candidate was built, or the domain names no judged set"
         return dg.AssetCheckResult(passed=True, asset_key=asset, check_name=QUALITY, description=untested)
-    reasons = "; ".join(report.reasons) or "no measure dropped beyond chance and its margin"
+    reasons = "; ".join(report.reasons or report.warnings) or "no measure dropped beyond its margin"
     accepted = "a person has asked for it: " if report.reasons and report.accepted else ""
     return dg.AssetCheckResult(
-        passed=not report.refused,
+        passed=not report.refused and not report.warnings,
+        severity=dg.AssetCheckSeverity.ERROR if report.refused else dg.AssetCheckSeverity.WARN,
         asset_key=asset,
         check_name=QUALITY,
         description=accepted + reasons + _gone(report),
@@ -139,7 +141,10 @@ def measures_table(evaluated: Sequence[Evaluated], scope: ResultScope) -> str:
 
 def findings_metadata(report: GenerationReport) -> Metadata:
     """Describe what the gate looked at, and which queries got worse."""
-    rows = [("refuses" if finding.refuses else "passes", finding.text) for finding in report.findings]
+    rows = [
+        ("refuses" if finding.refuses else "warns" if finding.warns else "passes", finding.text)
+        for finding in report.findings
+    ]
     worse = [
         (name, query, measure, f"{before:.3f}", f"{after:.3f}")
         for name, query, measure, before, after in worse_queries(report.findings)

@@ -15,6 +15,7 @@ import dagster as dg
 
 from evals.evaluation import evaluate_candidate
 from evals.judgments import JudgmentError
+from evals.sets import wrong_judgments
 from nornweave.config import Settings
 from nornweave.core.errors import DomainBusyError, NornWeaveError, QualityError, StoreError
 from nornweave.core.files.full_disk import full_disk
@@ -129,6 +130,8 @@ class DomainSyncs:
     def finish(self, domain: Domain, publication: Publication | None) -> SyncReport:
         """Record a domain's run as done, release the domain, and tell what was published and what is wrong."""
         report, is_of_paths = self._open[domain].report(), self._open[domain].is_of_paths
+        gone = {path for _, path in report.judged_gone}  # told once as such; wrong is what stays so
+        report = replace(report, judged_wrong=wrong_judgments(self.settings, domain, but=gone))
         if publication:
             self.announcements.published(domain, publication)
         looked_at = OF_PATHS if is_of_paths else OF_A_SYNC

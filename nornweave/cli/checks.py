@@ -8,6 +8,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -301,6 +302,49 @@ def look_at_index(settings: Settings, domain: Domain, *, can_sync: bool) -> Iter
     if status["held"]:
         text = f"{sum(len(each['paths']) for each in status['held']):,} removals are held"
         yield documents("warning", text, "if they are meant: `nornweave sync --confirm-deletes`")
+
+
+def look_at_judged(settings: Settings, domain: Domain) -> Iterator[CheckFinding]:
+    """Say from when on each judged set of a domain holds a generation back, and which judged places match nothing."""
+    from evals.gate import holds_back
+    from evals.judgments import JudgmentError
+    from evals.sets import read_domain_sets, wrong_judgments
+
+    configured = settings.domains[domain].evaluation
+    finding = partial(CheckFinding, "judged", domain.value)
+    try:
+        sets = read_domain_sets(configured.judgments)
+    except JudgmentError as error:
+        yield finding("error", str(error), "correct it: docs/evaluation.md")
+        return
+    with suppress(StoreError):  # look_at_index has said it
+        for sentence in wrong_judgments(settings, domain) if store_of(settings, domain).current() else ():
+            yield finding("error", sentence, "docs/evaluation.md says how places are written")
+    smallest = next(count for count in range(1, 100) if holds_back(count, configured.lost_share))
+    least = f"the smallest set that can hold a generation back has {counted(smallest, 'question')}"
+    if not sets:
+        yield finding("ok", f"no judged set, so nothing is held back; {least}")
+    for judged in sets:
+        set_name = f"{judged.name}, {counted(len(judged.relevant), 'question')}"
+        if not configured.gate:
+            yield finding("warning", f"{set_name}: holds nothing back", "the gate is off: `gate: true` turns it on")
+        elif when := holds_back(len(judged.relevant), configured.lost_share):
+            yield finding("ok", f"{set_name}: holds a generation back if {when}")
+        else:
+            yield finding("warning", f"{set_name}: can hold nothing back", f"judge more: {least}")
+
+
+def look_at_judged_across(settings: Settings) -> Iterator[CheckFinding]:
+    """Say that sets which are judged across domains hold nothing back, and which of their places match nothing."""
+    from evals.sets import wrong_judgments
+
+    finding = partial(CheckFinding, "judged", "all domains")
+    with suppress(StoreError):
+        for sentence in wrong_judgments(settings, None):
+            yield finding("error", sentence, "docs/evaluation.md says how places are written")
+    for folder in settings.evaluation.judgments:
+        text = f"{folder.name}: is asked after a publication and holds nothing back"
+        yield finding("ok", text, "sets under domains.<name>.evaluation are asked before it")
 
 
 def published_at(settings: Settings, domains: tuple[Domain, ...]) -> dict[str, str]:

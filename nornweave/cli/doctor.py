@@ -63,6 +63,9 @@ def examine(settings: Settings) -> Iterator[CheckFinding]:
     for domain in domains if is_stored else ():
         readable = any(source.domain is domain and finding.level != "error" for source, finding in sources)
         yield from checks.look_at_index(settings, domain, can_sync=readable or settings.inbox(domain).exists())
+        yield from checks.look_at_judged(settings, domain)
+    if is_stored:
+        yield from checks.look_at_judged_across(settings)
 
 
 def _print(finding: CheckFinding) -> None:

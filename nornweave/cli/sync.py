@@ -185,7 +185,7 @@ def _print_outcomes(outcomes: Outcomes) -> None:
             output.print(f"{source_id}  {reading.summary()}{more}", soft_wrap=True, markup=False, highlight=False)
 
 
-def _sync_failed(outcomes: Outcomes, failed_after: Mapping[str, str]) -> bool:
+def _sync_failed(outcomes: Outcomes, failed_after: Mapping[str, str]) -> bool:  # noqa: C901
     """Print problems on stderr; return whether a domain, a whole source or a step after them failed."""
     failed = False
     for domain, outcome in outcomes.items():
@@ -210,6 +210,11 @@ def _sync_failed(outcomes: Outcomes, failed_after: Mapping[str, str]) -> bool:
             failed = True
         for name, path in outcome.judged_gone:
             _say(f"{domain.value}: judged set {name}: {path}: {JUDGED_GONE}", "yellow")
+        for warning in outcome.quality_warnings:
+            _say(f"{domain.value}: published, and worse: {warning}", "yellow")
+        for wrong in outcome.judged_wrong:
+            _say(f"{domain.value}: {wrong}", "red")
+            failed = True
         for failure in outcome.failed[:SHOWN_FAILURES]:
             kept = " (its stored version keeps answering)" if failure.stale else ""
             _say(f"{domain.value}: {failure.source_id}/{failure.path}: {failure.reason}{kept}", "yellow")

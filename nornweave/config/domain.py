@@ -200,6 +200,8 @@ class EvaluationSettings(FrozenSettings):
     """Recall@10 and MRR of the answers may drop by so much; a larger drop counts if it is beyond chance."""
     source_margin: float = Field(0.05, ge=0, le=1)
     """So may those of dense and of sparse retrieval alone, for which the other makes up at first."""
+    lost_share: float = Field(0.25, ge=0, le=1)
+    """Of a set of at most 12 questions, more than this share that fell out of the first ten holds back; 1: never."""
     floors: Mapping[
         Literal["Recall@10", "RR@10", "nDCG@10", "P@5", "Success@1"], Annotated[float, Field(ge=0, le=1)]
     ] = {}

@@ -78,7 +78,11 @@ def alarms_of(report: SyncReport) -> tuple[Alarm, ...]:
         Alarm(kind=AlarmKind.JUDGED_DOCUMENT_GONE, subject=f"{name}: {path}", text=JUDGED_GONE, lasts=False)
         for name, path in report.judged_gone
     )
-    return (*failed, *unavailable, *held, *judged)
+    wrong = (Alarm(kind=AlarmKind.JUDGED_DOCUMENT_GONE, subject=text, text=text) for text in report.judged_wrong)
+    worse = (
+        Alarm(kind=AlarmKind.QUALITY_DROPPED, subject=text, text=text, lasts=False) for text in report.quality_warnings
+    )
+    return (*failed, *unavailable, *held, *judged, *wrong, *worse)
 
 
 class AlarmBook:

@@ -267,6 +267,7 @@ class DomainSync:
             judged_gone=self._quality.judged_gone if self._quality else (),
             step_seconds={step: round(seconds, 3) for step, seconds in self._seconds.items()},
             run_id=self._options.run_id,
+            quality_warnings=self._quality.warnings if self._quality and self._publication else (),
         )
 
     def verified(self, before: Verified) -> Verified:

@@ -53,6 +53,10 @@ class QualityReport(Protocol):
         """Return what speaks against publication."""
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what got worse and does not speak against publication."""
+
+    @property
     def refused(self) -> bool:
         """Return whether the candidate must not be published."""
 
@@ -186,6 +190,8 @@ class SyncReport:
         reused: chunks whose vector was there already, or is another chunk's of the same text.
         sources: source id → what was read of it and what not, of those that were listed as a whole.
         judged_gone: set and path of judged documents that went: measures are without their judgments from now on.
+        judged_wrong: a sentence for each judged set that cannot be read, or has places that match no document.
+        quality_warnings: what the judged sets say is worse now, of what was published all the same.
         unavailable: source id → why it could not be listed.
         seconds: wall time of the whole; ``step_seconds`` of each step.
         not_copied: why what is published is not in the object store of ``publish``.
@@ -211,3 +217,5 @@ class SyncReport:
     step_seconds: Mapping[str, float]
     run_id: str
     not_copied: str | None = None
+    judged_wrong: tuple[str, ...] = ()
+    quality_warnings: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from evals.evaluation import (
 )
 from evals.results import ResultScope
 from evals.runs import Progress
-from evals.sets import configured_sets, sets_across
+from evals.sets import configured_sets, sets_across, wrong_judgments
 from nornweave.ask.engine import Engine
 from nornweave.config import EvaluationSettings, Settings
 from nornweave.core.types import Domain
@@ -51,7 +51,10 @@ def answers_asset(
     def answers(context: dg.AssetExecutionContext) -> Result:
         # In a run that syncs, the sets that somebody asked for; on its own also one made out of the corpus.
         syncs = any(runs_too(context, key) for key in generations)
-        return dg.MaterializeResult(metadata=answers_evaluation(settings, context.run.run_id, progress, syncs=syncs))
+        described = answers_evaluation(settings, context.run.run_id, progress, syncs=syncs)
+        if wrong := wrong_judgments(settings, None):
+            raise dg.Failure("; ".join(wrong), metadata=described, allow_retries=False)
+        return dg.MaterializeResult(metadata=described)
 
     return answers
 
@@ -136,7 +139,7 @@ def _announce(settings: Settings, domain: Domain | None, report: GenerationRepor
             lasts=finding.comparison is None,
         )
         for finding in report.findings
-        if finding.refuses
+        if finding.warns
     ]
     announcements = Announcements(settings)
     announcements.alarms(domain, alarms, [AlarmKind.QUALITY_DROPPED], run_id=run_id)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.gate import MEASURES, SHOWN_QUERIES, GateFinding, judge, refusals, worse_queries
+from evals.gate import MEASURES, SHOWN_QUERIES, GateFinding, holds_back, judge, refusals, warnings, worse_queries
 from evals.history import Baseline, HistorySubject, kept
 from evals.judgments import JudgmentOrigin
 from evals.measures import Metric, metric_of
@@ -86,8 +86,8 @@ def test_a_drop_beyond_margin_and_chance_refuses() -> None:
 
 
 def test_a_drop_that_could_be_chance_does_not() -> None:
-    """Four of ten lost all that they had: .4 of the mean, but once in 16 ways."""
-    assert refused(result(fused=[0] * 4 + [1] * 6), result(fused=[1] * 10)) == set()
+    """Four of twenty lost all that they had: .2 of the mean, but once in 16 ways."""
+    assert refused(result(fused=[0] * 4 + [1] * 16), result(fused=[1] * 20)) == set()
     assert refused(result(fused=[0] * 5 + [1] * 5), result(fused=[1] * 10)) == ANSWERS
 
 
@@ -216,3 +216,44 @@ def test_what_did_not_change_is_never_refused(values: list[float], margin: float
 
     assert findings
     assert refusals(findings) == ()
+
+
+@pytest.mark.parametrize(("was", "now", "refuses", "warns"), [
+    ([1] * 5, [1, 1, 1, 1, 0], False, True),  # a fifth: named
+    ([1] * 5, [1, 1, 1, 0, 0], True, True),
+    ([1] * 3, [1, 1, 0], True, True),
+    ([1] * 12, [1] * 9 + [0] * 3, False, True),  # a quarter exactly
+    ([1] * 12, [1] * 8 + [0] * 4, True, True),
+    ([1] * 13, [1] * 9 + [0] * 4, False, True),  # a large set: by chance alone, margin and significance decide
+    ([1] * 13, [1] * 8 + [0] * 5, True, True),
+    ([1] * 5, [1, 1, 1, 1, 0.5], False, True),  # nothing is lost, and it is worse beyond the margin
+    ([0, 1, 1, 1], [1, 1, 1, 0], False, True),  # another one came: no drop, and one is lost
+    ([1] * 100, [1] * 99 + [0], False, False),  # within the margin
+    ([0] * 4, [0] * 4, False, False),
+])  # fmt: skip
+def test_what_a_small_set_lost_is_named_and_too_much_of_it_holds_back(
+    was: Sequence[float], now: Sequence[float], refuses: bool, warns: bool
+) -> None:
+    findings = judge(result(fused=now), published(result(fused=was)), USUAL)
+    said = (*refusals(findings), *warnings(findings))
+    assert (bool(refusals(findings)), bool(said)) == (refuses, warns)
+    lost = [
+        f"q{number:02}" for number, (before, after) in enumerate(zip(was, now, strict=True)) if before and not after
+    ]
+    if lost and len(was) <= 12:
+        assert any(
+            f"{len(lost)} of {len(was)} questions fell out of the first ten: {', '.join(lost)}" == each[8:]
+            for each in said
+        )
+    off = judge(result(fused=now), published(result(fused=was)), EvaluationSettings(lost_share=1))
+    assert len(was) > 12 or len(lost) >= 5 or not refusals(off)
+
+
+def test_a_set_says_from_when_on_it_holds_back() -> None:
+    assert holds_back(3, 0.25) == "1 of them fell out of the first ten"
+    assert holds_back(12, 0.25) == "4 of them fell out of the first ten or 5 of them, or more, got worse beyond chance"
+    assert holds_back(25, 0.25) == "5 of them, or more, got worse beyond chance"
+    assert holds_back(4, 1) == holds_back(0, 0.25) == ""
+    worst = judge(result(fused=[0.9] * 5), published(result(fused=[1] * 5)), EvaluationSettings(lost_share=1))
+    assert refusals(worst), "five that are all worse are beyond chance"
+    assert not refusals(judge(result(fused=[0.9] * 4), published(result(fused=[1] * 4)), USUAL))

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from workspace_support import HASHED, Configure, write_workspace
 
+from nornweave.cli.checks import look_at_judged, look_at_judged_across
 from nornweave.cli.sync import _sync_failed
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
@@ -285,7 +286,59 @@ def test_judged_documents_that_went_are_asked_about_and_named(
     assert told == {f"golden: page{number}.md" for number in range(7)}
     assert not _sync_failed({DOCS: report}, {})
     assert "judged set golden: page6.md: a judged document was removed" in capsys.readouterr().err
-    assert publish(settings, instance).judged_gone == (), "once"
+    again = publish(settings, instance)
+    assert again.judged_gone == (), "once"
+    (wrong,) = again.judged_wrong
+    assert "7 of 12 judged paths match no document of documentation: page0.md, page1.md" in wrong
+    assert {(alarm.text, alarm.lasts) for alarm in alarms_of(again)} == {(wrong, True)}
+    assert _sync_failed({DOCS: again}, {}), "what nobody mended is an error"
+    assert f"documentation: {wrong}" in capsys.readouterr().err
+
+
+def test_what_got_worse_by_chance_perhaps_is_published_with_a_warning(
+    settings: Settings, instance: dg.DagsterInstance, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(2):
+        (settings.file.parent / "docs" / f"page{number}.md").write_text("# Other\n\nNothing of it.\n", encoding="utf-8")
+    report = publish(settings, instance)
+    assert report.published
+    assert any("2 of 12 questions fell out of the first ten: q-what-is-a-" in each for each in report.quality_warnings)
+    assert not _sync_failed({DOCS: report}, {})
+    assert "documentation: published, and worse: golden: " in capsys.readouterr().err
+    check = check_of(instance)
+    assert (check.passed, check.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert "| warns | golden: " in str(check.metadata["what was compared"].value)
+    told = {alarm.text for alarm in alarms_of(report) if alarm.kind is AlarmKind.QUALITY_DROPPED and not alarm.lasts}
+    assert told == set(report.quality_warnings)
+
+
+def test_places_of_sets_across_domains_that_match_nothing_fail_the_answers(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    judged_set(settings.file.parent / "all", {"what is a refund": "page0.md", "no": "typo.md"}, across_domains=True)
+    settings = configured(settings, "evaluation", {"judgments": ["all"]}, top=True)
+    ended = materialize(settings, [DOCS], SyncOptions(wait_s=0), no_progress, instance)
+    wrong = "judged set all: 1 of 2 judged paths match no document of any domain: typo.md"
+    assert wrong in ended.failed_after["evaluation/answers"]
+    found = [each for each in look_at_judged_across(settings) if each.level == "error"]
+    assert [wrong in each.text for each in found] == [True]
+
+
+def test_doctor_says_from_when_on_judged_sets_hold_back(settings: Settings) -> None:
+    def said(settings: Settings, domain: Domain = DOCS) -> list[tuple[str, str]]:
+        return [(each.level, each.text) for each in look_at_judged(settings, domain)]
+
+    expected = "4 of them fell out of the first ten or 5 of them, or more, got worse beyond chance"
+    assert said(settings) == [("ok", f"golden, 12 questions: holds a generation back if {expected}")]
+    smallest = "no judged set, so nothing is held back; the smallest set that can hold a generation back has 1 question"
+    assert said(settings, Domain.CODE) == [("ok", smallest)]
+    few = judged_set(settings.file.parent / "few", {"what is a refund": "page0.md", "no": "typo.md"})
+    settings = configured(settings, "evaluation", {"judgments": [few.name], "lost_share": 1})
+    (level, wrong), weak = said(settings)
+    assert (level, "1 of 2 judged paths match no document of documentation: typo.md" in wrong) == ("error", True)
+    assert weak == ("warning", "few, 2 questions: can hold nothing back")
+    (few / "qrels.tsv").unlink()
+    assert [level for level, _ in said(settings)] == ["error"]
 
 
 @pytest.mark.slow

@@ -44,6 +44,7 @@ class Refused:
     accepted: bool = False
     reasons: tuple[str, ...] = ("everything is worse",)
     judged_gone: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def refused(self) -> bool:
