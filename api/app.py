@@ -47,6 +47,7 @@ from api.routes import (
 from api.routes.inbox import check_path
 from api.server.large_bodies import LargeBodies
 from api.server.limits import BodyLimit
+from api.server.prefix import Prefix
 from api.state import Service
 from api.syncs import Syncs
 from api.tracing import Tracing
@@ -153,6 +154,7 @@ def _surround(app: FastAPI, names: Collection[str] | None, body_process: Sequenc
     app.add_middleware(Unexpected)
     app.add_middleware(Tracing)
     app.add_middleware(Measured, metrics=app.state.metrics)
+    app.add_middleware(Prefix, public_url=service.public_url)
 
 
 def _route(app: FastAPI) -> None:

@@ -166,7 +166,7 @@ class _ProblemResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
-        if scope["path"].removeprefix(scope.get("root_path", "")).startswith("/v1/"):
+        if scope["path"].startswith("/v1/"):
             problem = json.loads(bytes(self.body))
             self.body = self.render({"error": chat_error(problem), **problem})
             self.headers["content-length"] = str(len(self.body))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
 from api.access.origins import answered_names, host_name
 from api.pages.addresses import original, passage_address
 from api.server.listening import default_port, web_address
+from api.server.prefix import plain_prefix, prefix_of
 from nornweave.ask.views.tools import Link
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import is_elsewhere
@@ -29,6 +31,8 @@ def configured_url(environment: Mapping[str, str]) -> str | None:
         return None
     if not original(url) or "?" in url or "#" in url:
         raise ConfigError(f"{URL_VARIABLE}: {url!r} is not an address such as https://search.example.org")
+    if (path := urlsplit(url).path) != plain_prefix(path):
+        raise ConfigError(f"{URL_VARIABLE}: the path {path!r} may hold letters, digits and . _ ~ - between slashes")
     return url
 
 
@@ -52,7 +56,7 @@ def page_links(public_url: str | None, request: Request) -> Link:
         return permalinks(public_url)
     address, port = request.scope.get("server") or (LOOPBACK, None)
     if host_name(request.headers.get("host", "")) in answered_names(address) | {socket.gethostname().lower()}:
-        return permalinks(str(request.base_url).rstrip("/"))
+        return permalinks(str(request.base_url).rstrip("/") + prefix_of(request.scope))
     return permalinks(web_address(request.url.scheme, address, port))
 
 

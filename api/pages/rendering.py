@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import groupby
@@ -20,6 +21,7 @@ from api.errors import ProblemError
 from api.pages.addresses import ASK, CONFLICTS, QUALITY, STATUS
 from api.pages.citations import age_of, day_of
 from api.pages.text_runs import CITE, HIT, UNSEEN, TextRun, runs_of
+from api.server.prefix import prefix_of
 from api.state import service_of
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import present
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 NAVIGATION = ((ASK, "Ask"), (CONFLICTS, "Conflicts"), (QUALITY, "Quality"), (STATUS, "Status"), ("/docs", "API"))
 FOR_OPERATORS = frozenset({QUALITY, STATUS})
 _AWAY = 'rel="noreferrer noopener nofollow" target="_blank"'
+# Texts are escaped: a quotation mark before a slash is one of a template.
+_OWN_ADDRESS = re.compile(r'(\s(?:href|action|src|data-(?:root|next|copy-link))=")(/(?!/))')
 WEB = Path(__file__).parent.parent / "web"
 FILES = {
     "/web/page.css": ("page.css", "text/css"),
@@ -86,6 +90,8 @@ def html_response(
             **context,
         )
     )
+    if prefix := prefix_of(request.scope):
+        text = _OWN_ADDRESS.sub(rf"\1{prefix}\2", text)
     return Response(text, status_code=status, headers=PAGE_HEADERS, media_type="text/html")
 
 

@@ -18,6 +18,7 @@ from api.errors import ProblemError
 from api.pages.addresses import ASK, JUDGE, LOGIN, LOGOUT, SYNC, local
 from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response
 from api.schemas import prefers_html
+from api.server.prefix import prefix_of
 from api.state import service_of
 
 OPEN_PATHS = frozenset({LOGIN, *FILES})
@@ -56,6 +57,7 @@ async def enter(request: Request) -> Response:
         COOKIE,
         session,
         max_age=LASTS_S,
+        path=prefix_of(request.scope) or "/",
         httponly=True,
         samesite="strict",
         # A proxy may speak TLS for this server: the browser says of its own page how it was reached.
@@ -81,7 +83,7 @@ async def leave(request: Request) -> Response:
     if session and door.ended:
         await anyio.to_thread.run_sync(door.ended.end, session.value)
     response = _redirect(LOGIN)
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    response.delete_cookie(COOKIE, path=prefix_of(request.scope) or "/", httponly=True, samesite="strict")
     return response
 
 

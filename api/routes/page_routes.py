@@ -18,6 +18,7 @@ from api.errors import OURS, problem_of
 from api.pages.addresses import ASK, ask_address
 from api.pages.rendering import html_response
 from api.schemas import prefers_html
+from api.server.prefix import prefix_of
 from nornweave.core.errors import QueryError
 
 Asked = TypeVar("Asked", bound=BaseModel)
@@ -117,7 +118,7 @@ def came_from(request: Request) -> tuple[str, str]:
     referer = urlsplit(request.headers.get("referer", ""))
     pairs = parse_qsl(referer.query)
     asked = next((value for name, value in pairs if name == "q"), "")
-    if not asked or referer.netloc != request.url.netloc or referer.path != ASK:
+    if not asked or referer.netloc != request.url.netloc or referer.path != prefix_of(request.scope) + ASK:
         return "", ""
     return asked, ask_address(pairs)
 

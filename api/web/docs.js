@@ -6,7 +6,8 @@ function show(description, token) {
   form.hidden = true;
   const ui = SwaggerUIBundle({
     dom_id: "#swagger-ui",
-    spec: description,
+    // Requests go where this page is, which may be below a path of another site.
+    spec: { ...description, servers: [{ url: new URL(".", location.href).pathname.replace(/\/$/, "") || "/" }] },
     deepLinking: true,
     // Nothing is asked of a validator elsewhere.
     validatorUrl: null,

@@ -1,6 +1,8 @@
 // What the pages do beyond links and forms: keys, passages beside the answer, judgments without a reload, answers as
 // they are written. Every page works without it.
 
+// Below which path of its site this server stands: empty, or `/nw`.
+const base = document.documentElement.dataset.root.replace(/\/$/, "");
 const $ = (selector, root = document) => root.querySelector(selector);
 const csrf = () => $('meta[name="csrf-token"]').content;
 const announce = (text) => { $("#announce").textContent = text; };
@@ -82,7 +84,7 @@ async function complete() {
   if (typed.length < 2 || typed.length > 100) { completions.replaceChildren(); return; }
   completing = new AbortController();
   try {
-    const response = await fetch(`/complete?prefix=${encodeURIComponent(typed)}`, { signal: completing.signal });
+    const response = await fetch(`${base}/complete?prefix=${encodeURIComponent(typed)}`, { signal: completing.signal });
     if (!response.ok) return;
     const { completions: found } = await response.json();
     completions.replaceChildren(...found.map(({ text, kind, domain_id: domain }) => {
@@ -119,7 +121,7 @@ if ($("[data-query]") && box?.value) {
 }
 const recent = $("[data-recent]");
 if (recent && asked().length) {
-  $("ul", recent).replaceChildren(...asked().filter(([, address]) => /^\/\?/.test(address)).map(([text, address]) => {
+  $("ul", recent).replaceChildren(...asked().filter(([, address]) => address.startsWith(`${base}/?`)).map(([text, address]) => {
     const link = document.createElement("a");
     link.href = address;
     link.textContent = text;
@@ -131,7 +133,7 @@ if (recent && asked().length) {
   recent.hidden = false;
 }
 document.addEventListener("click", (event) => {
-  if (!event.target.closest("[data-forget], form[action='/logout'] button")) return;
+  if (!event.target.closest("[data-forget], form[action$='/logout'] button")) return;
   keep([]);
   if (recent) recent.hidden = true;
 });
@@ -150,7 +152,7 @@ document.addEventListener("click", async (event) => {
   const { copy, copyText, copyLink } = button.dataset;
   try {
     const text = copyLink ? new URL(copyLink, location.href).href
-      : copyText ?? (await (await fetch(`/chunks/${encodeURIComponent(copy)}`)).json()).content;
+      : copyText ?? (await (await fetch(`${base}/chunks/${encodeURIComponent(copy)}`)).json()).content;
     await navigator.clipboard.writeText(text);
     announce("Copied.");
     button.classList.add("done");
@@ -193,7 +195,7 @@ document.addEventListener("keydown", (event) => {
   }
   if (field || !keysOn.checked) return;
   const act = {
-    "/": () => { const box = $("#q"); if (box) { box.focus(); box.select(); } else location.href = "/"; },
+    "/": () => { const box = $("#q"); if (box) { box.focus(); box.select(); } else location.href = `${base}/`; },
     "?": () => dialog.showModal(),
     j: () => move(1),
     k: () => move(-1),
@@ -214,7 +216,7 @@ document.addEventListener("submit", async (event) => {
   const body = { query_id: fields.get("query_id"), chunk_id: fields.get("chunk_id"), useful };
   try {
     const headers = { "Content-Type": "application/json", "X-CSRF-Token": csrf() };
-    const response = await fetch("/feedback", { method: "POST", headers, body: JSON.stringify(body) });
+    const response = await fetch(`${base}/feedback`, { method: "POST", headers, body: JSON.stringify(body) });
     if (!response.ok) throw new Error((await response.json()).detail);
     for (const thumb of form.querySelectorAll(".thumb")) thumb.setAttribute("aria-pressed", thumb === event.submitter);
     announce(useful ? "Marked as useful." : "Marked as not useful.");
@@ -242,7 +244,7 @@ function cite(whole, key) {
   const result = $(`.result[data-chunk="${CSS.escape(chunk)}"]`);
   if (!result) return whole;
   const link = element("a", [result.id.slice(1)], "cite");
-  link.href = `/passages/${encodeURIComponent(chunk)}`;
+  link.href = `${base}/passages/${encodeURIComponent(chunk)}`;
   link.dataset.passage = "";
   return link;
 }
@@ -315,7 +317,7 @@ write?.addEventListener("click", async () => {
   try {
     const headers = { "Content-Type": "application/json", "X-CSRF-Token": csrf(), Accept: "text/event-stream" };
     const options = { method: "POST", headers, body: write.dataset.write, signal: writing.signal };
-    const response = await fetch("/query", options);
+    const response = await fetch(`${base}/query`, options);
     if (!response.ok) throw new Error((await response.json()).detail);
     for await (const [name, data] of eventsOf(response)) {
       if (name === "token") print(text += data.text);
@@ -338,7 +340,7 @@ write?.addEventListener("click", async () => {
 async function follow() {
   if (!$("[data-running]")) return;
   try {
-    const response = await fetch("/status", { headers: { Accept: "text/html" } });
+    const response = await fetch(`${base}/status`, { headers: { Accept: "text/html" } });
     const now = new DOMParser().parseFromString(await response.text(), "text/html");
     // The parts of other domains stay: somebody may be reading there, or about to press a button.
     for (const part of document.querySelectorAll("li:has([data-running])")) {
@@ -383,7 +385,7 @@ const handIn = (file, domain) => new Promise((done) => {
     else if (reason === "duplicate") end("is here already", true);
     else end(reason ?? answer.detail ?? answer.title ?? `refused (${request.status})`);
   });
-  request.open("POST", `/agents/${domain}/ingest`);
+  request.open("POST", `${base}/agents/${domain}/ingest`);
   request.setRequestHeader("X-CSRF-Token", csrf());
   const body = new FormData();
   body.append("file", file);
@@ -414,10 +416,10 @@ const headline = $("[data-announce]");
 // A live region says what changes: it has to be there, and empty, before.
 if (headline) setTimeout(() => $("#announce").textContent || announce(headline.dataset.announce), 100);
 const named = location.hash.match(/^#passage=([\w.%-]+)$/);
-if (named && panel) openPassage(`/passages/${named[1]}`, null);
+if (named && panel) openPassage(`${base}/passages/${named[1]}`, null);
 // Whoever follows a link from another site comes without the cookie, which is strict. A request of our own has it.
 const login = $("form.login");
-if (login && location.pathname === "/login") {
+if (login && location.pathname === `${base}/login`) {
   fetch(location.href, { redirect: "manual" }).then((response) => {
     if (response.type === "opaqueredirect") location.replace(login.dataset.next);
   }, () => {});

@@ -139,6 +139,22 @@ def test_what_was_asked_is_kept_in_the_browser_until_it_is_forgotten(url: str, o
     expect(page.locator("[data-recent]")).to_be_hidden()
 
 
+def test_below_a_path_of_another_site_scripts_ask_below_it(corpus: Settings, open_page: Opened) -> None:
+    with serving(corpus, NORNWEAVE_URL="https://example.org/nw") as url:
+        page = open_page(f"{url}/nw{ASKED}")
+        page.locator("#r1 [data-passage]").first.click()
+        expect(page.locator("#panel .passage")).to_be_visible()
+        page.reload()
+        expect(page.locator("#panel .passage")).to_be_visible()
+        page.goto(f"{url}/nw/")
+        page.locator("#q").press_sequentially("pay")
+        expect(page.locator("#completions option").first).to_be_attached()
+        page.locator("[data-recent] a").click()
+        page.wait_for_url(f"{url}/nw{ASKED}")
+        page.goto(f"{url}/nw/docs")
+        expect(page.locator(".servers option")).to_have_text("/nw")
+
+
 def test_a_passage_leads_back_to_its_answer_and_can_be_copied(url: str, open_page: Opened) -> None:
     page = open_page(f"{url}/?q=refund+policy&domain=documentation", permissions=["clipboard-read", "clipboard-write"])
     page.locator("#r1").get_by_role("button", name="Copy path").click()

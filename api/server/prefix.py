@@ -1,0 +1,72 @@
+"""The path of another site below which this server stands: ``https://example.org/nw``, behind a proxy.
+
+Inside, every path is as it is without a proxy. What leaves has the prefix: redirects here, pages in
+``pages/rendering.py``, links in ``links.py``.
+
+The prefix is the path of ``NORNWEAVE_URL``. Where no such address is configured, it is ``root_path`` of whoever mounts
+this app, or what ``X-Forwarded-Prefix`` says. Any client can send that header. It names a path of plain segments or
+counts for nothing, so an address that it makes leads to the same host.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._~-]{1,64}){1,8}")
+_PREFIX = "nornweave.prefix"
+
+
+def plain_prefix(path: str) -> str:
+    """Return a path without a slash at its end; empty unless its segments are plain and none leads upwards."""
+    path = path.rstrip("/")
+    return path if _PATH.fullmatch(path) else ""
+
+
+def prefix_of(scope: Scope) -> str:
+    """Return the prefix of a request's addresses: ``/nw``, or nothing."""
+    prefix: str = scope.get(_PREFIX, "")
+    return prefix
+
+
+class Prefix:
+    """Takes the prefix from the path of a request, and puts it before the address of a redirect.
+
+    Args:
+        public_url: the address at which people open the pages; ``None`` if none is configured.
+    """
+
+    def __init__(self, app: ASGIApp, public_url: str | None = None) -> None:
+        self._app = app
+        self._configured = None if public_url is None else plain_prefix(urlsplit(public_url).path)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        mounted = scope.get("root_path", "").rstrip("/")
+        stated = Headers(scope=scope).getlist("x-forwarded-prefix")
+        prefix = self._configured
+        if prefix is None:
+            prefix = plain_prefix(mounted) or (plain_prefix(stated[0]) if len(stated) == 1 else "")
+        # A proxy may leave the configured prefix in the path, and so does a person on this machine who follows a link.
+        path = _below(scope["path"], mounted) or _below(scope["path"], self._configured or "") or scope["path"]
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                target = headers.get("location", "")
+                if target.startswith("/") and not target.startswith("//"):
+                    headers["location"] = prefix + target
+            await send(message)
+
+        await self._app({**scope, "path": path, "root_path": "", _PREFIX: prefix}, receive, sending)
+
+
+def _below(path: str, prefix: str) -> str:
+    """Return the rest of a path below a prefix; empty if it is not below it."""
+    return path[len(prefix) :] or "/" if prefix and f"{path}/".startswith(f"{prefix}/") else ""
