@@ -34,6 +34,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.access.origins import LOCAL_NAMES, foreign_page, host_name
 from api.access.service_token import TOKEN_VARIABLE, is_authorised, service_token
 from api.errors import problem_response
+from api.server.prefix import path_below, plain_prefix
 from nornweave.core.errors import ConfigError
 
 GRAPHQL = "/graphql"
@@ -59,12 +60,13 @@ def public_url(environment: Mapping[str, str]) -> str | None:
     """Return the address at which a proxy on this machine answers for the UI, if one is configured.
 
     Raises:
-        ConfigError: it is no address of a site of its own, or no token is set: it brings people from elsewhere.
+        ConfigError: it is no address, or no token is set: it brings people from elsewhere.
     """
     url = environment.get(URL_VARIABLE, "").strip().rstrip("/")
     parts = urlsplit(url)
-    if url and (parts.scheme not in {"http", "https"} or url != f"{parts.scheme}://{parts.netloc}"):
-        raise ConfigError(f"{URL_VARIABLE}: {url!r} is not an address such as https://dagster.example.org")
+    plain = f"{parts.scheme}://{parts.netloc}{plain_prefix(parts.path)}"
+    if url and (parts.scheme not in {"http", "https"} or not parts.hostname or url != plain):
+        raise ConfigError(f"{URL_VARIABLE}: {url!r} is not an address such as https://example.org/dagster")
     if url and not service_token(environment):
         raise ConfigError(f"{URL_VARIABLE} is set and {TOKEN_VARIABLE} is not: everybody could start and stop syncs")
     return url or None
@@ -77,13 +79,15 @@ class Guard:
         app: Dagster's web server.
         token: programs send it as bearer token, browsers as the password of Basic authentication. ``None`` asks for
             none. A cookie would not do: browsers send it to every port of a machine, Basic credentials to one.
-        public_url: the address at which people open the UI, where a proxy on this machine answers for it.
+        public_url: the address at which people open the UI, where a proxy on this machine answers for it. ``app``
+            stands below its path; the proxy may leave that in the path of a request or take it away.
     """
 
     def __init__(self, app: ASGIApp, token: str | None, public_url: str | None = None) -> None:
         self._app = app
         self._token = token
         public = urlsplit((public_url or "").lower())
+        self._prefix = urlsplit(public_url or "").path
         self._public = f"{public.scheme}://{public.netloc}" if public_url else None
         self._names = LOCAL_NAMES | ({host_name(public.netloc)} if public_url else set())
 
@@ -92,6 +96,7 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
+        scope = {**scope, "path": path_below(scope["path"], self._prefix) or scope["path"]}
         refused = self._refusal(scope)
         if refused is None:
             await self._pass_on(scope, receive, send)
@@ -117,7 +122,7 @@ class Guard:
         headed = _with_headers(send)
         status, detail = 500, "the Dagster UI failed; the log says why"
         try:
-            await self._app(scope, receive, sending)
+            await self._app({**scope, "path": self._prefix + scope["path"]}, receive, sending)
         except _TRIPPED as error:
             if answered or scope["type"] != "http":
                 raise

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import dagster as dg
 import uvicorn
@@ -172,7 +173,8 @@ def run_webserver(
         processes.instance.optimize_for_webserver(STATEMENT_TIMEOUT_MS, POOL_RECYCLE_S, POOL_MAX_OVERFLOW)
         target = WorkspaceFileTarget([str(processes.servers)])
         with WorkspaceProcessContext(processes.instance, target, version=__version__) as context:
-            app = create_app_from_workspace_process_context(context, live_data_poll_rate=POLL_MS)
+            prefix = urlsplit(url or "").path
+            app = create_app_from_workspace_process_context(context, prefix, live_data_poll_rate=POLL_MS)
             server = NotingServer(_config(Guard(app, token, url), port), note)
             _end_together(processes.daemon, server, is_over)
             processes.begin()

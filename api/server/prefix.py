@@ -54,7 +54,7 @@ class Prefix:
         if prefix is None:
             prefix = plain_prefix(mounted) or (plain_prefix(stated[0]) if len(stated) == 1 else "")
         # A proxy may leave the configured prefix in the path, and so does a person on this machine who follows a link.
-        path = _below(scope["path"], mounted) or _below(scope["path"], self._configured or "") or scope["path"]
+        path = path_below(scope["path"], mounted) or path_below(scope["path"], self._configured or "") or scope["path"]
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -67,6 +67,6 @@ class Prefix:
         await self._app({**scope, "path": path, "root_path": "", _PREFIX: prefix}, receive, sending)
 
 
-def _below(path: str, prefix: str) -> str:
-    """Return the rest of a path below a prefix; empty if it is not below it."""
+def path_below(path: str, prefix: str) -> str:
+    """Return the rest of a path below a prefix, from its slash on; empty if it is not below it, or there is none."""
     return path[len(prefix) :] or "/" if prefix and f"{path}/".startswith(f"{prefix}/") else ""

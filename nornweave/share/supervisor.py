@@ -107,7 +107,7 @@ def children_of(settings: Settings, *, host: str, port: int, dagster_port: int) 
         command=(sys.executable, *serve),
         host=host,
         port=port,
-        environment={"NORNWEAVE_DAGSTER_URL": dagster.url},
+        environment={"NORNWEAVE_DAGSTER_URL": os.environ.get("NORNWEAVE_DAGSTER_URL", "").strip() or dagster.url},
         path="/health",
     )
     return (api, dagster)

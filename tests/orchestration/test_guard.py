@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient
 from starlette.websockets import WebSocket
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
@@ -139,8 +140,28 @@ def test_a_proxy_needs_a_token_and_an_address_of_its_own() -> None:
     assert public_url({**own, "NORNWEAVE_SERVICE_TOKEN": "x"}) == "https://dagster.example.org"
     with pytest.raises(ConfigError, match="everybody"):
         public_url(own)
-    with pytest.raises(ConfigError, match="is not an address such as"):
-        public_url({"NORNWEAVE_DAGSTER_URL": "https://example.org/dagster", "NORNWEAVE_SERVICE_TOKEN": "x"})
+    below = {"NORNWEAVE_DAGSTER_URL": "https://example.org/dagster/", "NORNWEAVE_SERVICE_TOKEN": "x"}
+    assert public_url(below) == "https://example.org/dagster"
+    for wrong in ("dagster.example.org", "https://", "https://example.org/a/../b", "https://example.org/?x", "ftp://x"):
+        with pytest.raises(ConfigError, match="is not an address such as"):
+            public_url({"NORNWEAVE_DAGSTER_URL": wrong, "NORNWEAVE_SERVICE_TOKEN": "x"})
+
+
+def test_below_a_path_dagster_is_asked_below_it_whatever_the_proxy_leaves_and_the_checks_hold() -> None:
+    async def path(request: Request) -> Response:
+        return JSONResponse(request.scope["path"])
+
+    app = Starlette(routes=[Route("/{path:path}", path, methods=METHODS)])
+    host = {"Host": "example.org", "Authorization": BEARER.encode(), "Origin": "https://example.org"}
+    with TestClient(Guard(app, TOKEN, "https://example.org/dagster")) as client:
+        for asked, reached in (("/runs", "/runs"), ("/dagster/runs", "/runs"), ("/dagster", "/"), ("/", "/")):
+            assert client.get(asked, headers=host).json() == f"/dagster{reached}"
+        for asked in ("/graphql", "/dagster/graphql"):
+            assert client.get(asked, headers=host).status_code == 405
+            assert client.post(asked, headers={**host, "Content-Type": "text/plain"}).status_code == 415
+            assert client.post(asked, headers=host, json={}).json() == "/dagster/graphql"
+        assert client.post("/dagster/runs", headers=host).status_code == 405
+        assert client.get("/dagster/runs", headers={**host, "Authorization": ""}).status_code == 401
 
 
 def basic(credentials: str) -> str:
