@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from evals.controlled import embeddings_off
@@ -10,10 +11,11 @@ from evals.controls import Control
 from evals.gate import GateFinding, judge, refusals, warnings
 from evals.history import Baseline, HistorySubject, baseline, kept
 from evals.judgments import JudgedSet, JudgmentError
+from evals.moves import note_moves, with_moves
 from evals.results import ResultScope, SetResult
 from evals.runs import Progress, SetToRun, evaluate, evaluate_all
 from evals.searching import PathSearcher
-from evals.sets import sets_for_candidate
+from evals.sets import read_domain_sets, read_sets, sets_for_candidate
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.agent import Agent
 from nornweave.config import EvaluationSettings, Settings
@@ -110,6 +112,7 @@ def evaluate_published(
         JudgmentError: no set, or one whose documents are not published.
         StoreError: the history cannot be written.
     """
+    sets = [replace(each, judged=with_moves(settings, each.judged)) for each in sets]
     results = evaluate_all(
         PathSearcher(engine.path), sets, scopes=scopes, count_missing=count_missing, progress=progress
     )
@@ -168,22 +171,33 @@ def evaluate_candidate(
         StoreError: the candidate cannot be read.
     """
     configured = settings.domains[domain].evaluation
-    if not configured.gate or not (configured.judgments or configured.generated):
+    is_gated = configured.gate and (configured.judgments or configured.generated)
+    if not is_gated and not configured.judgments and not settings.evaluation.judgments:
         return None
     history = history_of(settings)
     with _opened(settings, domain, None) as published, _opened(settings, domain, candidate) as engine:
-        report = _judged(published, engine, candidate, configured, history, run_id, progress)
+        _note_moves(settings, published.agents[domain], engine.agents[domain])
+        if not is_gated:
+            return None
+        report = _judged(settings, published, engine, candidate, history, run_id, progress)
     if report.reasons:
         report = _asked(report, accept)
     _record(history, report, run_id)
     return report
 
 
+def _note_moves(settings: Settings, published: Agent, candidate: Agent) -> None:
+    with suppress(JudgmentError):  # whoever measures says what is wrong with a set
+        own = settings.domains[candidate.domain].evaluation.judgments
+        sets = (*read_domain_sets(own), *read_sets(settings.evaluation.judgments))
+        note_moves(settings, published, candidate, sets)
+
+
 def _judged(
+    settings: Settings,
     published: Engine,
     engine: Engine,
     candidate: Candidate,
-    configured: EvaluationSettings,
     history: EvaluationHistory,
     run_id: str,
     progress: Progress | None,
@@ -192,8 +206,9 @@ def _judged(
     (agent,) = engine.agents.values()
     if agent.generation.problem:
         raise StoreError(agent.generation.problem)
-    domain = agent.domain
-    judged, problems = sets_for_candidate(agent, published.agents[domain], configured)
+    domain, configured = agent.domain, settings.domains[agent.domain].evaluation
+    read, problems = sets_for_candidate(agent, published.agents[domain], configured)
+    judged = [with_moves(settings, each) for each in read]
     results, unrun = _results(engine, domain, judged, progress)
     before = _baselines(published, domain, judged, results, history, run_id)
     return GenerationReport(

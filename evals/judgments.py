@@ -86,6 +86,7 @@ class Judgment:
         lines: first and last line, from 1, both included; ``None`` when another place or the whole document is meant.
         message_id: the message that answers, in a conversation.
         grade: above 0 is relevant, and more is better; 0 and below are judged not relevant.
+        moved_to: where the document lies since its path was judged; see ``moves``.
     """
 
     query_id: str
@@ -93,6 +94,12 @@ class Judgment:
     lines: tuple[int, int] | None
     message_id: str | None
     grade: int
+    moved_to: str | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return where the document may lie: a generation has one of them."""
+        return (self.path, self.moved_to) if self.moved_to else (self.path,)
 
     @property
     def key(self) -> str:
@@ -108,7 +115,7 @@ class Judgment:
 
     def hit_by(self, item: Citation) -> bool:
         """Return whether an item lies in this document and overlaps the lines or holds the message."""
-        if item.source_path != self.path:
+        if item.source_path not in self.paths:
             return False
         if self.lines:
             return item.line_range is not None and (

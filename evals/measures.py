@@ -156,8 +156,9 @@ class JudgedHits:
         self.whole_documents = bool(judgments) and all(judgment.whole_document for judgment in judgments)
         self._judgments: dict[tuple[str, str], list[Judgment]] = {}
         for judgment in sorted(judgments, key=lambda one: (-one.grade, one.key)):
-            for domain in {own, held.get(judgment.path, own)}:
-                self._judgments.setdefault((domain, judgment.path), []).append(judgment)
+            for path in judgment.paths:
+                for domain in {own, held.get(path, own)}:
+                    self._judgments.setdefault((domain, path), []).append(judgment)
 
     def places(self, ranking: Iterable[Citation], *, by_document: bool) -> tuple[tuple[str, ...], ...]:
         """Turn a ranking into places: per item the judgments that it is the first to hit, best grade first.

@@ -199,6 +199,7 @@ def _set_json(evaluation: Evaluated) -> dict[str, Any]:
         "missing_counted": result.missing_counted,
         "unmeasured_queries": list(result.unmeasured),
         "documents_elsewhere": list(result.elsewhere),
+        "moved_documents": dict(result.moved),
         "scopes": {run.scope.value: _scope_json(evaluation, run) for run in result.scopes},
     }
 
@@ -269,6 +270,9 @@ def _remarks(result: SetResult) -> list[str]:
     if result.missing:
         fate = "counted as misses" if result.missing_counted else "left out (--count-missing counts them as misses)"
         remarks.append(_listed(f"judged documents in no published generation, {fate}", result.missing))
+    if result.moved:
+        moved = [f"{path} → {place}" for path, place in result.moved]
+        remarks.append(_listed("judged documents that moved, and their judgments with them; correct qrels.tsv", moved))
     if result.unmeasured:
         remarks.append(_listed("queries of which no judged document is published, not measured", result.unmeasured))
     if result.elsewhere:

@@ -111,6 +111,7 @@ class SetResult:
         unmeasured: ids of the queries all of whose judgments are left out.
         digests: of every measured query's text, filters and judgments: where two differ, values cannot be compared.
         elsewhere: judged paths that lie in another domain than the set's.
+        moved: judged paths and where their documents lie now, of those that moved.
     """
 
     name: str
@@ -128,6 +129,7 @@ class SetResult:
     digests: Mapping[str, str]
     elsewhere: tuple[str, ...]
     scopes: tuple[ScopeResult, ...]
+    moved: tuple[tuple[str, str], ...] = ()
 
     @property
     def subject(self) -> str:

@@ -133,7 +133,7 @@ def _set_result(target: RunTarget, scopes: tuple[ScopeResult, ...], count_missin
             judgment.path
             for of_query in relevant.values()
             for judgment in of_query
-            if target.held.get(judgment.path, domain) != domain
+            if any(target.held.get(path, domain) != domain for path in judgment.paths)
         }
     )
     return SetResult(
@@ -147,6 +147,7 @@ def _set_result(target: RunTarget, scopes: tuple[ScopeResult, ...], count_missin
         unanswerable=len(judged.unanswerable),
         judgments=sum(map(len, relevant.values())),
         missing=target.missing,
+        moved=target.moved,
         missing_counted=count_missing,
         unmeasured=tuple(query for query in judged.relevant if query not in relevant),
         digests=MappingProxyType({query.id: _digest(query, relevant[query.id]) for query in target.queries}),

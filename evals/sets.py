@@ -11,6 +11,7 @@ from evals.generated import generate
 from evals.generated.sets import NAME as GENERATED_NAME
 from evals.judged_files import read_judgments
 from evals.judgments import JudgedSet, Judgment, JudgmentError
+from evals.moves import with_moves
 from evals.runs import SetToRun
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.agent import Agent
@@ -135,12 +136,13 @@ def wrong_judgments(settings: Settings, domain: Domain | None, *, but: Collectio
         if generation := files.current():
             with files.open(generation) as index:
                 paths.update(index.paths())
-    return tuple(filter(None, (_unmatched(each, paths, domain) for each in judged)))
+    return tuple(filter(None, (_unmatched(with_moves(settings, each), paths, domain) for each in judged)))
 
 
 def _unmatched(judged: JudgedSet, paths: set[str], domain: Domain | None) -> str:
     judged_paths = sorted({judgment.path for judgment in judged.judgments if judgment.grade > 0})
-    missing = [path for path in judged_paths if path not in paths]
+    found = {judgment.path for judgment in judged.judgments if paths.intersection(judgment.paths)}
+    missing = [path for path in judged_paths if path not in found]
     if not missing:
         return ""
     where = domain.value if domain else "any domain"

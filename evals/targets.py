@@ -48,6 +48,7 @@ class RunTarget:
         domain: the set's own.
         held: path → the domain that holds the document, for those that are published.
         missing: judged paths that nothing published holds.
+        moved: judged paths and where their documents lie now, of those that moved.
     """
 
     judged: JudgedSet
@@ -56,6 +57,7 @@ class RunTarget:
     domain: Domain
     held: Mapping[str, Domain]
     missing: tuple[str, ...]
+    moved: tuple[tuple[str, str], ...] = ()
 
 
 def locate(
@@ -68,11 +70,13 @@ def locate(
     """
     relevant = judged.relevant
     paths = _paths(relevant)
-    held = searcher.domain_of(paths)
+    places = {judgment.path: judgment.paths for of_query in relevant.values() for judgment in of_query}
+    held = searcher.domain_of({place for each in places.values() for place in each})
+    is_held = {path: any(place in held for place in each) for path, each in places.items()}
     domain = domain_of_set(judged.name, paths, held, domains)
     if not count_missing:
         kept = {
-            query: tuple(judgment for judgment in of_query if judgment.path in held)
+            query: tuple(judgment for judgment in of_query if is_held[judgment.path])
             for query, of_query in relevant.items()
         }
         relevant = {query: of_query for query, of_query in kept.items() if of_query}
@@ -84,7 +88,8 @@ def locate(
         relevant=relevant,
         domain=domain,
         held=held,
-        missing=tuple(path for path in paths if path not in held),
+        missing=tuple(path for path in paths if not is_held[path]),
+        moved=tuple((path, places[path][-1]) for path in paths if is_held[path] and path not in held),
     )
 
 

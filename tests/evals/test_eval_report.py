@@ -90,6 +90,7 @@ def test_the_json_holds_the_measures_per_domain_set_and_stage(folders: list[Path
         "missing_counted": True,
         "unmeasured_queries": [],
         "documents_elsewhere": ["red/1.json"],
+        "moved_documents": {},
     }
     assert list(docs["scopes"]) == ["domain", "all domains"]
     assert docs["scopes"]["domain"]["failed"] == [{"query_id": "d2", "reason": "query: blank; ask something"}]

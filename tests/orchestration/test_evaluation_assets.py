@@ -12,6 +12,9 @@ import pytest
 import yaml
 from workspace_support import HASHED, Configure, write_workspace
 
+from evals.evaluation import evaluate_published
+from evals.sets import configured_sets
+from nornweave.ask.engine import Engine
 from nornweave.cli.checks import look_at_judged, look_at_judged_across
 from nornweave.cli.sync import _sync_failed
 from nornweave.config import Settings
@@ -310,6 +313,38 @@ def test_what_got_worse_by_chance_perhaps_is_published_with_a_warning(
     assert "| warns | golden: " in str(check.metadata["what was compared"].value)
     told = {alarm.text for alarm in alarms_of(report) if alarm.kind is AlarmKind.QUALITY_DROPPED and not alarm.lasts}
     assert told == set(report.quality_warnings)
+
+
+def test_judgments_move_with_their_documents(settings: Settings, instance: dg.DagsterInstance) -> None:
+    docs = settings.file.parent / "docs"
+
+    def move(old: str, new: str) -> SyncReport:
+        (docs / new).parent.mkdir(exist_ok=True)
+        (docs / old).rename(docs / new)
+        report = publish(settings, instance)
+        assert (report.published, report.judged_gone, report.judged_wrong, report.quality_warnings) == (
+            True,
+            (),
+            (),
+            (),
+        )
+        passed = known(settings)[0]
+        assert (passed.measured, passed.missing, passed.verdict) == (12, 0, Verdict.PASSED)
+        return report
+
+    move("page0.md", "guide/page0.md")
+    move("guide/page0.md", "again.md")  # it is still judged as page0.md
+    (docs / "again.md").write_text((docs / "again.md").read_text() + "\nOne more word.\n", encoding="utf-8")
+    assert publish(settings, instance).judged_wrong == ()
+    move("page1.md", "page1-moved.md")
+    (docs / "twice.md").write_bytes((docs / "page2.md").read_bytes())
+    (docs / "page2.md").rename(docs / "once.md")
+    assert publish(settings, instance).judged_gone == (("golden", "page2.md"),), "two have its content"
+    with Engine(settings, [DOCS], watch=False) as engine:
+        sets = configured_sets(settings, engine, [DOCS])
+        (evaluated,) = evaluate_published(settings, engine, sets, run_id="r")
+    assert evaluated.result.moved == (("page0.md", "again.md"), ("page1.md", "page1-moved.md"))
+    assert evaluated.result.missing == ("page2.md",)
 
 
 def test_places_of_sets_across_domains_that_match_nothing_fail_the_answers(
