@@ -116,6 +116,20 @@ def evaluated_metadata(evaluated: Sequence[Evaluated], scope: ResultScope) -> Me
     }
 
 
+def known_metadata(known: Sequence[Evaluation]) -> Metadata:
+    """Repeat the figures of earlier evaluations, as ``evaluated_metadata`` gives them.
+
+    Args:
+        known: the newest of each set, in the order of the sets.
+    """
+    numbers: dict[str, float | int | str] = {}
+    for place, evaluation in enumerate(known):
+        for name, measure in CURVES.items():
+            if metric := evaluation.metric(LAST_STAGE, measure):
+                numbers[_curve(name, place, evaluation.domain, evaluation.set_name)] = round(metric.mean, 4)
+    return {**numbers, **({"queries": sum(each.measured for each in known)} if known else {})}
+
+
 def _curve(name: str, place: int, domain: str, set_name: str) -> str:
     """Name a curve: plainly that of the first set, those of the others with theirs."""
     return f"{set_title(domain, set_name)} {name}" if place else name

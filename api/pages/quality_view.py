@@ -27,8 +27,10 @@ def quality_view(documents: Mapping[str, Any], judged: JudgedQuestions | None) -
     evaluations = documents["evaluations"]
     first = headline_evaluation(evaluations)
     questions = judged.sets.get(first["set"], {}) if judged and first else {}
+    floors = judged.floors if judged else {}
     return {
-        "headline": headline_of(evaluations, judged.floors if judged else {}),
+        "headline": headline_of(evaluations, floors),
+        "rows": rows_of(evaluations, floors),
         "worst": worst_of(first, documents["first_right"], questions) if first else (),
         "histories": histories_of(evaluations),
         "generations": generations_of(evaluations),
@@ -67,6 +69,15 @@ def headline_of(
         "target": floor,
         "is_reached": floor is None or metrics[-1]["mean"] >= floor,
     }
+
+
+def rows_of(
+    evaluations: Sequence[EvaluationDocument], floors: Mapping[str, Mapping[str, float]]
+) -> list[dict[str, Any]]:
+    """Return the one number of each domain, of its first set; that over all domains first."""
+    domains = sorted({each["domain"] for each in evaluations}, key=lambda name: (name != "all", name))
+    rows = (headline_of([each for each in evaluations if each["domain"] == name], floors) for name in domains)
+    return [row for row in rows if row]
 
 
 def headline_evaluation(evaluations: Sequence[EvaluationDocument]) -> EvaluationDocument | None:

@@ -38,7 +38,10 @@ def evaluate(
     count_missing: Annotated[
         bool, typer.Option(help="Count judged documents that are not published as misses.")
     ] = False,
-    summary: Annotated[bool, typer.Option(help="Show only the answers as they are served, one row per set.")] = False,
+    full: Annotated[
+        bool,
+        typer.Option("--full/--summary", "--no-summary", help="Show stages, controls and kinds of question."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure retrieval on judged sets, against what is published and against the last time."""
@@ -59,10 +62,10 @@ def evaluate(
         )
     if as_json:
         print_json(report.as_json(evaluated))
-    elif summary:
-        report.print_summary(output, evaluated)
-    else:
+    elif full:
         report.print_results(output, evaluated)
+    else:
+        report.print_summary(output, evaluated)
     sys.exit(1 if report.eval_failed(messages, evaluated) else 0)
 
 

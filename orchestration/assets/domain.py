@@ -79,7 +79,7 @@ def _evaluation_asset(settings: Settings, domain: Domain, versions: Mapping[str,
             return dg.MaterializeResult(metadata=described, check_results=[quality_result(evaluation_key, known)])
         with syncs.step(context, domain) as sync:
             report = cast("GenerationReport | None", sync.evaluate())  # the gate of these syncs returns no other
-            described = candidate_evaluation(settings, report, built=sync.build().candidate is not None)
+            described = candidate_evaluation(settings, domain, report, built=sync.build().candidate is not None)
             return dg.MaterializeResult(
                 metadata={**described, "seconds": syncs.seconds},
                 check_results=[quality_result(evaluation_key, report)],

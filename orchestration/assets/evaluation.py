@@ -19,13 +19,13 @@ from nornweave.ask.engine import Engine
 from nornweave.config import EvaluationSettings, Settings
 from nornweave.core.types import Domain
 from nornweave.improve.history import history_of
-from nornweave.improve.records import ALL_DOMAINS
+from nornweave.improve.records import ALL_DOMAINS, Evaluation, Verdict
 from nornweave.index.leases.wiring import pull
 from nornweave.index.wiring import store_of
 from nornweave.ingest.alarms import Alarm, AlarmKind
 from orchestration.announcements import Announcements
 from orchestration.assets import OWNERS, Result
-from orchestration.checks import evaluated_metadata, trend_metadata
+from orchestration.checks import evaluated_metadata, known_metadata, trend_metadata
 from orchestration.metadata import Metadata
 from orchestration.resources import translated
 
@@ -88,7 +88,9 @@ def domain_evaluation(
     return _described(settings, evaluated, ResultScope.DOMAIN), report
 
 
-def candidate_evaluation(settings: Settings, report: GenerationReport | None, *, built: bool) -> Metadata:
+def candidate_evaluation(
+    settings: Settings, domain: Domain, report: GenerationReport | None, *, built: bool
+) -> Metadata:
     """Describe what was found out about a candidate, or say why there is nothing.
 
     Args:
@@ -98,7 +100,10 @@ def candidate_evaluation(settings: Settings, report: GenerationReport | None, *,
         return _described(settings, report.evaluated, ResultScope.DOMAIN)
     if built:
         return {"summary": "not measured: the domain names no judged set, or turns its gate off (docs/evaluation.md)"}
-    return {"summary": "nothing changed since the published generation"}
+    return {
+        "summary": "nothing changed since the published generation",
+        **_known(settings, domain.value, ResultScope.DOMAIN, generation=store_of(settings, domain).current()),
+    }
 
 
 def answers_evaluation(settings: Settings, run_id: str, progress: Progress | None, *, syncs: bool) -> Metadata:
@@ -113,7 +118,10 @@ def answers_evaluation(settings: Settings, run_id: str, progress: Progress | Non
     if syncs and not settings.evaluation.judgments:
         return {"summary": "no set is judged across domains (docs/evaluation.md)"}
     if syncs and _is_known(settings):
-        return {"summary": "nothing was published since the last evaluation"}
+        return {
+            "summary": "nothing was published since the last evaluation",
+            **_known(settings, ALL_DOMAINS, ResultScope.EVERYWHERE),
+        }
     with translated():
         pull(settings)
     if not any(store_of(settings, domain).current() for domain in settings.served_domains):
@@ -151,6 +159,17 @@ def _is_known(settings: Settings) -> bool:
     moved = [store_of(settings, domain).files.published_at() or 0.0 for domain in settings.served_domains]
     known = history_of(settings).evaluations(domain=ALL_DOMAINS, limit=1)
     return bool(known) and known[0].at.timestamp() > max(moved)
+
+
+def _known(settings: Settings, subject: str, scope: ResultScope, generation: str | None = None) -> Metadata:
+    """Repeat what is known of what answers, of each set what was measured last, refused candidates passed over."""
+    known = history_of(settings).evaluations(domain=subject, scope=scope.value, generation=generation)
+    newest: dict[str, Evaluation] = {}
+    for evaluation in known:
+        if evaluation.verdict is not Verdict.REFUSED:
+            newest.setdefault(evaluation.set_name, evaluation)
+    # Sets that were measured together were recorded in their order, and are found newest first.
+    return known_metadata(tuple(sorted(newest.values(), key=lambda each: each.at)))
 
 
 def _described(settings: Settings, evaluated: Sequence[Evaluated], scope: ResultScope) -> Metadata:

@@ -211,6 +211,8 @@ def test_three_runs_plot_three_values_on_both_curves(settings: Settings, instanc
     assert isinstance(said[0]["p50_ms"], dg.FloatMetadataValue)
     assert [one["queries"].value for one in (said[0], said[2])] == [12, 12]
     assert said[1]["summary"].value == "nothing changed since the published generation"
+    for name in ("Recall@10", "MRR", "queries"):
+        assert said[1][name].value == said[0][name].value, "the figures of what answers are repeated"
     for name, held in {
         "measures": "golden | 12 | gen-000002 | 1.000 (1.000–1.000) |",
         "trend of golden": "![",

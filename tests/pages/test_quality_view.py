@@ -15,6 +15,7 @@ from api.pages.quality_view import (
     histories_of,
     last_refusal,
     published_before,
+    rows_of,
     worst_of,
 )
 from nornweave.connect.connectors import load_settings
@@ -123,6 +124,10 @@ def test_the_headline_has_a_trend_and_a_target() -> None:
     once = headline_of(measured[1:], {})
     assert once is not None
     assert (once["trend"], once["target"], once["is_reached"]) == ("measured once", None, True)
+    elsewhere = {**measured[0], "domain": "all", "set": "first"}
+    rows = rows_of([*measured, elsewhere], {"code": {"Recall@10": 0.85}})
+    assert [row["newest"]["domain"] for row in rows] == ["all", "code"]
+    assert rows[1] == headline, "a row a domain, as its headline is"
     assert headline_of([], {}) is None
 
 
