@@ -40,6 +40,7 @@ from api.routes import (
     query,
     receipts,
     registration,
+    responses,
     sources,
     status_page,
     texts,
@@ -62,7 +63,7 @@ logger = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 2.0
 ROUTES = (
-    query, chat, feedback, evaluations, agents, registration, inbox, sources, receipts, texts, generations,
+    query, chat, responses, feedback, evaluations, agents, registration, inbox, sources, receipts, texts, generations,
     health, documentation,
 )  # fmt: skip
 

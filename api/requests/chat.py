@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
@@ -78,6 +78,12 @@ class ChatMessage(BaseModel):
         return [part.type for part in parts if isinstance(part, OtherPart)]
 
 
+class InputItem(ChatMessage):
+    """A message, or what is read over: a call of a tool, its output, a model's reasoning."""
+
+    role: str = ""
+
+
 class StreamOptions(BaseModel):
     """What is sent beside the pieces."""
 
@@ -86,41 +92,39 @@ class StreamOptions(BaseModel):
     include_usage: Annotated[bool | None, Field(description="Send the usage in a last event of its own.")] = None
 
 
-class ChatBody(Body):
+ModelName = Annotated[
+    str,
+    StringConstraints(max_length=64),
+    AfterValidator(textual),
+    Field(
+        description="One of `/v1/models`: all domains, or one.",
+        json_schema_extra={"enum": [MODEL, *(f"{MODEL}:{domain.value}" for domain in Domain)]},
+    ),
+]
+
+
+class Conversation(Body):
     """A conversation; its last message by the user is the question.
 
     Clients send fields for many servers: what is not used is ignored, and named in ``warnings`` of the answer.
     """
 
     model_config = ConfigDict(extra="allow")
+    field: ClassVar[str]
 
-    model: Annotated[
-        str,
-        StringConstraints(max_length=64),
-        AfterValidator(textual),
-        Field(
-            description="One of `/v1/models`: all domains, or one.",
-            json_schema_extra={"enum": [MODEL, *(f"{MODEL}:{domain.value}" for domain in Domain)]},
-        ),
-    ]
-    messages: Annotated[
-        list[ChatMessage],
-        Field(
-            min_length=1,
-            max_length=MAX_MESSAGES,
-            description="The last one by the user is the question.",
-            json_schema_extra={"contains": QUESTION},
-        ),
-    ]
+    model: ModelName
     stream: Annotated[bool | None, Field(description="Send the text as events while it is written.")] = False
-    n: Annotated[Literal[1] | None, Field(description="There is one answer.")] = None
-    stream_options: StreamOptions | None = None
+
+    @property
+    def said(self) -> Sequence[ChatMessage]:
+        """Return its messages, oldest first."""
+        raise NotImplementedError
 
     @property
     def warnings(self) -> list[str]:
         """Return one sentence that names what was ignored, or nothing."""
         fields = [name for name, value in (self.model_extra or {}).items() if value is not None]
-        parts = dict.fromkeys(kind for message in self.messages for kind in message.skipped)
+        parts = dict.fromkeys(kind for message in self.said for kind in message.skipped)
         ignored = {"fields that are not used": fields, "parts of messages that are no text": [*parts]}
         said = "; ".join(f"{what}: {_named(names)}" for what, names in ignored.items() if names)
         return [f"ignored {said}"] if said else []
@@ -138,18 +142,60 @@ class ChatBody(Body):
 
     def _asked(self) -> str:
         """Return the last message of the user, after those before that it leans on."""
-        by_user = [message for message in self.messages if message.role == "user"]
+        by_user = [message for message in self.said if message.role == "user"]
         asked = [message.text for message in by_user if message.text]
         if by_user and by_user[-1].skipped and not by_user[-1].text:
             kinds = _named([*dict.fromkeys(by_user[-1].skipped)])
-            raise QueryError("messages", f"the last message by the user is not text ({kinds}); only text can be asked")
+            raise QueryError(self.field, f"the last message by the user is not text ({kinds}); only text can be asked")
         if not asked:
-            raise QueryError("messages", "no message by the user says anything; ask something")
+            raise QueryError(self.field, "no message by the user says anything; ask something")
         *before, question = asked
         if len(question) > MAX_QUERY_CHARACTERS:
             problem = f"the last message by the user has {len(question)} characters; {MAX_QUERY_CHARACTERS} are allowed"
-            raise QueryError("messages", problem)
+            raise QueryError(self.field, problem)
         return in_thread(question, before)
+
+
+class ChatBody(Conversation):
+    """A conversation in the shape of ``POST /v1/chat/completions``."""
+
+    field = "messages"
+
+    messages: Annotated[
+        list[ChatMessage],
+        Field(
+            min_length=1,
+            max_length=MAX_MESSAGES,
+            description="The last one by the user is the question.",
+            json_schema_extra={"contains": QUESTION},
+        ),
+    ]
+    n: Annotated[Literal[1] | None, Field(description="There is one answer.")] = None
+    stream_options: StreamOptions | None = None
+
+    @property
+    def said(self) -> Sequence[ChatMessage]:
+        """See ``Conversation``."""
+        return self.messages
+
+
+class ResponsesBody(Conversation):
+    """A conversation in the shape of ``POST /v1/responses``; a text alone is a question."""
+
+    field = "input"
+
+    input: (
+        Annotated[Text, Field(json_schema_extra={"pattern": r"\S"})]
+        | Annotated[
+            list[InputItem], Field(min_length=1, max_length=MAX_MESSAGES, json_schema_extra={"contains": QUESTION})
+        ]
+    )
+    previous_response_id: Annotated[None, Field(description="No answer is stored: send what was said before.")] = None
+
+    @property
+    def said(self) -> Sequence[ChatMessage]:
+        """See ``Conversation``."""
+        return self.input if isinstance(self.input, list) else (ChatMessage(role="user", content=self.input),)
 
 
 def model_domains(served: tuple[Domain, ...]) -> dict[str, tuple[Domain, ...] | None]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
@@ -24,17 +23,15 @@ from api.chat_documents import (
     usage_of,
 )
 from api.errors import ProblemError, chat_error, unexpected_problem
-from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, stream, text_events, written_whole
+from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, stream, text_events
 from api.links import page_links
 from api.openapi import problem_responses
-from api.requests.chat import MODEL, ChatBody, model_domains
+from api.requests.chat import MODEL, ChatBody, Conversation, model_domains
 from api.schemas import EVENTS, json_response
-from api.state import Served, arrive
+from api.state import Served, Serving, arrive
 from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.answer.synthesis.links import without_images
 from nornweave.ask.fuse.records import Synthesis
-from nornweave.ask.search.question import Question
-from nornweave.ask.views.tools import Link
 
 router = APIRouter(prefix="/v1", tags=["chat"], responses=problem_responses(401, 421, 500))
 
@@ -75,80 +72,83 @@ async def chat_completions(body: ChatBody, serving: Served, request: Request) ->
     `citations` and a list of links at the end lead to the passages. Fields and parts of messages that are not used are
     ignored; `warnings` names them.
     """
-    arrived = arrive(serving.timeout_ms, serving.viewer)
-    writes = serving.engine.answers.writes_answers
-    question = body.question(serving.askable, arrived, synthesize=writes)
-    chat = _Chat(question, body, int(arrived.now.timestamp()), page_links(serving.public_url, request), writes)
-
-    async def answer() -> StreamedAnswer:
-        return await serving.ask(question, lambda answers: answer_streamed(answers, question))
-
+    answer = ChatAnswer(body, serving, request)
     if body.stream:
-        return await stream(request, serving.streams, answer, chat.events)
-    return json_response(await chat.whole(await answer()))
+        return await stream(request, serving.streams, answer.found, lambda found: _events(answer, body, found))
+    found = await answer.found()
+    await answer.write_whole(found)
+    return json_response(
+        completion(found.document, body.model, answer.created, answer.text, answer.citations, body.warnings)
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _Chat:
-    """One answer in the shape of a completion; ``writes`` if a model was chosen that writes it."""
+class ChatAnswer:
+    """An answer to a conversation.
 
-    question: Question
-    body: ChatBody
-    created: int
-    link: Link
-    writes: bool
+    Attributes:
+        text, citations: once it is written.
+    """
 
-    async def whole(self, streamed: StreamedAnswer) -> CompletionDocument:
-        """Return the answer once its text is written."""
-        written = await written_whole(streamed.write) if self.writes else None
-        if written and written.text:
-            citations = citations_of(streamed.document, written.cited, self.link)
-            text = written.text + sources_list(citations)
-        else:
-            text, citations = self._passages(streamed)
-        return completion(streamed.document, self.body.model, self.created, text, citations, self.body.warnings)
+    def __init__(self, body: Conversation, serving: Serving, request: Request) -> None:
+        arrived = arrive(serving.timeout_ms, serving.viewer)
+        self._serving, self._link = serving, page_links(serving.public_url, request)
+        self._writes = serving.engine.answers.writes_answers
+        self.question = body.question(serving.askable, arrived, synthesize=self._writes)
+        self.created = int(arrived.now.timestamp())
+        self.text = ""
+        self.citations: list[ChatCitation] = []
 
-    async def events(self, streamed: StreamedAnswer) -> AsyncIterator[bytes]:
-        """Send the text piece by piece, then what it cites."""
-        yield self._piece({"role": "assistant", "content": ""})
+    async def found(self) -> StreamedAnswer:
+        """Return what is found, in its turn; raises as ``Serving.ask`` does."""
+        return await self._serving.ask(self.question, lambda answers: answer_streamed(answers, self.question))
+
+    async def write_whole(self, found: StreamedAnswer) -> None:
+        """Write the text."""
+        async for _ in self.write(found, str.encode):
+            pass
+
+    async def write(self, found: StreamedAnswer, to_event: Callable[[str], bytes]) -> AsyncIterator[bytes]:
+        """Write the text; yield an event for each piece, and comments that keep the connection open."""
         written: Synthesis | None = None
-        if self.writes:
-            try:
-                async with Writing(streamed.write) as writing:
-                    async for sent in text_events(writing, lambda text: self._piece({"content": text})):
-                        yield sent
-                    written = writing.synthesis
-            except Exception as error:
-                yield event(None, {"error": chat_error(unexpected_problem(error, "the text of a chat completion"))})
-                return
+        if self._writes:
+            async with Writing(found.write) as writing:
+                async for sent in text_events(writing, to_event):
+                    yield sent
+                written = writing.synthesis
         if written and written.text:
-            citations = citations_of(streamed.document, written.cited, self.link)
-            rest = sources_list(citations)
-            text = written.text + rest
+            self.citations = citations_of(found.document, written.cited, self._link)
+            rest = sources_list(self.citations)
+            self.text = written.text + rest
         else:
-            text, citations = self._passages(streamed)
-            rest = text
-        yield self._piece({"content": rest})
-        last = self._chunk({}, "stop")
-        last["citations"], last["answerable"] = citations, streamed.document["answerable"]
-        last["warnings"] = self.body.warnings
-        yield event(None, last)
-        if self.body.stream_options and self.body.stream_options.include_usage:
-            usage = usage_of(streamed.document, text)
-            yield event(None, {**self._chunk({}), "choices": [], "usage": usage})
-        yield format_sse_event(data_str="[DONE]")
+            rest = self.text = self._passages(found)
+        yield to_event(rest)
 
-    def _passages(self, streamed: StreamedAnswer) -> tuple[str, list[ChatCitation]]:
-        """Return the text that no model wrote: sentences, places, conflicts and passages, with what it cites."""
-        page = streamed.page()
+    def _passages(self, found: StreamedAnswer) -> str:
+        """Return the text that no model wrote: sentences, places, conflicts and passages."""
+        page = found.page()
         cited = [item.chunk_id for item in page.cited.values()]
-        citations = citations_of(streamed.document, cited, self.link)
-        numbered = numbered_sources(dict(zip(page.cited, citations, strict=True)))
-        parts = (without_images(page.lead), numbered, without_images(page.body))
-        return "\n\n".join(filter(None, parts)), citations
+        self.citations = citations_of(found.document, cited, self._link)
+        numbered = numbered_sources(dict(zip(page.cited, self.citations, strict=True)))
+        return "\n\n".join(filter(None, (without_images(page.lead), numbered, without_images(page.body))))
 
-    def _piece(self, delta: ChunkDelta) -> bytes:
-        return event(None, self._chunk(delta))
 
-    def _chunk(self, delta: ChunkDelta, finish_reason: Literal["stop"] | None = None) -> CompletionChunk:
-        return chunk(self.question.query_id, self.body.model, self.created, delta, finish_reason)
+async def _events(answer: ChatAnswer, body: ChatBody, found: StreamedAnswer) -> AsyncIterator[bytes]:
+    """Send the text piece by piece, then what it cites."""
+
+    def piece(delta: ChunkDelta, finish_reason: Literal["stop"] | None = None) -> CompletionChunk:
+        return chunk(answer.question.query_id, body.model, answer.created, delta, finish_reason)
+
+    yield event(None, piece({"role": "assistant", "content": ""}))
+    try:
+        async for sent in answer.write(found, lambda text: event(None, piece({"content": text}))):
+            yield sent
+    except Exception as error:
+        yield event(None, {"error": chat_error(unexpected_problem(error, "the text of a chat completion"))})
+        return
+    last = piece({}, "stop")
+    last["citations"], last["answerable"] = answer.citations, found.document["answerable"]
+    last["warnings"] = body.warnings
+    yield event(None, last)
+    if body.stream_options and body.stream_options.include_usage:
+        yield event(None, {**piece({}), "choices": [], "usage": usage_of(found.document, answer.text)})
+    yield format_sse_event(data_str="[DONE]")

@@ -42,7 +42,8 @@ OPEN = {
 }  # fmt: skip
 NOTHING_OF_OURS = {"POST /fuse", "GET /v1/models", "GET /v1/models/{model}", "GET /openapi.json", "POST /logout"}
 MASKED = {
-    "POST /query", "POST /v1/chat/completions", "POST /feedback", "GET /agents", "POST /agents/{domain}/recall",
+    "POST /query", "POST /v1/chat/completions", "POST /v1/responses", "POST /feedback", "GET /agents",
+    "POST /agents/{domain}/recall",
     "GET /agents/{domain}/describe", "GET /agents/{domain}/health", "POST /recall", "GET /describe",
     "GET /chunks/{chunk_id}", "GET /documents/{domain}/{source_id}/{path:path}", "GET /conflicts", "POST /mcp",
     "GET /find", "GET /find.json",
@@ -129,6 +130,7 @@ async def said(client: httpx.AsyncClient, text: str) -> dict[str, str]:
             "/v1/chat/completions",
             json={"model": "nornweave", "stream": True, "messages": [{"role": "user", "content": text}]},
         ),
+        "response": await client.post("/v1/responses", json={"model": "nornweave", "input": text}),
         "page": await client.get("/", params={"q": text}, headers={"accept": HTML}),
         "data": await client.get("/.json", params={"q": text}),
         "find": await client.get("/find", params={"text": text.split()[-1], "case": "false"}),

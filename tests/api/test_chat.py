@@ -204,6 +204,28 @@ def test_errors_elsewhere_are_problems_alone(look: Ask) -> None:
     assert "error" not in is_problem(look("GET", "/nothing/v1/here"), 404)
 
 
+def test_the_newer_interface_has_the_same_answers(client: openai.OpenAI, model: ModelServer, first: str) -> None:
+    model.behaviours["first"] = Behaviour(text=f"By card, says the code [code:{first}].")
+    told = client.responses.create(model="nornweave", input="how does a refund return the payment", temperature=0.1)
+    assert told.output_text.startswith(f"By card, says the code [code:{first}].\n\nSources:\n- [code:{first}] [refund")
+    extra: Any = told.model_extra
+    assert [cited["id"] for cited in extra["citations"]] == [first]
+    assert extra["warnings"] == ["ignored fields that are not used: temperature"]
+    assert told.usage and told.usage.total_tokens > 0 and told.status == "completed"
+    turns: Any = [
+        {"role": "user", "content": [{"type": "input_text", "text": "refund"}, {"type": "input_image"}]},
+        {"type": "function_call_output", "call_id": "c", "output": "x"},
+    ]
+    with client.responses.stream(model="nornweave", input=turns) as events:
+        kinds = [each.type for each in events]
+        assert events.get_final_response().output_text.startswith("By card")
+    assert (kinds[0], kinds[-1]) == ("response.created", "response.completed")
+    with pytest.raises(openai.UnprocessableEntityError, match="input: no message by the user"):
+        client.responses.create(model="nornweave", input=" ")
+    with pytest.raises(openai.UnprocessableEntityError, match="previous_response_id"):
+        client.responses.create(model="nornweave", input="refund", previous_response_id="resp_1")
+
+
 WEBHOOK = "what is the retry limit of the webhook"
 PARTS = [{"type": "text", "text": "which currency"}, {"type": "text", "text": "is a refund in"}]
 
