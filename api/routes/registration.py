@@ -32,7 +32,10 @@ Server = Annotated[
     str,
     StringConstraints(max_length=2_000),
     AfterValidator(checked_server),
-    Field(description="where it is: recalls are posted to `<url>/recall`; `agents.allow` must name it"),
+    Field(
+        description="where it is: recalls are posted to `<url>/recall`; `agents.allow` must name it",
+        json_schema_extra={"pattern": r"^https?://[^\s/?#@]+(/[^\s?#]*)?$"},
+    ),
 ]
 StateName = Annotated[
     RemoteState,
