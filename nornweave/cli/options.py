@@ -48,9 +48,11 @@ SourcesOption = Annotated[
 def settings_of(context: typer.Context) -> Settings:
     """Load the configuration of ``--config``, and make new files readable only by this user."""
     from nornweave.connect.connectors import load_settings
-    from nornweave.core.files.private_folder import keep_private
+    from nornweave.core.files.private_folder import check_folder, keep_private
 
     settings = load_settings(context.obj)
+    if context.info_name != "doctor":  # it says more than the first that is wrong
+        check_folder(settings.data_dir)
     keep_private(settings.data_dir, settings.file)
     return settings
 

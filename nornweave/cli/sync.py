@@ -28,6 +28,7 @@ from nornweave.cli.options import messages, output
 from nornweave.config import Settings
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.full_disk import disk_full_said
+from nornweave.core.files.private_folder import check_folder
 from nornweave.core.text.terminal import Terminal, print_json
 from nornweave.core.types import Domain
 from nornweave.ingest.alarms import JUDGED_GONE
@@ -123,6 +124,7 @@ def run_sync(
     as_json: bool,
 ) -> int:
     """Materialise the domains and print what came of it; return the exit code."""
+    check_folder(settings.data_dir, make=True)
     with disk_full_said(settings.data_dir), ProgressBars(messages) as bars:
         progress = ProgressFile(progress_file, bars) if progress_file else bars
         try:

@@ -26,6 +26,7 @@ import httpx
 from nornweave.core.extras import missing_package
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import held
+from nornweave.core.proxies import unusable_proxy
 from nornweave.core.types import Domain
 from nornweave.improve.records import ALL_DOMAINS
 from nornweave.index.port import Publication
@@ -181,6 +182,8 @@ class Webhook:
 
     def send(self, event_id: str, event: bytes, seconds: float) -> str | None:
         """Post an event; see ``Receiver.send``."""
+        if wrong := unusable_proxy(self._url):
+            return wrong
         headers = {"Content-Type": "application/json", **signature_headers(event_id, event, self._secret)}
         status = asyncio.run(_within(self._url, event, headers, seconds))
         return None if 200 <= status < 300 else f"answered {status}"
@@ -215,7 +218,7 @@ async def _within(url: str, event: bytes, headers: dict[str, str], seconds: floa
     """Post an event and return the status; of the answer only the head is read."""
     async with (
         asyncio.timeout(seconds),
-        httpx.AsyncClient(timeout=seconds) as client,
+        httpx.AsyncClient(timeout=seconds, trust_env=not unusable_proxy()) as client,
         client.stream("POST", url, content=event, headers=headers) as answer,
     ):
         return answer.status_code

@@ -25,6 +25,7 @@ from types import FrameType
 from nornweave.config import Settings
 from nornweave.core.errors import DomainBusyError, NornWeaveError
 from nornweave.core.files.lock import held
+from nornweave.core.files.private_folder import check_folder
 
 LOOPBACK = "127.0.0.1"
 READY_WITHIN_S = 120.0
@@ -78,6 +79,7 @@ def up(settings: Settings, *, host: str = LOOPBACK, port: int = 8082, dagster_po
         PortInUseError: a port is taken; nothing was started.
         DomainBusyError: another one works on the same files; nothing was started.
     """
+    check_folder(settings.data_dir, make=True)
     children = children_of(settings, host=host, port=port, dagster_port=dagster_port)
     try:
         with held(settings.data_dir / "up.lock", wait=False):  # two schedules would do everything twice

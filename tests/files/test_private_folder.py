@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.core.files.private_folder import keep_private
+from nornweave.core.errors import ConfigError
+from nornweave.core.files.private_folder import check_folder, keep_private
 
 
 @pytest.fixture(autouse=True)
@@ -55,3 +56,23 @@ def test_a_data_dir_of_another_user_is_tightened_by_root(older: Path) -> None:
     os.chown(older, 65534, 65534)
     keep_private(older, older.parent / "nornweave.yaml")
     assert (mode(older), older.stat().st_uid) == (0o700, 65534)
+
+
+@pytest.mark.parametrize(("place", "make", "said"), [
+    ("file", False, "is not a folder"),
+    ("file/below/it", False, "is not a folder"),
+    ("link", False, "is not a folder"),
+    ("file", True, "is not a folder"),
+    ("x" * 300, True, "File name too long"),
+    ("new/one", False, ""),
+    ("new/two", True, ""),
+])  # fmt: skip
+def test_a_data_dir_that_can_be_none_is_said(tmp_path: Path, place: str, make: bool, said: str) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to("nowhere")
+    if said:
+        with pytest.raises(ConfigError, match=f"^data_dir: .* cannot be made: .*{said}"):
+            check_folder(tmp_path / place, make=make)
+    else:
+        check_folder(tmp_path / place, make=make)
+        assert (tmp_path / place).is_dir() == make

@@ -21,6 +21,7 @@ import httpx
 
 from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits, OtherHostError, Trouble, limited_for
 from nornweave.core.errors import ConfigError, SourceUnavailableError
+from nornweave.core.proxies import through_proxy, unusable_proxy
 from nornweave.core.public_addresses import check_public, public_addresses
 
 _TOKEN = re.compile(r"[\x21-\x7e]+")
@@ -142,8 +143,10 @@ class ApiClient:
         self.ends_at = math.inf
         sent = {"User-Agent": "nornweave", "Accept": "application/json", **(headers or {}), **bearer}
         self._line = _Line(public_only=public_only)
+        self._heeds_proxies = not public_only
+        trusts = self._heeds_proxies and not unusable_proxy()  # httpx fails over one that it would not even ask
         self._client = httpx.Client(
-            headers=sent, auth=auth, timeout=self.limits.read_s, verify=_certificates(), trust_env=not public_only
+            headers=sent, auth=auth, timeout=self.limits.read_s, verify=_certificates(), trust_env=trusts
         )
         weakref.finalize(self, self._client.close)
 
@@ -212,6 +215,8 @@ class ApiClient:
     def _ask(self, address: str, send: Callable[[str], ApiAnswer], allowed: frozenset[int]) -> ApiAnswer:
         url = self.origin.address(address)
         attempt = 0
+        if self._heeds_proxies and (wrong := unusable_proxy(url)):
+            raise AnswerError(f"{url}: {wrong}")
         while True:
             self._check_time(url)
             try:
@@ -219,7 +224,8 @@ class ApiClient:
             except httpx.InvalidURL as error:
                 raise AnswerError(f"{url!r}: not a URL ({error})") from error
             except httpx.RequestError as error:
-                trouble = Trouble(self._repeated(url, f"no answer ({type(error).__name__})"), is_passing=True)
+                by = through_proxy(url) if self._heeds_proxies else ""
+                trouble = Trouble(self._repeated(url, f"no answer ({type(error).__name__}{by})"), is_passing=True)
             else:
                 found = None if answer.status in allowed else self.trouble(answer)
                 if found is None:

@@ -5,10 +5,13 @@ The umask makes every folder 0700 and every file 0600, those of DuckDB, SQLite, 
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import stat
 from pathlib import Path
+
+from nornweave.core.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
@@ -19,6 +22,28 @@ _EVERYBODYS = frozenset(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))  # noqa: S1
 def user_cache(name: str) -> Path:
     """Return the folder in which this user's programs keep what they can make again, by what it holds."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nornweave" / name
+
+
+def check_folder(data_dir: Path, *, make: bool = False) -> None:
+    """Return if ``data_dir`` is a folder, or can become one.
+
+    Args:
+        make: make it, if it is not there: only this tells whether it can be made.
+
+    Raises:
+        ConfigError: it cannot; missing rights and full disks are other errors.
+    """
+    nearest = next(each for each in (data_dir, *data_dir.parents) if os.path.lexists(each))
+    what = "" if nearest.is_dir() else f"{str(nearest)!r} is not a folder"
+    try:
+        if make and not what:
+            data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}:
+            raise
+        what = error.strerror or type(error).__name__
+    if what:
+        raise ConfigError(f"data_dir: {str(data_dir)!r} cannot be made: {what}; name another folder in nornweave.yaml")
 
 
 def keep_private(data_dir: Path, configuration: Path) -> None:

@@ -9,6 +9,7 @@ import httpx
 import numpy as np
 
 from nornweave.core.errors import EncoderError
+from nornweave.core.proxies import through_proxy, unusable_proxy
 from nornweave.models.encoders.port import ALIKE, Encoder, Vectors, encodable, unit_rows
 
 TOKEN_VARIABLE = "NORNWEAVE_ENCODER_TOKEN"  # noqa: S105 - a name
@@ -32,14 +33,18 @@ class ServedEncoder:
         Raises:
             EncoderError: the server cannot be reached, or its vectors are not those of the local model.
         """
+        if wrong := unusable_proxy(self._url):
+            raise EncoderError(f"{self._url} gave no vectors ({wrong})")
         try:
             asked = {"model": self._model, "input": list(map(encodable, texts))}
-            answer = httpx.post(self._url, json=asked, headers=self._headers, timeout=TIMEOUT_S)
+            answer = httpx.post(
+                self._url, json=asked, headers=self._headers, timeout=TIMEOUT_S, trust_env=not unusable_proxy()
+            )
             answer.raise_for_status()
             rows = sorted(answer.json()["data"], key=lambda row: row["index"])
             vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:
-            raise EncoderError(f"{self._url} gave no vectors ({error})") from error
+            raise EncoderError(f"{self._url} gave no vectors ({error}{through_proxy(self._url)})") from error
         if vectors.shape != (len(texts), self._local.dimensions):
             expected = len(texts), self._local.dimensions
             raise EncoderError(f"{self._url} gave vectors of the shape {vectors.shape}, expected {expected}")
