@@ -52,7 +52,7 @@ def index_chunks(
             terms=terms_by_field(document, chunk),
             lines=lines.range(chunk.span),
             pairs=_pairs(chunk),
-            keys=tuple(sorted(lookup_keys(document, chunk))),
+            keys=tuple(sorted(lookup_keys(document, chunk) | _stated(stated))),
             facts=stated[:MAX_FACTS_OF_CHUNK],
         )
         seen[text_id] += 1
@@ -73,6 +73,11 @@ def _facts_by_chunk(document: Document, chunks: Sequence[Chunk], lines: Lines) -
         if place >= 0:
             stated[place].append(fact)
     return [tuple(facts) for facts in stated]
+
+
+def _stated(facts: Sequence[Fact]) -> set[str]:
+    """Return the lookup keys of the settings of which facts say the value."""
+    return {f"states:{fact.name}" for fact in facts if fact.attribute in {"default", "value", "setting"}}
 
 
 def _facts_of_chunk(document: Document, chunk: Chunk, lines: Lines) -> tuple[Fact, ...]:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
+from nornweave.core.text.analyzer import FUNCTION_TERMS, analyze
 
 MARK = "[…]"
 # A mark and the blanks or line breaks on both its sides.
@@ -227,7 +227,7 @@ def _terms_in(unit: str, query_terms: frozenset[str], heads: frozenset[str]) -> 
     lowered = unit.lower()
     for head in heads:
         if head in lowered:
-            return query_terms.intersection(sequence(unit))
+            return query_terms.intersection(analyze(unit))
     return frozenset()
 
 

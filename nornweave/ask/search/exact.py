@@ -27,6 +27,7 @@ from nornweave.ask.search.query import Query, TermStatistics, Word
 from nornweave.ask.search.runs import Runs
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
 from nornweave.core.text.index_fields import ASIDE, IMPORTS
+from nornweave.disagree.facts.names import is_generic, read_name
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores
 from nornweave.index.searching.ranked_chunks import NO_HITS
@@ -64,6 +65,12 @@ _SECTION = re.compile(
     r"(?i)(?:\b(?:sections?|sec\.|chapter|clause|article|paragraph|appendix|annex)|§)\s*([A-Z0-9]{1,3}(?:\.\d{1,3})+)"
 )
 """A section that a query calls by its number; what only refers to it says the number as well."""
+_ASKS_FOR_VALUE = frozenset({
+    "default", "defaults", "value", "values", "set", "setting", "settings", "configured", "configuration", "config",
+    "limit", "limited", "read", "option", "flag", "parameter", "environment", "variable", "env",
+})  # fmt: skip
+"""What a question says beside the name of a setting."""
+MAX_SETTING_WORDS = 4
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PLACES = {
     ASIDE: frozenset(sequence("test spec example benchmark fixture mock")),
@@ -125,7 +132,7 @@ def exact_evidence(
         if (key := next((key for key in of_path if key in known), ""))
     }
     searched = _Searched(query, statistics, generation, known, files, math.log(statistics.count + 1) or 1.0)
-    found = (weigh(searched) for weigh in (_defining, _filed, _pointed, _saying))
+    found = (weigh(searched) for weigh in (_defining, _filed, _pointed, _saying, _stating))
     proven = [each for each in found if each is not None]
     if len(quoting):
         proven.append(searched.nothing())
@@ -310,3 +317,40 @@ def _saying(searched: _Searched) -> Scores | None:
     power = RUN_POWER / np.maximum(1, longest / LONG_RUN)
     scores[chunks] = SAID * rarity * np.minimum(covered / whole, 1) ** power
     return scores
+
+
+def _stating(searched: _Searched) -> Scores | None:
+    """Weigh the chunks that say the value of a setting which the query names; ``None`` where none does.
+
+    The value of a setting is said where it is defined, read with a fallback, set, or documented: facts know that, and
+    no words tell it from the places that use it.
+    """
+    named = _settings_in(searched.query)
+    stated = searched.generation.named([f"states:{name}" for name in named])
+    if not stated:
+        return None
+    asks = {word for word in searched.query.words if word.is_function_word or word.whole in _ASKS_FOR_VALUE}
+    weights = {word: 0.0 if word in asks else weight for word, weight in _weights(searched, ()).items()}
+    whole, scores = math.fsum(weights.values()) or 1.0, searched.nothing()
+    for name, words in named.items():
+        chunks = stated.get(f"states:{name}", NO_HITS.numbers)
+        if len(chunks):
+            coverage = (math.fsum(weights[word] for word in words) / whole) ** NAME_POWER
+            evidence = DEFINED * coverage * searched.rarity(searched.defined_in(chunks))
+            scores[chunks] = np.maximum(scores[chunks], evidence)
+    return scores
+
+
+def _settings_in(query: Query) -> dict[str, tuple[Word, ...]]:
+    """Return what a query may call a setting, as facts name it → its words: identifiers, and words side by side."""
+    named: dict[str, tuple[Word, ...]] = {}
+    for start in range(len(query.words)):
+        for count in range(1, MAX_SETTING_WORDS + 1):
+            words = query.words[start : start + count]
+            if len(words) < count or words[-1].is_function_word or words[0].is_function_word:
+                continue
+            name = read_name(" ".join(word.written for word in words))
+            is_one = count == 1 and (not words[0].is_name or (name and is_generic(name.name)))
+            if name and not is_one:
+                named.setdefault(name.name, words)
+    return named

@@ -19,7 +19,7 @@ from itertools import combinations
 from nornweave.core.text.analyzer import FUNCTION_WORDS, analyze
 from nornweave.core.types import Chunk, Document, Frequencies, JsonValue
 
-VERSION = "fields-4"
+VERSION = "fields-5"
 
 MAX_VALUE_CHARACTERS = 120
 # "How do I configure rate limits" asks for "configure rate limits" and "rate limits"; nothing longer is named.
