@@ -73,7 +73,19 @@ def weave_all(threads):
     """Weave all of these threads in one go, on as many looms as there are, and say how long it took for each one."""
     return WeaveAll(threads)
 '''
+SETTINGS = """class Runner:
+    def prepare(self):
+        self.poll_timeout = self.settings.get("poll_timeout", 5)
+        self.idle_limit = self.settings.get("idle_limit", None)
+"""
 FILES = {
+    "db/settings.py": SETTINGS,
+    "db/waiting.py": "".join(
+        f"def wait_{n}(runner):\n    return poll(runner.poll_timeout, {n})\n\n\n" for n in range(9)
+    ),
+    "tests/test_settings.py": "".join(
+        f"def test_poll_timeout_{n}(runner):\n    assert runner.poll_timeout == {n}\n\n\n" for n in range(9)
+    ),
     "db/kind.py": KIND,
     "db/table.py": TABLE,
     "db/view.py": TABLE.replace("class Table", "class View")
@@ -169,6 +181,20 @@ def test_what_is_right_around_a_member_tells_it_from_others_of_its_name(
     code: Index, text: str, definition: str
 ) -> None:
     assert definition in leading(text, code)
+
+
+@pytest.mark.parametrize("text", [
+    "what is the default of poll_timeout", "where is the poll timeout set", "poll-timeout",
+    "POLL_TIMEOUT default value",
+    "what is idle_limit", "which value does pollTimeout have",
+])  # fmt: skip
+def test_a_setting_leads_to_where_its_value_is_said(code: Index, text: str) -> None:
+    assert "self.settings.get" in leading(text, code)
+
+
+def test_a_question_about_more_than_a_setting_is_not_answered_by_its_value_alone(code: Index) -> None:
+    question = "why does measuring a record weigh more than poll_timeout when the table is frozen"
+    assert scores_of(evidence_of(question, code), code).max() < 0.2
 
 
 def test_tests_of_the_same_name_make_a_definition_no_less_rare(code: Index) -> None:
