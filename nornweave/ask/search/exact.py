@@ -26,7 +26,7 @@ from nornweave.ask.search.pasted import tails
 from nornweave.ask.search.query import Query, TermStatistics, Word
 from nornweave.ask.search.runs import Runs
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
-from nornweave.core.text.index_fields import ASIDE, IMPORTS
+from nornweave.core.text.index_fields import ASIDE, IMPORTS, versions_in
 from nornweave.disagree.facts.names import is_generic, read_name
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores
@@ -70,6 +70,10 @@ _ASKS_FOR_VALUE = frozenset({
     "limit", "limited", "read", "option", "flag", "parameter", "environment", "variable", "env",
 })  # fmt: skip
 """What a question says beside the name of a setting."""
+_ASKS_FOR_RELEASE = frozenset({
+    "version", "release", "released", "releases", "notes", "changed", "changes", "changelog", "new", "upgrade", "fixed",
+})  # fmt: skip
+"""What a question says beside a version."""
 MAX_SETTING_WORDS = 4
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PLACES = {
@@ -132,7 +136,7 @@ def exact_evidence(
         if (key := next((key for key in of_path if key in known), ""))
     }
     searched = _Searched(query, statistics, generation, known, files, math.log(statistics.count + 1) or 1.0)
-    found = (weigh(searched) for weigh in (_defining, _filed, _pointed, _saying, _stating))
+    found = (weigh(searched) for weigh in (_defining, _filed, _numbered, _pointed, _saying, _stating))
     proven = [each for each in found if each is not None]
     if len(quoting):
         proven.append(searched.nothing())
@@ -286,6 +290,25 @@ def _pointed(searched: _Searched) -> Scores | None:
             scores[holding] = np.maximum(scores[holding], share * searched.rarity(len(holding)))
             share *= FURTHER_FRAME
     return scores if share < DEFINED else None
+
+
+def _numbered(searched: _Searched) -> Scores | None:
+    """Weigh the sections that have a version for a heading which the query names; ``None`` where none has."""
+    versions = versions_in(searched.query.text)
+    held = searched.generation.named([f"name:{version}" for version in versions])
+    if not held:
+        return None
+    weights, scores = _weights(searched, ()), searched.nothing()
+    asks = {word for word in weights if word.is_function_word or word.whole in _ASKS_FOR_RELEASE}
+    whole = math.fsum(weight for word, weight in weights.items() if word not in asks) or 1.0
+    for version in versions:
+        chunks = held.get(f"name:{version}", NO_HITS.numbers)
+        if len(chunks):
+            pieces = frozenset((*version.split("."), f"v{version.split('.')[0]}"))
+            said = math.fsum(weight for word, weight in weights.items() if word.whole in pieces)
+            coverage = min(1.0, said / whole) ** NAME_POWER
+            scores[chunks] = np.maximum(scores[chunks], DEFINED * coverage * searched.rarity(len(chunks)))
+    return scores
 
 
 def _saying(searched: _Searched) -> Scores | None:

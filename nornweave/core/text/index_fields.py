@@ -58,8 +58,11 @@ _SPOKEN_DATE = re.compile(
     re.IGNORECASE,
 )
 
-_HEADING_NUMBER = re.compile(r"[A-Z0-9]{1,3}(?:\.\d{1,3})+(?=\.?\s)")
-"""By which people call a section: "2.1", "B.3"."""
+_HEADING_NUMBER = re.compile(
+    r"\W{0,3}(?:(?:release|version)\s+)?v?([A-Z0-9]{1,4}(?:\.\d{1,4}){1,3})(?![\w]|\.\w)", re.IGNORECASE
+)
+"""By which people call a section: "2.1", "B.3", "[v1.9.0] - 2025-08-11"."""
+_VERSION = re.compile(r"(?<![\w.-])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w-]|\.\w)", re.IGNORECASE)
 
 # Formats whose threads have a number or a key.
 _NUMBERED = frozenset({"github", "jira"})
@@ -89,7 +92,12 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
     ]
     keys.update(_key("symbol", value) for value in symbols if isinstance(value, str))
     keys.update(_key("name", value) for value in names if value and value.strip())
-    keys.update(_key("name", match[0]) for value in names if value and (match := _HEADING_NUMBER.match(value)))
+    keys.update(
+        _key("name", number)
+        for value in names
+        if value and (match := _HEADING_NUMBER.match(value))
+        for number in _prefixes(match[1])
+    )
     keys.update(key for name in _DATE_KEYS for value in _strings(known.get(name)) for key in _date_keys(value))
     keys.update(_definition_keys(document, chunk))
     if _ASIDE.search(document.path):
@@ -97,6 +105,17 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
     if chunk.metadata.get("node_type") == "import_block":
         keys.add(IMPORTS)
     return keys
+
+
+def versions_in(text: str) -> tuple[str, ...]:
+    """Return the versions that a text names, without a ``v``: ``1.9``, ``2.0.1``."""
+    return tuple(dict.fromkeys(_VERSION.findall(text)))
+
+
+def _prefixes(number: str) -> Iterator[str]:
+    """Yield a number, and the shorter ones by which people call what it is part of: 1.9 of 1.9.0."""
+    parts = number.split(".")
+    yield from (".".join(parts[:count]) for count in range(2, len(parts) + 1))
 
 
 def folded(name: str) -> str:
@@ -135,7 +154,7 @@ def asked_keys(text: str) -> set[str]:
     paths = paths_in(text)
     words = _WORD.findall(text)[:MAX_WORDS]
     keys = {*_asked_dates(text), *(_key("path", path.removeprefix("./").strip("/")) for path in paths)}
-    keys.update(_key("name", name) for name in _asked_names(words))
+    keys.update(_key("name", name) for name in (*_asked_names(words), *versions_in(text)))
     for match in _IDENTIFIER.finditer(text):
         called = text[match.end() : match.end() + 1] == "("
         in_path = any(match[0] in path for path in paths)
