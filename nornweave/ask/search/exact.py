@@ -83,6 +83,11 @@ _PLACES = {
 """What is of less worth, unless a query says one of these words."""
 
 
+def asks_aside(query: Query) -> bool:
+    """Tell whether a query asks for tests, examples and the like."""
+    return not _PLACES[ASIDE].isdisjoint(query.in_order)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Searched:
     """What evidence is looked for with.

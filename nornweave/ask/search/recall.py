@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
 from nornweave.ask.search.combine import Ranking, merge
+from nornweave.ask.search.exact import asks_aside
 from nornweave.ask.search.expand import acronym_variants, should_expand, stated_category, variants
 from nornweave.ask.search.heuristics import NO_BONUSES
 from nornweave.ask.search.items import citation_of, item_of
@@ -30,6 +33,7 @@ from nornweave.ask.search.signals import signals_of
 from nornweave.config import DomainSettings
 from nornweave.core.errors import RerankerError
 from nornweave.core.text import analyzer
+from nornweave.core.text.index_fields import ASIDE
 from nornweave.core.types import NO_METADATA
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers, Scores
@@ -42,6 +46,8 @@ from nornweave.models.rerankers import Reranker, RerankerSlot
 MODEL_WAIT_S = 60.0
 # A match of a variant counts less than one of the query. An acronym and its long form mean the same, nearly always.
 VARIANT_SHARE, ACRONYM_SHARE = 0.8, 0.9
+CROWDED, MOST_ASIDE, TOP, CROWD_LOOKED_AT = 0.7, 2, 10, 50
+"""What each further test of a file counts of the one before, if more than so many stand among the first ten."""
 
 
 def search_expanded(question: Question, context: SearchContext) -> ExpandedOutcome:
@@ -53,7 +59,31 @@ def search_expanded(question: Question, context: SearchContext) -> ExpandedOutco
     others = [search(wording, context) for wording in wordings]
     share = VARIANT_SHARE if expands else ACRONYM_SHARE
     ranking = merge(first.ranking, [outcome.ranking for outcome in others], share) if others else first.ranking
+    ranking = uncrowded(ranking, query, context.generation)
     return ExpandedOutcome(ranking, (first, *others), tuple(wording.text for wording in wordings))
+
+
+def uncrowded(ranking: Ranking, query: Query, generation: Index) -> Ranking:
+    """Return a ranking in which the tests or examples of one file do not take the places of what they are for.
+
+    Each further one of a file counts ``CROWDED`` of its score once more, unless the question asks for such.
+    """
+    aside = generation.named([ASIDE]).get(ASIDE) if not asks_aside(query) else None
+    if aside is None:
+        return ranking
+    places = np.flatnonzero(np.isin(ranking.numbers[:CROWD_LOOKED_AT], aside))
+    if np.count_nonzero(places < TOP) <= MOST_ASIDE:
+        return ranking
+    chunks = generation.chunks(ranking.numbers[places])
+    factors, before = np.ones(len(ranking)), Counter[tuple[str, str]]()
+    for place in places:
+        chunk = chunks[int(ranking.numbers[place])]
+        factors[place] = CROWDED ** before[chunk.source_id, chunk.path]
+        before[chunk.source_id, chunk.path] += 1
+    scores = ranking.scores * factors
+    order = np.lexsort((ranking.numbers, -scores))
+    contributions = {name: (part * factors)[order] for name, part in ranking.contributions.items()}
+    return replace(ranking, numbers=ranking.numbers[order], scores=scores[order], contributions=contributions)
 
 
 def _expands(question: Question, outcome: SearchOutcome, context: SearchContext) -> bool:
