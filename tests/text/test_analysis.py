@@ -14,7 +14,8 @@ from nornweave.core.text.analyzer import MAX_TERM_LENGTH, analyze, occurrences, 
     ("HTTPServer", {"httpserver", "http", "server"}), ("max_retries", {"max_retries", "max", "retri"}),
     ("running runs", {"run"}), ("SDKs URLs getURLs IDs", {"sdk", "url", "geturls", "get", "id"}),
     ("APIService", {"apiservice", "api", "servic"}), ("API v2.1 at 0.85", {"api", "v2.1", "at", "0.85"}),
-    ("ERR_1042", {"err_1042", "err", "1042"}), ("Größe", {"größe"}), ("日本語", {"日本語"}), ("... --- !!!", set()),
+    ("ERR_1042", {"err_1042", "err", "1042"}), ("Größe", {"größe", "gross", "groess"}),
+    ("日本語", {"日本語"}), ("... --- !!!", set()),
 ])  # fmt: skip
 def test_terms(text: str, terms: set[str]) -> None:
     assert set(analyze(text)) == terms
@@ -45,4 +46,21 @@ def test_terms_know_where_they_stand() -> None:
 
 @given(st.text())
 def test_where_terms_stand_and_how_often_are_one_analysis(text: str) -> None:
-    assert Counter(term for term, _, _ in occurrences(text)) == analyze(text)
+    standing = Counter(term for term, _, _ in occurrences(text))
+    counted = analyze(text)
+    assert standing <= counted
+    assert all(term.isascii() and not text.isascii() for term in counted - standing), "folded forms stand nowhere"
+
+
+@pytest.mark.parametrize(("word", "typed"), [
+    ("Müller", "Muller"), ("Müller", "Mueller"), ("Übergabe", "Uebergabe"), ("Straße", "Strasse"), ("Café", "Cafe"),
+    ("Łódź", "Lodz"), ("Ærø", "Aero"), ("garçons", "garcon"),
+])  # fmt: skip
+def test_a_word_with_accents_is_found_as_people_type_it(word: str, typed: str) -> None:
+    assert query_terms(typed)[0] in analyze(word)
+    assert analyze(word)[query_terms(word)[-1]], "and as it is written"
+
+
+def test_other_scripts_and_plain_words_have_no_other_form() -> None:
+    for word in ("支付", "платёж", "plain", "한국어"):
+        assert len(analyze(word)) == 1, word

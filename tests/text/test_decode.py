@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.core.errors import DocumentError
-from nornweave.core.text.decode import MAX_BYTES, check_size, decode, is_unknown, likeliest
+from nornweave.core.text.decode import MAX_BYTES, check_size, composed, decode, is_unknown, likeliest
 
 RUSSIAN = "Платёж отклонён банком. Повторите попытку через тридцать секунд или обратитесь в поддержку.\n" * 5
 FRENCH = "Le paiement a été refusé par la banque ; réessayez dans trente secondes, s'il vous plaît.\n" * 5
@@ -122,4 +122,8 @@ def test_any_bytes_decode_or_are_refused(raw: bytes) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1).filter(lambda text: bool(text.strip())))
 def test_every_text_survives_utf_8(text: str) -> None:
-    assert decode(text.encode()) == text.removeprefix("\ufeff")
+    assert decode(text.encode()) == composed(text.removeprefix("\ufeff"))
+
+
+def test_a_letter_and_its_accent_are_one_character() -> None:
+    assert decode("Mu\u0308ller".encode()) == "Müller"

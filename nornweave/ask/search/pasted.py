@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from nornweave.core.text.decode import composed
+
 SEARCHED_CHARACTERS = 4_096
 """Of a question; more says nothing that these do not."""
 MAX_PLACES = 24
@@ -44,6 +46,7 @@ def searched_text(text: str) -> tuple[str, str]:
     Of a traceback the error comes first and then the frames, the innermost first: what is said first counts most. Of
     another text that is too long both ends are kept: a question stands before or behind what was pasted.
     """
+    text = composed(text)
     asked, kept = text, ""
     before, marker, trace = text.rpartition(_PYTHON_TRACEBACK)
     if marker and _FRAME.search(trace):

@@ -13,6 +13,7 @@ import numpy as np
 from nornweave.ask.search.query import Query
 from nornweave.ask.search.records import RecallItem, RetrievalSource, SearchSignals
 from nornweave.ask.search.search import SearchContext, SearchOutcome
+from nornweave.core.text.analyzer import analyze
 from nornweave.core.text.index_fields import asked_keys, versions_in
 from nornweave.index.index import Index
 from nornweave.index.searching.vectors import products
@@ -42,7 +43,11 @@ def signals_of(
 
 def _known(query: Query, frequencies: Mapping[str, int], generation: Index) -> frozenset[str]:
     """Return the words that the domain holds, or has a name for: names are spelled in several ways."""
-    known = {word for word, terms in query.meaning.items() if frequencies[terms[0]]}
+    known = {
+        word
+        for word, terms in query.meaning.items()
+        if frequencies[terms[0]] or (not word.isascii() and any(map(frequencies.__getitem__, analyze(word))))
+    }
     names = [
         word for word, terms in query.meaning.items() if word not in known and (len(terms) > 1 or versions_in(word))
     ]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import threading
+import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from itertools import pairwise
 
 import Stemmer
 
-VERSION = "analysis-3"
+VERSION = "analysis-4"
 
 # A term longer than this is a blob (base64, minified code), which nobody types.
 MAX_TERM_LENGTH = 64
@@ -31,6 +32,10 @@ _WORD = re.compile(r"v?\d+(?:\.\d+)+|\w+")
 # An acronym with its plural s is one part: "SDKs" is neither "SD" nor "Ks".
 _ASCII_PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _PART = re.compile(r"[^\W\d_]+|\d+")
+
+# Letters that are no letter with a mark, and how those with one are spelled where they are missing.
+_BARE = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ı": "i", "þ": "th"})
+_SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ø": "oe", "å": "aa", "æ": "ae"})
 
 # Words that shape a sentence and say nothing of its subject (van Rijsbergen 1979, table 2.I, shortened to those that
 # have no other sense in code or documentation; "not", "after", "over" and the like stay words).
@@ -57,7 +62,7 @@ def analyze(text: str) -> Counter[str]:
     """Count the terms of ``text``."""
     counts: Counter[str] = Counter()
     for word, occurrences in Counter(_WORD.findall(text)).items():
-        for term in _terms_of(word):
+        for term in (*_terms_of(word), *_folded_forms(word)):
             counts[term] += occurrences
     return counts
 
@@ -96,6 +101,19 @@ def query_terms(text: str) -> list[str]:
 @lru_cache(maxsize=CACHED_WORDS)
 def _terms_of(word: str) -> tuple[str, ...]:
     return tuple(term for term, _, _ in _spans(word) if len(term) <= MAX_TERM_LENGTH)
+
+
+def _folded_forms(word: str) -> tuple[str, ...]:
+    """Return the terms of a word with accents as people type it without: ``müller`` is ``muller`` and ``mueller``."""
+    return () if word.isascii() else _folded(word)
+
+
+@lru_cache(maxsize=CACHED_WORDS)
+def _folded(word: str) -> tuple[str, ...]:
+    lowered = word.lower()
+    plain = "".join(letter for letter in unicodedata.normalize("NFD", lowered) if not unicodedata.combining(letter))
+    forms = dict.fromkeys((plain.translate(_BARE), lowered.translate(_SPELLED_OUT)))
+    return tuple(_stemmers.english.stemWord(form) for form in forms if form.isascii() and len(form) <= MAX_TERM_LENGTH)
 
 
 @lru_cache(maxsize=CACHED_WORDS)

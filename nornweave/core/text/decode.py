@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
 from collections.abc import Iterable
 
 from nornweave.core.errors import DocumentError
@@ -58,10 +59,13 @@ def check_size(size: int, limit: int = MAX_BYTES) -> None:
         raise DocumentError(f"too large: {size:,} bytes, allowed are {limit:,}; split the file or exclude it")
 
 
+_DECOMPOSED = re.compile(r"\w[\u0300-\u036f]{1,8}")
+
+
 def decode(raw: bytes, likely: str = "") -> str:
     """Decode a text file: by its byte order mark, by what it declares, as UTF-8, else as the likeliest encoding.
 
-    Line ends stay as they are, so that offsets are those of the file; a byte order mark is left out.
+    Line ends stay as they are; a byte order mark is left out, and a letter and its accent are one character.
 
     Args:
         likely: what ``likeliest`` says of all files of a source together; unless given, this one has to do.
@@ -73,7 +77,12 @@ def decode(raw: bytes, likely: str = "") -> str:
     text = _decode(raw, likely)
     if not text or text.isspace():
         raise DocumentError(f"empty: {len(raw)} bytes and none but blank space; fill the file or exclude it")
-    return text
+    return composed(text)
+
+
+def composed(text: str) -> str:
+    """Return a text in which a letter and the accents behind it are one character, where there is one."""
+    return text if text.isascii() else _DECOMPOSED.sub(lambda found: unicodedata.normalize("NFC", found[0]), text)
 
 
 def _decode(raw: bytes, likely: str) -> str:
