@@ -1,10 +1,11 @@
-"""Decide by their paths which files are read as documentation and which as code.
+"""Decide by their paths which files are read as documentation and which as code; leave out tests inside of them.
 
 Files that stand apart are not read (``conflicts/apart.py``), nor is what others wrote or a tool.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -15,6 +16,7 @@ from nornweave.connect.files.skip import (
     VERSION_CONTROL,
     WRITTEN_SUFFIXES,
 )
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.conflicts.apart import DOC_FOLDERS, stands_apart
 from nornweave.disagree.facts.configuration import is_configuration
 from nornweave.read.chunking.languages import language_of
@@ -31,6 +33,9 @@ FORMATS = {
 }  # fmt: skip
 
 
+_INLINE_TESTS = lazy_pattern(
+    r"^([ \t]*)#\[cfg\(test\)\]\s*(?:#\[[^\]\n]*\]\s*)*(?:pub\S*\s+)?mod\s+\w+\s*\{[\s\S]*?^\1\}", re.MULTILINE
+)
 _SKIPPED_FOLDERS = VERSION_CONTROL | TOOL_DIRECTORIES | VENDORED_DIRECTORIES
 
 
@@ -52,6 +57,15 @@ def kind_of(path: str) -> Kind | None:
     # Elsewhere HTML is a template.
     is_template = suffix in {".html", ".htm"} and DOC_FOLDERS.isdisjoint(folders)
     return "documentation" if suffix in FORMATS and not is_template else None
+
+
+def without_tests(text: str, suffix: str) -> str:
+    """Blank the tests that a program holds itself, in Rust; lines and offsets stay.
+
+    Args:
+        suffix: of the file, with its dot.
+    """
+    return _INLINE_TESTS.sub(lambda match: re.sub(r"\S", " ", match[0]), text) if suffix == ".rs" else text
 
 
 def format_of(path: str) -> str:

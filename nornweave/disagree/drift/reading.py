@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from threading import Lock
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from nornweave.core.sandbox import run_apart
 from nornweave.core.text.decode import decode
 from nornweave.core.types import Fact
 from nornweave.disagree.drift.files import SourceFile
-from nornweave.disagree.drift.kinds import Kind, format_of
+from nornweave.disagree.drift.kinds import Kind, format_of, without_tests
 from nornweave.disagree.drift.records import UnreadFile
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.extract import Extracted, extract
@@ -86,7 +87,7 @@ def facts_of(path: str, kind: Kind, raw: bytes) -> Extracted:
     """
     if not raw.strip():
         return Extracted(())
-    text = decode(raw)
+    text = without_tests(decode(raw), PurePosixPath(path).suffix)
     language = language_of(path) if kind == "code" else None
     if language and (is_generated(text) or minified_line(text)):
         return Extracted(())

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from nornweave.core.text.patterns import lazy_pattern
+from nornweave.disagree.drift.kinds import without_tests
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import Name, read_name
 from nornweave.disagree.facts.values import Value
@@ -130,6 +131,7 @@ def code_words(text: str, suffix: str) -> Iterator[tuple[str, int]]:
 def _tokens_of(text: str, suffix: str) -> list[_Token]:
     """Return the tokens of a program without its comments."""
     tokens: list[_Token] = []
+    text = without_tests(text, suffix)
     line, at = 0, 0
     while (found := _TOKEN.search(text, at)) is not None and len(tokens) < MAX_TOKENS:
         at = found.end()

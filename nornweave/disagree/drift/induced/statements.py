@@ -64,10 +64,11 @@ def statements_of(text: str, known: Known, subject: str = "", *, is_comment: boo
     for block in blocks_of(plain, plain):
         if block.kind == "heading":
             walk.enter(plain[block.body : block.end].partition("\n")[0], block.level)
-            continue
         for literal in walk.literals(plain, block):
             start = literal.token.start
-            required = () if is_comment else _required(known, literal)  # a comment says what a line needs
+            required = (
+                () if is_comment or block.kind == "heading" else _required(known, literal)
+            )  # a comment says what a line needs
             for name, value, template in (*required, *_named(walk, literal)):
                 yield Statement(
                     name, value, bisect_right(starts, start) - 1, start, literal.token.end, template,

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.code.calls import read_call, read_fallback
+from nornweave.disagree.facts.code.calls import read_call, read_fallback, read_placeholders
 from nornweave.disagree.facts.code.comments import Comment, read_comments
 from nornweave.disagree.facts.code.constants import Constants
 from nornweave.disagree.facts.code.definitions import read_statement
@@ -77,6 +77,7 @@ def _read_sites(reading: Reading) -> None:
         reader = _READERS.get(site.role)
         if reader is not None:
             reader(site, reading)
+    read_placeholders(reading)
     read_statuses(reading)
 
 

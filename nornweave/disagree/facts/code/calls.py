@@ -9,9 +9,14 @@ from nornweave.core.types import Attribute
 from nornweave.disagree.facts.code.options import default_behind_name
 from nornweave.disagree.facts.code.reading import Reading
 from nornweave.disagree.facts.code.sites import ValueSite
+from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.values import Value
 
 _NAMED = lazy_pattern(r"^(?:\w+\s?[=:](?![=:])|\*\*|\.\.\.)")
 _PATH = lazy_pattern(r"[A-Za-z_$@][\w$]*(?:(?:\.|\?\.|->|::)[A-Za-z_]\w*|\[['\"][\w.\-]{1,60}['\"]\])*")
+_PLACEHOLDER = lazy_pattern(r"\"\\?\$\{(?P<name>[A-Za-z_][\w.-]{1,80}):(?P<value>[^{}\"\n]{1,80})\}\"")
+_WITH_PROPERTIES = frozenset(("java", "kotlin"))
+"""Languages in whose texts that is no other notation."""
 _NO_NAMES = frozenset("true false null none nil undefined if else and or not is in typeof new".split())  # noqa: SIM905
 
 
@@ -42,6 +47,17 @@ def _string(text: str, reading: Reading) -> str:
     """Return the text of an argument that is a string, a symbol of Ruby, or a constant that holds one."""
     value = reading.constants.read(text) if text[:1] != ":" else None
     return text[1:] if text[:1] == ":" else value.text if value is not None and value.kind == "string" else ""
+
+
+def read_placeholders(reading: Reading) -> None:
+    """Read the defaults in texts that name a property: ``@Value("${app.chunk-size:64}")``."""
+    for match in _PLACEHOLDER.finditer(reading.text):
+        if reading.language in _WITH_PROPERTIES and (value := read_value(match["value"])) is not None:
+            known = Value("string", match["value"]) if value.kind == "symbol" else value
+            site = ValueSite(
+                "kwarg", match.start(), match.end(), match["name"], match.start("name"), match.span("value")
+            )
+            reading.add(site, known, "default", "option")
 
 
 def read_fallback(site: ValueSite, reading: Reading) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute
 from nornweave.disagree.facts.code.members import default_by_place, read_key
-from nornweave.disagree.facts.code.options import KEYS
+from nornweave.disagree.facts.code.options import KEYS, STORES
 from nornweave.disagree.facts.code.reading import Reading, function_of, is_maker, says_default
 from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.names import words_of
+from nornweave.disagree.facts.values import FALSE, TRUE, Value
 
 _CONSTANT = lazy_pattern(
     r"\b(?:static\s+(?:\w+\s+)?final|final\s+static|const|constexpr|static\s+let|static\s+readonly)\b"
@@ -26,6 +28,9 @@ _EMPTY = lazy_pattern(
 _CONDITION = 200
 """Characters between the word *if* and the first thing that is set under it."""
 _FALLS_BACK = lazy_pattern(r"\|\||\?|\bor\b|\belse\b|[gG]et|fetch|[eE]nv|default|pop\(")
+_ASKED = lazy_pattern(r"\(?(?P<cast>!!\s*)?(?:(?P<of>[\w$]+)(?:\?\.|\.|->|\[['\"]))*(?P<name>[\w$]+)(?:['\"]\])?"
+                      r"(?(cast)|\s*(?:!==?\s*(?P<on>false)|===?\s*true))\)?$")  # fmt: skip
+"""A switch that is asked for by its name: ``options.trace !== false``, ``opts.trace === true``, ``!!opts.trace``."""
 _MEMBERS = frozenset({"pair", "kwarg"})
 _GROUPS = frozenset({"class", "assign", "pair"})
 
@@ -37,9 +42,10 @@ def read_statement(site: ValueSite, reading: Reading) -> None:
         return
     function = function_of(site)
     is_default = _is_default(site, function, reading)
-    if site.role == "assign" and function is not None and not (is_default or _FALLS_BACK.search(text)):
+    asked = _asked(site, text)
+    if site.role == "assign" and function is not None and not (asked or is_default or _FALLS_BACK.search(text)):
         return  # most: cheap to tell
-    value = reading.constants.read(text.rstrip(", "))
+    value = asked or reading.constants.read(text.rstrip(", "))
     if value is None or (site.role in _MEMBERS and read_key(site, value, reading)):
         return
     is_fallback = value.is_fallback and (site.role != "assign" or _is_like(site, text))
@@ -100,6 +106,15 @@ def _is_unset(site: ValueSite, condition: str) -> bool:
 def _is_like(site: ValueSite, text: str) -> bool:
     """Tell whether what an assignment falls back from is called like its name."""
     return not text.startswith("new ") and not set(words_of(site.bare_name)).isdisjoint(words_of(text))
+
+
+def _asked(site: ValueSite, text: str) -> Value | None:
+    """Return what a switch is if nobody gives the one of its name."""
+    found = _ASKED.match(text.rstrip(", ")) if text[-1] in "e)" or text[:2] == "!!" else None
+    is_same = found and words_of(found["name"]) == words_of(re.split(r"\W+", site.bare_name)[-1])
+    if not found or not is_same or not (found["of"] is None or STORES.search(found["of"])):
+        return None
+    return replace(TRUE if found["on"] else FALSE, is_fallback=True)
 
 
 def _is_loose(site: ValueSite) -> bool:

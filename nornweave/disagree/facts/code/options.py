@@ -16,10 +16,11 @@ _BEHIND_NAME = frozenset(
     """.split()  # noqa: SIM905
 )
 _GETTERS = frozenset("get pop fetch getInt getBoolean getint getboolean getfloat get_or".split())  # noqa: SIM905
-_STORES = lazy_pattern(
+STORES = lazy_pattern(
     r"(?:config|conf|setting|settings|option|options|opts|env|environ|params|kwargs|args|properties|props)\w*$",
     re.IGNORECASE,
 )
+"""What options are taken from."""
 # ``flags.IntVarP(&rows, "rows", "r", 100, "rows of a page")``
 _FLAG = lazy_pattern(
     r"(?:String|Bool|U?[Ii]nt(?:8|16|32|64)?|Float(?:32|64)|Duration|Count|StringSlice|StringArray|IntSlice|Size)(?:Var)?(?P<short>P)?$"
@@ -45,7 +46,7 @@ def default_behind_name(name: str) -> tuple[int, bool] | None:
         return 0, False
     if last in _BEHIND_HELP:
         return 2, False
-    if last in _BEHIND_NAME or (last in _GETTERS and receivers and _STORES.search(receivers[-1])):
+    if last in _BEHIND_NAME or (last in _GETTERS and receivers and STORES.search(receivers[-1])):
         return 1, False
     if _DESCRIBED.match(last):
         return 1, True

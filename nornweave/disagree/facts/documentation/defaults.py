@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.documentation.tokens import Token
-from nornweave.disagree.facts.documentation.walk import MARKS, Literal
+from nornweave.disagree.facts.documentation.walk import HEADING, MARKS, VALUED, Literal
 
 _LINKS = frozenset(
     """
@@ -74,7 +74,12 @@ def says_all(literal: Literal, text: str) -> bool:
 
 
 def is_assigned(literal: Literal) -> bool:
-    """Tell whether the head of an entry sets a value: ``-linger=4m``, ``[depth=3]``, ``(bool: false)``."""
+    """Tell whether a head sets a value: ``-linger=4m``, ``[depth=3]``, ``(bool: false)``; a heading: ``rows `50```."""
+    if literal.role == HEADING:
+        said = [one for one in literal.row if one.text not in f"{MARKS}#"]
+        is_set = said[1].text in "=:" if len(said) == VALUED + 1 else len(said) == VALUED and literal.token.quoted
+        is_name = said[0].quoted or said[0].is_identifier or literal.value.kind != "string"
+        return is_set and is_name and said[-1] is literal.token
     head = _head(literal)
     if head[-1:] == ["="]:
         after = literal.row[literal.at + 1].text if literal.at + 1 < len(literal.row) else ""

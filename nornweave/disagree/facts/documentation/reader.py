@@ -95,7 +95,8 @@ class Reader:
         for block in blocks_of(self.text, self.text if self.is_comment else self.passage.text):
             if block.kind == "heading" and self.root is None and not self.is_talk:
                 self._below(self.text[block.body : block.end].split("\n")[0].strip(" #*="), block.level)
-            if block.kind != "heading" or block.end - block.body > MAX_HEADING:
+            is_named = self.root is None and not self.is_talk and bool(self.walk.head)
+            if block.kind != "heading" or is_named or block.end - block.body > MAX_HEADING:
                 yield from self._block(block)
 
     def _below(self, written: str, level: int) -> None:
@@ -125,7 +126,8 @@ class Reader:
                 yield fact
         if self.walk.item is not item and self.walk.item:
             self._enter(outer, block, self.walk.item)
-        if block.kind not in {"table", "code"}:
+        is_title = block.kind == "heading" and block.end - block.body <= MAX_HEADING
+        if block.kind not in {"table", "code"} and not is_title:
             for one in said:
                 yield from self._stated(one, has_default=one in told)
 

@@ -25,6 +25,15 @@ _JAVADOC = lazy_pattern(r"\{@(?:code|link|linkplain|literal|value)\s+([^{}\n]{1,
 _SEE = lazy_pattern(
     r"<(?:see|seealso|paramref|typeparamref) (?:cref|name|langword)=\"(?:[A-Z]:)?(-?[\w.]{1,120})\" ?/>"
 )
+# Fenced code, which is left as it is; a code span; a run with an escaped character: ``worker\\_count``.
+_ESCAPES = lazy_pattern(
+    r"^[ \t]*(?P<fence>```+|~~~+)[\s\S]*?(?:^[ \t]*(?P=fence)|\Z)"
+    r"|(?P<code>(?P<ticks>`{1,2})(?!`)[^`\n]{1,400}(?P=ticks)(?!`))|(?<![^\s`])[^\s`]{0,200}\\[!-)+-/:-@\[\]^_{}~][^\s`]*",
+    re.MULTILINE,
+)
+_ESCAPED = lazy_pattern(r"\\([\\!-)+-/:-@\[\]^_{}~])")
+_STARTS = lazy_pattern(r"\\[#+=>-]")
+_UNDERSCORE = lazy_pattern(r"(?<=\w)\\_(?=\w)")
 # A link, or a code span, in which none is looked for: ``[$path]($style)``.
 _LINK = lazy_pattern(
     r"`[^`\n]{1,400}`(?!`)|!?\[([^\[\]]{1,200})\](?:\([^()\s]{0,500}(?:\s\"[^\"\n]{0,200}\")?\)|\[[^\[\]\n]{1,100}\])"
@@ -42,7 +51,7 @@ def surface_of(text: str, *, comment: bool) -> str:
     for sign, pattern, replacement in _STEPS:
         if sign in text:
             text = _replaced(text, pattern, replacement)
-    return text
+    return text if comment or "\\" not in text else _replaced(text, _ESCAPES, _unescaped)
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -77,6 +86,18 @@ def _link(match: re.Match[str]) -> str:
     if match[1] is None:
         return match[0]
     return match[1].rjust(match.end(1) - match.start()).ljust(len(match[0]))
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    """Return a word as it is shown, before blanks; what would begin a block of its own stays escaped."""
+    if match["fence"] or (_STARTS.match(match[0]) and not match.string[: match.start()].rpartition("\n")[2].strip()):
+        return match[0]
+    shown = _UNDERSCORE.sub("_", match[0]) if match["code"] else _ESCAPED.sub(_character, match[0])
+    return shown.ljust(len(match[0]))
+
+
+def _character(match: re.Match[str]) -> str:
+    return match[0] if match[1] == "\\" else match[1]
 
 
 _Replacement = Callable[[re.Match[str]], str]

@@ -23,7 +23,7 @@ _TOKEN = lazy_pattern(
     r"|(?i:no (?:limit|maximum|timeout)|not (?:set|enabled)|(?:turned|switched) o(?:n|ff)|empty (?:string|list))\b"
     rf"|(?i:{_COUNTED})[ -](?i:{_UNIT_WORDS})(?!\w)|[A-Za-z_]\w{{0,60}}(?:[._-]\w{{1,60}}){{0,8}}"
     rf"|\d+(?:\.\d+){{2,}}|(?:\d+(?:ms|[hms])){{2,6}}(?!\w)|-?(?:{_NUMBER})(?:(?:{_FACTOR}){{1,4}}|(?: ?{_UNIT})?)"
-    r"|[^\s*]"
+    r"|(?<![\w*])\\\*(?![\w*\\])|[^\s*]"
 )
 _IDENTIFIER = lazy_pattern(r"^--?[a-zA-Z]|[a-z0-9][A-Z]|\w_\w|\w\.\w|\w-\w|^[A-Z]{3,}$")
 _LITERAL = lazy_pattern(
@@ -90,6 +90,8 @@ def tokens_of(line: str, start: int = 0) -> Iterator[Token]:
         if text[0] == "[" and len(text) > 2 and value_of(text) is None:
             yield Token("[", at, at + 1)
             yield from tokens_of(text[1:], at + 1)
+        elif text == r"\*":
+            yield Token("*", at, at + 2, quoted=True)
         elif text[0] not in "`\"'“" or len(text) < 3:
             yield Token(text, at, at + len(text))
         else:

@@ -29,6 +29,8 @@ _FIELD = lazy_pattern(
 _OF_PARTS = lazy_pattern(r"[\s`\"'<>\[({]")
 _BESIDE = frozenset(("and", "or", "&", "+", "/", "→"))
 """Behind a name that does not stand for what follows."""
+HEADING = "H"
+"""The role of what stands in a heading."""
 MARKS = "`<>"
 MAX_CELL = 40
 """Characters of a name in plain words."""
@@ -36,6 +38,8 @@ PLAIN = 3
 """Words of a heading that may be known names without a mark."""
 BESIDE = 2
 """Words of a heading beside the name in it: *The `rows` option*."""
+VALUED = 2
+"""Words of a heading that gives a value beside its name: *rows `50`*."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,10 @@ class Walk:
     carried: list[Token] = field(default_factory=list)
 
     def literals(self, text: str, block: DocumentedBlock) -> Iterator[Literal]:
-        """Yield the literals of a block that is no heading."""
+        """Yield the literals of a block; of a heading those beside its name."""
+        if block.kind == "heading":
+            yield from self._line(list(tokens_of(text[block.body : block.end], block.body)), HEADING, [], None)
+            return
         if block.kind == "table":
             yield from self._table(text, block)
             return
@@ -119,7 +126,8 @@ class Walk:
             self.headings.pop()
         self.headings.append((level, heading))
         tokens = list(tokens_of(heading))
-        if len(tokens) <= (1 if self.is_strict else PLAIN):
+        has_value = len(tokens) == VALUED and tokens[1].shape == "#"
+        if has_value or len(tokens) <= (1 if self.is_strict else PLAIN):
             tokens = [replace(one, quoted=one.quoted or one.text[0].islower() or not self.is_strict) for one in tokens]
         named = [one for one in tokens if self.is_name(one) and (one.quoted or one.is_identifier)]
         names = [one.name for one in named if len(tokens) == 1 or not (one.text.isalpha() and one.text.isupper())]
