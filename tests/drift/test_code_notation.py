@@ -102,3 +102,14 @@ def test_literals_beside_a_name_are_read(text: str, suffix: str, expected: list[
 @pytest.mark.parametrize("unit", ["/*", '"', "'", "limit(", "limit = ", "[", "`", '"""', 'limit:"', "0x", "\\"])
 def test_hostile_code_is_read_in_time_that_grows_with_its_length(unit: str) -> None:
     list(code_statements("limit\n" + unit * 100_000, ".go", lambda name: name.name == "limit"))
+
+
+def test_a_test_inside_of_a_program_does_not_hide_its_default(tmp_path: Path) -> None:
+    tests = '#[cfg(test)]\nmod tests {\n    #[test]\n    fn reads() {\n        let a = r#"\nport: 3000\n"#;\n    }\n}\n'
+    code = f"fn default_port() -> u16 {{\n    5000\n}}\nfn default_max_age() -> u64 {{\n    90\n}}\n\n{tests}"
+    page = "# Tool\n\n```\n  -p, --port <port>     the port [default: 5000]\n      --max-age <secs>  age [default: 90]\n```\n"
+    repository = Repository(tmp_path)
+    repository.commit({"README.md": page, "src/args.rs": code}, DATES[0])
+    repository.commit({"src/args.rs": code.replace("    5000", "    6000")}, DATES[1])
+    (found,) = scan(tmp_path, DriftOptions(diff="HEAD~1..HEAD")).report.findings
+    assert (found.name, found.first.value, found.first.line) == ("port", "6000", 2)

@@ -301,3 +301,33 @@ def test_any_text_gives_facts_and_comments_inside_of_it(text: str, language: str
         assert 5 <= fact.span.start <= fact.span.end <= 5 + len(text)
     for comment in reading.comments:
         assert 0 <= comment.start <= comment.end <= len(text)
+
+
+def test_a_switch_that_is_asked_for_by_its_name_has_a_default() -> None:
+    code = """
+    class Pump {
+      constructor(options) {
+        this.trace = options.trace !== false;
+        this.debug = options.debug === true;
+        this.loud = !!options.loud;
+        this.ready = state.ready === true;
+        this.cold = options.warm !== false;
+        this.opts = { color: options?.color !== false, hot: heat === true };
+      }
+    }
+    """
+    found = [(fact.name, fact.value) for fact in read(code, "javascript") if fact.attribute == "default"]
+    assert found == [("trace", "true"), ("debug", "false"), ("loud", "false"), ("color", "true")]
+
+
+def test_a_placeholder_of_a_property_has_its_default_behind_it() -> None:
+    code = """
+    class Pump {
+      @Value("${app.lane-width:64}") private int width;
+      @Value("${app.mode:fast}") private String mode;
+      @Value("${app.none}") private int none;
+      Pump(@Value("${app.poll-seconds:5}") long poll) {}
+    }
+    """
+    found = [(fact.owner, fact.name, fact.value, fact.unit) for fact in read(code, "java")]
+    assert found == [("app", "lane width", "64", None), ("app", "mode", "fast", None), ("app", "poll", "5", "s")]

@@ -428,3 +428,34 @@ def test_a_tag_whose_attributes_stand_on_several_lines_keeps_them(tag: str) -> N
 def test_digits_grouped_by_blanks_are_one_number(written: str, value: str) -> None:
     passage = Passage(text=f"### idleTimeout\n\nThe default is {written}.\n", format="markdown", path="a.md")
     assert [(one.name, one.value, one.unit) for one in documentation_facts(passage)] == [("idle timeout", value, "s")]
+
+
+@pytest.mark.parametrize(("text", "name", "value"), [
+    ("| Name | Default |\n|---|---|\n| lane\\_width | 8 |\n", "lane width", "8"),
+    ("| Name | Default |\n|---|---|\n| lane\\_origin | \\* |\n", "lane origin", "*"),
+    ("- lane\\_width (default: 8)\n", "lane width", "8"), ("- `lane\\_width`: defaults to 8.\n", "lane width", "8"),
+    ("### lane\\_width\n\nDefault: 8\n", "lane width", "8"),
+    ("The option lane\\_width defaults to 8.\n", "lane width", "8"),
+    ("- lane\\_width \\[default: 1\\.5\\]\n", "lane width", "3/2"),
+])  # fmt: skip
+def test_an_escaped_character_is_the_character(text: str, name: str, value: str) -> None:
+    assert [row[:3] for row in rows(text)] == [(name, "default", value)]
+
+
+def test_a_backslash_of_code_and_of_a_path_stays() -> None:
+    assert rows("```\nlane\\_width (default: 8)\n```\n\nIt lies in c:\\lanes\\_a. `a\\.b` is a pattern.\n") == []
+    assert rows("\\# `lane_width`\n\nDefault: 8\n") == []
+
+
+@pytest.mark.parametrize(("text", "form"), [
+    ("### lane_width `8`\n", "markdown"), ("### `lane_width` (default: 8)\n", "markdown"),
+    ("### lane\\_width = 8 ###\n", "markdown"), ("### lane_width: 8\n\nLanes.\n", "markdown"),
+    ("lane_width ``8``\n----------------\n\nLanes.\n", "rst"), ("=== `lane_width` (default: `8`)\n", "asciidoc"),
+])  # fmt: skip
+def test_a_heading_gives_a_value_beside_its_name(text: str, form: str) -> None:
+    assert rows(text, format=form) == [("lane width", "default", "8", None)]
+
+
+@pytest.mark.parametrize("heading", ["Lanes 8", "Using `lanes`", "`lane_width` 2.0", "Lane_width since `8` days", "8"])
+def test_a_number_in_another_heading_is_no_value(heading: str) -> None:
+    assert rows(f"## {heading}\n\nWords.\n") == []
