@@ -21,6 +21,7 @@ from nornweave.disagree.drift.files import SourceFile, git
 from nornweave.disagree.drift.findings import MAX_ALSO
 from nornweave.disagree.drift.induced.code import code_words
 from nornweave.disagree.drift.records import GONE, Finding, Place
+from nornweave.disagree.facts.expressions import read_value
 
 CONFIDENCE = 0.9
 MAX_LOOKED_UP = 20
@@ -122,8 +123,15 @@ def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention
                 words = _WORD.findall(stretch)
                 for word in words:
                     is_telling = _FLAG.fullmatch(word) or _VARIABLE.fullmatch(word)
-                    if len(_key(word)) >= LEAST and (is_telling or (not is_fenced and len(words) == 1)):
+                    is_alone = not is_fenced and len(words) == 1 and not _is_literal(word)
+                    if len(_key(word)) >= LEAST and (is_telling or is_alone):
                         yield _Mention(word, file.path, line)
+
+
+def _is_literal(word: str) -> bool:
+    """Tell whether a word is ``true``, ``null`` or the like: code that has it no more had no such name."""
+    value = read_value(word)
+    return value is not None and value.kind in {"boolean", "none", "unlimited"}
 
 
 def _finding(

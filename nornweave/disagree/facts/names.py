@@ -136,6 +136,12 @@ def _too_generic(words: list[str]) -> bool:
     return len(words) == 1 and (words[0] in GENERIC or len(words[0]) < 4)
 
 
+def is_other_of(written: str, name: str) -> bool:
+    """Tell whether what is written is another thing than a generic name: ``rollingTimeout`` is no *timeout*."""
+    other = read_name(written) if is_generic(name) else None
+    return other is not None and other.name.endswith(f" {name}")
+
+
 def is_generic(name: str) -> bool:
     """Tell whether a name says only what kind of value it is (``timeout``, ``name``): many things have one."""
     return name in GENERIC

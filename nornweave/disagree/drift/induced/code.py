@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.drift.kinds import without_tests
 from nornweave.disagree.facts.expressions import read_value
-from nornweave.disagree.facts.names import Name, read_name
+from nornweave.disagree.facts.names import Name, is_other_of, read_name
 from nornweave.disagree.facts.values import Value
 
 AHEAD, BEHIND = 30, 16
@@ -117,8 +117,14 @@ def code_statements(text: str, suffix: str, wanted: Callable[[Name], bool]) -> I
             if place not in values:
                 values[place] = _value_at(tokens, place, text)
             found = values[place]
-            if found is not None and (place > at or found[0] < at):
+            if found is not None and (place > at or found[0] < at) and not _is_of_another(tokens, place, name.name):
                 yield _statement(tokens, at, name, place, *found)
+
+
+def _is_of_another(tokens: Sequence[_Token], place: int, name: str) -> bool:
+    """Tell whether a value is the default of a longer name: ``timeout = opts.rollingTimeout || 20``."""
+    first = place - 2 if place > 1 and tokens[place - 1].text in {"||", "??"} else place
+    return tokens[first].kind == "name" and is_other_of(tokens[first].written, name)
 
 
 def code_words(text: str, suffix: str) -> Iterator[tuple[str, int]]:

@@ -11,7 +11,7 @@ from nornweave.disagree.facts.code.members import default_by_place, read_key
 from nornweave.disagree.facts.code.options import KEYS, STORES
 from nornweave.disagree.facts.code.reading import Reading, function_of, is_maker, says_default
 from nornweave.disagree.facts.code.sites import ValueSite
-from nornweave.disagree.facts.names import words_of
+from nornweave.disagree.facts.names import is_other_of, read_name, words_of
 from nornweave.disagree.facts.values import FALSE, TRUE, Value
 
 _CONSTANT = lazy_pattern(
@@ -31,6 +31,8 @@ _FALLS_BACK = lazy_pattern(r"\|\||\?|\bor\b|\belse\b|[gG]et|fetch|[eE]nv|default
 _ASKED = lazy_pattern(r"\(?(?P<cast>!!\s*)?(?:(?P<of>[\w$]+)(?:\?\.|\.|->|\[['\"]))*(?P<name>[\w$]+)(?:['\"]\])?"
                       r"(?(cast)|\s*(?:!==?\s*(?P<on>false)|===?\s*true))\)?$")  # fmt: skip
 """A switch that is asked for by its name: ``options.trace !== false``, ``opts.trace === true``, ``!!opts.trace``."""
+_SOURCE = lazy_pattern(r"[\w$.>?-]+(?=\s*(?:\|\||\?\?))")
+"""What a value is taken from, if it is there."""
 _MEMBERS = frozenset({"pair", "kwarg"})
 _GROUPS = frozenset({"class", "assign", "pair"})
 
@@ -47,6 +49,8 @@ def read_statement(site: ValueSite, reading: Reading) -> None:
         return  # most: cheap to tell
     value = asked or reading.constants.read(text.rstrip(", "))
     if value is None or (site.role in _MEMBERS and read_key(site, value, reading)):
+        return
+    if value.is_fallback and _is_of_another(site, text):
         return
     is_fallback = value.is_fallback and (site.role != "assign" or _is_like(site, text))
     attribute: Attribute | None = "default"
@@ -115,6 +119,12 @@ def _asked(site: ValueSite, text: str) -> Value | None:
     if not found or not is_same or not (found["of"] is None or STORES.search(found["of"])):
         return None
     return replace(TRUE if found["on"] else FALSE, is_fallback=True)
+
+
+def _is_of_another(site: ValueSite, text: str) -> bool:
+    """Tell whether what a place falls back from has a longer name, whose default it is."""
+    name, source = read_name(site.bare_name), _SOURCE.match(text)
+    return name is not None and source is not None and is_other_of(source[0], name.name)
 
 
 def _is_loose(site: ValueSite) -> bool:
