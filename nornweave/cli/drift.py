@@ -88,7 +88,7 @@ def drift(
     if listed and name == "text":
         from nornweave.disagree.drift.formats.as_text import listing
 
-        sys.stdout.write(listing(report.options))
+        sys.stdout.write(listing(report))
     _print(report, name)
     fails_from = 0.0 if diff or baseline is not None or fail else settings.fail_from
     fails = (one.moved or (fails_from is not None and one.confidence >= fails_from) for one in report.findings)

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from nornweave.core.errors import ConfigError
 from nornweave.disagree.drift.lock import FILE_NAME, read_lock
+from nornweave.disagree.drift.options import documented_options
 from nornweave.disagree.drift.scan import DriftOptions, scan
 
 DATES = ("2024-02-01T12:00:00Z", "2024-03-01T12:00:00Z")
@@ -231,6 +232,39 @@ def test_every_documented_option_is_listed_with_what_became_of_it(tmp_path: Path
     assert (code, shown.splitlines()[3].split()[:4]) == (0, ["docs/settings.md:6", "MAX_PARCELS", "50", "held"])
     assert "2 of 4 documented options are compared, 1 held; 1 differ" in shown
     assert [run(str(root), "--min-held", share)[0] for share in ("0.2", "0.25", "0.3")] == [0, 0, 3]
+
+
+def test_values_that_are_not_held_are_listed_with_what_code_says(tmp_path: Path) -> None:
+    root = parcels(tmp_path, timeout=30)
+    write(root, {"docs/more.md": "# More\n\n`max_vans` defaults to 4.\n"})
+    _, shown = run(str(root), "--list")
+    at = shown.splitlines().index("2 values are read and not held to the code:")
+    listed = [" ".join(line.split()) for line in shown.splitlines()[at + 1 : at + 3]]
+    assert listed == [
+        "docs/more.md:3 max vans 4 not compared the code has no value of this name",
+        "docs/settings.md:5 delivery timeout 30 seconds differs the code says 20 seconds; src/parcels.py:3",
+    ]
+    values = json.loads(run(str(root), "--json")[1])["not_held"]
+    assert [(one["name"], one["value"]) for one in values] == [("max vans", "4"), ("delivery timeout", "30 seconds")]
+
+
+@pytest.mark.parametrize(("text", "names"), [
+    ("### max\\_rows `40`\n### `max_age` (default: 3)\n### Using `client`\n### Setup\n", ["max_rows", "max_age"]),
+    ("- `__SLOT__`: the text\n- `sessions#make`: a method\n- `a b c`: words\n- `max_rows`: rows\n", ["max_rows"]),
+    ("```\nUsage: tool --wide\n\n  -p, --port <port>   Port\n      --max-age  as --wide\n  [env: TOOL_MODE=]\n```\n",
+     ["--port", "--max-age", "TOOL_MODE"]),
+    ("```sh\ntool --wide \\\n  --port 3\nTOOL_MODE=fast tool\n```\n", ["TOOL_MODE"]),
+])  # fmt: skip
+def test_what_names_an_option_on_a_page_is_counted_and_nothing_else(text: str, names: list[str]) -> None:
+    assert [name for name, _ in documented_options(text)] == names
+
+
+def test_functions_types_and_packages_are_no_documented_options(tmp_path: Path) -> None:
+    code = "class PumpOptions:\n    pump_rate = 3\n\n\ndef start_pump(pump_depth):\n    return start_pump(pump_depth)\n"
+    names = ("start_pump", "PumpOptions", "My.Pump", "pump_rate", "pump_depth")
+    page = "# Pump\n\n" + "".join(f"- `{name}`: words\n" for name in names)
+    root = write(tmp_path, {"src/My.Pump/pump.py": code, "docs/a.md": page})
+    assert [one["name"] for one in json.loads(run(str(root), "--json")[1])["options"]] == ["pump_rate", "pump_depth"]
 
 
 def test_files_that_are_excluded_are_not_read(tmp_path: Path) -> None:

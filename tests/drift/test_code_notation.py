@@ -107,7 +107,8 @@ def test_hostile_code_is_read_in_time_that_grows_with_its_length(unit: str) -> N
 def test_a_test_inside_of_a_program_does_not_hide_its_default(tmp_path: Path) -> None:
     tests = '#[cfg(test)]\nmod tests {\n    #[test]\n    fn reads() {\n        let a = r#"\nport: 3000\n"#;\n    }\n}\n'
     code = f"fn default_port() -> u16 {{\n    5000\n}}\nfn default_max_age() -> u64 {{\n    90\n}}\n\n{tests}"
-    page = "# Tool\n\n```\n  -p, --port <port>     the port [default: 5000]\n      --max-age <secs>  age [default: 90]\n```\n"
+    flags = "  -p, --port <port>     the port [default: 5000]\n      --max-age <secs>  age [default: 90]\n"
+    page = f"# Tool\n\n```\n{flags}```\n"
     repository = Repository(tmp_path)
     repository.commit({"README.md": page, "src/args.rs": code}, DATES[0])
     repository.commit({"src/args.rs": code.replace("    5000", "    6000")}, DATES[1])

@@ -15,7 +15,7 @@ from nornweave.core.types import Fact
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
 from nornweave.disagree.conflicts.comparable import keys_of
 from nornweave.disagree.conflicts.decision import CandidatePair, conflict_of
-from nornweave.disagree.drift.records import Coverage, Which
+from nornweave.disagree.drift.records import Coverage, DocumentedOption, Which
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.values import show
 
@@ -228,23 +228,45 @@ def without_samples(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
     return [pair for pair in pairs if pair.code.fact.side == "code" or _documented_place(pair) not in programs]
 
 
-def coverage_of(facts: Sequence[LocatedFact], pairs: Sequence[CandidatePair]) -> Coverage:
-    """Count the documented values that are held to the code, and why others are not."""
-    compared = {_documented_place(pair) for pair in pairs}
-    agreeing = {_documented_place(pair) for pair in pairs if pair.outcome is FactComparison.AGREE}
+def values_of(facts: Sequence[LocatedFact], pairs: Sequence[CandidatePair]) -> list[DocumentedOption]:
+    """Return each documented value that is read, with what became of it, by page and line."""
+    compared: dict[tuple[str, str, str], list[CandidatePair]] = defaultdict(list)
+    for pair in pairs:
+        compared[_documented_place(pair)].append(pair)
+    found = [option_of(of, of[0].other.fact.name) for of in compared.values()]
     in_code = {key for one in facts if one.fact.side != "documentation" for key in keys_of(one.fact)}
-    others: dict[tuple[str, str, str], str] = {}
+    others: dict[tuple[str, str, str], DocumentedOption] = {}
     for one in facts:
         place = _value(one)
         if one.fact.side == "documentation" and one.fact.attribute in _STATED and place not in compared:
-            others[place] = (
-                "no value of the code can be compared"
+            others[place] = DocumentedOption(
+                path=one.path, line=one.fact.line + 1, name=one.fact.name, value=shown(one.fact), state="not_compared",
+                reason="no value of the code can be compared"
                 if not in_code.isdisjoint(keys_of(one.fact))
-                else "the code has no value of this name"
-            )
-    return Coverage(
-        read=len(compared) + len(others),
-        compared=len(compared),
-        agree=len(agreeing),
-        not_compared=dict(sorted(Counter(others.values()).items())),
-    )
+                else "the code has no value of this name",
+            )  # fmt: skip
+    return sorted((*found, *others.values()), key=lambda one: (one.path, one.line, one.name))
+
+
+def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = None) -> DocumentedOption:
+    """Return what became of a documented name, by the values of it that are compared.
+
+    Args:
+        line: of the name on the page, from 0; without it that of the value.
+    """
+    agreeing = [pair for pair in pairs if pair.outcome is FactComparison.AGREE]
+    pair = max(agreeing or pairs, key=lambda one: one.strength)
+    page, code = pair.other, pair.code
+    return DocumentedOption(
+        path=page.path, line=(page.fact.line if line is None else line) + 1, name=written, value=shown(page.fact),
+        state="held" if agreeing else "differs", reason="" if agreeing else f"the code says {shown(code.fact)}",
+        code=f"{code.path}:{code.fact.line + 1}",
+    )  # fmt: skip
+
+
+def coverage_of(values: Sequence[DocumentedOption]) -> Coverage:
+    """Count the documented values that are held to the code, and why others are not."""
+    others = Counter(one.reason for one in values if one.state == "not_compared")
+    compared = len(values) - others.total()
+    agree = sum(one.state == "held" for one in values)
+    return Coverage(read=len(values), compared=compared, agree=agree, not_compared=dict(sorted(others.items())))

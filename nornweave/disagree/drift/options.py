@@ -6,12 +6,13 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
 
 from nornweave.disagree.conflicts.decision import CandidatePair
-from nornweave.disagree.drift.agreements import shown
+from nornweave.disagree.drift.agreements import option_of
 from nornweave.disagree.drift.files import SourceFile
+from nornweave.disagree.drift.induced.code import code_uses
 from nornweave.disagree.drift.records import Coverage, DocumentedOption
-from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, blocks_of
 from nornweave.disagree.facts.documentation.surface import surface_of
 from nornweave.disagree.facts.documentation.tables import read_table
@@ -24,23 +25,47 @@ NO_PARTNER = "no value beside the name in code is read"
 _SPELT = re.compile(r"\w[._-]\w|[a-z][A-Z]|^--?\w")
 """As only names are spelt."""
 _AROUND = frozenset("`:<>(_*[|")
-_NOT_OPTIONS = re.compile(r"[/\\(){}<>=]|\.\w{1,4}$|^\d")
-"""Of a name in code markup: a path, a call, a file, an expression."""
+_NOT_OPTIONS = re.compile(r"[/\\(){}<>=\s]|\.\w{1,4}$|^\d|^__\w+__$|\w#\w")
+"""Of a name in code markup: a path, a call, a file, an expression, a sentence, a placeholder, a method."""
+_SAYS_DEFAULT = frozenset(("default", "defaults", "to", "is", ":", "=", "(", ")"))
+"""What may stand in a heading between a name and its value."""
+_HELP = re.compile(r"[ \t]*-{1,2}\w")
+"""A line of the help of a command line begins so, or a line that goes on."""
+_FLAGS = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
+_VARIABLE = re.compile(r"(?:^[ \t]*(?:export |set )?|[ \[:])(?P<name>[A-Z][A-Z0-9]*_[A-Z0-9_]+)=")
+_COMMANDS = frozenset(("sh", "bash", "console", "shell", "shell-session", "zsh", "powershell", "batch"))
 
 
 def documented_options(text: str) -> Iterator[tuple[str, int]]:
     """Yield the name and the line, from 0, of each entry of a page that names an option in code markup.
 
-    Entries are headings, items of lists, rows of tables, and terms that stand on a line of their own.
+    Entries are headings, items of lists, rows of tables, terms that stand on a line of their own, and in blocks of code
+    the flags of a help text and variables of the environment.
     """
     plain = surface_of(text, comment=False)
     starts = [0, *(match.end() for match in re.finditer("\n", plain))]
     for block in blocks_of(plain, plain):
-        if block.kind != "code":
-            for token in _named(plain, block):
-                name = read_name(token.name)
-                if name is not None and len(name.name) > 1 and not _NOT_OPTIONS.search(token.name):
-                    yield token.name, bisect_right(starts, token.start) - 1
+        for token in _in_code(plain, block) if block.kind == "code" else _named(plain, block):
+            name = read_name(token.name)
+            if name is not None and len(name.name) > 1 and not _NOT_OPTIONS.search(token.name):
+                yield token.name, bisect_right(starts, token.start) - 1
+
+
+def _in_code(text: str, block: DocumentedBlock) -> Iterator[Token]:
+    """Yield the flags that a help text explains, each by its longest form, and variables that something is given to."""
+    is_continued = block.info.lower() in _COMMANDS
+    for match in re.finditer(r"[^\n]+", text[block.start : block.end]):
+        start, line = block.start + match.start(), match[0]
+        is_command = is_continued or line.rstrip().endswith("\\")
+        is_continued = block.info.lower() in _COMMANDS or line.rstrip().endswith("\\")
+        if _HELP.match(line) and not is_command:
+            flags = list(_FLAGS.finditer(re.split(r"[ \t]{2,}(?![ \t]|-)", line.strip())[0]))
+            if flags:
+                longest = max((flag[0] for flag in flags), key=len)
+                at = start + line.index(longest)
+                yield Token(longest, at, at + len(longest), quoted=True)
+        for named in _VARIABLE.finditer(line):
+            yield Token(named["name"], start + named.start("name"), start + named.end("name"), quoted=True)
 
 
 def _named(text: str, block: DocumentedBlock) -> Iterator[Token]:
@@ -52,8 +77,11 @@ def _named(text: str, block: DocumentedBlock) -> Iterator[Token]:
         return
     for match in re.finditer(r"[^\n]+", text[block.body : block.end]):
         words = _words(match[0], block.body + match.start())
-        if block.kind == "heading" and len(words) == 1 and _SPELT.search(words[0].text):
-            yield words[0]
+        if block.kind == "heading" and words:
+            said = [one for one in words[1:] if one.text.lower() not in _SAYS_DEFAULT and one.text != "#"]
+            is_given = len(words) > 1 and all(one.value is not None for one in said)
+            if _SPELT.search(words[0].text) if not said else is_given and (words[0].quoted or words[0].is_identifier):
+                yield words[0]
             return
         is_lead = match.start() == 0 and block.kind != "paragraph"
         if words and (words[0].quoted or words[0].text.startswith("-")) and (is_lead or len(words) == 1):
@@ -66,19 +94,53 @@ def _words(text: str, start: int) -> list[Token]:
     return [one for one in tokens_of(text.replace("\n", " "), start) if one.text not in _AROUND]
 
 
+class CodeWords:
+    """The names of the code, in any spelling, and which of them are only functions, types and packages."""
+
+    def __init__(self) -> None:
+        """Know none yet."""
+        self._all: set[str] = set()
+        self._values: set[str] = set()
+        self._types: set[str] = set()
+
+    def add(self, file: SourceFile, text_of: Callable[[SourceFile], str]) -> None:
+        """Take the names of a program, and those of its folders and itself."""
+        path = PurePosixPath(file.path)
+        if file.kind != "code":
+            return
+        self._types |= {part for part in (*path.parts[:-1], path.stem) if part[0].isupper()}
+        for word, use in code_uses(text_of(file), path.suffix):
+            name = read_name(word)
+            if name is not None:
+                self._all.add(name.name.replace(" ", ""))
+                if use == "type":
+                    self._types.add(word)
+                elif use != "function":
+                    self._values.add(name.name.replace(" ", ""))
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether the code has a name."""
+        return name.replace(" ", "") in self._all
+
+    def is_no_option(self, written: str, name: str) -> bool:
+        """Tell whether code has a name only as that of a function, or as that of a type or a package."""
+        joined = name.replace(" ", "")
+        return written in self._types or (joined in self._all and joined not in self._values)
+
+
 def states_of(
     pages: Iterable[SourceFile],
     text_of: Callable[[SourceFile], str],
     pairs: Sequence[CandidatePair],
     stated: Collection[tuple[str, str]],
-    in_code: Callable[[str], bool],
+    words: CodeWords,
 ) -> list[DocumentedOption]:
     """Return every documented option with its state, by page and line.
 
     Args:
         pairs: documented values beside those of the code.
         stated: path and name, in canonical form, of every value that a page states.
-        in_code: whether a name, in canonical form, stands in the code in any spelling.
+        words: of the code.
     """
     compared: dict[tuple[str, str], list[CandidatePair]] = defaultdict(list)
     for pair in pairs:
@@ -91,29 +153,19 @@ def states_of(
             if name is None or name.name in seen:
                 continue
             seen.add(name.name)
-            found.append(_state(written, file.path, line, name.name, compared, stated, in_code))
+            if of := compared.get((file.path, name.name)):
+                found.append(option_of(of, written, line))
+            elif not words.is_no_option(written, name.name):
+                is_read = (file.path, name.name) in stated
+                reason = NO_CODE if name.name not in words else NO_PARTNER if is_read else NO_VALUE
+                found.append(DocumentedOption(path=file.path, line=line + 1, name=written, value="",
+                                              state="not_compared", reason=reason))  # fmt: skip
     return found
 
 
-def _state(
-    written: str, path: str, line: int, name: str,
-    compared: dict[tuple[str, str], list[CandidatePair]], stated: Collection[tuple[str, str]],
-    in_code: Callable[[str], bool],
-) -> DocumentedOption:  # fmt: skip
-    pairs = compared.get((path, name), [])
-    agreeing = [pair for pair in pairs if pair.outcome is FactComparison.AGREE]
-    if pairs:
-        pair = max(agreeing or pairs, key=lambda one: one.strength)
-        code = f"{pair.code.path}:{pair.code.fact.line + 1}"
-        return DocumentedOption(
-            path=path, line=line + 1, name=written, value=shown(pair.other.fact),
-            state="held" if agreeing else "differs",
-            reason="" if agreeing else f"the code says {shown(pair.code.fact)}", code=code,
-        )  # fmt: skip
-    reason = NO_CODE if not in_code(name) else NO_PARTNER if (path, name) in stated else NO_VALUE
-    return DocumentedOption(
-        path=path, line=line + 1, name=written, value="", state="not_compared", reason=reason, code=""
-    )
+def not_held(values: Iterable[DocumentedOption]) -> tuple[DocumentedOption, ...]:
+    """Return the documented values that the code does not have."""
+    return tuple(one for one in values if one.state != "held")
 
 
 def with_options(coverage: Coverage, options: Sequence[DocumentedOption]) -> Coverage:

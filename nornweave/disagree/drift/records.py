@@ -78,7 +78,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentedOption:
-    """An entry of a page that names an option in code markup.
+    """An entry of a page that names an option in code markup, or a value that a page gives one.
 
     Attributes:
         line: from 1.
@@ -93,8 +93,8 @@ class DocumentedOption:
     name: str
     value: str
     state: Literal["held", "differs", "not_compared"]
-    reason: str
-    code: str
+    reason: str = ""
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +136,7 @@ class Report:
         files: how many were read; ``failed`` those that could not be.
         facts: how many they state, by side.
         coverage: of the documented values; ``None`` if only the lock was checked.
+        options: what pages document; ``not_held`` the values that are read and that the code does not have.
         is_against_lock: findings are agreements of the lock that broke.
         notices: what a reader should know of the run.
     """
@@ -148,6 +149,7 @@ class Report:
     facts: Mapping[str, int] = field(default_factory=dict)
     coverage: Coverage | None = None
     options: tuple[DocumentedOption, ...] = ()
+    not_held: tuple[DocumentedOption, ...] = ()
     is_against_lock: bool = False
     failed: tuple[UnreadFile, ...] = ()
     notices: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from nornweave.connect.git.blame import is_shallow_clone, origins
 from nornweave.core.errors import ConfigError, DocumentError
@@ -26,6 +26,7 @@ from nornweave.disagree.drift.agreements import (
     coverage_of,
     differing,
     key_of,
+    values_of,
     without_samples,
 )
 from nornweave.disagree.drift.files import (
@@ -49,7 +50,6 @@ from nornweave.disagree.drift.findings import (
 )
 from nornweave.disagree.drift.gone import gone
 from nornweave.disagree.drift.induced.believing import CodeFact
-from nornweave.disagree.drift.induced.code import code_words
 from nornweave.disagree.drift.induced.learning import (
     HOLDS_FROM,
     CodeNames,
@@ -62,13 +62,12 @@ from nornweave.disagree.drift.induced.learning import (
     stated,
 )
 from nornweave.disagree.drift.lock import LockedAgreement, followed, moved_since, read_lock
-from nornweave.disagree.drift.options import states_of, with_options
+from nornweave.disagree.drift.options import CodeWords, not_held, states_of, with_options
 from nornweave.disagree.drift.ranking import CANDIDATES_FROM, SHOWN_FROM, Affinity, ranked, stale_pages
 from nornweave.disagree.drift.reading import FileFacts, read_facts
 from nornweave.disagree.drift.records import Coverage, DocumentedOption, Finding, Report, UnreadFile
 from nornweave.disagree.drift.settings import NO_SETTINGS, DriftSettings
 from nornweave.disagree.facts.code import Comment
-from nornweave.disagree.facts.names import read_name
 
 MAX_GONE = 20
 """Agreements of a lock, or entries of a baseline, that are named when they are gone."""
@@ -157,10 +156,11 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
     pages = [] if options.only_lock else [stale_finding(*one, texts) for one in stale_pages(defaults)]
     report = _report(root, options, lost, _without(conflicts, lost), texts, revision, read, pages)
     documented = _documented(read, held, lambda file: texts(file.path))
-    coverage = with_options(coverage_of(read.facts, held), documented)
+    values = values_of(read.facts, held)
+    coverage = with_options(coverage_of(values), documented)
     notices = (*_gone(seen, pairs), *report.notices)
-    report = replace(report, coverage=coverage, options=tuple(documented), is_against_lock=entries is not None,
-                     notices=notices)  # fmt: skip
+    report = replace(report, coverage=coverage, options=tuple(documented), not_held=not_held(values),
+                     is_against_lock=entries is not None, notices=notices)  # fmt: skip
     return Scanned(report, texts, held)
 
 
@@ -168,16 +168,12 @@ def _documented(
     read: _Read, pairs: Sequence[CandidatePair], text_of: Callable[[SourceFile], str]
 ) -> list[DocumentedOption]:
     """Return what the pages document, with what became of each."""
-    words = {
-        name.name.replace(" ", "")
-        for file in read.files
-        if file.kind == "code"
-        for word, _ in code_words(text_of(file), PurePosixPath(file.path).suffix)
-        if (name := read_name(word)) is not None
-    }
+    words = CodeWords()
+    for file in read.files:
+        words.add(file, text_of)
     pages = [file for file in read.files if file.kind == "documentation"]
     stated = {(one.path, one.fact.name) for one in read.facts if one.fact.side == "documentation"}
-    return states_of(pages, text_of, pairs, stated, lambda name: name.replace(" ", "") in words)
+    return states_of(pages, text_of, pairs, stated, words)
 
 
 def _kept(
@@ -249,8 +245,9 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
         names = gone(root, (base, head), old, new, lambda file: _text(after, file))
         report = _report(root, options, lost, (), texts, head, later, names)
         documented = _documented(later, _held(now), lambda file: _text(after, file))
-    coverage = with_options(coverage_of(later.facts, _held(now)), documented)
-    report = replace(report, options=tuple(documented))
+    values = values_of(later.facts, _held(now))
+    coverage = with_options(coverage_of(values), documented)
+    report = replace(report, options=tuple(documented), not_held=not_held(values))
     return Scanned(replace(report, coverage=coverage, compared=(base[:12], head[:12])), texts, now)
 
 

@@ -21,6 +21,6 @@ def as_json(report: Report) -> str:
             place["origin"] = place["origin"] and {name: one or None for name, one in place["origin"].items()}
     counts: dict[str, Any] = {"findings": len(report.findings)}
     counts |= {name: said[name] for name in ("known", "ignored", "files", "facts")}
-    names = ("root", "compared", "findings", "coverage", "options", "failed", "notices", "seconds")
+    names = ("root", "compared", "findings", "coverage", "options", "not_held", "failed", "notices", "seconds")
     document = {"schema_version": SCHEMA_VERSION, "counts": counts, **{name: said[name] for name in names}}
     return json.dumps(document, ensure_ascii=False, default=datetime.isoformat) + "\n"

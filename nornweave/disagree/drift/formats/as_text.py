@@ -72,8 +72,15 @@ def coverage_sentence(coverage: Coverage) -> str:
                                   "says little" if little else "")  # fmt: skip
 
 
-def listing(options: Sequence[DocumentedOption]) -> str:
-    """Return each documented option on a line: place, name, value, state, reason."""
+def listing(report: Report) -> str:
+    """Return each documented option on a line, and below them each value that is read and not held."""
+    count = len(report.not_held)
+    said = f"{count:,} {'value is' if count == 1 else 'values are'} read and not held to the code:\n" if count else ""
+    return f"{_table(report.options)}{said}{_table(report.not_held)}"
+
+
+def _table(options: Sequence[DocumentedOption]) -> str:
+    """Return options by line: place, name, value, state, reason."""
     rows = [
         (f"{one_line(one.path)}:{one.line}", one_line(one.name, 60), one_line(one.value, 40) or "-",
          one.state.replace("_", " "), "; ".join(filter(None, (one_line(one.reason), one_line(one.code)))))

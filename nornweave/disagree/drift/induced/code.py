@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.drift.kinds import without_tests
@@ -49,6 +50,8 @@ _OPENS = frozenset("( , ; { } [ ] = : ? || ?? => := return -> default or".split(
 _ENDS = frozenset(", ) ; } ] = : => := ?".split())  # noqa: SIM905
 _LEFT, _RIGHT = frozenset("([{"), frozenset(")]}")
 _WORDS = frozenset("true false none null nil undefined yes no on off".split())  # noqa: SIM905
+_DECLARES = frozenset("class struct interface enum trait namespace package module protocol typedef union".split())  # noqa: SIM905
+"""What a type or a package is declared with."""
 _TAGS = lazy_pattern(r"`([^`\n]*)`")
 _WORDS_OF_CODE = lazy_pattern(r"[A-Za-z_][\w.-]{1,60}")
 
@@ -119,6 +122,17 @@ def code_statements(text: str, suffix: str, wanted: Callable[[Name], bool]) -> I
             found = values[place]
             if found is not None and (place > at or found[0] < at) and not _is_of_another(tokens, place, name.name):
                 yield _statement(tokens, at, name, place, *found)
+
+
+def code_uses(text: str, suffix: str) -> Iterator[tuple[str, Literal["type", "function", "value"]]]:
+    """Yield the names and the strings of a program, outside of comments, each with what it is there."""
+    tokens = _tokens_of(text, suffix)
+    for at, token in enumerate(tokens):
+        if token.kind in {"name", "string"}:
+            is_function = token.kind == "name" and at + 1 < len(tokens) and tokens[at + 1].text == "("
+            before = tokens[at - 1].text if at and token.kind == "name" else ""
+            yield (token.text.strip("\"'`@$:"),
+                   "type" if before in _DECLARES else "function" if is_function else "value")  # fmt: skip
 
 
 def _is_of_another(tokens: Sequence[_Token], place: int, name: str) -> bool:
