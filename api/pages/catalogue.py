@@ -24,6 +24,7 @@ _LABELS = {
 }
 # How a filter is asked for, by its type; another one by its values.
 _KINDS = {"date_range": "days", "date": "days", "datetime": "day", "integer": "numbers", "number": "numbers"}
+DATED = ("date_range", "date", "datetime")
 _EXAMPLES = {"path_glob": "src/**/*.py", "heading_path": "Install > Linux"}
 _KIND_LABELS = {"preamble": "head of a file"}
 # Filter → what a reader calls what passages differ in; several filters of one name stand together.
@@ -236,9 +237,10 @@ def _field(domain: str, declared: FilterChoice, form: QuestionForm) -> dict[str,
     stated, known = form.values(name), dict(declared.values)
     start, end = RANGE_ENDS.get(declared.type, ("", ""))
     shown = dict.fromkeys((*known, *stated)) if known else ()
+    zone = " (UTC)" if declared.type in DATED else ""
     return {
         "name": name,
-        "label": _LABELS.get(declared.key, declared.key.replace("_", " ")),
+        "label": _LABELS.get(declared.key, declared.key.replace("_", " ")) + zone,
         "kind": _KINDS.get(declared.type, "boxes" if known else "text"),
         "several": declared.type in SEVERAL,
         "boxes": [(value, value_label(declared.key, value), known.get(value, 0), value in stated) for value in shown],

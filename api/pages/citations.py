@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from api.pages.addresses import original, passage_address
 from api.pages.text_runs import TextRun, runs_of
+from nornweave.core.text.dates import iso_moment
 
 SECTION = " > "
 """Between the headings of a section's path."""
@@ -93,8 +94,9 @@ def detail_of(citation: Mapping[str, Any]) -> str:
 
 
 def day_of(timestamp: str | None) -> str:
-    """Return the day of an ISO 8601 time; empty for none."""
-    return (timestamp or "")[:10]
+    """Return the day in UTC of an ISO 8601 time; empty for none."""
+    moment = iso_moment(timestamp)
+    return f"{moment:%Y-%m-%d}" if moment else (timestamp or "")[:10]
 
 
 def age_of(timestamp: datetime | str | None, now: datetime) -> str:

@@ -177,7 +177,7 @@ def _print_evaluations(evaluations: Sequence[EvaluationDocument]) -> None:
     if not evaluations:
         output.print("nothing was measured yet; `nornweave eval` does")
         return
-    table = _table("at", "set", "scope", "generation", "plan")
+    table = _table("at (UTC)", "set", "scope", "generation", "plan")
     for measure in SHOWN_MEASURES:
         table.add_column(measure, justify="right", no_wrap=True)
     for evaluation in evaluations:
@@ -231,7 +231,8 @@ def _print_plans(documents: Sequence[Mapping[str, Any]]) -> None:
             if "problem" in plan:
                 output.print(f"  {plan['plan']}: {plan['problem']}", style="yellow")
             else:
-                output.print(f"  {plan['plan']}, {plan['made_at'][:16]}, {plan['queries']} queries: {plan['reason']}")
+                made_at = f"{plan['made_at'][:16].replace('T', ' ')} UTC"
+                output.print(f"  {plan['plan']}, {made_at}, {plan['queries']} queries: {plan['reason']}")
 
 
 def _table(*names: str) -> Table:
