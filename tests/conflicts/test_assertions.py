@@ -55,6 +55,21 @@ SAYS = passage("The gateway supports OAuth.")
             talk("The pool keeps 20 connections."),
             Detector.SAME_ENTITY_DIVERGENCE,
         ),
+        (
+            passage("The export service listens on port 7070."),
+            talk("ann: The export service listens on port 7171"),
+            Detector.SAME_ENTITY_DIVERGENCE,
+        ),
+        (
+            passage("Session cookies expire after 12 hours."),
+            talk("Session cookies expire after 8 hours."),
+            Detector.SAME_ENTITY_DIVERGENCE,
+        ),
+        (
+            passage("Audit logs are stored in the eu-west-1 region."),
+            talk("bob: audit logs are stored in eu-central-1 since May"),
+            Detector.SAME_ENTITY_DIVERGENCE,
+        ),
     ],
 )
 def test_what_contradicts(one: AssertingPassage, other: AssertingPassage, detector: Detector) -> None:

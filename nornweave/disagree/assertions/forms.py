@@ -91,7 +91,7 @@ SINCE_VERSION = SINCE | _words("version release until with of")
 # A sentence has one of them.
 GLUE = _words("""
     is are be has have was were the a an to of in on by with for from not no it we you they our at as can that through
-    via over uses
+    via over uses after before within until per every
 """)
 BREAKS = _words(", ; : ( ) – —") | BUT | _words("so and because as although whereas")
 PARTICIPLES = ("ed", "kept", "held", "sent", "built", "written", "put", "led", "run", "available", "gone")
@@ -104,7 +104,9 @@ BENEFIT = frozenset(("for",))
 NOUNS = frozenset(("support",))
 DETERMINERS = _words("a an the my our their its this plain your both only")
 # Stems of words that name no single thing.
-NOTHING = _words("default time way place order addit gener case team group licens")
+NOTHING = _words(
+    "default time way place order addit gener case team group licens region zone bucket cluster databas servic server"
+)
 FILLERS = _words("""
     default now anymore longer reminder heads-up fyi sorry yes ok okay thanks note quick careful today please currently
     still by these days done since after before until above below at most up to via within without during through under

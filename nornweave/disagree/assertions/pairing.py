@@ -277,7 +277,7 @@ def differ(one: Assertion, other: Assertion) -> bool:
         parts = [dict(value.split() for value in each.values) for each in (one, other)]
         return any(parts[0][part] != parts[1][part] for part in parts[0].keys() & parts[1].keys())
     if one.kind == "quantity":
-        tolerance = 0.08 if one.key.startswith("byte") else 0.03
+        tolerance = 0.08 if one.key.startswith("byte") else 0.0 if one.key == "count" else 0.03
         return not any(
             abs(float(a) - float(b)) <= tolerance * max(abs(float(a)), abs(float(b)))
             for a in one.values

@@ -56,10 +56,10 @@ _TOKEN = lazy_pattern(
     rf"|(?P<day3>[0-3]?\d)(?:st|nd|rd|th)? (?P<month3>{_MONTH})\b(?:,? (?P<year3>(?:19|20)\d\d)\b)?"
     r"|(?P<weekday>(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)\b)"
     r"|(?<![-\w])\d+(?:,\d{3})+|(?<![-\w])v?\d+(?:\.(?:\d+|x\b))*(?:e-?\d{1,2}\b)?"
-    r"|[^\W\d]\w*(?:[./]\w+)*(?:['’][a-z]{1,2}\b)?|[%,;:()–—]"
+    r"|[^\W\d]\w*(?:-\w+){0,4}-\d+\b|[^\W\d]\w*(?:[./]\w+)*(?:['’][a-z]{1,2}\b)?|[%,;:()–—]"
 )
 _CONTRACTED = lazy_pattern(r"(\w)n['’]t\b")
-_NAMED = lazy_pattern(r"(?!v\d)[^\W\d]\w*\d")
+_NAMED = lazy_pattern(r"(?!v\d)[^\W\d][\w-]*\d")
 _TICKED = lazy_pattern(r"`([^`\n]{1,60})`")
 _WORD = lazy_pattern(r"\w+")
 _PHRASES = MappingProxyType(
