@@ -459,3 +459,22 @@ def test_a_heading_gives_a_value_beside_its_name(text: str, form: str) -> None:
 @pytest.mark.parametrize("heading", ["Lanes 8", "Using `lanes`", "`lane_width` 2.0", "Lane_width since `8` days", "8"])
 def test_a_number_in_another_heading_is_no_value(heading: str) -> None:
     assert rows(f"## {heading}\n\nWords.\n") == []
+
+
+@pytest.mark.parametrize(("text", "found"), [
+    ("Pumps time out after 15s. Use `-pump-timeout` to change this.", [("pump timeout", "15")]),
+    ("The timeout of pumps is 15s by default (`-pump-timeout`).", [("pump timeout", "15")]),
+    ("Pumps time out after 15s unless `-pump-timeout` is given.", [("pump timeout", "15")]),
+    ("By default, it listens on port 8080. The `-host` and `-port` flags change this.", [("port", "8080")]),
+    ("By default it retries 3 times on a `500`, with a 2 second backoff. This can be configured with `-p-retry` and "
+     "`-p-backoff`.", [("p retry", "3"), ("p backoff", "2")]),
+    ("By default 12 rows are shown. `--port` changes the port.", []),
+    ("Version 2 changed the port. Use `--port` to change it.", []),
+    ("The port is 80 or the port 81 by default. Change it by `--port`.", []),
+    ("Use `--port 9000` to change the port from 8080.", []),
+])  # fmt: skip
+def test_a_number_belongs_to_the_flag_behind_it_that_ends_with_the_word_beside_it(
+    text: str, found: list[tuple[str, str]]
+) -> None:
+    read_ = [(fact.name, fact.value) for fact in read(text) if fact.form == "sentence"]
+    assert read_ == found

@@ -10,6 +10,7 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Form, Side
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, blocks_of
 from nornweave.disagree.facts.documentation.defaults import Announced, announced, is_assigned, is_member, says_all
+from nornweave.disagree.facts.documentation.flags import flagged
 from nornweave.disagree.facts.documentation.naming import QUANTITIES, identifier_of, noun_before
 from nornweave.disagree.facts.documentation.prose import quantities, stated
 from nornweave.disagree.facts.documentation.qualifiers import qualifiers_of, sentences
@@ -130,6 +131,8 @@ class Reader:
         if block.kind not in {"table", "code"} and not is_title:
             for one in said:
                 yield from self._stated(one, has_default=one in told)
+            if self.side == "documentation" and self.root is None and self.subject is None:
+                yield from self._flagged(said)
 
     def _enter(self, outer: Sequence[tuple[int, Subject]], block: DocumentedBlock, item: Item) -> None:
         if self.is_talk and item.role == "P":  # who speaks
@@ -218,6 +221,13 @@ class Reader:
             about = Subject(name=one.name, form="topic", owner=" > ".join(filter(None, (self.path, one.owner))))
             fact = self._fact(about, one.attribute, one.value, one[3:5], sentence)
             if fact is not None:
+                yield fact
+
+    def _flagged(self, said: Sequence[Stretch]) -> Iterator[Fact]:
+        """Yield the numbers of a paragraph that are values of the flags beside them."""
+        for value, flag, sentence in flagged(self.text, said):
+            about = Subject(name=flag.name, form="sentence", owner=self.path)
+            if value.value and (fact := self._fact(about, "default", value.value, (value.start, value.end), sentence)):
                 yield fact
 
     def _fact(
