@@ -114,3 +114,20 @@ def test_a_test_inside_of_a_program_does_not_hide_its_default(tmp_path: Path) ->
     repository.commit({"src/args.rs": code.replace("    5000", "    6000")}, DATES[1])
     (found,) = scan(tmp_path, DriftOptions(diff="HEAD~1..HEAD")).report.findings
     assert (found.name, found.first.value, found.first.line) == ("port", "6000", 2)
+
+
+def test_a_generic_name_does_not_take_the_default_of_a_longer_one(tmp_path: Path) -> None:
+    rows = "| `timeout` | `900` |\n| `rollingTimeout` | `900` |\n| `warm` | `true` |\n"
+    page = f"# T\n\n| Option | Default |\n|---|---|\n{rows}"
+    code = "class C { constructor(options) {\n this.options.timeout = options.timeout ?? 900;\n"
+    code += " this.warm = options.warm !== false;\n}}\n"
+    other = "class S { constructor(options) {\n this[TIMEOUT] = options.rollingTimeout || 900;\n}}\n"
+    repository = Repository(tmp_path)
+    repository.commit({"README.md": page, "lib/a.js": code, "lib/s.js": other}, DATES[0])
+    both = {"README.md": page.replace("rollingTimeout` | `900", "rollingTimeout` | `800"),
+            "lib/s.js": other.replace("900", "800")}  # fmt: skip
+    repository.commit(both, DATES[1])
+    assert scan(tmp_path, DriftOptions(diff="HEAD~1..HEAD")).report.findings == ()
+    # A literal that the code has no more is no name that is gone.
+    repository.commit({"lib/a.js": code.replace("false", "null"), "lib/s.js": other.replace("||", "??")}, DATES[1])
+    assert "gone" not in {one.attribute for one in scan(tmp_path, DriftOptions(diff="HEAD~1..HEAD")).report.findings}
