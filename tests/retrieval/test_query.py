@@ -5,7 +5,7 @@ from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.ask.search.pasted import SEARCHED_CHARACTERS, places_in, searched_text
+from nornweave.ask.search.pasted import SEARCHED_CHARACTERS, places_in, searched_text, tails
 from nornweave.ask.search.query import check_query, read_query
 from nornweave.core.errors import QueryError
 from nornweave.core.text import analyzer
@@ -79,6 +79,11 @@ def test_of_a_long_text_both_ends_are_searched_and_of_a_traceback_the_error() ->
     assert "its error and innermost frames" in said
     assert places_in(text)[0] == ("/app/f199.py", 199)
     assert places_in(searched_text(trace.replace("\n", " "))[0])[0] == ("/app/f199.py", 199)
+
+
+def test_the_ends_of_a_path_are_tried_and_no_bare_word() -> None:
+    assert tails("/srv/app/db/table.py") == ["srv/app/db/table.py", "app/db/table.py", "db/table.py", "table.py"]
+    assert tails("client/server") == ["client/server"]
 
 
 @pytest.mark.parametrize("text", ["localhost:8080", "10:30:21", "v1.2.3:4", "a ratio of 3:4", "1.5:2", "at 12:30"])

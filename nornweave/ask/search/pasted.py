@@ -35,9 +35,10 @@ def places_in(text: str) -> tuple[Place, ...]:
 
 
 def tails(path: str) -> list[str]:
-    """Return a path and what is left of it without its first folders, the longest first."""
+    """Return a path and what is left of it without its first folders, the longest first; a bare word is no path."""
     parts = [part for part in path.split("/") if part not in {"", ".", ".."}]
-    return ["/".join(parts[start:]) for start in range(max(0, len(parts) - MAX_TAILS), len(parts))]
+    ends = ["/".join(parts[start:]) for start in range(max(0, len(parts) - MAX_TAILS), len(parts))]
+    return [*ends[:1], *(end for end in ends[1:] if "/" in end or "." in end)]
 
 
 def searched_text(text: str) -> tuple[str, str]:
@@ -50,10 +51,8 @@ def searched_text(text: str) -> tuple[str, str]:
     asked, kept = text, ""
     before, marker, trace = text.rpartition(_PYTHON_TRACEBACK)
     if marker and _FRAME.search(trace):
-        asked, kept = (
-            "\n".join([*_innermost_first(trace), before.partition(marker)[0][: SEARCHED_CHARACTERS // 4]]),
-            ("its error and innermost frames"),
-        )
+        lead = before.partition(marker)[0][: SEARCHED_CHARACTERS // 4]
+        asked, kept = "\n".join([*_innermost_first(trace), lead]), "its error and innermost frames"
     elif len(text) > SEARCHED_CHARACTERS:
         half = SEARCHED_CHARACTERS // 2 - 2
         asked, kept = f"{text[:half]} … {text[-half:]}", "both its ends"
