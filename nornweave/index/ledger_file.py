@@ -128,8 +128,8 @@ def load_ledger(settings: Settings) -> Ledger | None:
         return None
     try:
         stored = json.loads(document)
-    except ValueError as error:
-        raise damaged(place, error) from error
+    except (ValueError, RecursionError) as error:
+        raise damaged(place, ValueError(str(error))) from error
     if not isinstance(stored, dict) or stored.get("version") != _VERSION:
         return None
     try:

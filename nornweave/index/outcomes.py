@@ -79,7 +79,7 @@ def read_status(folder: Path) -> dict[str, Any]:
     """Return the domain's status, empty when it never ran."""
     try:
         loaded = json.loads(_text(folder / STATUS) or "{}")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         logger.warning("%s: cannot be read, starting it afresh: %s", folder / STATUS, error)
         return {}
     return loaded if isinstance(loaded, dict) else {}

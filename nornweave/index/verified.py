@@ -84,7 +84,7 @@ def read_verified(folder: Path) -> Verified:
         return Verified(stored["generation"], sources)
     except FileNotFoundError:
         return NOTHING_VERIFIED
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         log.warning("%s: cannot be read: %s", folder / NAME, error)
         return NOTHING_VERIFIED
 

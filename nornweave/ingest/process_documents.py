@@ -29,7 +29,7 @@ from nornweave.core.errors import (
 )
 from nornweave.core.sandbox import run_apart
 from nornweave.core.sandbox.limits import cpu_count
-from nornweave.core.text.decode import ENCODING, is_unknown, likeliest
+from nornweave.core.text.decode import ENCODING, is_unknown, likeliest, whole_characters
 from nornweave.core.types import (
     Chunk,
     ContentHash,
@@ -207,7 +207,7 @@ class Intake:
         try:
             known = freeze({**wanted.entry.metadata, ENCODING: encoding or None})
             parsed = self.sources[wanted.source_id].parse(replace(wanted.entry, metadata=known), raw)
-            document = replace(parsed, content_hash=content_hash)
+            document = whole_characters(replace(parsed, content_hash=content_hash))
             chunks = index_apart(document, self.chunker, self.encoder)
         except NornWeaveError:
             raise
@@ -219,7 +219,7 @@ class Intake:
             raise DocumentError(f"{EMPTY} nothing in it can be indexed; add text or exclude it")
         gate, pipeline = wanted.entry.gate, self.pipelines[wanted.source_id]
         # What the source knows goes into the document's metadata before what the document says: both count here.
-        access = read_rule(wanted.entry.metadata.get(KEY), document.metadata.get(KEY))
+        access = read_rule(whole_characters(wanted.entry.metadata.get(KEY)), document.metadata.get(KEY))
         return StoredDocument(document=document, gate=gate, pipeline=pipeline, chunks=chunks, access=access)
 
     def _not_stored(

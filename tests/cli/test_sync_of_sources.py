@@ -93,3 +93,16 @@ def test_a_source_of_which_everything_is_left_out_is_named(tmp_path: Path) -> No
     said = " ".join(nornweave(tmp_path, "sync").stderr.split())
     assert "source app: everything is left out, such as" in said
     assert "ignored: by .gitignore" in said
+
+
+def test_half_a_character_in_a_document_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    cell = '{"cell_type": "markdown", "source": ["cut \\ud83d here"], "metadata": {}}'
+    notebook = f'{{"cells": [{cell}], "metadata": {{}}, "nbformat": 4, "nbformat_minor": 5}}'
+    (tmp_path / "docs" / "a.ipynb").write_text(notebook, encoding="utf-8")
+    (tmp_path / "docs" / "b.md").write_text('{"title": "x \\ud83d"}\n\nsome text here\n', encoding="utf-8")
+    (tmp_path / "docs" / "c.eml").write_bytes(b"From: a@b\nSubject: s\nX-Access: \xed\xa0\x80\n\nsome text here\n")
+    write_config(tmp_path, files("docs", "documentation"))
+    done = nornweave(tmp_path, "sync", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["documentation"]["added"] == 3

@@ -7,13 +7,20 @@ import pytest
 
 from nornweave.ask.fuse.answerable import UNSURE_BELOW, Answerable, judge, shipped
 from nornweave.ask.search.query import words_of
+from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallResponse, SearchSignals
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.types import present
 
 GOOD = {
     "score": 0.7, "margin": 0.3, "sparse": 0.5, "sparse_margin": 0.3, "agreement": 0.5, "background": 0.1,
     "lost": 0.0, "unknown": 0.0,
 }  # fmt: skip
 BAD = dict.fromkeys(GOOD, 0.0) | {"score": 0.2, "lost": 40.0, "unknown": 0.8}
+
+
+def asked(text: str) -> Question:
+    return Question(text=text, now=present(), viewer=OPERATOR)
 
 
 def response(domain: str, known: str = "", **values: Any) -> RecallResponse:
@@ -32,16 +39,16 @@ def test_words_carry_meaning_and_identifiers_stay_whole() -> None:
 
 def test_a_word_is_unknown_when_no_domain_holds_it() -> None:
     text = "refine unobtainium quickly"
-    answerable = judge(text, [response("code", "refine"), response("research", "quickly")])
+    answerable = judge(asked(text), [response("code", "refine"), response("research", "quickly")])
     assert answerable.unknown_words == ("unobtainium",)
     assert "“unobtainium”" in answerable.words
 
 
 def test_the_best_domain_decides() -> None:
-    alone = judge("x", [response("code")])
-    with_another = judge("x", [response("research", **BAD), response("code")])
+    alone = judge(asked("x"), [response("code")])
+    with_another = judge(asked("x"), [response("research", **BAD), response("code")])
     assert alone.probability == with_another.probability
-    assert judge("x", [response("research", **BAD)]).probability < alone.probability  # type: ignore[operator]
+    assert judge(asked("x"), [response("research", **BAD)]).probability < alone.probability  # type: ignore[operator]
 
 
 def test_an_agent_elsewhere_makes_it_null() -> None:
@@ -49,14 +56,14 @@ def test_an_agent_elsewhere_makes_it_null() -> None:
         agent_id="a", domain_id="code", generation="g", indexed_at="", items=(), retrieval={}, total_searched=1,
         latency_ms=1.0,
     )  # fmt: skip
-    assert judge("unobtainium", [response("code"), elsewhere]) == Answerable()
-    assert judge("unobtainium", []) == Answerable()
+    assert judge(asked("unobtainium"), [response("code"), elsewhere]) == Answerable()
+    assert judge(asked("unobtainium"), []) == Answerable()
 
 
 def test_filters_that_leave_nothing_are_said() -> None:
     nothing = replace(response("code", **BAD), total_searched=0)
-    assert judge("x", [nothing]).words.startswith("There is no passage to search")
-    assert "no passage to search" not in judge("x", [nothing, response("research", **BAD)]).words
+    assert judge(asked("x"), [nothing]).words.startswith("There is no passage to search")
+    assert "no passage to search" not in judge(asked("x"), [nothing, response("research", **BAD)]).words
 
 
 @pytest.mark.parametrize(("probability", "unknown", "words", "may_answer"), [
@@ -72,3 +79,8 @@ def test_it_is_said_in_words(probability: float | None, unknown: tuple[str, ...]
     assert 0 < shipped().nothing_below < UNSURE_BELOW
     assert Answerable(probability, unknown).words == words
     assert Answerable(probability, unknown).is_doubtful is (probability is not None and probability < UNSURE_BELOW)
+
+
+def test_a_question_that_was_shortened_says_so() -> None:
+    long = asked("why " + "x" * 5_000).focused()
+    assert judge(long, [response("code")]).words.startswith("The question was shortened: of its 5,004 characters")

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.core.errors import DocumentError
-from nornweave.core.text.decode import MAX_BYTES, check_size, composed, decode, is_unknown, likeliest
+from nornweave.core.text.decode import MAX_BYTES, check_size, composed, decode, is_unknown, likeliest, whole_characters
 
 RUSSIAN = "Платёж отклонён банком. Повторите попытку через тридцать секунд или обратитесь в поддержку.\n" * 5
 FRENCH = "Le paiement a été refusé par la banque ; réessayez dans trente secondes, s'il vous plaît.\n" * 5
@@ -127,3 +127,9 @@ def test_every_text_survives_utf_8(text: str) -> None:
 
 def test_a_letter_and_its_accent_are_one_character() -> None:
     assert decode("Mu\u0308ller".encode()) == "Müller"
+
+
+def test_halves_of_characters_are_replaced_wherever_they_stand() -> None:
+    given = {"a\udc00": ["b\ud83d", ("c", 1)], "d": None}
+    assert whole_characters(given) == {"a\ufffd": ["b\ufffd", ("c", 1)], "d": None}
+    assert whole_characters("🙂 ü") == "🙂 ü"

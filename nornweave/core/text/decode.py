@@ -5,9 +5,14 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from types import MappingProxyType
+from typing import TypeVar, cast
 
 from nornweave.core.errors import DocumentError
+
+T = TypeVar("T")
 
 MAX_BYTES = 10 * 1024 * 1024
 ENCODING = "encoding"
@@ -59,6 +64,7 @@ def check_size(size: int, limit: int = MAX_BYTES) -> None:
         raise DocumentError(f"too large: {size:,} bytes, allowed are {limit:,}; split the file or exclude it")
 
 
+_HALF = re.compile("[\ud800-\udfff]")
 _DECOMPOSED = re.compile(r"\w[\u0300-\u036f]{1,8}")
 
 
@@ -83,6 +89,30 @@ def decode(raw: bytes, likely: str = "") -> str:
 def composed(text: str) -> str:
     """Return a text in which a letter and the accents behind it are one character, where there is one."""
     return text if text.isascii() else _DECOMPOSED.sub(lambda found: unicodedata.normalize("NFC", found[0]), text)
+
+
+def whole_characters(value: T) -> T:
+    """Return a value in which halves of characters, which no store takes, are U+FFFD: a text, records and collections.
+
+    Formats with escapes of their own (JSON, mail) can hold what no encoding can.
+    """
+    return cast(T, _with_whole_characters(value))
+
+
+def _with_whole_characters(value: object) -> object:
+    if isinstance(value, str):
+        return value if value.isascii() else _HALF.sub("\ufffd", value)
+    if isinstance(value, Mapping):
+        return MappingProxyType({whole_characters(key): whole_characters(each) for key, each in value.items()})
+    if type(value) is list:
+        return list(map(_with_whole_characters, value))
+    if type(value) is tuple:
+        return tuple(map(_with_whole_characters, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(
+            value, **{each.name: _with_whole_characters(getattr(value, each.name)) for each in fields(value)}
+        )
+    return value
 
 
 def _decode(raw: bytes, likely: str) -> str:

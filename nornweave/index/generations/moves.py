@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -69,6 +69,8 @@ def read_as_of(text: str, now: datetime, field: str = "as_of") -> AsOf:
         raise QueryError(
             field, f"{text[:64]!r} is not an RFC 3339 time (2026-11-24T10:00:00Z) or a generation (gen-000012)"
         )
+    if moment.year in {MINYEAR, MAXYEAR}:  # an offset would leave what a date can be
+        raise QueryError(field, f"{text} is no time at which anything was published")
     if moment > now + AHEAD:
         raise QueryError(field, f"{text} is in the future")
     # Without a fraction the whole second is meant: programs cut the present off to it.
