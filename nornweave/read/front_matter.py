@@ -14,7 +14,7 @@ from types import MappingProxyType
 import yaml
 
 from nornweave.core.access.rules import VALUE_NOTICE
-from nornweave.core.text.dates import utc
+from nornweave.core.text.dates import iso_moment, utc
 from nornweave.core.text.inline_markup import front_matter, one_line, plain_line, without_long_references
 from nornweave.core.text.legible import field_key
 from nornweave.core.types import JsonValue, freeze
@@ -235,7 +235,7 @@ def _undated(fields: Mapping[str, object]) -> str | None:
 
 def _moment(value: object) -> datetime | None:
     if isinstance(value, datetime):
-        return utc(value)
+        return iso_moment(value.isoformat())
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
     if isinstance(value, int) and not isinstance(value, bool) and 1000 <= value <= 9999:

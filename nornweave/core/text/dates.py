@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import MAXYEAR, MINYEAR, UTC, datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 
 def utc(moment: datetime) -> datetime:
     """Return a moment in UTC; one without a zone is taken to be UTC already."""
-    if moment.tzinfo is None or moment.year in {MINYEAR, MAXYEAR}:  # there an offset would leave what a date can be
-        return moment.replace(tzinfo=UTC)
-    return moment.astimezone(UTC)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def aware(moment: datetime) -> datetime:
