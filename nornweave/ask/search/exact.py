@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import chain
@@ -299,21 +299,11 @@ def _pointed(searched: _Searched) -> Scores | None:
 
 def _numbered(searched: _Searched) -> Scores | None:
     """Weigh the sections that have a version for a heading which the query names; ``None`` where none has."""
-    versions = versions_in(searched.query.text)
-    held = searched.generation.named([f"name:{version}" for version in versions])
-    if not held:
-        return None
-    weights, scores = _weights(searched, ()), searched.nothing()
-    asks = {word for word in weights if word.is_function_word or word.whole in _ASKS_FOR_RELEASE}
-    whole = math.fsum(weight for word, weight in weights.items() if word not in asks) or 1.0
-    for version in versions:
-        chunks = held.get(f"name:{version}", NO_HITS.numbers)
-        if len(chunks):
-            pieces = frozenset((*version.split("."), f"v{version.split('.')[0]}"))
-            said = math.fsum(weight for word, weight in weights.items() if word.whole in pieces)
-            coverage = min(1.0, said / whole) ** NAME_POWER
-            scores[chunks] = np.maximum(scores[chunks], DEFINED * coverage * searched.rarity(len(chunks)))
-    return scores
+    named: dict[str, list[Word]] = {}
+    for version in versions_in(searched.query.text):
+        pieces = frozenset((*version.split("."), f"v{version.split('.')[0]}"))
+        named[f"name:{version}"] = [word for word in searched.query.words if word.whole in pieces]
+    return _holding(named, _ASKS_FOR_RELEASE, len, searched)
 
 
 def _saying(searched: _Searched) -> Scores | None:
@@ -353,19 +343,31 @@ def _stating(searched: _Searched) -> Scores | None:
     The value of a setting is said where it is defined, read with a fallback, set, or documented: facts know that, and
     no words tell it from the places that use it.
     """
-    named = _settings_in(searched.query)
-    stated = searched.generation.named([f"states:{name}" for name in named])
-    if not stated:
+    named = {f"states:{name}": words for name, words in _settings_in(searched.query).items()}
+    return _holding(named, _ASKS_FOR_VALUE, searched.defined_in, searched)
+
+
+def _holding(
+    named: Mapping[str, Sequence[Word]], asks: Collection[str], count: Callable[[Numbers], int], searched: _Searched
+) -> Scores | None:
+    """Weigh the chunks that hold a key, by the share of the query that names it; ``None`` where none holds one.
+
+    Args:
+        named: key → the words of the query that name it.
+        asks: words that only ask for such a thing, and count nothing.
+        count: counts the chunks of a key, which tells how rare it is.
+    """
+    held = searched.generation.named(list(named))
+    if not held:
         return None
-    asks = {word for word in searched.query.words if word.is_function_word or word.whole in _ASKS_FOR_VALUE}
-    weights = {word: 0.0 if word in asks else weight for word, weight in _weights(searched, ()).items()}
+    weights = {
+        word: 0.0 if word.is_function_word or word.whole in asks else weight
+        for word, weight in _weights(searched, ()).items()
+    }
     whole, scores = math.fsum(weights.values()) or 1.0, searched.nothing()
-    for name, words in named.items():
-        chunks = stated.get(f"states:{name}", NO_HITS.numbers)
-        if len(chunks):
-            coverage = (math.fsum(weights[word] for word in words) / whole) ** NAME_POWER
-            evidence = DEFINED * coverage * searched.rarity(searched.defined_in(chunks))
-            scores[chunks] = np.maximum(scores[chunks], evidence)
+    for key, chunks in held.items():
+        coverage = min(1.0, math.fsum(weights[word] for word in named[key]) / whole) ** NAME_POWER
+        scores[chunks] = np.maximum(scores[chunks], DEFINED * coverage * searched.rarity(count(chunks)))
     return scores
 
 
