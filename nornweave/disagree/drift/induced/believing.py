@@ -16,12 +16,13 @@ from functools import cache
 from importlib import resources
 from pathlib import PurePosixPath
 
-from nornweave.core.types import Fact, Span
+from nornweave.core.types import Fact, Side, Span
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.drift.induced.code import CodeStatement
+from nornweave.disagree.drift.induced.statements import Statement
 from nornweave.disagree.facts.comparison import FactComparison
-from nornweave.disagree.facts.names import words_of
+from nornweave.disagree.facts.names import Name, words_of
 from nornweave.disagree.facts.passage import SECRET
 from nornweave.disagree.facts.values import measured_in
 
@@ -41,23 +42,29 @@ class CodeFact(LocatedFact):
     templates: tuple[str, ...] = ()
 
 
-def code_fact(statement: CodeStatement, path: str) -> CodeFact | None:
-    """Return a literal beside a name as a fact of its file; ``None`` if it may be a secret."""
-    if statement.value.kind == "string" and SECRET.search(statement.written):
-        return None
-    value = measured_in(statement.value, statement.name.unit)
-    fact = Fact(
-        name=statement.name.name,
-        owner=statement.name.owner,
+def learned_fact(statement: CodeStatement | Statement, name: Name, owner: str, side: Side, template: str = "") -> Fact:
+    """Return a value that a template takes for that of a name, of either side, as a fact."""
+    value = measured_in(statement.value, name.unit)
+    return Fact(
+        name=name.name,
+        owner=owner,
         attribute="requires" if value.kind == "version" else "default",
         kind=value.kind,
         value=value.text,
         unit=value.unit,
-        side="code",
+        side=side,
         form="learned",
         span=Span(statement.start, statement.end),
         line=statement.line,
+        statement=template,
     )
+
+
+def code_fact(statement: CodeStatement, path: str) -> CodeFact | None:
+    """Return a literal beside a name as a fact of its file; ``None`` if it may be a secret."""
+    if statement.value.kind == "string" and SECRET.search(statement.written):
+        return None
+    fact = learned_fact(statement, statement.name, statement.name.owner, "code")
     suffix = PurePosixPath(path).suffix
     templates = (*statement.templates[:2], f"{suffix} {statement.templates[2]}")
     line = (statement.line + 1, statement.line + 1)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
-from nornweave.core.types import Fact, Span
+from nornweave.core.types import Fact
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.comparable import NameMatch, match_names, outcome
 from nornweave.disagree.conflicts.decision import CandidatePair
@@ -25,6 +25,7 @@ from nornweave.disagree.drift.induced.believing import (
     believe,
     code_fact,
     is_same_name,
+    learned_fact,
     shipped_prior,
     templates_of,
 )
@@ -41,7 +42,6 @@ from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import Name, join_keys, read_name, words_of
 from nornweave.disagree.facts.passage import SECRET
-from nornweave.disagree.facts.values import measured_in
 from nornweave.disagree.facts.versions import PRODUCTS
 from nornweave.read.blocks.reader import shown_text
 from nornweave.read.chunking.languages import language_of
@@ -149,20 +149,7 @@ def located(statement: Statement, path: str) -> LocatedFact | None:
     name = read_name(statement.name)
     if name is None or (statement.value.kind == "string" and SECRET.search(statement.name)):
         return None
-    value = measured_in(statement.value, name.unit)
-    fact = Fact(
-        name=name.name,
-        owner=" ".join(words_of(statement.owner)),
-        attribute="requires" if value.kind == "version" else "default",
-        kind=value.kind,
-        value=value.text,
-        unit=value.unit,
-        side="documentation",
-        form="learned",
-        span=Span(statement.start, statement.end),
-        line=statement.line,
-        statement=statement.template,
-    )
+    fact = learned_fact(statement, name, " ".join(words_of(statement.owner)), "documentation", statement.template)
     number = (statement.line + 1, statement.line + 1)
     return LocatedFact(fact=fact, domain="documentation", path=path, title=name.owner, line_range=number)
 
