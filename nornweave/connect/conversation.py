@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.dates import utc
-from nornweave.core.text.decode import check_size
+from nornweave.core.text.decode import check_size, whole_characters
 from nornweave.core.text.message_lines import INDENT, indented_body, line_of
 from nornweave.core.text.quotations import passages
 from nornweave.core.types import (
@@ -35,7 +35,6 @@ from nornweave.core.types import (
 )
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBER = re.compile(r"[+-]?\d{9,22}(?:\.\d{1,9})?")
 
 _BLANK = re.compile(r"[ \t\r\n,]*")  # some write a comma after each document
@@ -48,7 +47,7 @@ _EPOCH_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 def clean(text: str) -> str:
     """Clean ``text``: LF line ends, no control characters, no lone surrogates."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text)).strip()
+    return whole_characters(_CONTROL.sub(" ", text)).strip()
 
 
 def clean_name(name: str) -> str:

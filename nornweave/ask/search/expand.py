@@ -14,11 +14,12 @@ from typing import NamedTuple, TypeAlias
 
 import yaml
 
+from nornweave.ask.search.pasted import SEARCHED_CHARACTERS
 from nornweave.ask.search.records import Filters, Switch
 from nornweave.core.text.analyzer import FUNCTION_WORDS
 from nornweave.disagree.facts.names import words_of
 
-MAX_VARIANTS, MAX_CHARACTERS = 3, 4096  # the query itself counts; a variant is a query like any other
+MAX_VARIANTS, MAX_CHARACTERS = 3, SEARCHED_CHARACTERS  # the query itself counts; a variant is a query like any other
 MAX_WORDS, ENOUGH_CANDIDATES, MANY_CANDIDATES = 10, 20, 100
 
 _QUOTED = r"\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|«[^»\n]*»|(?<!\w)'[^'\n]+'(?!\w)"
