@@ -15,7 +15,9 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -24,6 +26,9 @@ from nornweave.core.text.inline_markup import closing_fence, unescaped
 from nornweave.core.text.legible import LINE_ENDS
 from nornweave.core.types import JsonValue
 from nornweave.read.plain_yaml import Pairs, load_pairs
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 _JSON = json.JSONDecoder(object_pairs_hook=Pairs)
 _BROKEN = (yaml.YAMLError, ValueError, RecursionError)
@@ -42,17 +47,24 @@ _ESCAPED = re.compile(r"(?:\\[xu]|&#x)0*+([4-7][0-9a-f]);?|&#0*+([0-9]{2,3});?",
 
 _WORD = re.compile(r"(?<!\w)(?<!\w-)access(?!\w|-\w)", re.I)
 _NAME = re.compile(r"[\W_]*(?:x[\W_]+)?access[\W_]*", re.I)
-# The word as a key: at the beginning of a line, after marks (`"access" :`, `- access:`, `.. access:`, `!!str access:`,
-# `? access`, `access.groups =`), or in a line after a brace, a comma or a quote. `[access]:` is a link of Markdown, and
-# inline code begins no line.
-_MARKS = r"(?:[^\w\n`]|_)*+"
+# The word as a key: at the beginning of a line, after marks (`"access" :`, `- [x] access:`, `1. access:`,
+# `.. access:`, `!!str access:`, `? access`, `access.groups =`), or in a line after a brace, a comma or a quote.
+# `[access]:` is a link of Markdown, `# 3. Access:` a heading, and inline code begins no line. A tag of HTML begins one,
+# unless it is inline.
+_MARKS = r"(?:\[x\]|(?<!# )(?:\d{1,9}|[a-z]|[ivxl]{2,5})[.)](?!\w)|[^\w\n`]|_)*+"
 _COLON = r"(?:[^\w\n`\]:=]|_)*+[:=]"
+_BEGIN = "\x1f"  # stands for a tag that begins a line of what is shown
 _LINE_KEY = re.compile(
-    rf"^{_MARKS}(?:(?<=[!&])[\w:.,/-]++[ \t]++{_MARKS})*+access(?:{_COLON}|(?:[ \t]*+\.[ \t]*+[\w\"'-]++)++[ \t]*+=)"
+    rf"^{_MARKS}(?:(?<=[!&])[\w:.,/-]++[ \t]++{_MARKS})*+(?:x[-_])?access"
+    rf"(?:{_COLON}|(?:[ \t]*+\.[ \t]*+[\w\"'-]++)++[ \t]*+=)"
     rf"|^[^\w\n`?]*+\?{_MARKS}access[^\w\n]*+$",
     re.I | re.M,
 )
-_KEY = re.compile(rf"{_LINE_KEY.pattern}|[{{,\"']{_MARKS}access{_COLON}", re.I | re.M)
+# A run of marks is looked at once, from its first.
+_KEY = re.compile(
+    rf"{_LINE_KEY.pattern}|(?<![^\w\n`])(?<!_)(?:[^\w\n`{{,\"'{_BEGIN}]|_)*+[{{,\"'{_BEGIN}](?:[^\w\n`]|_)*+access{_COLON}",
+    re.I | re.M,
+)
 
 # What may stand above a header: blanks, comments, directives of YAML.
 _ABOVE = re.compile(rf"(?:[\s{_UNSEEN}]|<!--.*?-->|/\*.*?\*/|(?:#!|//|%YAML|%TAG)[^\n]*\n)*+", re.S)
@@ -71,12 +83,15 @@ _RST_FIELD = re.compile(
     re.I | re.M,
 )
 _ITEM = re.compile(r"[-*+]\s+")
-_CODE_MARK = re.compile(
-    r"^[ \t>]*+(?P<item>(?:[-*+]|\d{1,9}[.)])[ \t]++)?(?P<fence>`{3,}|~{3,})(?P<info>[^`\n]*)$"
-    r"|<(?P<starts>script|style|pre)\b|</(?P<ends>script|style|pre)\b",
-    re.I | re.M,
-)
+_SHOWN_TAG = re.compile(r"</?(?!access)([a-z][\w:-]*+)(?>\"[^\"<>]*\"|'[^'<>]*'|[^'\"<>])*+>", re.I)
+_INLINE_TAGS = frozenset(("a", "abbr", "b", "big", "cite", "del", "em", "font", "i", "ins", "mark", "q", "s", "small"))
+_INLINE_TAGS |= {"span", "strong", "sub", "sup", "u"}
+_CODE_TAGS = frozenset(("code", "kbd", "samp", "tt", "var"))
+_CODE_ELEMENT = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style|pre|textarea|title)(?=[\s/>])[^>]*+>", re.I | re.S)
+# Tags in them are text.
+_TEXT_ELEMENTS = frozenset(("textarea", "title"))
 _CODE_SPAN = re.compile(r"(?<!`)(`++)[^`\n]*+\1")
+_CLOSES = re.compile(r"^[ \t>]*+")
 # A fence of MyST that is no code: ``{meta}``.
 _DIRECTIVE = re.compile(r"[ \t]*\{[\w:.-]+\}")
 
@@ -138,12 +153,22 @@ def _stated(text: str, format: str) -> Iterator[JsonValue]:  # noqa: A002
     if format == "rst":
         yield from (_field(field["value"]) for field in _RST_FIELD.finditer(body))
         body = _RST_FIELD.sub(lambda field: _lines(field[0]), body)
-    has_word = KEY in _seen(body).lower()
-    prose = _without_code(body, format) if has_word or _META.search(body) else ""
-    yield from _metas(text if format == "html" else prose)
-    if key := _KEY.search(seen := _seen(prose)):
-        line = seen.count("\n", 0, key.end()) + 1
-        raise NotUnderstoodError(f"line {line:,} has 'access' as a key and is not read as a statement")
+    if _KEY.search(_shown(body)) or _META.search(body):
+        prose = _without_code(body, format)
+        yield from _metas(text if format == "html" else prose)
+        if key := _KEY.search(shown := _shown(prose)):
+            line = shown.count("\n", 0, key.end()) + 1
+            raise NotUnderstoodError(f"line {line:,} has 'access' as a key and is not read as a statement")
+
+
+def _shown(text: str) -> str:
+    """Return a text as it looks, without tags: where one begins a line of what is shown stands ``_BEGIN``."""
+    return _SHOWN_TAG.sub(_break, _seen(text)) if "<" in text or "&" in text else _seen(text)
+
+
+def _break(tag: re.Match[str]) -> str:
+    name = tag[1].lower()
+    return "" if name in _INLINE_TAGS else "`" if name in _CODE_TAGS else _BEGIN + _lines(tag[0])
 
 
 def _seen(text: str) -> str:
@@ -158,31 +183,56 @@ def _letter(escaped: re.Match[str]) -> str:
 
 
 def _without_code(text: str, format: str) -> str:  # noqa: A002
-    """Blank the code of a text: in fences and backticks, ``<pre>``, ``<script>``, ``<style>``. What is open is none.
+    """Blank the code of a text: in fences that close, backticks, ``<pre>``, ``<script>``, ``<style>``.
 
-    Elsewhere than in Markdown tildes underline a heading.
+    What is a fence is decided as CommonMark says, which knows where a list or a quotation ends. Elsewhere than in
+    Markdown tildes underline a heading.
     """
-    marks = [mark for mark in _CODE_MARK.finditer(text) if format == "markdown" or "~" not in (mark["fence"] or "")]
-    last = {mark["ends"].lower(): mark.start() for mark in marks if mark["ends"]}
+    if format == "html":
+        return _without_code_elements(text)
+    rows = text.split("\n")
+    for token in _commonmark().parse(text):
+        if token.type not in {"fence", "html_block"} or token.map is None:
+            continue
+        first, end = token.map
+        if token.type == "html_block":
+            rows[first:end] = _without_code_elements("\n".join(rows[first:end])).split("\n")
+        elif (
+            (format == "markdown" or token.markup[0] == "`")
+            and end - first > 1
+            and _CLOSES.sub("", rows[end - 1]).startswith(token.markup)
+            and not _DIRECTIVE.match(token.info)
+        ):
+            rows[first:end] = [""] * (end - first)
+    return _CODE_SPAN.sub("``", "\n".join(rows))
+
+
+def _without_code_elements(text: str) -> str:
+    """Blank the content of ``<pre>``, ``<script>``, ``<style>`` where it is closed and its tag stands in no comment."""
     shown: list[str] = []
-    opened: re.Match[str] | None = None
+    unclosed: set[str] = set()
     end = 0
-    for mark in marks:
-        if opened is None:
-            is_closed = not mark["starts"] or mark.start() < last.get(mark["starts"].lower(), 0)
-            opened = mark if is_closed and not mark["ends"] else None
-        elif _is_closed_by(opened, mark):
-            if not _DIRECTIVE.match(opened["info"] or ""):
-                shown += (text[end : opened.start()], _lines(text[opened.start() : mark.end()]))
-                end = mark.end()
-            opened = None
-    return _CODE_SPAN.sub("``", "".join((*shown, text[end:])))
+    while element := _CODE_ELEMENT.search(text, end):
+        shown.append(text[end : element.end()])
+        end = element.end()
+        name = (element[1] or "").lower()
+        closing = re.compile(rf"</{name}(?=[\s/>])", re.I).search(text, end) if name and name not in unclosed else None
+        if closing:
+            content = text[end : closing.start()]
+            shown.append(content if name in _TEXT_ELEMENTS else _lines(content))
+            end = closing.start()
+        else:
+            unclosed.add(name)
+    return "".join((*shown, text[end:]))
 
 
-def _is_closed_by(opened: re.Match[str], mark: re.Match[str]) -> bool:
-    if opened["fence"]:
-        return opened["fence"] in (mark["fence"] or "") and not mark["item"] and not mark["info"].strip()
-    return (opened["starts"] or "").lower() == (mark["ends"] or " ").lower()
+@cache
+def _commonmark() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").disable("reference")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
 
 
 def _lines(text: str) -> str:
@@ -309,7 +359,8 @@ def _metas(text: str) -> Iterator[JsonValue]:
             for name, value in reversed(_ATTRIBUTE.findall(tag[1]))
         }
         content = named.pop("content", "")
-        if any(map(names_access, named.values())):
+        # Dublin Core and its like: ``dc.access``, ``og:access``.
+        if any(names_access(re.split(r"[.:]", value)[-1]) for value in named.values()):
             yield content or HIDDEN
 
 

@@ -86,6 +86,9 @@ def test_no_format_that_carries_a_header_shows_a_document_to_outsiders() -> None
 @pytest.mark.parametrize(("format_", "raw"), [
     ("eml", b"Subject: x\nX-Access: board\n\nThe deal is in May."),
     ("eml", b"Access: board\nAccess: cto\nSubject: x\n\nThe deal is in May."),
+    ("eml", b"From: a@b\nX-Access : board\nSubject: x\n\nThe deal is in May."),
+    ("eml", b"From: a@b\nbroken line\nX-Access: board\nSubject: x\n\nThe deal is in May."),
+    ("eml", b"Subject: x\nContent-Type: multipart/mixed; boundary=b\n\naccess: board\n\n--b\n\nThe deal.\n--b--\n"),
     ("eml", b"Subject: x\nContent-Type: text/html\n\n<meta name=access content=board><p>The deal is in May."),
     ("ipynb", b'{"cells": [{"cell_type": "raw", "source": "x"}], "metadata": {"access": ["board"]}}'),
     ("ipynb", b'{"cells": [{"cell_type": "raw", "source": "x", "metadata": {"access": "board"}}], "metadata": {}}'),
@@ -168,6 +171,7 @@ def test_all_statements_have_to_be_met(text: str, markup: str, values: tuple[obj
     "1. ~~~yaml\n   access: board\n   ~~~\n", "<pre>\naccess: board\n</pre>\n", "Access - how to get it: ask.\n",
     "Such as `{a: 1, access: 2}` or ``access: 2``.\n",
     "<script>\nvar a = {user: 1, access: 2}\n</script>\n", "access.log: where requests are\n", "The access: none.\n",
+    "# 3. Access: a mask\n", "See <b>access:</b> below.\n", "Set <code>access: x</code>.\n", "<code>access: x</code>\n",
     "`<meta name=access content=board>`\n".replace("<", "&lt;"), "```html\n<meta name=access content=board>\n```\n",
 ])  # fmt: skip
 def test_other_uses_of_the_word_hide_nothing(text: str) -> None:
@@ -177,9 +181,27 @@ def test_other_uses_of_the_word_hide_nothing(text: str) -> None:
 @pytest.mark.parametrize("text", [
     "```\nx\n\n---\naccess: board\n---\n", "<pre>\naccess: board\n", "```{meta}\n:access: board\n```\n",
     "```\nx\n````\n\naccess: board\n\n```\n",
+    "`<pre>`\n\naccess: board\n\n`</pre>`\n", "\\<pre>\n\naccess: board\n\n\\</pre>\n",
+    "x\n\n    <pre>\n\naccess: board\n\n    </pre>\n",
+    "    ```\n access: board\n    ```\n", "- run\n  ```\n  x\n\naccess: board\n\n```\ny\n```\n",
+    "> ```\n> x\n\naccess: board\n\n```\ny\n```\n",
+    "<!-- ``` -->\n\naccess: board\n\n<!-- ``` -->\n", "<div>\n```\n</div>\n\naccess: board\n\n```\ny\n```\n",
+    "<style-guide>\n\naccess: board\n\n</style-guide>\n", "<style@example.org>\n\naccess: board\n\n</style>\n",
 ])  # fmt: skip
 def test_what_is_no_code_that_ends_exempts_nothing(text: str) -> None:
     assert not is_shown(text, "markdown")
+
+
+@pytest.mark.parametrize("markup", ["markdown", "html"])
+@pytest.mark.parametrize("text", [
+    "1. access: board\n", "a) Access: board\n", "**1.** access: board\n",
+    "- [x] access: board\n", "- [ ] access: board\n",
+    "(iv) access: board\n", "X-Access : board\n", "<p>access: board</p>\n", "<b>Access:</b> board\n",
+    "Author: ann<br>Access: board\n", "<div\n class=x>access: board</div>\n", "<td>Plan</td><td>Access: board</td>\n",
+    "<span class=a>Access</span>: board\n", '<meta name="dc.access" content="board">\n',
+])  # fmt: skip
+def test_marks_and_tags_before_the_word_do_not_matter(text: str, markup: str) -> None:
+    assert not is_shown(f"# Plan\n\n{text}", markup)
 
 
 def test_our_own_documentation_is_shown() -> None:
@@ -228,7 +250,8 @@ def test_a_date_that_is_none_costs_only_itself() -> None:
         "<!-- -->",
         "/*", "%YAML\n", "// x\n", ":access:\n\n", ":access:\n ", " :access:\n\t\n", "access.", ".a", '"a": {',
         "+++\n", "=",
-        "='", "[", "\u200b", "\ufb01", '{"a":', "\r", "access\\\n", ",", '"', "`", "`a", "``",
+        "='", "<p>", "<p", "{1.", "<b>",
+        "[", "\u200b", "\ufb01", '{"a":', "\r", "access\\\n", ",", '"', "`", "`a", "``",
     ],
 )  # fmt: skip
 def test_reading_is_linear(piece: str, markup: str) -> None:

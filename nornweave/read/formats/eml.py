@@ -75,6 +75,8 @@ def _access(message: EmailMessage, attached: Sequence[tuple[str, object]]) -> Ma
     """Return what the headers and texts of a message and of all messages in it say, those that are not shown too."""
     parts = [part for part in message.walk() if isinstance(part, EmailMessage)]
     texts = [(_content(part), part.get_content_subtype()) for part in parts if part.get_content_maintype() == "text"]
+    # What stands between the parts is shown by no program, and counts.
+    texts += [(between, "plain") for part in parts for between in (part.preamble, part.epilogue) if between]
     headers = ((name, str(value)) for part in parts for name, value in part.raw_items())
     return access_metadata(*texts, fields=(*headers, *attached))
 
