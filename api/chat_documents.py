@@ -47,6 +47,7 @@ class ChatCitation(TypedDict):
     agent_id: Annotated[str | None, Field(description="who says so on another machine; null for what is served here")]
     line_range: list[int] | None
     verified_at: Annotated[str | None, Field(description="when its source last confirmed that it exists as it is")]
+    folded: NotRequired[Annotated[int, Field(description="how many are like it and share its place")]]
 
 
 class ChatAnswer(TypedDict):
@@ -133,10 +134,7 @@ def numbered_sources(citations: Mapping[int, ChatCitation]) -> str:
 
 def sources_list(citations: Sequence[ChatCitation]) -> str:
     """Return the sources as a Markdown list of links, for clients that show nothing but the text."""
-    lines = [
-        f"- [{_plain(citation_key(one['domain_id'], one['id']))}] [{_plain(one['title'])}]({one['url']})"
-        for one in citations
-    ]
+    lines = [f"- [{_plain(citation_key(one['domain_id'], one['id']))}] {_linked(one)}" for one in citations]
     return "\n\nSources:\n" + "\n".join(lines) if lines else ""
 
 
@@ -186,7 +184,7 @@ def _citation(item: FusedItemDocument, link: Link) -> ChatCitation:
     lines = citation["line_range"]
     agent = f"{citation['agent_id']}:" if citation["agent_id"] else ""
     place = agent + citation["source_path"] + (f":{lines[0]}-{lines[1]}" if lines else "")
-    return {
+    document: ChatCitation = {
         "id": item["chunk_id"],
         "title": f"{citation['title']} ({place})" if citation["title"] else place,
         "url": link(item["chunk_id"], citation["url"]),
@@ -196,6 +194,14 @@ def _citation(item: FusedItemDocument, link: Link) -> ChatCitation:
         "line_range": lines,
         "verified_at": citation["verified_at"],
     }
+    folded = len(item.get("folded", ()))
+    return {**document, "folded": folded} if folded else document
+
+
+def _linked(cited: ChatCitation) -> str:
+    """Return a place as a Markdown link, and how many like it fold behind it."""
+    link = f"[{_plain(cited['title'])}]({cited['url']})"
+    return f"{link} and {cited['folded']} like it" if "folded" in cited else link
 
 
 def _plain(text: str) -> str:

@@ -149,6 +149,7 @@ def _result(
         "messages": messages,
         "steps": _steps(item),
         "corroborated_by": [place_of(cited) for cited in item["corroborated_by"]],
+        "folded": [place_of(cited) for cited in item.get("folded", ())],
         "merged": [_merged(merge) for merge in merges if merge["kept"] == item["chunk_id"]],
     }
 

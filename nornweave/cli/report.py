@@ -132,6 +132,10 @@ def print_answer(result: Mapping[str, Any]) -> None:
             output.print(Text(f"   = {_where(citation)}", style="green"))
         if (more := len(item["corroborated_by"]) - SHOWN_COPIES) > 0:
             output.print(Text(f"   = {counted(more, 'more place')}", style="green"))
+        if folded := item.get("folded", ()):
+            places = ", ".join([_where(citation) for citation in folded[:SHOWN_COPIES]])
+            beyond = " …" if len(folded) > SHOWN_COPIES else ""
+            output.print(Text(f"   and {len(folded)} like it: {places}{beyond}", style="dim"))
         for line in _excerpt(item["content"], terms):
             output.print(line, no_wrap=True, overflow="ellipsis")
     if any("explanation" in item for item in result["items"]):

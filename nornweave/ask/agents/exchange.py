@@ -97,6 +97,7 @@ class ItemBody(Foreign):
     sources: Annotated[dict[Name, SourceScoreBody] | None, Field(max_length=16)] = None
     rerank_score: Annotated[float | None, Field(allow_inf_nan=False)] = None
     metadata: PlainJson | None = None
+    folded: Annotated[list[CitationBody] | None, Field(max_length=MAX_ITEMS)] = None
 
     def item(self, domain_id: str) -> RecallItem:
         """Return it as fusion takes it."""
@@ -109,6 +110,7 @@ class ItemBody(Foreign):
             sources=MappingProxyType(sources),
             rerank_score=self.rerank_score,
             metadata=freeze(self.metadata or {}),
+            folded=tuple(each.citation(domain_id, self.chunk_id, 0) for each in self.folded or ()),
         )
 
 
@@ -157,7 +159,7 @@ MAX_GROUPS = 200
 def recall_body(question: Question, domain: Domain, capabilities: Capabilities, left_ms: int | None) -> bytes:
     """Return the body of a recall: fields beyond the first three only where the agent says that it takes them."""
     fields: dict[str, object] = {
-        "query_text": question.text,
+        "query_text": " ".join((question.text, *(f'-"{word}"' for word in question.left_out))),
         "top_k": question.top_k,
         "filters": dict(question.filters.get(domain, {})),
     }

@@ -22,6 +22,8 @@ from nornweave.ask.search.query import SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
 from nornweave.core.text.index_fields import is_identifier
 from nornweave.core.text.inline_markup import front_matter, one_line
+from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
+from nornweave.core.text.variants import asked_versions, variant_of
 from nornweave.core.types import Domain, Span
 
 # One of each passage: a word of the question in a passage further down tells less than what ranked the passages.
@@ -66,14 +68,15 @@ class _Candidate:
 def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentence, ...]:
     """Choose up to three sentences that answer, the best first, each of another passage.
 
-    A passage that another one contradicts, and that probably does not hold, is not quoted.
+    A passage that another one contradicts, and that probably does not hold, is not quoted; nor is one that affirms what
+    the question negates, if another does not, or a page of another version than the first, if none are compared.
 
     Returns:
         Nothing when no sentence holds a word of the question.
     """
-    wanted = frozenset(query_terms(question)) - FUNCTION_TERMS
+    wanted = frozenset(query_terms(question)) - FUNCTION_TERMS - NEGATIONS
     read = partial(_candidates, wanted=wanted, asks_for_code=_asks_for_code(question))
-    holding = [item for item in items[:READ_PASSAGES] if not item.demoted]
+    holding = _fitting([item for item in items[:READ_PASSAGES] if not item.demoted], question)
     least = LEAST_SHARE * max((item.score for item in holding), default=0.0)
     saying = filter(None, ([*read(item)] for item in holding if item.score >= least))
     passages = [*islice(saying, MOST_SENTENCES)]
@@ -95,6 +98,17 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
         sentence = _sentence(candidate)
         said.setdefault(tuple(_WORDS.findall(sentence.text)), sentence)  # two versions of a page say the same
     return tuple(said.values())
+
+
+def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
+    """Return the passages of one version, and of those the ones that do not say the opposite of what is asked."""
+    if len(asked_versions(question)) < 2:
+        versions = [variant_of(item.citation.source_path).version for item in items]
+        first = next(filter(None, versions), ())
+        items = [item for item, version in zip(items, versions, strict=True) if version in {(), first}]
+    negated = negated_terms(question)
+    others = [item for item in items if item.domain == Domain.CODE or not affirms(item.item.content, negated)]
+    return (others or items) if negated else items
 
 
 def nearest(answer: Answer) -> tuple[ExtractedSentence, ...]:

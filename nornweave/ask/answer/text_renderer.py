@@ -263,6 +263,14 @@ def _details(item: FusedItem, conflicts: int) -> Iterator[str]:
     also = dict.fromkeys(map(_place, item.corroborated_by))
     if also:
         yield f"also in {', '.join([*also][:ALSO_IN_SHOWN])}{' …' if len(also) > ALSO_IN_SHOWN else ''}"
+    if item.item.folded:
+        yield behind(item.item.folded)
+
+
+def behind(folded: Sequence[Citation]) -> str:
+    """Say what folds behind an item: ``and 3 like it: docs/v1/a.md, docs/v2/a.md``."""
+    paths = [*dict.fromkeys(one_line(each.source_path, LINE_CHARACTERS) for each in folded)]
+    return f"and {len(folded)} like it: {', '.join(paths[:ALSO_IN_SHOWN])}{' …' if len(paths) > ALSO_IN_SHOWN else ''}"
 
 
 def _body(pieces: Sequence[_Piece], limit: int) -> str:

@@ -15,7 +15,8 @@ from importlib import resources
 from nornweave.ask.search.query import words_of
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallResponse, SearchSignals
-from nornweave.core.text.legible import legible
+from nornweave.core.text.legible import counted, legible
+from nornweave.core.text.negation import not_left_out
 from nornweave.disagree.conflicts.model import Model
 
 # More probably not than yes.
@@ -39,13 +40,13 @@ class Answerable:
         probability: in (0, 1); ``None`` where an agent elsewhere answered, whose search says nothing of it.
         unknown_words: of the question, that stand nowhere in the domains asked, as far as the viewer may see them.
         was_searched: whether there was a passage to search.
-        shortened: what of a long question was searched, in words; empty where all of it was.
+        read_as: how the question was read, in words, where not as it stands: a long one shortened, words left out.
     """
 
     probability: float | None = None
     unknown_words: tuple[str, ...] = ()
     was_searched: bool = True
-    shortened: str = ""
+    read_as: str = ""
 
     @property
     def is_doubtful(self) -> bool:
@@ -60,7 +61,7 @@ class Answerable:
     @property
     def words(self) -> str:
         """Say in words what a reader should know; empty where something probably answers."""
-        return " ".join(filter(None, [self.shortened, self._doubt]))
+        return " ".join(filter(None, [self.read_as, self._doubt]))
 
     @property
     def _doubt(self) -> str:
@@ -87,15 +88,32 @@ def judge(question: Question, responses: Sequence[RecallResponse]) -> Answerable
     """Judge whether what domains answered to a question answers it."""
     told = [response.signals for response in responses]
     if not told or None in told:
-        return Answerable(shortened=question.shortened)
+        return Answerable(read_as=_read_as(question, responses))
     signals = [one for one in told if one is not None]
     known = frozenset().union(*(one.known for one in signals))
     return Answerable(
-        shortened=question.shortened,
+        read_as=_read_as(question, responses),
         probability=round(shipped().model.probability(best_signals(signals)), 4),
         unknown_words=tuple(word for word in words_of(question.text) if word not in known),
         was_searched=any(response.total_searched for response in responses),
     )
+
+
+def _read_as(question: Question, responses: Sequence[RecallResponse]) -> str:
+    """Say what was searched of a question, and what it leaves out or does not."""
+    counts = {
+        word: [response.left_out[word] for response in responses if word in response.left_out]
+        for word in question.left_out
+    }
+    said = [
+        f"Left out: {counted(sum(held), 'passage')} with “{legible(word)}”."
+        if held
+        else f"“-{legible(word)}” was searched as it stands."
+        for word, held in counts.items()
+    ]
+    if name := not_left_out(question.text):
+        said.append(f"Passages about “{legible(name)}” were not left out; -{legible(name)} leaves them out.")
+    return " ".join(filter(None, [question.shortened, *said]))
 
 
 def best_signals(signals: Sequence[SearchSignals]) -> Mapping[str, float]:

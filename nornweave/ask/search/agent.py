@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from nornweave.ask.search import agent_report
+from nornweave.ask.search.exclusion import leaving_out
 from nornweave.ask.search.filter_counts import FilterCounts, FilterCountsMemo, facets_of
 from nornweave.ask.search.filters import read_filters
 from nornweave.ask.search.freshness import Freshness
@@ -27,7 +28,7 @@ from nornweave.core.tracing import retrieval_span
 from nornweave.core.types import NO_METADATA, Domain, JsonValue, present
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
-from nornweave.index.port import Numbers
+from nornweave.index.port import Mask, Numbers
 from nornweave.index.searching.conditions import Condition
 from nornweave.index.verified import NOTHING_VERIFIED
 from nornweave.models.encoders import Encoder
@@ -209,26 +210,33 @@ class Agent:
         """Return where the best of some chunks is ranked, ``None`` if no retriever found it; raises as ``recall``."""
         conditions = self.conditions(question.filters.get(self.domain, NO_METADATA))
         with self.generation.using(question.viewer, question.as_of) as (generation, _):
-            searched = search_expanded(question, self._context(question, conditions, generation))
+            question, within, _ = leaving_out(question, generation)
+            searched = search_expanded(question, self._context(question, conditions, generation, within))
             return rank_among(searched, numbers_in(generation), question.top_k)
 
     def _recall(
         self, question: Question, conditions: tuple[Condition, ...], generation: Index, notice: str | None = None
     ) -> RecallResponse:
-        context = self._context(question, conditions, generation)
-        response = recall_from(question, context, self.settings, self.reranker)
+        question, within, left_out = leaving_out(question, generation)
+        context = self._context(question, conditions, generation, within)
+        response = replace(recall_from(question, context, self.settings, self.reranker), left_out=left_out)
         if self.freshness:
             response = self.freshness.told_in(response, context.verified, sees_all=not generation.part)
         return replace(response, notices=(notice, *response.notices)) if notice else response
 
-    def _context(self, question: Question, conditions: tuple[Condition, ...], generation: Index) -> SearchContext:
+    def _context(
+        self, question: Question, conditions: tuple[Condition, ...], generation: Index, within: Mask | None
+    ) -> SearchContext:
+        if conditions:
+            passing = generation.within(conditions)
+            within = passing if within is None else passing & within
         return SearchContext(
             domain=self.domain,
             generation=generation,
             plan=self.settings.plan,
             encode=lambda text: self.encoding.encode(text, generation.meta),
             executor=self._executor,
-            within=generation.within(conditions) if conditions else None,
+            within=within,
             deadline=question.deadline.at if question.deadline else None,
             verified=self.freshness.file.of(generation.meta["generation"]) if self.freshness else NOTHING_VERIFIED,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,12 @@ class ExactEvidence:
     Attributes:
         scores: of exact evidence, one per chunk, in [0, 1]; ``None`` where there is none.
         kept: chunks, ascending, that keep only a share of their score, in [0, 1]: tests and import blocks.
+        places: what marks chunks, such as ``place:aside`` where the query asks for no tests → those chunks, ascending.
     """
 
     scores: Scores | None
     kept: tuple[tuple[Numbers, float], ...] = ()
+    places: Mapping[str, Numbers] = field(default_factory=dict)
 
     def kept_of(self, candidates: Numbers) -> NDArray[np.float64]:
         """Return the share of its score that each candidate keeps."""
@@ -134,6 +136,14 @@ def reciprocal_rank_fusion(
     parts = {leg.name: weights[leg.name] * _reciprocal_ranks(candidates, leg.ranked, k) for leg in legs}
     bound = math.fsum(weights.values()) / (k + 1)
     return _ranking(candidates, _with(evidence, {name: part / bound for name, part in parts.items()}, candidates))
+
+
+def reordered(ranking: Ranking, factors: NDArray[np.float64]) -> Ranking:
+    """Return a ranking whose scores are times their factors, each at most 1."""
+    scores = ranking.scores * factors
+    order = np.lexsort((ranking.numbers, -scores))
+    parts = {name: (part * factors)[order] for name, part in ranking.contributions.items()}
+    return Ranking(ranking.numbers[order], scores[order], parts, np.sort(ranking.places * factors)[::-1])
 
 
 def merge(first: Ranking, others: Sequence[Ranking], share: float) -> Ranking:

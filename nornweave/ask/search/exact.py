@@ -26,7 +26,7 @@ from nornweave.ask.search.pasted import tails
 from nornweave.ask.search.query import Query, TermStatistics, Word
 from nornweave.ask.search.runs import Runs
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
-from nornweave.core.text.index_fields import ASIDE, IMPORTS, versions_in
+from nornweave.core.text.index_fields import ASIDE, IMPORTS, RELEASE, VARIANT, release_of, versions_in
 from nornweave.disagree.facts.names import is_generic, read_name
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores
@@ -74,18 +74,15 @@ _ASKS_FOR_RELEASE = frozenset({
     "version", "release", "released", "releases", "notes", "changed", "changes", "changelog", "new", "upgrade", "fixed",
 })  # fmt: skip
 """What a question says beside a version."""
+_ASKS_FOR_NEWEST = frozenset({"latest", "newest", "last", "recent", "recently"})
 MAX_SETTING_WORDS = 4
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PLACES = {
     ASIDE: frozenset(sequence("test spec example benchmark fixture mock")),
     IMPORTS: frozenset(sequence("import")),
+    VARIANT: frozenset[str](),
 }
-"""What is of less worth, unless a query says one of these words."""
-
-
-def asks_aside(query: Query) -> bool:
-    """Tell whether a query asks for tests, examples and the like."""
-    return not _PLACES[ASIDE].isdisjoint(query.in_order)
+"""What shares a place or is of less worth, unless a query says one of these words."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +138,7 @@ def exact_evidence(
         if (key := next((key for key in of_path if key in known), ""))
     }
     searched = _Searched(query, statistics, generation, known, files, math.log(statistics.count + 1) or 1.0)
-    found = (weigh(searched) for weigh in (_defining, _filed, _numbered, _pointed, _saying, _stating))
+    found = (weigh(searched) for weigh in (_defining, _filed, _numbered, _newest, _pointed, _saying, _stating))
     proven = [each for each in found if each is not None]
     if len(quoting):
         proven.append(searched.nothing())
@@ -159,7 +156,8 @@ def exact_evidence(
             kept.append((aside, float(1 - np.float32(ASIDE_SHARE * float(scores.max(initial=0))))))
     if IMPORTS in known:
         kept.append((known[IMPORTS], IMPORT_SHARE))
-    return ExactEvidence(scores if scores is None or within is None else scores * within, tuple(kept))
+    places = {place: known[place] for place in unasked if place in known}
+    return ExactEvidence(scores if scores is None or within is None else scores * within, tuple(kept), places)
 
 
 def _raise(scores: Scores, chunks: Numbers, written: Numbers | None, most: float, searched: _Searched) -> None:
@@ -306,6 +304,23 @@ def _numbered(searched: _Searched) -> Scores | None:
     return _holding(named, _ASKS_FOR_RELEASE, len, searched)
 
 
+def _newest(searched: _Searched) -> Scores | None:
+    """Weigh the newest section of each changelog, by version or else by day; ``None`` where a query asks for none."""
+    whole = [word.whole for word in searched.query.words]
+    if _ASKS_FOR_NEWEST.isdisjoint(whole) or _ASKS_FOR_RELEASE.isdisjoint(whole):
+        return None
+    marked = searched.generation.named([RELEASE]).get(RELEASE, NO_HITS.numbers)[:MAX_POINTED]
+    newest: dict[tuple[str, str], tuple[tuple[int, ...], int]] = {}
+    for number, chunk in searched.generation.chunks(marked).items():
+        release = release_of(chunk.path, chunk.title, chunk.section), -number
+        newest[chunk.source_id, chunk.path] = max(release, newest.get((chunk.source_id, chunk.path), release))
+    leading = np.array(sorted(-minus for _, minus in newest.values()), np.int32)
+    if not len(leading):
+        return None
+    named = {RELEASE: [word for word in searched.query.words if word.whole in _ASKS_FOR_NEWEST]}
+    return _weigh_held({RELEASE: leading}, named, _ASKS_FOR_RELEASE, len, searched)
+
+
 def _saying(searched: _Searched) -> Scores | None:
     """Weigh the runs of neighbouring words that each chunk shares with the query; ``None`` where all are chance."""
     query, statistics = searched.query, searched.statistics
@@ -358,8 +373,17 @@ def _holding(
         count: counts the chunks of a key, which tells how rare it is.
     """
     held = searched.generation.named(list(named))
-    if not held:
-        return None
+    return _weigh_held(held, named, asks, count, searched) if held else None
+
+
+def _weigh_held(
+    held: Mapping[str, Numbers],
+    named: Mapping[str, Sequence[Word]],
+    asks: Collection[str],
+    count: Callable[[Numbers], int],
+    searched: _Searched,
+) -> Scores:
+    """Weigh chunks by the share of the query that names what they hold, as ``_holding`` says."""
     weights = {
         word: 0.0 if word.is_function_word or word.whole in asks else weight
         for word, weight in _weights(searched, ()).items()

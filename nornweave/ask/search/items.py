@@ -60,8 +60,9 @@ def item_of(
     rerank_score: float | None = None,
     explanation: Explanation | None = None,
     vector: Vectors | None = None,
+    folded: Sequence[StoredChunk] = (),
 ) -> RecallItem:
-    """Return a chunk as an item with this score, and what is known of how it was found."""
+    """Return a chunk as an item with this score, what is known of how it was found, and what folds behind it."""
     return RecallItem(
         chunk_id=chunk.chunk_id,
         content=chunk.content,
@@ -73,6 +74,7 @@ def item_of(
         explanation=explanation,
         facts=chunk.facts,
         vector=vector,
+        folded=tuple(citation_of(context.domain, each) for each in folded),
     )
 
 

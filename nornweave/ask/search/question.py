@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from nornweave.ask.search.pasted import searched_text
 from nornweave.ask.search.records import Filters, Switch
 from nornweave.core.access.viewer import Viewer
+from nornweave.core.text.negation import left_out
 from nornweave.core.types import Domain
 from nornweave.index.generations.moves import AsOf
 
@@ -92,6 +93,7 @@ class Question:
         synthesize: whether a model writes an answer, in what is left of the time.
         asked: what was asked, where ``text`` is what is searched of it.
         shortened: what of it is searched, in words, where that is not all.
+        left_out: words that it leaves out (``-redis``), which ``text`` does not have.
     """
 
     text: str
@@ -116,6 +118,7 @@ class Question:
     synthesize: bool = False
     asked: str = ""
     shortened: str = ""
+    left_out: tuple[str, ...] = ()
 
     @property
     def left_s(self) -> float | None:
@@ -125,6 +128,13 @@ class Question:
     def focused(self) -> Question:
         """Return the question with the text that is searched: a pasted one is put in order, a long one shortened."""
         text, shortened = searched_text(self.text)
+        text, words = left_out(text)
         if text == self.text:
             return self
-        return replace(self, text=text, asked=self.asked or self.text, shortened=shortened or self.shortened)
+        return replace(
+            self,
+            text=text,
+            asked=self.asked or self.text,
+            shortened=shortened or self.shortened,
+            left_out=words or self.left_out,
+        )

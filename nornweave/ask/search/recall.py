@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
 from nornweave.ask.search.combine import Ranking, merge
-from nornweave.ask.search.exact import asks_aside
+from nornweave.ask.search.exclusion import below_opposite
 from nornweave.ask.search.expand import acronym_variants, should_expand, stated_category, variants
+from nornweave.ask.search.folding import fold
 from nornweave.ask.search.heuristics import NO_BONUSES
 from nornweave.ask.search.items import citation_of, item_of
 from nornweave.ask.search.query import Query, read_query
@@ -33,8 +32,7 @@ from nornweave.ask.search.signals import signals_of
 from nornweave.config import DomainSettings
 from nornweave.core.errors import RerankerError
 from nornweave.core.text import analyzer
-from nornweave.core.text.index_fields import ASIDE
-from nornweave.core.types import NO_METADATA
+from nornweave.core.types import NO_METADATA, Domain
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers, Scores
 from nornweave.index.records import StoredChunk
@@ -46,8 +44,6 @@ from nornweave.models.rerankers import Reranker, RerankerSlot
 MODEL_WAIT_S = 60.0
 # A match of a variant counts less than one of the query. An acronym and its long form mean the same, nearly always.
 VARIANT_SHARE, ACRONYM_SHARE = 0.8, 0.9
-CROWDED, MOST_ASIDE, TOP, CROWD_LOOKED_AT = 0.7, 2, 10, 50
-"""What each further test of a file counts of the one before, if more than so many stand among the first ten."""
 
 
 def search_expanded(question: Question, context: SearchContext) -> ExpandedOutcome:
@@ -59,31 +55,10 @@ def search_expanded(question: Question, context: SearchContext) -> ExpandedOutco
     others = [search(wording, context) for wording in wordings]
     share = VARIANT_SHARE if expands else ACRONYM_SHARE
     ranking = merge(first.ranking, [outcome.ranking for outcome in others], share) if others else first.ranking
-    ranking = uncrowded(ranking, query, context.generation)
-    return ExpandedOutcome(ranking, (first, *others), tuple(wording.text for wording in wordings))
-
-
-def uncrowded(ranking: Ranking, query: Query, generation: Index) -> Ranking:
-    """Return a ranking in which the tests or examples of one file do not take the places of what they are for.
-
-    Each further one of a file counts ``CROWDED`` of its score once more, unless the question asks for such.
-    """
-    aside = generation.named([ASIDE]).get(ASIDE) if not asks_aside(query) else None
-    if aside is None:
-        return ranking
-    places = np.flatnonzero(np.isin(ranking.numbers[:CROWD_LOOKED_AT], aside))
-    if np.count_nonzero(places < TOP) <= MOST_ASIDE:
-        return ranking
-    chunks = generation.chunks(ranking.numbers[places])
-    factors, before = np.ones(len(ranking)), Counter[tuple[str, str]]()
-    for place in places:
-        chunk = chunks[int(ranking.numbers[place])]
-        factors[place] = CROWDED ** before[chunk.source_id, chunk.path]
-        before[chunk.source_id, chunk.path] += 1
-    scores = ranking.scores * factors
-    order = np.lexsort((ranking.numbers, -scores))
-    contributions = {name: (part * factors)[order] for name, part in ranking.contributions.items()}
-    return replace(ranking, numbers=ranking.numbers[order], scores=scores[order], contributions=contributions)
+    if context.domain != Domain.CODE:
+        ranking = below_opposite(ranking, question.text, context.generation)
+    ranking, folded = fold(ranking, question.text, first.places, context.generation)
+    return ExpandedOutcome(ranking, (first, *others), tuple(wording.text for wording in wordings), folded)
 
 
 def _expands(question: Question, outcome: SearchOutcome, context: SearchContext) -> bool:
@@ -105,9 +80,10 @@ def _variants(question: Question, query: Query, context: SearchContext, *, expan
 
 
 def rank_among(searched: ExpandedOutcome, numbers: Numbers, wanted: int) -> DomainRank | None:
-    """Return where the best of some chunks is ranked; ``None`` if no retriever found one of them."""
+    """Return where the best of some chunks is ranked, or what it folds behind; ``None`` if no retriever found one."""
     ranking = searched.ranking
-    places = np.flatnonzero(np.isin(ranking.numbers, numbers))
+    leading = [leader for leader, behind in searched.folded.items() if np.isin(behind, numbers).any()]
+    places = np.flatnonzero(np.isin(ranking.numbers, [*numbers, *leading]))
     if not len(places):
         return None
     last = ranking.scores[min(wanted, len(ranking)) - 1]
@@ -267,6 +243,8 @@ def _explained(
                 scored = SourceScore(place + 1, round(float(hits.scores[place]), 4))
                 sources[int(hits.numbers[place])].setdefault(name, scored)  # of the first wording that found the chunk
     vectors = context.generation.vectors(numbers)
+    behind = {number: searched.folded[number] for number in numbers.tolist() if number in searched.folded}
+    alike = context.generation.chunks(np.concatenate([*behind.values()])) if behind else {}
     return tuple(
         item_of(
             context,
@@ -276,6 +254,7 @@ def _explained(
             rerank_score=ranked.model_score if ranked else None,
             explanation=_explanation(number, ranked, searched) if explain else None,
             vector=vector,
+            folded=[alike[other] for other in behind.get(number, ())],
         )
         for (score, number, ranked), vector in zip(chosen, vectors, strict=False)
     )

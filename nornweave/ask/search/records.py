@@ -143,6 +143,7 @@ class RecallItem:
         rerank_score: the cross-encoder's, in [0, 1]; ``None`` when none ran.
         facts: what it states; ``None`` when nobody has looked.
         vector: its embedding, normalised, of shape ``(dimensions,)``; ``None`` when the agent does not say.
+        folded: what is like it and shares its place, best first: tests of one file, other versions, translations.
     """
 
     chunk_id: ChunkId
@@ -155,6 +156,7 @@ class RecallItem:
     explanation: Explanation | None = None
     facts: tuple[Fact, ...] | None = None
     vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+    folded: tuple[Citation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,7 @@ class RecallResponse:
         calibrated: whether the scores compare with those of other agents that say the same.
         encoder: what made the items' vectors; only vectors of one encoder compare.
         signals: what the search says of whether something answers; ``None`` of agents elsewhere.
+        left_out: words that the question leaves out → chunks that hold them, and were not searched.
         sources: by source id, as far as the viewer may know of it, when it was last listed, and its bound.
     """
 
@@ -210,6 +213,7 @@ class RecallResponse:
     calibrated: bool = False
     encoder: str | None = None
     signals: SearchSignals | None = None
+    left_out: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     sources: Mapping[str, SourceFreshness] = field(default_factory=lambda: MappingProxyType({}))
 
 

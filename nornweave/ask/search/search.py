@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -96,6 +96,7 @@ class SearchOutcome:
         states: of all four.
         weights: what each source counts for, together 1.
         statistics: of the query's terms in the domain.
+        places: what marks chunks → those chunks (``ExactEvidence``).
     """
 
     ranking: Ranking
@@ -104,6 +105,7 @@ class SearchOutcome:
     reasons: Mapping[str, str]
     weights: Mapping[str, float]
     statistics: TermStatistics
+    places: Mapping[str, Numbers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +115,13 @@ class ExpandedOutcome:
     Attributes:
         ranking: of all wordings together.
         outcomes: of each wording, the question itself first.
+        folded: chunk → those that share its place and are in the ranking no more, best first.
     """
 
     ranking: Ranking
     outcomes: tuple[SearchOutcome, ...]
     variants: tuple[str, ...]
+    folded: Mapping[int, Numbers] = field(default_factory=dict)
 
     @property
     def states(self) -> Mapping[str, SourceState]:
@@ -153,6 +157,7 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
         reasons={name: each.reason for name, each in retrieved.items() if each.reason},
         weights=source_weights(context.plan.weights),
         statistics=statistics,
+        places=evidence.places,
     )
 
 

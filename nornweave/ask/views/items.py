@@ -69,6 +69,12 @@ class ItemDocument(TypedDict):
     sources: dict[str, SourceScoreDocument]
     rerank_score: float | None
     metadata: dict[str, Any]
+    folded: NotRequired[
+        Annotated[
+            list[CitationDocument],
+            Field(description="what is like it and shares its place: tests of one file, other versions, translations"),
+        ]
+    ]
     explanation: NotRequired[ExplanationDocument]
 
 
@@ -108,6 +114,7 @@ def item_document(item: RecallItem) -> ItemDocument:
         score={"value": item.score, "signals": signals},
         citation=citation_document(item.citation),
         sources={name: {"rank": source.rank, "score": source.score} for name, source in item.sources.items()},
+        folded=[citation_document(each) for each in item.folded] or LEFT_OUT,
         explanation=in_shape(ExplanationDocument, explained) if explained else LEFT_OUT,
     )
 

@@ -26,6 +26,7 @@ class SearchResultDocument(TypedDict):
     conflict: NotRequired[
         Annotated[str, Field(description="it takes part in a conflict: `holds`, `agrees`, `demoted` or `flagged`")]
     ]
+    folded: NotRequired[Annotated[str, Field(description="how many are like it and share its place, and where")]]
 
 
 class SearchDocument(TypedDict):

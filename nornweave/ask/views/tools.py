@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from nornweave.ask.answer.text_renderer import behind
 from nornweave.ask.fuse.records import Answer, FusedItem
 from nornweave.ask.views.answer import answerable_document, item_role
 from nornweave.ask.views.items import CitationDocument, citation_document
@@ -195,6 +196,8 @@ def _result(item: FusedItem, part: str, answer: Answer, link: Link) -> SearchRes
     role = item_role(item, answer.conflicts)
     if role:
         document["conflict"] = role["role"]
+    if item.item.folded:
+        document["folded"] = behind(item.item.folded)
     return document
 
 

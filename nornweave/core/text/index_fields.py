@@ -6,7 +6,9 @@ a chunk's keys (``lookup_keys``), a query asks for those that it mentions (``ask
 
 What code defines has keys that forgive the spelling: ``defines:upsertall`` for ``upsert_all``, ``upsertAll`` and
 ``UpsertAll``, beside ``spelled:upsert_all`` and ``spelled:Table.upsert_all``; ``owner:table`` for the class, module,
-folder and package around it. ``place:aside`` marks tests, examples and stubs, ``place:imports`` import blocks.
+folder and package around it. ``place:aside`` marks tests, examples and stubs, ``place:imports`` import blocks,
+``place:variant`` pages whose path says that they are a translation, one version or a copy that is kept, and
+``place:release`` the sections of changelogs that have a version or a day for a heading.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from datetime import datetime
 from itertools import combinations
 
 from nornweave.core.text.analyzer import FUNCTION_WORDS, analyze
-from nornweave.core.types import Chunk, Document, Frequencies, JsonValue
+from nornweave.core.text.variants import variant_of
+from nornweave.core.types import Chunk, Document, Domain, Frequencies, JsonValue
 
-VERSION = "fields-5"
+VERSION = "fields-6"
 
 MAX_VALUE_CHARACTERS = 120
 # "How do I configure rate limits" asks for "configure rate limits" and "rate limits"; nothing longer is named.
@@ -31,7 +34,7 @@ _SYMBOL_KEYS = ("function_name", "class_name")
 _NAME_KEYS = ("speaker", "participants", "authors", "author", "tags", "channel")
 _DATE_KEYS = ("message_timestamp", "message_timestamps", "publication_date")
 
-ASIDE, IMPORTS = "place:aside", "place:imports"
+ASIDE, IMPORTS, VARIANT, RELEASE = "place:aside", "place:imports", "place:variant", "place:release"
 _ASIDE = re.compile(
     r"(?:^|[/_.-])(?:tests?|specs?|__tests__|examples?|bench(?:es|marks?)?|fixtures?|mocks?)(?:[/_.-]|$)"
     r"|[a-z]Tests?\.\w{1,5}$|[a-z]Spec\.(?:groovy|hs|js|kt|scala|swift|ts)$"  # a ``MethodSpec.java`` is no test
@@ -62,6 +65,8 @@ _HEADING_NUMBER = re.compile(
     r"\W{0,3}(?:(?:release|version)\s+)?v?([A-Z0-9]{1,4}(?:\.\d{1,4}){1,3})(?![\w]|\.\w)", re.IGNORECASE
 )
 """By which people call a section: "2.1", "B.3", "[v1.9.0] - 2025-08-11"."""
+_CHANGES = re.compile(r"(?i)(?:change|release|history|news|whats[-_]?new)[^/]*$")
+_RELEASED = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _VERSION = re.compile(r"(?<![\w.-])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w-]|\.\w)", re.IGNORECASE)
 
 # Formats whose threads have a number or a key.
@@ -104,7 +109,20 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
         keys.add(ASIDE)
     if chunk.metadata.get("node_type") == "import_block":
         keys.add(IMPORTS)
+    if document.domain != Domain.CODE and variant_of(document.path).is_told:
+        keys.add(VARIANT)
+    if release_of(document.path, chunk.title, chunk.section):
+        keys.add(RELEASE)
     return keys
+
+
+def release_of(path: str, title: str | None, section: str | None) -> tuple[int, ...]:
+    """Return the version that a section of a changelog is about, or its day; empty where it is no such section."""
+    for heading in filter(None, (*reversed((section or "").split(" > ")), title)):
+        number, day = _HEADING_NUMBER.match(heading), _RELEASED.search(heading)
+        if (_CHANGES.search(path) or day) and (number or day):
+            return tuple(int(part) for part in re.findall(r"\d+", number[1] if number else day[0] if day else ""))
+    return ()
 
 
 def versions_in(text: str) -> tuple[str, ...]:

@@ -1,0 +1,51 @@
+"""Leave out the passages that a question does not want, and put what says the opposite of what it asks last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from nornweave.ask.search.combine import Ranking, reordered
+from nornweave.ask.search.question import Question
+from nornweave.core.text.analyzer import analyze
+from nornweave.core.text.negation import affirms, negated_terms
+from nornweave.index.index import Index
+from nornweave.index.port import Mask
+
+OPPOSITE, LOOKED_AT = 0.25, 20
+"""What a passage counts that affirms what is asked for as negated, and how many are looked at."""
+
+
+def leaving_out(question: Question, generation: Index) -> tuple[Question, Mask | None, dict[str, int]]:
+    """Return what is searched for a question that leaves words out.
+
+    Returns:
+        The question, with the words that passages write with the sign: ``-race`` is a flag then. The chunks that hold
+        none of the others, ``None`` for all; and word → how many chunks hold it.
+    """
+    flags = [word for word in question.left_out if len(generation.containing(f" -{word}", 1))]
+    words = [word for word in question.left_out if word not in flags]
+    if flags:
+        question = replace(question, text=" ".join((question.text, *(f"-{word}" for word in flags))))
+    if not words:
+        return question, None, {}
+    left, counts = np.ones(generation.size, np.bool_), {}
+    for word in words:
+        chunks = generation.holding(analyze(word))
+        left[chunks], counts[word] = False, len(chunks)
+    return question, left, counts
+
+
+def below_opposite(ranking: Ranking, text: str, generation: Index) -> Ranking:
+    """Return a ranking in which passages that affirm what a question negates stand below those that do not."""
+    negated = negated_terms(text)
+    if not negated:
+        return ranking
+    chunks = generation.chunks(ranking.numbers[:LOOKED_AT])
+    factors = np.ones(len(ranking))
+    for place, number in enumerate(ranking.numbers[:LOOKED_AT].tolist()):
+        chunk = chunks[number]
+        if affirms("\n\n".join(filter(None, (chunk.title, chunk.section, chunk.content))), negated):
+            factors[place] = OPPOSITE
+    return reordered(ranking, factors)

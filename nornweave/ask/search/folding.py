@@ -1,0 +1,162 @@
+"""Chunks that share one place: the best leads, the rest fold behind it.
+
+The tests or examples of one file, once they crowd out what they are for; the variants of one page: its translations,
+its versions, the copies of it that are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from nornweave.ask.search.combine import Ranking, reordered
+from nornweave.core.text.index_fields import ASIDE, VARIANT
+from nornweave.core.text.variants import CURRENT, Variant, asked_versions, is_version, language_of, variant_of
+from nornweave.index.index import Index
+from nornweave.index.port import Numbers
+from nornweave.index.records import StoredChunk
+from nornweave.index.searching.ranked_chunks import NO_HITS
+
+LOOKED_AT, TOP, MOST_ASIDE = 50, 10, 2
+"""Places that are looked at; tests fold if more than so many stand among the first ten."""
+READ_CHARACTERS = 1_000
+"""Of a passage, which tell its language."""
+COPY = 0.85
+"""Cosine from which sections of one heading in two versions of a page are the same section."""
+OTHER_VERSION = 0.5
+"""What pages of other versions count where a question names one."""
+_NUMBERS = re.compile(r"\bv?\d[\d.]*")
+"""A heading may say of which version it is."""
+
+
+def fold(
+    ranking: Ranking, text: str, places: Mapping[str, Numbers], generation: Index
+) -> tuple[Ranking, dict[int, Numbers]]:
+    """Let what is alike share one place.
+
+    Args:
+        text: the question.
+        places: what marks chunks → those chunks; of those that share a place unless a question asks for them.
+
+    Returns:
+        The ranking with those that lead at the best place of those that they lead, without these; and chunk → the
+        chunks behind it, best first.
+    """
+    variants = np.isin(ranking.numbers[:LOOKED_AT], places.get(VARIANT, NO_HITS.numbers)).any()
+    asked = asked_versions(text) if variants else frozenset()
+    if len(asked) == 1:
+        ranking = _selecting(ranking, next(iter(asked)), generation)
+    numbers = ranking.numbers[:LOOKED_AT]
+    aside = np.flatnonzero(np.isin(numbers, places.get(ASIDE, NO_HITS.numbers)))
+    if np.count_nonzero(aside < TOP) <= MOST_ASIDE:
+        aside = aside[:0]
+    if not variants and not len(aside):
+        return ranking, {}
+    held = generation.chunks(numbers if variants else numbers[aside])
+    chunks = {place: held[number] for place, number in enumerate(numbers.tolist()) if number in held}
+    leaders = _of_one_file(chunks, aside.tolist())
+    if variants:
+        leaders |= _of_one_page(chunks, text, is_compared=len(asked) > 1, generation=generation)
+    return _folded(ranking, leaders)
+
+
+def _selecting(ranking: Ranking, version: tuple[int, ...], generation: Index) -> Ranking:
+    """Return a ranking that prefers the pages of a version to those of others, if it has one."""
+    factors = np.ones(len(ranking))
+    chunks = generation.chunks(ranking.numbers[:LOOKED_AT])
+    told = [variant_of(chunks[number].path) for number in ranking.numbers[:LOOKED_AT].tolist()]
+    if not any(is_version(each.version, version) for each in told):
+        return ranking
+    others = [(each.version or each.standing != CURRENT) and not is_version(each.version, version) for each in told]
+    factors[np.flatnonzero(others)] = OTHER_VERSION
+    return reordered(ranking, factors)
+
+
+def _of_one_file(chunks: Mapping[int, StoredChunk], aside: Sequence[int]) -> dict[int, int]:
+    first: dict[tuple[str, str], int] = {}
+    leaders = {place: first.setdefault((chunks[place].source_id, chunks[place].path), place) for place in aside}
+    return {place: leader for place, leader in leaders.items() if place != leader}
+
+
+def _of_one_page(
+    chunks: Mapping[int, StoredChunk], text: str, *, is_compared: bool, generation: Index
+) -> dict[int, int]:
+    """Return which variant leads which others: that of the asker's language, of the version that is named or newest.
+
+    A translation stands for its whole document, if its text is in another language too: ``hr/`` may be a department. A
+    section folds behind the same section of another version only: what one version alone has keeps its place.
+    """
+    families: dict[tuple[str, str], list[tuple[Variant, int]]] = defaultdict(list)
+    for place, chunk in chunks.items():
+        variant = variant_of(chunk.path)
+        families[chunk.source_id, variant.family].append((variant, place))
+    preferred = _preference(text)
+    leaders: dict[int, int] = {}
+    for members in families.values():
+        if len({variant for variant, _ in members}) < 2:
+            continue
+        leading: list[tuple[Variant, int]] = []
+        for variant, place in sorted(members, key=lambda member: (preferred(member[0]), member[1])):
+            for other, leader in leading:
+                one, leading_one = chunks[place], chunks[leader]
+                if variant.language != other.language:
+                    is_behind = _language(one) != _language(leading_one)
+                else:
+                    is_behind = variant != other and not is_compared and _is_copy(one, leading_one, generation)
+                if is_behind:
+                    leaders[place] = leader
+                    break
+            else:
+                leading.append((variant, place))
+    return leaders
+
+
+def _preference(text: str) -> Callable[[Variant], tuple[int, ...]]:
+    language, asked = language_of(text), asked_versions(text)
+
+    def preference(variant: Variant) -> tuple[int, ...]:
+        spoken = [language, "", "en", variant.language].index(variant.language)
+        is_named = any(is_version(variant.version, each) for each in asked)
+        return spoken, not is_named, -variant.standing, *(-part for part in variant.version)
+
+    return preference
+
+
+def _language(chunk: StoredChunk) -> str:
+    return language_of(chunk.content[:READ_CHARACTERS])
+
+
+def _is_copy(one: StoredChunk, other: StoredChunk, generation: Index) -> bool:
+    if _heading(one) != _heading(other):
+        return False
+    first, second = generation.vectors(np.array([one.chunk_no, other.chunk_no], np.int32))
+    return float(first @ second) >= COPY
+
+
+def _heading(chunk: StoredChunk) -> str:
+    return _NUMBERS.sub("", f"{chunk.title} > {chunk.section}")
+
+
+def _folded(ranking: Ranking, leaders: Mapping[int, int]) -> tuple[Ranking, dict[int, Numbers]]:
+    behind: dict[int, list[int]] = defaultdict(list)
+    for place in sorted(leaders):
+        leader = leaders[place]
+        while leader in leaders:
+            leader = leaders[leader]
+        behind[leader].append(place)
+    best = np.arange(len(ranking))
+    for leader, places in behind.items():
+        best[leader] = min(leader, *places)
+    order = np.array(sorted(set(range(len(ranking))).difference(leaders), key=best.__getitem__), np.intp)
+    taken = best[order]
+    shares = ranking.scores[taken] / np.where(ranking.scores[order] > 0, ranking.scores[order], 1)
+    left = Ranking(
+        ranking.numbers[order],
+        ranking.scores[taken],
+        {name: part[order] * shares for name, part in ranking.contributions.items()},
+        ranking.places[taken],
+    )
+    return left, {int(ranking.numbers[leader]): ranking.numbers[places] for leader, places in behind.items()}
