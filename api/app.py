@@ -28,6 +28,7 @@ from api.routes import (
     agents,
     chat,
     documentation,
+    embeddings,
     evaluations,
     feedback,
     generations,
@@ -63,8 +64,8 @@ logger = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 2.0
 ROUTES = (
-    query, chat, responses, feedback, evaluations, agents, registration, inbox, sources, receipts, texts, generations,
-    health, documentation,
+    query, chat, responses, embeddings, feedback, evaluations, agents, registration, inbox, sources, receipts, texts,
+    generations, health, documentation,
 )  # fmt: skip
 
 

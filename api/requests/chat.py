@@ -126,7 +126,7 @@ class Conversation(Body):
         fields = [name for name, value in (self.model_extra or {}).items() if value is not None]
         parts = dict.fromkeys(kind for message in self.said for kind in message.skipped)
         ignored = {"fields that are not used": fields, "parts of messages that are no text": [*parts]}
-        said = "; ".join(f"{what}: {_named(names)}" for what, names in ignored.items() if names)
+        said = "; ".join(f"{what}: {named(names)}" for what, names in ignored.items() if names)
         return [f"ignored {said}"] if said else []
 
     def question(self, served: tuple[Domain, ...], arrived: Question, *, synthesize: bool) -> Question:
@@ -145,7 +145,7 @@ class Conversation(Body):
         by_user = [message for message in self.said if message.role == "user"]
         asked = [message.text for message in by_user if message.text]
         if by_user and by_user[-1].skipped and not by_user[-1].text:
-            kinds = _named([*dict.fromkeys(by_user[-1].skipped)])
+            kinds = named([*dict.fromkeys(by_user[-1].skipped)])
             raise QueryError(self.field, f"the last message by the user is not text ({kinds}); only text can be asked")
         if not asked:
             raise QueryError(self.field, "no message by the user says anything; ask something")
@@ -203,6 +203,7 @@ def model_domains(served: tuple[Domain, ...]) -> dict[str, tuple[Domain, ...] | 
     return {MODEL: None, **{f"{MODEL}:{domain.value}": (domain,) for domain in served}}
 
 
-def _named(names: Sequence[str]) -> str:
+def named(names: Sequence[str]) -> str:
+    """Return fields in words, the last ones only counted."""
     shown = ", ".join(encodable(name[:MAX_SHOWN]) for name in names[:MAX_NAMED])
     return shown + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")

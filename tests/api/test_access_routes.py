@@ -40,7 +40,10 @@ NOBODYS = "0" * 32
 OPEN = {
     "GET /health", "GET /ready", "GET /login", "POST /login", "GET /docs", "GET /docs/{name}", "GET /web/{file}",
 }  # fmt: skip
-NOTHING_OF_OURS = {"POST /fuse", "GET /v1/models", "GET /v1/models/{model}", "GET /openapi.json", "POST /logout"}
+NOTHING_OF_OURS = {
+    "POST /fuse", "GET /v1/models", "GET /v1/models/{model}", "POST /v1/embeddings", "GET /openapi.json",
+    "POST /logout",
+}  # fmt: skip
 MASKED = {
     "POST /query", "POST /v1/chat/completions", "POST /v1/responses", "POST /feedback", "GET /agents",
     "POST /agents/{domain}/recall",

@@ -11,7 +11,7 @@ from api_support import Ask, is_problem
 from live_server import live
 from markdown_it import MarkdownIt
 from openai_server import LITELLM_WARNINGS, Behaviour, ModelServer
-from scripted_engine import ScriptedEngine
+from scripted_engine import ScriptedAgent, ScriptedEngine
 
 from api.app import create_app
 from api.chat_documents import sources_list
@@ -46,6 +46,28 @@ def first(engine: ScriptedEngine) -> str:
 def test_the_models_are_all_domains_and_each_alone(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == ["nornweave", "nornweave:code", "nornweave:documentation"]
     assert client.models.retrieve("nornweave:code").id == "nornweave:code"
+
+
+def test_vectors_are_those_of_questions_and_what_cannot_be_encoded_is_named(
+    client: openai.OpenAI, code: ScriptedAgent
+) -> None:
+    texts = ["how does a refund return the payment", "rate limit"]
+    memo = code.encoder()
+    assert memo is not None
+    wanted = [memo.encode(text).vector for text in texts]
+    packed = client.embeddings.create(model="nornweave", input=texts)  # asks for base64
+    assert [each.embedding for each in packed.data] == [pytest.approx(vector.tolist(), abs=1e-6) for vector in wanted]
+    plain = client.embeddings.create(model="nornweave:code", input=texts[0], encoding_format="float", user="me")
+    assert plain.data[0].embedding == pytest.approx(wanted[0].tolist(), abs=1e-6)
+    assert plain.model_extra == {"warnings": ["ignored fields that are not used: user"]}
+    refused: dict[str, dict[str, Any]] = {
+        "model": {"model": "nornweave:research"}, "input": {"input": []}, "input.0": {"input": [[1, 2]]},
+        "dimensions": {"dimensions": len(wanted[0]) + 1},
+    }  # fmt: skip
+    for field, wrong in refused.items():
+        with pytest.raises(openai.UnprocessableEntityError) as error:
+            client.embeddings.create(**{"model": "nornweave", "input": "a", **wrong})
+        assert error.value.param == field
 
 
 def test_a_whole_answer_has_a_text_its_citations_and_links(

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from nornweave.ask.agents.directory import ListedAgent, RemoteAgents
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import AgentState, RecallResponse
 from nornweave.core.access.viewer import Viewer
-from nornweave.core.errors import NotPermittedError
+from nornweave.core.errors import EncoderError, NotPermittedError
 from nornweave.core.types import Domain, JsonValue
+from nornweave.index.port import Vectors
 
 
 def check_own(question: Question, viewer: Viewer) -> None:
@@ -50,6 +53,19 @@ class SeenAgent:
     def ingestion_problem(self) -> str | None:
         """Why it takes no documents now, ``None`` when it does."""
         return self._agent.ingestion_problem
+
+    @property
+    def encoder_version(self) -> str | None:
+        """What tells vectors of its encoder from those of others; ``None`` where none can be loaded."""
+        memo = self._agent.encoder()
+        return memo.encoder.version if memo else None
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Encode texts as questions are, a row of length 1 each; raises ``EncoderError`` where no model answers."""
+        memo = self._agent.encoder()
+        if memo is None:
+            raise EncoderError(self._agent.encoding.problem or "no encoder")
+        return np.stack([each.result().vector for each in [memo.begin(text) for text in texts]])
 
     def recall(self, question: Question) -> RecallResponse:
         """Answer a question from this domain alone; raises as ``Agent.recall`` does."""
