@@ -103,7 +103,8 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
 def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
     """Return the passages of one version, and of those the ones that do not say the opposite of what is asked."""
     if len(asked_versions(question)) < 2:
-        versions = [variant_of(item.citation.source_path).version for item in items]
+        paths = [item.citation.source_path if item.domain != Domain.CODE else "" for item in items]
+        versions = [variant_of(path).version for path in paths]
         first = next(filter(None, versions), ())
         items = [item for item, version in zip(items, versions, strict=True) if version in {(), first}]
     negated = negated_terms(question)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ def deduplicate(items: Sequence[FusedItem], threshold: float = 0.85) -> DedupedI
     An item goes only in favour of one that says all that it says, compared with that one itself and not by way of a
     third: of two equal ones the higher score stays, of a text and a longer one that holds it the longer.
     What stays has the higher of both scores, its own citation and facts, and in ``corroborated_by`` the other
-    citations of all that went into it, the highest score first.
+    citations of all that went into it, the highest score first; what folds behind these folds behind it.
 
     Returns:
         The items that stay, in the order in which the first version of each came. The same items merge whatever order
@@ -241,4 +242,6 @@ def _joined(items: Sequence[FusedItem], root: int, places: Sequence[int]) -> Fus
         citations |= dict.fromkeys((loser.citation, *loser.corroborated_by))
     citations.pop(winner.citation, None)
     relevance = max(winner.relevance, *(loser.relevance for loser in losers))
+    if behind := tuple(chain(*(loser.item.folded for loser in losers))):
+        winner = replace(winner, item=replace(winner.item, folded=tuple(dict.fromkeys((*winner.item.folded, *behind)))))
     return replace(winner, relevance=relevance, corroborated_by=tuple(citations))
