@@ -212,7 +212,7 @@ def test_what_changes_the_meaning_is_refused(look: Ask) -> None:
     ("POST", "/v1/chat/completions", {"content": b"{}"}, 415,
      ("invalid_request_error", "unsupported_media_type", None)),
     ("GET", "/v1/models/gpt-4o", {}, 404, ("invalid_request_error", "model_not_found", None)),
-    ("GET", "/v1/embeddings", {}, 404, ("invalid_request_error", "not_found", None)),
+    ("GET", "/v1/files", {}, 404, ("invalid_request_error", "not_found", None)),
     ("DELETE", "/v1/models", {}, 405, ("invalid_request_error", "method_not_allowed", None)),
 ])  # fmt: skip
 def test_every_error_below_v1_is_one_for_chat_clients(
