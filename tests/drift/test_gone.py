@@ -57,6 +57,7 @@ def found(root: Path, code: str, page: str = PAGE, path: str = "src/lamp.py") ->
 @pytest.mark.parametrize(("old", "new", "name", "lines"), [
     ("--max-retries", "--retry-limit", "--max-retries", [7, 18]),
     ("LAMP_HOME", "LAMP_DIR", "LAMP_HOME", [9]),
+    ("LAMP_HOME", "LAMPHOME", "LAMP_HOME", [9]),
     ("switchOn", "turnOn", "switchOn", [11]),
     ("/api/lamps/on", "/api/lamps/lit", "/api/lamps/on", [3]),
     (', "strobe"', "", "strobe", [13]),
@@ -72,12 +73,36 @@ def test_a_name_that_the_code_lost_is_found_on_every_line_that_says_it(
 
 @pytest.mark.parametrize("code", [
     CODE.replace('"--max-retries"', '"--max_retries"'),
-    CODE.replace("--max-retries", "--retries") + "max_retries = 3\n",
+    CODE.replace('"--max-retries"', '"-m", name("max-retries")'),
     CODE.replace("# --from-a-comment is no name", ""),
     CODE.replace("import os\n", "import os\nimport sys\n"),
 ])  # fmt: skip
 def test_what_is_there_in_another_spelling_or_place_is_not_gone(tmp_path: Path, code: str) -> None:
     assert found(tmp_path, code) == []
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("--max-retries", "--retries"), ("LAMP_HOME", "LAMPHOME"), ("/api/lamps/on", "/api/lamp/on"),
+])  # fmt: skip
+def test_what_is_renamed_in_its_place_is_gone_though_a_field_is_still_called_so(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    code = f"{CODE}max_retries, lamp_home, api_lamps_on = 3, 4, 5\n"
+    repository = Repository(tmp_path)
+    base = repository.commit({"docs/a.md": PAGE, "src/lamp.py": code}, DATES[0])
+    repository.commit({"src/lamp.py": code.replace(old, new)}, DATES[1])
+    (finding,) = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
+    assert (finding.name, finding.moved) == (old, "first")
+
+
+@pytest.mark.parametrize(("old", "new", "is_found"), [
+    ("--max-retries", "--max-tries", True), ("LAMP_HOME", "LAMP_HOUSE", True), ("/api/lamps/on", "/api/lamps/up", True),
+    ("--max-retries", "--verbose", False), ("--of-another-tool", "--of-a-third-tool", False),
+    ("strobe", "flash", False), ("src/lamp.py", "src/other.py", False),
+])  # fmt: skip
+def test_a_page_that_renames_what_the_code_has(tmp_path: Path, old: str, new: str, is_found: bool) -> None:
+    findings = found(tmp_path, CODE, PAGE.replace(old, new))
+    assert [(one.name, one.was, one.moved) for one in findings] == ([(new, old, "second")] if is_found else [])
 
 
 def test_a_page_that_changed_with_the_code_says_nothing_old(tmp_path: Path) -> None:

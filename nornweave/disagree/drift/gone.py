@@ -3,15 +3,21 @@
 Flags, variables of the environment, keys, routes, choices, paths and symbols: whatever its spelling, a name is declared
 where a program has it, as an identifier or in a string, outside of comments. That it existed is never guessed: a name
 that the code did not have at the base says nothing.
+
+Where another stands in its place, it is gone as it is spelt: ``long = "max-size"`` that became ``long = "limit"`` is
+renamed, though a field is still called ``max_size``. A page that renames what the code still has is the other side.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 from nornweave.core.errors import ConfigError
 from nornweave.core.text.legible import lines_of
@@ -29,6 +35,10 @@ MAX_LOOKED_UP = 20
 MAX_GONE = 200
 LEAST = 4
 """Letters and digits of a name."""
+MAX_CHANGED = 2_000
+"""Words between the first and the last change of a file: of more no pairs of old and new are looked for."""
+MAX_RENAMED = 3
+"""Words that stand in the place of as many others."""
 _FENCE = lazy_pattern(r"^[ \t]*(```|~~~)")
 _CODE = lazy_pattern(r"``([^`\n]{2,200})``|`([^`\n]{2,200})`")
 _WORD = lazy_pattern(r"--?[A-Za-z][\w-]+|/?[\w.@-]+(?:/[\w.@-]+)+/?|[A-Za-z_$][\w$]*(?:[-.:][\w$]+)*")
@@ -36,7 +46,11 @@ _FLAG = lazy_pattern(r"--[a-z][\w-]+|-[a-z]\w{2,}")
 _VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 _PARTS = lazy_pattern(r"[^./:\s]+")
 
+_TELLING = lazy_pattern(r"^--?[A-Za-z]|\w[-_/.]\w|[a-z][A-Z]|^/\w")
+"""As only names are spelt."""
+
 TextOf = Callable[[SourceFile], str]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,36 +75,99 @@ class _Mention:
 def gone(
     root: Path, commits: tuple[str, str], old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: TextOf
 ) -> list[Finding]:
-    """Return a finding for each name that commits removed from the code while pages still say it.
+    """Return a finding for each name that commits removed from the code while pages still say it, or the other way.
 
     Args:
         commits: base and head.
         old, new: the files of either; blobs tell which changed.
     """
-    there = {(file.path, file.version) for file in new}
-    changed = [file for file in old if file.kind == "code" and (file.path, file.version) not in there]
-    if not changed:
+    before, after = ({file.path: file for file in files} for files in (old, new))
+    changed = [file for file in old if after.get(file.path, file).version != file.version or file.path not in after]
+    code = [file for file in changed if file.kind == "code"]
+    pages = [after[file.path] for file in changed if file.kind == "documentation" and file.path in after]
+    if not code and not pages:
         return []
-    removed = _places_of(changed, text_of)
-    files = {file.path for file in old} - {file.path for file in new}
+    removed, files = _places_of(code, text_of), before.keys() - after.keys()
+    renamed = {
+        word: (file.path, line) for file in code if file.path in after for word, line in _renamed(file, after, text_of)
+    }
     said: dict[str, list[_Mention]] = defaultdict(list)
     for mention in _mentions(new, text_of):
-        if mention.key in removed or mention.name in files:
+        if mention.key in removed or mention.name in files or mention.name in renamed:
             said[mention.name].append(mention)
-    left = _places_of([file for file in new if file.kind == "code"], text_of) if said else {}
+    of_pages = [one for page in pages for one in _renamed_on(before[page.path], page, text_of)]
+    programs = [file for file in new if file.kind == "code"] if said or of_pages else []
+    left = _places_of(programs, text_of)
+    spelt = _spelt(programs, text_of) if of_pages or any(name in renamed for name in said) else set()
     found = []
     for name, mentions in sorted(said.items()):
         if name in files:
             found.append(((name, 0), mentions))
-        elif mentions[0].key not in left:
+        elif name in renamed and name not in spelt:
+            found.append((renamed[name], mentions))
+        elif mentions[0].key in removed and mentions[0].key not in left:
             found.append((removed[mentions[0].key], mentions))
-    versions = {file.path: file for file in new if file.kind == "documentation"}
-    versions |= {file.path: file for file in changed}
-    return [
+    there = {**after, **{file.path: file for file in code}}
+    known = {_key(part) for path in after for part in (path, *_PARTS.findall(path))} | left.keys()
+    reports = [
         _finding(place, mentions, _removed_by(root, commits, mentions[0].name, place[0]) if at < MAX_LOOKED_UP else "",
-                 lambda path: lines_of(text_of(versions[path])))
+                 lambda path: lines_of(text_of(there[path])))
         for at, (place, mentions) in enumerate(found[:MAX_GONE])
     ]  # fmt: skip
+    misnamed: dict[tuple[str, str], list[_Mention]] = defaultdict(list)
+    for was, now in of_pages:
+        if was.name in spelt and was.key in left and now.key not in known:
+            misnamed[was.written, now.written].append(now)
+    return reports + [
+        _misnamed(left[_key(was)], was, mentions, lambda path: lines_of(text_of(after[path])))
+        for (was, _), mentions in sorted(misnamed.items())[:MAX_GONE]
+    ]
+
+
+def _renamed(file: SourceFile, after: Mapping[str, SourceFile], text_of: TextOf) -> Iterator[tuple[str, int]]:
+    """Yield each word of a program in whose place another stands at the head, with its line at the base."""
+    was, now = (list(code_words(text_of(one), PurePosixPath(file.path).suffix)) for one in (file, after[file.path]))
+    for (old, line), (new, _) in _replaced(was, now, lambda one: one[0]):
+        if _spelling(old) != _spelling(new):
+            yield old.lstrip("-").strip("/"), line
+
+
+def _renamed_on(old: SourceFile, new: SourceFile, text_of: TextOf) -> Iterator[tuple[_Mention, _Mention]]:
+    """Yield each name of a page with the one that stands in its place at the head."""
+    was, now = list(_mentions([old], text_of)), list(_mentions([new], text_of))
+    for one, other in _replaced(was, now, lambda mention: mention.written):
+        is_telling = _TELLING.search(one.written) and _TELLING.search(other.written)
+        if is_telling and one.key != other.key:
+            yield one, other
+
+
+def _replaced(was: Sequence[_T], now: Sequence[_T], key: Callable[[_T], str]) -> Iterator[tuple[_T, _T]]:
+    """Yield what stands in the place of what: a few in the place of as many."""
+    old, new = ([key(one) for one in side] for side in (was, now))
+    lead = _shared(old, new)
+    tail = _shared(old[lead:][::-1], new[lead:][::-1])
+    old, new = old[lead : len(old) - tail], new[lead : len(new) - tail]
+    if max(len(old), len(new)) > MAX_CHANGED:
+        return
+    for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "replace" and j - i == m - k <= MAX_RENAMED:
+            yield from zip(was[lead + i : lead + j], now[lead + k : lead + m], strict=True)
+
+
+def _shared(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many words both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+
+
+def _spelt(files: Iterable[SourceFile], text_of: TextOf) -> set[str]:
+    """Return the names and strings of programs as they are spelt, and the parts of dotted ones."""
+    words = {word for file in files for word, _ in code_words(text_of(file), PurePosixPath(file.path).suffix)}
+    return {part.lstrip("-").strip("/") for word in words for part in (word, *_PARTS.findall(word))}
+
+
+def _spelling(word: str) -> str:
+    """Return a word without what is no other name: ``max_size`` and ``max-size``."""
+    return word.lower().replace("-", "_").strip("_/")
 
 
 def _places_of(files: Iterable[SourceFile], text_of: TextOf) -> dict[str, tuple[str, int]]:
@@ -141,10 +218,7 @@ def _finding(
     first = mentions[0]
     is_file = first.name == path
     by = f", removed by {commit}" if commit else ""
-    pages = [
-        Place(path=one.path, line=one.line + 1, side="documentation", value=one.written, text=lines(one.path)[one.line])
-        for one in mentions
-    ]
+    pages = _places(mentions, lines)
     what = "a file that is gone" if is_file else f"which the code no longer has; it was in {path}:{line + 1}"
     return Finding(
         rule=GONE.id,
@@ -161,6 +235,34 @@ def _finding(
         moved="first",
         was=first.written,
     )
+
+
+def _misnamed(
+    place: tuple[str, int], was: str, mentions: Sequence[_Mention], lines: Callable[[str], Sequence[str]]
+) -> Finding:
+    """Return the finding of pages that call by a name of their own what the code still has."""
+    (path, line), now, pages = place, mentions[0], _places(mentions, lines)
+    return Finding(
+        rule=GONE.id,
+        name=now.written,
+        attribute="gone",
+        message=f"{now.path}:{now.line + 1} says {now.written}, which the code does not have; "
+        f"it has {was} in {path}:{line + 1}",
+        fingerprint=digest("drift-1", "gone", now.path, now.written),
+        confidence=CONFIDENCE,
+        first=Place(path=path, line=line + 1, side="code", value=was, text=lines(path)[line]),
+        second=pages[0],
+        also=tuple(pages[1 : MAX_ALSO + 1]),
+        moved="second",
+        was=was,
+    )
+
+
+def _places(mentions: Sequence[_Mention], lines: Callable[[str], Sequence[str]]) -> list[Place]:
+    return [
+        Place(path=one.path, line=one.line + 1, side="documentation", value=one.written, text=lines(one.path)[one.line])
+        for one in mentions
+    ]
 
 
 def _removed_by(root: Path, commits: tuple[str, str], written: str, path: str) -> str:
