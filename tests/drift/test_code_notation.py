@@ -7,6 +7,7 @@ import pytest
 from git_repository import Repository
 
 from nornweave.disagree.drift.induced.code import code_statements
+from nornweave.disagree.drift.induced.definitions import Definitions
 from nornweave.disagree.drift.scan import DriftOptions, scan
 
 DATES = ("2024-02-01T12:00:00Z", "2024-03-01T12:00:00Z")
@@ -95,13 +96,13 @@ def test_what_one_change_breaks_on_several_pages_is_one_finding(tmp_path: Path) 
     ("other = 4; limit = f(x)\n", ".c", []),
 ])  # fmt: skip
 def test_literals_beside_a_name_are_read(text: str, suffix: str, expected: list[str]) -> None:
-    found = code_statements(text, suffix, lambda name: name.name == "limit")
+    found = code_statements(text, f"a{suffix}", lambda name: name.name == "limit", Definitions(()))
     assert [one.value.text for one in found] == expected
 
 
 @pytest.mark.parametrize("unit", ["/*", '"', "'", "limit(", "limit = ", "[", "`", '"""', 'limit:"', "0x", "\\"])
 def test_hostile_code_is_read_in_time_that_grows_with_its_length(unit: str) -> None:
-    list(code_statements("limit\n" + unit * 100_000, ".go", lambda name: name.name == "limit"))
+    list(code_statements("limit\n" + unit * 100_000, "a.go", lambda name: name.name == "limit", Definitions(())))
 
 
 def test_a_test_inside_of_a_program_does_not_hide_its_default(tmp_path: Path) -> None:

@@ -29,7 +29,8 @@ _SCALES = (Fraction(1), Fraction(1000), Fraction(10**6), Fraction(10**9), Fracti
 _SIZE_STEPS = tuple(Fraction(1, base**power) for base in (1000, 1024) for power in range(4)) + tuple(
     Fraction(1024, 1000) ** power for power in range(1, 4)
 )
-_MEMBER = lazy_pattern(r"[A-Za-z]\w*(?:\.\w+)+$")
+_MEMBER = lazy_pattern(r"[A-Za-z]\w*(?:(?:\.|::)\w+)+$|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
+"""A member of an enumeration, or a constant that stands for one: ``Level.INFO``, ``Size::Human``, ``HASH_MD5``."""
 _VERSION = lazy_pattern(r"v?\d{1,4}(?:\.\d{1,4}){0,3}$")
 _DECIMAL_SIZE = Fraction(1024, 1000)
 
@@ -40,11 +41,13 @@ def compare(a: Value, b: Value) -> FactComparison:
     A unit that one side leaves out is taken to be one with which both agree, if there is one.
     """
     a, b = _plain(a, b), _plain(b, a)
-    if "symbol" in {a.kind, b.kind}:  # what is not known is never kept as a fact
+    if "symbol" in {a.kind, b.kind} and {a.kind, b.kind} != {"symbol", "string"}:
         return FactComparison.UNDECIDED
     if a.kind == b.kind:
         return _COMPARED[a.kind](a, b)
     kinds = {a.kind, b.kind}
+    if kinds == {"symbol", "string"}:
+        return _compare_strings(a, b)
     if kinds == {"boolean", "number"}:
         number, switch = (a, b) if a.kind == "number" else (b, a)
         return _agree_if(number.text == ("1" if switch.text == "true" else "0"))
@@ -107,8 +110,7 @@ def _compare_strings(a: Value, b: Value) -> FactComparison:
         return FactComparison.AGREE
     if _spelling(a.text) == _spelling(b.text):
         return FactComparison.AGREE
-    if any(_MEMBER.match(one) and _spelling(one.rpartition(".")[2]) == _spelling(other)
-           for one, other in ((a.text, b.text), (b.text, a.text))):  # fmt: skip  # Level.INFO beside INFO
+    if any(_MEMBER.match(one) and _is_end_of(other, one) for one, other in ((a.text, b.text), (b.text, a.text))):
         return FactComparison.AGREE
     first, second = (read_value(one.text) if one.text.strip() else None for one in (a, b))
     if first and second and first.is_literal and second.is_literal and first.kind == second.kind != "string":
@@ -116,6 +118,13 @@ def _compare_strings(a: Value, b: Value) -> FactComparison:
     if "..." in a.text + b.text or "{" in a.text + b.text or "<" in a.text + b.text:
         return FactComparison.UNDECIDED
     return FactComparison.DIFFER
+
+
+def _is_end_of(text: str, member: str) -> bool:
+    """Tell whether a text is the end of a member: ``info`` of ``Level.INFO``, ``fnv1a_64`` of ``HASH_FNV1A_64``."""
+    last = re.split(r"[.:]+", member)[-1]
+    parts = last.split("_") if last.isupper() else [last]
+    return any(_spelling("_".join(parts[at:])) == _spelling(text) for at in range(len(parts)))
 
 
 def _spelling(text: str) -> str:

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute
-from nornweave.disagree.facts.values import UNIT_SUFFIXES
+from nornweave.disagree.facts.values import UNIT_SUFFIXES, UNITS
 
 MAX_NAME_LENGTH = 80
 """Of a name as it is written: longer ones are paths, sentences or generated."""
@@ -83,7 +83,7 @@ def read_name(written: str) -> Name | None:
     if not any(word.isalpha() or not word.isdigit() for word in words) or len(words) > MAX_WORDS:
         return None
     unit = None
-    if len(words) > 2 and words[-2] == "per":  # a rate is counted, not measured: RATE_LIMIT_PER_MINUTE
+    if len(words) > 2 and words[-2] == "per" and words[-1] in UNITS:  # counted, not measured: RATE_LIMIT_PER_MINUTE
         words = words[:-2]
     elif len(words) > 1 and words[-1] in UNIT_SUFFIXES and words[-2] not in _LIMIT_WORDS:
         if words[-2] == "in" and len(words) > 2:

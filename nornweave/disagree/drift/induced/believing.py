@@ -68,7 +68,7 @@ def code_fact(statement: CodeStatement, path: str) -> CodeFact | None:
     suffix = PurePosixPath(path).suffix
     templates = (*statement.templates[:2], f"{suffix} {statement.templates[2]}")
     line = (statement.line + 1, statement.line + 1)
-    return CodeFact(fact=fact, domain="code", path=path, line_range=line, templates=templates)
+    return CodeFact(fact=fact, domain="code", path=statement.path or path, line_range=line, templates=templates)
 
 
 def templates_of(one: LocatedFact) -> tuple[str, ...]:

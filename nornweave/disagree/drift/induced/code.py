@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Literal
 
 from nornweave.core.text.patterns import lazy_pattern
+from nornweave.disagree.drift.induced.definitions import Definition, Definitions
 from nornweave.disagree.drift.kinds import without_tests
 from nornweave.disagree.facts.expressions import read_value
-from nornweave.disagree.facts.names import Name, is_other_of, read_name
+from nornweave.disagree.facts.names import Name, is_other_of, read_name, words_of
 from nornweave.disagree.facts.values import Value
 
 AHEAD, BEHIND = 30, 16
@@ -52,8 +54,11 @@ _LEFT, _RIGHT = frozenset("([{"), frozenset(")]}")
 _WORDS = frozenset("true false none null nil undefined yes no on off".split())  # noqa: SIM905
 _DECLARES = frozenset("class struct interface enum trait namespace package module protocol typedef union".split())  # noqa: SIM905
 """What a type or a package is declared with."""
+_MEMBER = lazy_pattern(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)*(?:\.|::)[A-Z]\w*$|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
+"""A member of an enumeration, or a constant that is one: ``Size::Human``, ``HASH_MD5``."""
+_DEFAULTS = {f"default {word}": word for word in ("true", "false", "null")}
+"""Words of a method that says a default itself: ``->defaultFalse()``."""
 _TAGS = lazy_pattern(r"`([^`\n]*)`")
-_WORDS_OF_CODE = lazy_pattern(r"[A-Za-z_][\w.-]{1,60}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,7 @@ class CodeStatement:
         written: the name as it is written; ``name`` taken apart.
         line: of the literal, from 0; ``start`` and ``end`` its offsets in the text.
         templates: how they stand there, the widest first.
+        path: of the file in which a constant is defined that stands there; empty for a literal of the text itself.
     """
 
     written: str
@@ -73,6 +79,16 @@ class CodeStatement:
     start: int
     end: int
     templates: tuple[str, str, str]
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A literal expression: its last token, and where it stands if a constant holds it."""
+
+    last: int
+    value: Value
+    place: Definition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,31 +113,37 @@ class _Token:
         return self.text.lstrip("@$:") if self.kind == "name" else ""
 
 
-def code_statements(text: str, suffix: str, wanted: Callable[[Name], bool]) -> Iterator[CodeStatement]:
-    """Yield each literal of a program with each name that it may belong to.
+def code_statements(
+    text: str, path: str, wanted: Callable[[Name], bool], constants: Definitions
+) -> Iterator[CodeStatement]:
+    """Yield each literal of a program, or the constant that stands for one, with each name that it may belong to.
 
     Args:
-        suffix: of the file, with its dot.
+        path: of the file.
         wanted: whether a name is looked for.
+        constants: of the repository.
     """
-    if not any(wanted(name) for word in set(_WORDS_OF_CODE.findall(text)) if (name := read_name(word))):
-        return
+    suffix = PurePosixPath(path).suffix
     if suffix == ".go":  # the tags of a field hold names and defaults
         text = _TAGS.sub(lambda match: f" {match[1]} ", text)
     tokens = _tokens_of(text, suffix)
     named: dict[int, Name] = {}
     for at, token in enumerate(tokens):
         name = read_name(token.written) if token.written else None
+        if name is not None and not wanted(name) and token.kind == "name":
+            name = read_name(constants.name(token.written, path))
         if name is not None and wanted(name):
             named[at] = name
-    values: dict[int, tuple[int, Value] | None] = {}
+    if not named:
+        return
+    values: dict[int, _Found | None] = {}
     for at, name in named.items():
         for place in (*_behind(tokens, at, named), *_before(tokens, at, named)):
             if place not in values:
-                values[place] = _value_at(tokens, place, text)
+                values[place] = _value_at(tokens, place, text, lambda written: constants.find(written, path))
             found = values[place]
-            if found is not None and (place > at or found[0] < at) and not _is_of_another(tokens, place, name.name):
-                yield _statement(tokens, at, name, place, *found)
+            if found is not None and (place > at or found.last < at) and not _is_of_another(tokens, place, name.name):
+                yield _statement(tokens, at, name, place, found)
 
 
 def code_uses(text: str, suffix: str) -> Iterator[tuple[str, Literal["type", "function", "value"]]]:
@@ -164,8 +186,10 @@ def _tokens_of(text: str, suffix: str) -> list[_Token]:
     return tokens
 
 
-def _value_at(tokens: Sequence[_Token], at: int, text: str) -> tuple[int, Value] | None:
-    """Return the literal expression that begins at a token, with its last token."""
+def _value_at(
+    tokens: Sequence[_Token], at: int, text: str, constant: Callable[[str], Definition | None]
+) -> _Found | None:
+    """Return the literal expression that begins at a token."""
     token, before = tokens[at], tokens[at - 1] if at else None
     begins = before is None or before.text in _OPENS or before.line < token.line
     if not begins or (token.kind == "mark" and token.text not in "-[{"):
@@ -174,12 +198,22 @@ def _value_at(tokens: Sequence[_Token], at: int, text: str) -> tuple[int, Value]
     written = text[token.start : tokens[end - 1].end]
     if end == at or len(written) > MAX_VALUE:
         return None
+    place = None
     if end == at + 1 and token.kind == "name" and token.text.lower() not in _WORDS:
-        value = Value("string", token.text[1:]) if token.text[0] == ":" else None
+        place = constant(token.text)
+        said = _DEFAULTS.get(" ".join(words_of(token.text)))
+        value = (
+            Value("string", token.text[1:]) if token.text[0] == ":"
+            else place.value if place
+            else read_value(said) if said
+            else Value("symbol", token.text) if _MEMBER.match(token.text)
+            else None
+        )  # fmt: skip
     else:
         value = read_value(written)
+        value = value if value is not None and value.is_literal else None
     is_text = value is not None and value.kind == "string" and len(value.text) > MAX_STRING
-    return (end - 1, value) if value is not None and value.is_literal and not is_text else None
+    return _Found(end - 1, value, place) if value is not None and not is_text else None
 
 
 def _end_of(tokens: Sequence[_Token], at: int) -> int:
@@ -218,7 +252,7 @@ def _before(tokens: Sequence[_Token], at: int, named: dict[int, Name]) -> Iterat
         yield place
 
 
-def _statement(tokens: Sequence[_Token], at: int, name: Name, place: int, last: int, value: Value) -> CodeStatement:
+def _statement(tokens: Sequence[_Token], at: int, name: Name, place: int, found: _Found) -> CodeStatement:
     kind = "D" if name.attribute == "default" else "S" if tokens[at].kind == "string" else "N"
     if place > at:
         lead = [one.shape for one in tokens[max(0, at - 2) : at]]
@@ -230,14 +264,18 @@ def _statement(tokens: Sequence[_Token], at: int, name: Name, place: int, last: 
         )
     else:
         lead = [one.shape for one in tokens[max(0, place - 3) : place]]
-        between = _shapes(_without_groups(tokens[last + 1 : at]))
+        between = _shapes(_without_groups(tokens[found.last + 1 : at]))
         templates = (
             f"< {' '.join(lead[-2:])}",
             f"< {' '.join(lead)} … {' '.join(between[-2:])} {kind}",
             f"< {' '.join(lead)} … {' '.join(between[-5:])} {kind}",
         )
-    first, end = tokens[place], tokens[last]
-    return CodeStatement(tokens[at].written, name, value, first.line, first.start, end.end, templates)
+    first, end, there = tokens[place], tokens[found.last], found.place
+    if there:
+        return CodeStatement(
+            tokens[at].written, name, found.value, there.line, there.start, there.end, templates, there.path
+        )
+    return CodeStatement(tokens[at].written, name, found.value, first.line, first.start, end.end, templates)
 
 
 def _shapes(tokens: Sequence[_Token]) -> list[str]:

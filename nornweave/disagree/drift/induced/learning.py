@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import PurePosixPath
 from typing import TypeAlias
 
 from nornweave.core.types import Fact
@@ -30,6 +29,7 @@ from nornweave.disagree.drift.induced.believing import (
     templates_of,
 )
 from nornweave.disagree.drift.induced.code import code_statements
+from nornweave.disagree.drift.induced.definitions import Definitions
 from nornweave.disagree.drift.induced.statements import (
     Known,
     Statement,
@@ -101,13 +101,15 @@ class CodeNames:
         """
         most = 0 if _is_example(statement.fact.statement) else most
         found: dict[int, LocatedFact] = {}
-        for key in _keys(statement.fact.name):
+        full = "".join(_full_name(statement))
+        for key in (*_keys(statement.fact.name), full):
             for one in self._by_key.get(key, ()):
                 is_one_of_many = isinstance(one, CodeFact) and len(self._learned[one.fact.name]) > most
                 if not is_one_of_many and (not isinstance(one, CodeFact) or is_same_name(statement, one)):
                     found[id(one)] = one
         joined = "".join(statement.name_words)
-        same = [one for one in found.values() if "".join(one.name_words) == joined]
+        same = [one for one in found.values() if "".join(one.fact.name.split()) == full]
+        same = same or [one for one in found.values() if "".join(one.name_words) == joined]
         matching = [one for one in found.values() if match_names(statement, one) is not NameMatch.OTHER]
         chosen = same or matching
         if statement.fact.attribute == "requires":
@@ -119,6 +121,11 @@ class CodeNames:
     def telling(self, fact: Fact) -> float:
         """Return how unlikely it is that a value agrees by chance, in [0, 1]."""
         return 1 - self._chance.get((fact.kind, fact.value), 0.0)
+
+
+def _full_name(statement: LocatedFact) -> tuple[str, ...]:
+    """Return the words of a name with those before its last dot."""
+    return *words_of(statement.title or ""), *statement.fact.name.split()
 
 
 def _is_example(template: str) -> bool:
@@ -269,15 +276,20 @@ class CodeNotation:
         """Return what pages state of any name beside all literals that stand near it in code, and its known values."""
         listed = list(files)
         pages = [fact for file in listed for fact in self._stated(file)]
-        wanted = {fact.fact.name.replace(" ", "") for fact in pages}
-        literals = [
-            fact
+        wanted = {joined for fact in pages for joined in ("".join(fact.fact.name.split()), "".join(_full_name(fact)))}
+        programs = [
+            (file.path, text)
             for file in listed
             if file.kind == "code" and language_of(file.path) is not None
             for text in (self.text_of(file),)
             if not (is_generated(text) or minified_line(text))
-            for one in code_statements(text, PurePosixPath(file.path).suffix, _among(wanted))
-            if (fact := code_fact(one, file.path)) is not None
+        ]
+        constants = Definitions(programs)
+        literals = [
+            fact
+            for path, text in programs
+            for one in code_statements(text, path, _among(wanted), constants)
+            if (fact := code_fact(one, path)) is not None
         ]
         names = CodeNames([*facts, *literals])
         return [

@@ -113,6 +113,7 @@ class Reader:
         if not self.entries:
             self.walk.leave()
         said, outer, item = sentences(self.text, block.start, block.end), self.entries[-1:], self.walk.item
+        above = list(self.entries)
         told = set()
         for literal in self.walk.literals(self.text, block):
             if self.walk.item is not item and (item := self.walk.item):
@@ -125,7 +126,9 @@ class Reader:
             if fact is not None:
                 told.add(sentence)
                 yield fact
-        if self.walk.item is not item and self.walk.item:
+        if block.kind == "code":
+            self.entries = above
+        elif self.walk.item is not item and self.walk.item:
             self._enter(outer, block, self.walk.item)
         is_title = block.kind == "heading" and block.end - block.body <= MAX_HEADING
         if block.kind not in {"table", "code"} and not is_title:

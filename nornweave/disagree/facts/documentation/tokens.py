@@ -19,7 +19,7 @@ _FACTOR = r" ?(?:\\?\*\*?|<<|×|\^) ?(?:\d[\d_]*|time\.[A-Z]\w+)(?!\w|\.\w)"
 _TOKEN = lazy_pattern(
     r"``[^`\n]{1,200}``|`[^`\n]{1,200}`|\"[^\"\n]{0,80}\"|(?<!\w)'[^'\n]{0,80}'(?!\w)|“[^”\n]{1,80}”"
     r"|\[[^\[\]\n]{0,300}\](?:\w+\{[^{}\n]{0,200}\})?(?![\w(])|\{ ?\}"
-    r"|--?[a-zA-Z][\w.-]{0,60}\w"
+    r"|--?[a-zA-Z][\w.-]{0,60}\w|(?<=[ (]):[a-z]\w{1,40}(?![\w:])"
     r"|(?i:no (?:limit|maximum|timeout)|not (?:set|enabled)|(?:turned|switched) o(?:n|ff)|empty (?:string|list))\b"
     rf"|(?i:{_COUNTED})[ -](?i:{_UNIT_WORDS})(?!\w)|[A-Za-z_]\w{{0,60}}(?:[._-]\w{{1,60}}){{0,8}}"
     rf"|\d+(?:\.\d+){{2,}}|(?:\d+(?:ms|[hms])){{2,6}}(?!\w)|-?(?:{_NUMBER})(?:(?:{_FACTOR}){{1,4}}|(?: ?{_UNIT})?)"
@@ -27,7 +27,7 @@ _TOKEN = lazy_pattern(
 )
 _IDENTIFIER = lazy_pattern(r"^--?[a-zA-Z]|[a-z0-9][A-Z]|\w_\w|\w\.\w|\w-\w|^[A-Z]{3,}$")
 _LITERAL = lazy_pattern(
-    r"-?\d|[\[{\"'“]|(?:true|false|none|null|nil|undefined|unset|(?:not )?enabled|disabled|\w+ o(?:n|ff)|unlimited"
+    r"-?\d|[\[{\"'“]|:\w|(?:true|false|none|null|nil|undefined|unset|(?:not )?enabled|disabled|\w+ o(?:n|ff)|unlimited"
     r"|infinit[ey]|not set|no [mlt]\w+|empty \w+|[a-z]+[ -][a-z]+s?)$", 2
 )  # fmt: skip
 _GROUPED = lazy_pattern(r"\d{1,3}(?: \d{3})+(?!\d)")
@@ -112,6 +112,8 @@ def value_of(text: str, *, is_quoted: bool = False) -> Value | None:
     """Return the literal that a token is: a number, a switch, a list, nothing, or a string if it is quoted."""
     if not (_LITERAL.match(text) or is_quoted):
         return None
+    if text[0] == ":":  # a symbol of Ruby
+        return Value("string", text[1:])
     if _GROUPED.match(text):
         text = text.replace(" ", "")
     if is_quoted and not _LITERAL.match(text):

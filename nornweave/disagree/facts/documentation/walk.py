@@ -36,6 +36,8 @@ MAX_CELL = 40
 """Characters of a name in plain words."""
 PLAIN = 3
 """Words of a heading that may be known names without a mark."""
+HEAD = 4
+"""Tokens of a line of help among which its flags stand: ``-p, --port``."""
 BESIDE = 2
 """Words of a heading beside the name in it: *The `rows` option*."""
 VALUED = 2
@@ -99,6 +101,9 @@ class Walk:
         if block.kind == "table":
             yield from self._table(text, block)
             return
+        if block.kind == "code":
+            yield from self._code(text, block)
+            return
         if self.is_strict:
             self.carried = []
         start = self._field(text, block) if block.kind in {"field", "entry"} else block.body
@@ -108,12 +113,28 @@ class Walk:
             is_bold = bool(tokens) and text.startswith("**", begin) and text.startswith("**", tokens[0].end)
             if is_bold or (text[begin] == "`" and tokens[1:2] and tokens[1].text in "=:"):  # `limit = (integer)`
                 tokens[0] = replace(tokens[0], quoted=True)
-            if block.kind == "code":
-                yield from self._line(tokens, f"F{block.info}", [], None)
-            else:
-                is_indented = block.kind != "item" and match[0][:1] in " \t"
-                is_bullet = block.kind == "item" and begin == block.body
-                yield from self._text(tokens, is_bullet=is_bullet, is_indented=is_indented or block.indent > 0)
+            is_indented = block.kind != "item" and match[0][:1] in " \t"
+            is_bullet = block.kind == "item" and begin == block.body
+            yield from self._text(tokens, is_bullet=is_bullet, is_indented=is_indented or block.indent > 0)
+
+    def _code(self, text: str, block: DocumentedBlock) -> Iterator[Literal]:
+        """Yield the literals of a block of code; in the help of a command line, lines below a flag speak of it."""
+        above, flag_indent = (self.item, self.carried), 0
+        self.item = None
+        for match in _LINE.finditer(text, text.rfind("\n", 0, block.start) + 1, block.end):
+            tokens = list(tokens_of(match[0], match.start())) if len(match[0]) <= MAX_LINE else []
+            indent = len(match[0]) - len(match[0].lstrip())
+            flags = [one for one in tokens[:HEAD] if one.text[0] == "-" and one.text[-1].isalnum()]
+            if flags and flags[0] is tokens[0]:
+                flag, flag_indent = max(flags, key=lambda one: len(one.text)), indent
+                self.item = Item("L", flag.name, flag.start)
+            elif indent <= flag_indent:
+                self.item = None
+            elif self.item:
+                yield from self._line(tokens, "X", [], self.item)
+                continue
+            yield from self._line(tokens, f"F{block.info}", [], None)
+        self.item, self.carried = above
 
     def leave(self) -> None:
         """Begin another section."""
@@ -184,7 +205,7 @@ class Walk:
         row = [*carried, BREAK, *tokens] if carried else tokens
         for at in range(len(row) - len(tokens), len(row)):
             value = row[at].value
-            if value is None and self.is_strict and _is_last(row, at):
+            if value is None and (_is_bracketed(row, at) or (self.is_strict and _is_last(row, at))):
                 value = replace(row[at], quoted=True).value
             if value is not None:
                 yield Literal(row, at, value, role, item)
@@ -194,6 +215,12 @@ def _is_last(row: Sequence[Token], at: int) -> bool:
     """Tell whether a word is all that a line says behind ``Default:``."""
     lead = [one.text.lower() for one in row[max(0, at - 2) : at]]
     return lead in (["default", ":"], ["default", "="]) and all(one.text in ".])*_" for one in row[at + 1 :])
+
+
+def _is_bracketed(row: Sequence[Token], at: int) -> bool:
+    """Tell whether a word is all that brackets say behind ``default:``."""
+    lead, behind = [one.text.lower() for one in row[max(0, at - 3) : at]], row[at + 1 : at + 2]
+    return lead in (["[", "default", ":"], ["(", "default", ":"]) and bool(behind) and behind[0].text in "])"
 
 
 def _cell(text: str, cell: Cell) -> Iterator[Token]:
