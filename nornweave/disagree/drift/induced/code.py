@@ -129,9 +129,8 @@ def code_statements(
     tokens = _tokens_of(text, suffix)
     named: dict[int, Name] = {}
     for at, token in enumerate(tokens):
-        name = read_name(token.written) if token.written else None
-        if name is not None and not wanted(name) and token.kind == "name":
-            name = read_name(constants.name(token.written, path))
+        held = constants.name(token.written, path) if token.kind == "name" else ""
+        name = read_name(held or token.written)
         if name is not None and wanted(name):
             named[at] = name
     if not named:

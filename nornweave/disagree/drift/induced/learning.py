@@ -92,7 +92,7 @@ class CodeNames:
         name = read_name(written)
         if name is None or (len(name.name) < 3 and name.name not in PRODUCTS):
             return False
-        return any(key in self._by_key for key in _keys(name.name))
+        return any(key in self._by_key for key in (*_keys(name.name), f"{name.owner}{name.name}".replace(" ", "")))
 
     def holders(self, statement: LocatedFact, most: int = MAX_LEARNED) -> Sequence[LocatedFact]:
         """Return the values of the name of a statement; of a qualified name those of its owner, if there are any.

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.documentation.blocks import blocks_of
+from nornweave.disagree.facts.documentation.defaults import announced
 from nornweave.disagree.facts.documentation.surface import surface_of
 from nornweave.disagree.facts.documentation.tokens import QUOTES, Token
 from nornweave.disagree.facts.documentation.walk import MARKS, Literal, Walk
@@ -107,7 +108,7 @@ def _named(walk: Walk, literal: Literal) -> Iterator[tuple[str, Value, str]]:
     is_name = [walk.is_name(one) and (one.quoted or one.is_identifier) for one in row[: at + 1]]
     behind = row[at + 1].text if at + 1 < len(row) else ""
     is_key = not row[at].text.startswith(QUOTES) or behind in KEY_MARKS
-    if is_name[at] and is_key and row[at - 1].text != "=":
+    if is_name[at] and is_key and row[at - 1].text != "=" and announced(row, at) is None:
         return
     names = {(f"item{item.role}", item.name)} if item and role[0] != "F" else set()
     is_below = role[0] not in "FT" or (

@@ -26,6 +26,10 @@ _FIELD = lazy_pattern(
     r"|[@\\](?:param|arg|argument|property|prop|option)\s+(?:\{[^{}\n]{1,120}\}\s*)?\[?`?(?P<tag>[A-Za-z_$][\w.$-]*)"
     r"|\*{0,2}(?P<entry>[A-Za-z_][\w.-]*)"
 )
+# ``-p, --port <PORT>`` before its help
+_FLAG = lazy_pattern(
+    r"[ \t]*(?:-\w(?:[ =]?<[^<>\n]*>)?(?:,[ \t]*|[ \t]\|?[ \t]*))?(?P<flag>--?[A-Za-z][\w-]+)(?![\w(])"
+)
 _OF_PARTS = lazy_pattern(r"[\s`\"'<>\[({]")
 _BESIDE = frozenset(("and", "or", "&", "+", "/", "→"))
 """Behind a name that does not stand for what follows."""
@@ -36,8 +40,6 @@ MAX_CELL = 40
 """Characters of a name in plain words."""
 PLAIN = 3
 """Words of a heading that may be known names without a mark."""
-HEAD = 4
-"""Tokens of a line of help among which its flags stand: ``-p, --port``."""
 BESIDE = 2
 """Words of a heading beside the name in it: *The `rows` option*."""
 VALUED = 2
@@ -124,10 +126,9 @@ class Walk:
         for match in _LINE.finditer(text, text.rfind("\n", 0, block.start) + 1, block.end):
             tokens = list(tokens_of(match[0], match.start())) if len(match[0]) <= MAX_LINE else []
             indent = len(match[0]) - len(match[0].lstrip())
-            flags = [one for one in tokens[:HEAD] if one.text[0] == "-" and one.text[-1].isalnum()]
-            if flags and flags[0] is tokens[0]:
-                flag, flag_indent = max(flags, key=lambda one: len(one.text)), indent
-                self.item = Item("L", flag.name, flag.start)
+            if flag := _FLAG.match(match[0]):
+                flag_indent = indent
+                self.item = Item("L", flag["flag"], match.start() + flag.start("flag"))
             elif indent <= flag_indent:
                 self.item = None
             elif self.item:
@@ -205,7 +206,9 @@ class Walk:
         row = [*carried, BREAK, *tokens] if carried else tokens
         for at in range(len(row) - len(tokens), len(row)):
             value = row[at].value
-            if value is None and (_is_bracketed(row, at) or (self.is_strict and _is_last(row, at))):
+            if value is None and (
+                _is_bracketed(row, at) or _is_set(tokens, row[at], role) or (self.is_strict and _is_last(row, at))
+            ):
                 value = replace(row[at], quoted=True).value
             if value is not None:
                 yield Literal(row, at, value, role, item)
@@ -215,6 +218,14 @@ def _is_last(row: Sequence[Token], at: int) -> bool:
     """Tell whether a word is all that a line says behind ``Default:``."""
     lead = [one.text.lower() for one in row[max(0, at - 2) : at]]
     return lead in (["default", ":"], ["default", "="]) and all(one.text in ".])*_" for one in row[at + 1 :])
+
+
+def _is_set(line: Sequence[Token], token: Token, role: str) -> bool:
+    """Tell whether a word is all that a line gives a name: ``ui.color = green``; in code also ``color: green``."""
+    if token is not line[-1] or len(line) not in {3, 4} or (len(line) == 4 and line[0].text not in "#-"):
+        return False
+    is_name = role[0] == "F" or line[-3].is_identifier
+    return is_name and line[-2].text in ("=", ":") and token.text[0].isalpha()
 
 
 def _is_bracketed(row: Sequence[Token], at: int) -> bool:
