@@ -70,6 +70,14 @@ def test_a_value_in_use_says_nothing_beside_an_example(tmp_path: Path) -> None:
     assert moves(tmp_path / "a", {"docs/a.md": shown, "a.js": code}, {"docs/a.md": json, "a.js": code}) == []
 
 
+def test_an_example_of_a_page_that_followed_the_code_is_no_default(tmp_path: Path) -> None:
+    table = "# Options\n\n| Key | Default |\n|---|---|\n| `min_status` | `400` |\n| `max_rows` | `70` |\n"
+    page = f"{table}\n```yaml\nmin_status: 400\nmax_rows: 70\n```\n"
+    code = "MIN_STATUS = 400\nMAX_ROWS = 70\n"
+    changed = {"docs/a.md": page.replace("`400`", "`500`"), "src/a.py": code.replace("400", "500")}
+    assert moves(tmp_path, {"docs/a.md": page, "src/a.py": code}, changed) == []
+
+
 MANIFEST = '[project]\nname = "lamp"\nrequires-python = ">=3.9"\n'
 TESTED = "# Lamp\n\nTested on Python 3.9+, and on Linux.\n"
 

@@ -100,6 +100,93 @@ def test_literals_beside_a_name_are_read(text: str, suffix: str, expected: list[
     assert [one.value.text for one in found] == expected
 
 
+@pytest.mark.parametrize(("texts", "written", "path", "expected"), [
+    ({"a.h": "#define PORT_LIMIT 22222 /* of all */\n"}, "PORT_LIMIT", "b.c", ("a.h", 0, "22222")),
+    ({"a.h": "#define PORT_A PORT_B\n", "b.h": "\n#define PORT_B (2 * 8)\n"}, "PORT_A", "c.c", ("b.h", 1, "16")),
+    ({"A.java": "  public static final int MOST = 7; // 9\n"}, "A.MOST", "B.java", ("A.java", 0, "7")),
+    ({"a.go": "const DefaultPort int = 7\n"}, "pkg.DefaultPort", "b.go", ("a.go", 0, "7")),
+    ({"a.ts": "export const MOST: number = 7\n"}, "MOST", "b.ts", ("a.ts", 0, "7")),
+    ({"A.java": "int MOST = 7;\n", "B.java": "int MOST = 8;\n"}, "MOST", "C.java", None),
+    ({"A.java": "int MOST = 7;\n", "B.java": "int MOST = 8;\n"}, "MOST", "B.java", ("B.java", 0, "8")),
+    ({"A.java": "int MOST = 7;\n", "B.java": "int MOST = 8;\n"}, "A.MOST", "C.java", ("A.java", 0, "7")),
+    ({"a.c": "#define MOST LEAST\n#define LEAST MOST\n"}, "MOST", "a.c", None),
+    ({"a.c": "#define MOST other + 3\n"}, "MOST", "a.c", None),
+    ({"a.py": "MOST == 7\n"}, "MOST", "a.py", None),
+])  # fmt: skip
+def test_a_constant_stands_for_what_one_file_defines(
+    texts: dict[str, str], written: str, path: str, expected: tuple[str, int, str] | None
+) -> None:
+    found = Definitions(texts.items()).find(written, path)
+    assert (found and (found.path, found.line, found.value and found.value.text)) == expected
+
+
+@pytest.mark.parametrize(("constants", "code", "expected"), [
+    ("int MOST = 7;", "limit(A.MOST)", ["7"]),
+    ('String LIMIT_KEY = "limit";', "get(A.LIMIT_KEY, 7)", ["7"]),
+    ("", "limit = Level.HIGH", ["Level.HIGH"]),
+    ("", "limit = LEVEL_HIGH", ["LEVEL_HIGH"]),
+    ("", "limit(); node->defaultTrue();", []),
+    ("", "x('limit')->defaultTrue();", ["true"]),
+    ("", "limit = other.field", []),
+])  # fmt: skip
+def test_names_and_values_may_be_constants_and_members(constants: str, code: str, expected: list[str]) -> None:
+    known = Definitions([("A.java", constants)])
+    found = code_statements(code, "B.java", lambda name: name.name == "limit", known)
+    assert [one.value.text for one in found] == expected
+
+
+HELP = """# Lamp
+
+```
+Options:
+  -p, --port <PORT>
+          Port to use
+
+          [env: LAMP_PORT=]
+          [default: 8080]
+
+      --workers <WORKERS>
+          Threads
+
+          [default: 4]
+
+  -S, --default-sorting-method <METHOD>
+          Sort by it [default: name]
+
+      --color <COLOR>  Colours [default: dark] [possible values: dark, bright]
+```
+
+The default is
+
+    lamp.shade.mode = soft
+"""
+CLAP = """
+struct Args {
+    #[arg(short = 'p', long = "port", default_value = "8080")]
+    port: u16,
+    #[arg(long = "workers", default_value = "4")]
+    workers: usize,
+    #[arg(long = "default-sorting-method", default_value = "name")]
+    sorting: Method,
+    #[arg(long = "color", default_value = "dark")]
+    color: Color,
+}
+"""
+SHADE = 'package lamp\n\nvar shade = Lamp{\n\tLampShadeMode: "soft",\n}\n'
+
+
+@pytest.mark.parametrize(("old", "new", "name"), [
+    ('"8080"', '"8000"', "port"), ('"4"', '"6"', "workers"), ('"name"', '"date"', "sorting method"),
+    ('"dark"', '"bright"', "color"), ('"soft"', '"hard"', "lamp shade mode"),
+])  # fmt: skip
+def test_words_and_numbers_of_help_in_a_fence_are_held(tmp_path: Path, old: str, new: str, name: str) -> None:
+    repository = Repository(tmp_path)
+    base = repository.commit({"README.md": HELP, "src/args.rs": CLAP, "shade.go": SHADE}, DATES[0])
+    repository.commit({"src/args.rs": CLAP.replace(old, new), "shade.go": SHADE.replace(old, new)}, DATES[1])
+    found = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
+    assert (name, "first") in [(one.name, one.moved) for one in found]
+
+
 @pytest.mark.parametrize("unit", ["/*", '"', "'", "limit(", "limit = ", "[", "`", '"""', 'limit:"', "0x", "\\"])
 def test_hostile_code_is_read_in_time_that_grows_with_its_length(unit: str) -> None:
     list(code_statements("limit\n" + unit * 100_000, "a.go", lambda name: name.name == "limit", Definitions(())))

@@ -19,6 +19,8 @@ from nornweave.disagree.facts.names import MAX_WORDS, is_generic, join_keys, rea
     ("maximumPoolSize", "max pool size", "", None),
     ("sizeInBytes", "size", "", "bytes"),
     ("options[:workers]", "workers", "options", None),
+    ("RATE_LIMIT_PER_MINUTE", "rate limit", "", None),
+    ("items_per_page", "items per page", "", None),
     ("self.timeout", "timeout", "", None),
 ])  # fmt: skip
 def test_spellings_become_words(written: str, name: str, owner: str, unit: str | None) -> None:

@@ -15,6 +15,7 @@ from nornweave.core.types import Fact
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
 from nornweave.disagree.conflicts.comparable import keys_of
 from nornweave.disagree.conflicts.decision import CandidatePair, conflict_of
+from nornweave.disagree.drift.induced.learning import is_example
 from nornweave.disagree.drift.records import Coverage, DocumentedOption, Which
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.values import show
@@ -143,11 +144,23 @@ def broken(base: Before, pairs: Sequence[CandidatePair]) -> list[BrokenAgreement
         if pair.outcome is FactComparison.AGREE:
             key = (_reading(pair), *_documented_place(pair))
             settled[key] = max(settled[key], pair.strength)
+    followed = {
+        (pair.other.path, pair.other.fact.name)
+        for pair in pairs
+        if pair.outcome is FactComparison.AGREE and not is_example(pair.other.fact.statement)
+    }
     best: dict[tuple[str, str, str], tuple[float, BrokenAgreement]] = {}
     for agreement, pair, moved in differing(base, pairs):
         place = _documented_place(pair)
         # The page still says what another place of the code says, which is more likely the one it means.
         is_settled = settled[_reading(pair), *place] > pair.strength
+        # The page says the new value, and an example on it sets another.
+        is_settled |= (
+            moved == "first"
+            and pair.other.fact.form == LEARNED
+            and is_example(pair.other.fact.statement)
+            and place[:2] in followed
+        )
         if not is_settled and pair.strength > best.get(place, (-1.0,))[0]:
             best[place] = pair.strength, BrokenAgreement(_conflict(pair), moved, agreement.documented)
     ranked = [one for _, one in sorted(best.values(), key=lambda ranked: -ranked[0])]

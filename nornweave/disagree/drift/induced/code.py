@@ -19,7 +19,7 @@ from nornweave.disagree.drift.induced.definitions import Definition, Definitions
 from nornweave.disagree.drift.kinds import without_tests
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import Name, is_other_of, read_name, words_of
-from nornweave.disagree.facts.values import Value
+from nornweave.disagree.facts.values import UNKNOWN, Value
 
 AHEAD, BEHIND = 30, 16
 """Tokens between a name and its literal, at most, behind and before the name."""
@@ -197,14 +197,14 @@ def _value_at(
     written = text[token.start : tokens[end - 1].end]
     if end == at or len(written) > MAX_VALUE:
         return None
-    place = None
+    place, said = None, _DEFAULTS.get(" ".join(words_of(token.text))) if token.kind == "name" else None
+    if said:
+        return _Found(at, read_value(said) or UNKNOWN)
     if end == at + 1 and token.kind == "name" and token.text.lower() not in _WORDS:
         place = constant(token.text)
-        said = _DEFAULTS.get(" ".join(words_of(token.text)))
         value = (
             Value("string", token.text[1:]) if token.text[0] == ":"
             else place.value if place
-            else read_value(said) if said
             else Value("symbol", token.text) if _MEMBER.match(token.text)
             else None
         )  # fmt: skip

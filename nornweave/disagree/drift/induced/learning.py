@@ -99,7 +99,7 @@ class CodeNames:
 
         What templates of code read says nothing where there is much of a name, or beside an example, which uses it too.
         """
-        most = 0 if _is_example(statement.fact.statement) else most
+        most = 0 if is_example(statement.fact.statement) else most
         found: dict[int, LocatedFact] = {}
         full = "".join(_full_name(statement))
         for key in (*_keys(statement.fact.name), full):
@@ -128,7 +128,7 @@ def _full_name(statement: LocatedFact) -> tuple[str, ...]:
     return *words_of(statement.title or ""), *statement.fact.name.split()
 
 
-def _is_example(template: str) -> bool:
+def is_example(template: str) -> bool:
     """Tell whether a template is of code on a page, and does not speak of a default."""
     return template.removeprefix("C").startswith("F") and "default" not in template
 
