@@ -19,7 +19,7 @@ from nornweave.disagree.drift.induced.definitions import Definition, Definitions
 from nornweave.disagree.drift.kinds import without_tests
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import Name, is_other_of, read_name, words_of
-from nornweave.disagree.facts.values import UNKNOWN, Value
+from nornweave.disagree.facts.values import FALSE, NONE, TRUE, Value
 
 AHEAD, BEHIND = 30, 16
 """Tokens between a name and its literal, at most, behind and before the name."""
@@ -56,7 +56,11 @@ _DECLARES = frozenset("class struct interface enum trait namespace package modul
 """What a type or a package is declared with."""
 _MEMBER = lazy_pattern(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)*(?:\.|::)[A-Z]\w*$|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
 """A member of an enumeration, or a constant that is one: ``Size::Human``, ``HASH_MD5``."""
-_DEFAULTS = {f"default {word}": word for word in ("true", "false", "null")}
+_DEFAULTS: dict[tuple[str, ...], Value] = {
+    ("default", "true"): TRUE,
+    ("default", "false"): FALSE,
+    ("default", "null"): NONE,
+}
 """Words of a method that says a default itself: ``->defaultFalse()``."""
 _TAGS = lazy_pattern(r"`([^`\n]*)`")
 
@@ -197,9 +201,9 @@ def _value_at(
     written = text[token.start : tokens[end - 1].end]
     if end == at or len(written) > MAX_VALUE:
         return None
-    place, said = None, _DEFAULTS.get(" ".join(words_of(token.text))) if token.kind == "name" else None
-    if said:
-        return _Found(at, read_value(said) or UNKNOWN)
+    if said := _DEFAULTS.get(words_of(token.text)):
+        return _Found(at, said)
+    place = None
     if end == at + 1 and token.kind == "name" and token.text.lower() not in _WORDS:
         place = constant(token.text)
         value = (
