@@ -46,6 +46,17 @@ def test_the_least_that_an_agent_can_know(look: Ask, still_engine: ScriptedEngin
     assert not still_engine.fused[0].responses[0].calibrated
 
 
+@pytest.mark.parametrize("domains", [("wiki", "documentation"), ("conversations", "wiki"), ("a", "b")])
+def test_domains_of_any_name_may_disagree(look: Ask, domains: tuple[str, str]) -> None:
+    said = ("The webhook timeout is 3 s in all cases.", "The webhook timeout is 9 s in all cases.")
+    responses = [
+        {"agent_id": domain, "domain_id": domain, "items": [{"chunk_id": domain, "content": text, "score": 1}]}
+        for domain, text in zip(domains, said, strict=True)
+    ]
+    answer = look("POST", "/fuse", json={"original_text": "webhook timeout", "responses": responses}).json()
+    assert [sorted(conflict["items"]) for conflict in answer["conflicts"]] == [sorted(domains)]
+
+
 def test_our_own_answers_go_in_as_they_came_out(look: Ask, still_engine: ScriptedEngine) -> None:
     body = {"query_text": "pay", "explain": True, "rerank": "on"}
     recalled = look("POST", "/agents/code/recall", json=body).json()

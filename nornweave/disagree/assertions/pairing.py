@@ -15,6 +15,7 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Side, Span, ValueKind
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.reading import Assertion, read_plain, remembered_text, stems, stretches
+from nornweave.disagree.conflicts.comparable import SIDES
 from nornweave.disagree.conflicts.decision import DEMOTE_FROM
 from nornweave.disagree.conflicts.model import shipped
 from nornweave.disagree.conflicts.records import PLACE_WORDS, FactConflict, LocatedFact
@@ -32,13 +33,8 @@ ASKED = 1 / 3
 """Share of a question's words that one of the two has to say."""
 HEAD = 5
 """Letters by which a denied verb is looked up before a sentence is read: stems differ in their ends."""
-_SIDES: Mapping[str, Side] = {
-    "code": "code",
-    "documentation": "documentation",
-    "conversations": "conversation",
-    "research": "research",
-}
-_ORDER = tuple(_SIDES)
+# A domain of another name, which ``/fuse`` takes, speaks as documentation does.
+_SIDES: Mapping[str, Side] = {"code": "code", "conversations": "conversation", "research": "research"}
 _ATTRIBUTES: Mapping[str, Attribute] = {
     "status": "status", "date": "date", "presence": "holds", "denial": "holds", "version": "requires",
 }  # fmt: skip
@@ -320,7 +316,7 @@ def are_apart(one: Assertion, other: Assertion, here: AssertingPassage, there: A
 def _conflict(pair: _Pair, passages: Sequence[AssertingPassage], confidence: float) -> FactConflict:
     sides = sorted(
         ((passages[pair.first], pair.one, pair.other), (passages[pair.second], pair.other, pair.one)),
-        key=lambda side: _ORDER.index(side[0].domain),
+        key=lambda side: SIDES.index(_side(side[0])),
     )
     words = [written for form, written in sides[0][1].subject.items() if form in sides[0][2].about]
     name = " ".join(words).lower() or " ".join(sorted(pair.one.about & pair.other.about))
@@ -330,6 +326,10 @@ def _conflict(pair: _Pair, passages: Sequence[AssertingPassage], confidence: flo
                         attribute=first.fact.attribute, explanation=f"{name}: {said_by}")  # fmt: skip
 
 
+def _side(passage: AssertingPassage) -> Side:
+    return _SIDES.get(passage.domain, "documentation")
+
+
 def _located(passage: AssertingPassage, assertion: Assertion, name: str) -> LocatedFact:
     start, end = assertion.span.start, assertion.span.end
     attribute = _ATTRIBUTES.get(assertion.kind, "value")
@@ -337,7 +337,7 @@ def _located(passage: AssertingPassage, assertion: Assertion, name: str) -> Loca
     line = (passage.line or 0) + passage.text.count("\n", 0, start)
     fact = Fact(
         name=name, owner="", attribute=attribute, kind=kinds.get(attribute, "string"),
-        value="true" if attribute == "holds" else assertion.shown, side=_SIDES[passage.domain], form="sentence",
+        value="true" if attribute == "holds" else assertion.shown, side=_side(passage), form="sentence",
         negated=assertion.values == {"no"}, span=Span(passage.start + start, passage.start + end), line=line,
         statement=" ".join(passage.text[start:end].split()),
     )  # fmt: skip
