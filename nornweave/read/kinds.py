@@ -60,6 +60,7 @@ SUFFIXES: Mapping[Domain, frozenset[str]] = {
     Domain.RESEARCH: _TEXTS | frozenset(CONVERTED) | {".pdf", ".json"},
 }
 
+_MOST_MARKS = 1_000
 # Markup under a name that does not say so: of each the marks that only it has, one of which must stand in the text.
 _MARKUP: Mapping[str, re.Pattern[str]] = {
     "asciidoc": re.compile(
@@ -70,10 +71,10 @@ _MARKUP: Mapping[str, re.Pattern[str]] = {
     "rst": re.compile(
         r"^\.\. (?:[\w-]+:: ?|_[^:\n]+:)|:(?:ref|doc|class|func|meth|mod|ticket|setting|term|option):`", re.MULTILINE
     ),
-    "markdown": re.compile(r"^#{1,4} \S.*\n|^```|\[[^\]\n]+\]\([^)\s]+\)", re.MULTILINE),
+    "markdown": re.compile(r"\A\s*# \S.*\n|^#{2,4} \S.*\n|^```|\[[^\]\n]+\]\([^)\s]+\)", re.MULTILINE),
 }
-_UNDERLINED = re.compile(r"^(?=\S)[^|\n]{3,80}\n([=~^*-])\1{2,}\n", re.MULTILINE)
-"""A heading of RST and of Markdown. A letter may begin with one, and is text all the same."""
+_UNDERLINED = re.compile(r"^(?=\S)([^|\n]{3,80})\n(([=~^*-])\3{2,})\n", re.MULTILINE)
+"""A heading of RST and of Markdown, where the line is as long. A letter may begin with one, and is text all the same."""
 # The head of YAML, of an INI file and of XML.
 _CONFIGURATION = re.compile(r"\A(?:#.*\n|\s)*(?:---\s*$|\[[\w.: -]+\]\s*$|<\?xml\b)", re.MULTILINE)
 _FIRST = {"": ("markdown", "asciidoc", "rst")}
@@ -95,16 +96,21 @@ def format_of(path: str, text: str, domain: Domain) -> str | None:
         return known
     if program_suffix(text):
         return None
-    underlined = sum(1 for _ in islice(_UNDERLINED.finditer(text), 2))
-    has_headings = underlined > bool(suffix)
-    return next(
-        (
-            form
-            for form in _FIRST.get(suffix, _MARKUP)
-            if _MARKUP[form].search(text) or (has_headings and form != "asciidoc")
-        ),
-        "text",
+    underlined = sum(
+        abs(len(found[1]) - len(found[2])) < 3 for found in islice(_UNDERLINED.finditer(text), _MOST_MARKS)
     )
+    headings = underlined if underlined > bool(suffix) else 0
+    # The code that a document shows may look like another markup, in fewer places.
+    marks = {
+        form: _count(_MARKUP[form], text) + (headings if form != "asciidoc" else 0)
+        for form in _FIRST.get(suffix, _MARKUP)
+    }
+    form = max(marks, key=marks.__getitem__)
+    return form if marks[form] else "text"
+
+
+def _count(marks: re.Pattern[str], text: str) -> int:
+    return sum(1 for _ in islice(marks.finditer(text), _MOST_MARKS))
 
 
 def is_code_name(name: str) -> bool:

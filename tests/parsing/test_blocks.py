@@ -114,6 +114,19 @@ def test_components_hold_markdown_whatever_its_margin() -> None:
     assert kinds([note]) == [("note", "", [("heading", "Head"), ("table", "pipe")])]
 
 
+@pytest.mark.parametrize("margin", ["", "  ", "    ", "      "])
+def test_code_and_headings_directly_below_a_component_are_whole(margin: str) -> None:
+    code = 'import { x } from "y"\n\n<script setup>\nexport function open() {\n\n  return <Foo bar />\n}\n</script>'
+    inner = "\n".join(f"{margin}{row}" if row else "" for row in f"```tsx\n{code}\n```\n\n## Head\nText.".split("\n"))
+    text = f'<Tabs items={{["npm", "<script>"]}}>\n{margin}<Tab>\n{inner}\n{margin}</Tab>\n</Tabs>\n'
+    blocks = read_blocks(text, "markdown")
+    assert blocks.text == text
+    leaves = [each for block in blocks.blocks for each in (block.parts or [block])]
+    assert [each.info for each in leaves if each.kind in {"code", "heading"}] == ["tsx", "Head"]
+    (fence,) = [each for each in leaves if each.kind == "code"]
+    assert code.replace("\n", f"\n{margin}").replace(f"\n{margin}\n", "\n\n") in blocks.shown(fence.span)
+
+
 @pytest.mark.parametrize(("text", "form", "name"), [
     ("Top\n===\n\n``--delay=<s>``\n{body}\n``--other``\n    z\n", "rst", "--delay=<s>"),
     ("Top\n===\n\n.. option:: --delay\n\n{body}\nEnd.\n", "rst", "--delay"),

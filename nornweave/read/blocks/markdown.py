@@ -110,6 +110,10 @@ class _Markdown:
             return Found("paragraph", at + 1)
         if "<" in row[:4] and (html := _html_block(rows, at)):
             self.is_mdx |= _COMPONENT.match(row) is not None
+            if self.is_mdx and html.kind == "paragraph":
+                # MDX reads what stands directly below a component.
+                inside = end_of(rows, at, lambda row: not _ends_component(row.lstrip()))
+                return html._replace(end=min(inside, html.end))
             return html
         if row[0] in "ie" and _MODULE.match(row):
             self.is_mdx = True
@@ -130,6 +134,10 @@ def read_markdown(text: str) -> Blocks:
         return read
     front = Block(Span(0, start), "front", range(even.count("\n", 0, start)))
     return Blocks(read.text, (front, *read.blocks), read.hidden)
+
+
+def _ends_component(row: str) -> bool:
+    return opened_fence(row) is not None or _ATX.match(row[:_LONGEST]) is not None
 
 
 def _of_dialect(rows: Sequence[str], at: int, row: str) -> Found | None:

@@ -18,9 +18,9 @@ _CLOSING: Mapping[str, str] = {
     "<%--": "--%>",
     "<%#": "%>",
 }
-# A backslash, a code span or ``raw`` shows what stands in it; then the comments, then elements with their attributes.
+# A backslash, quotes, a code span or ``raw`` shows what stands in it; then the comments, then elements with their attributes.
 _OPENING = re.compile(
-    r"\\[^\w\s]|(?P<ticks>`+)|(?P<raw>\{%-?\s*(?:raw|verbatim)\s*-?%\})"
+    r"\\[^\w\s]|\"<[\w.-]+>\"|'<[\w.-]+>'|(?P<ticks>`+)|(?P<raw>\{%-?\s*(?:raw|verbatim)\s*-?%\})"
     r"|(?P<mark><!--|(?<!\{)\{#(?=[-\s]|[^{}\n]*#\})|\{::comment\}|\{\{!--|<%--|<%\#)"
     r"|(?P<slashes>\{{1,2}-?\s*/\*)|(?P<liquid>\{%-?\s*comment\b[^%]*%\})"
     r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?i:hidden|display)))(?P<attributes>(?:\s[^<>]*)?)>"
