@@ -90,7 +90,7 @@ class Settings(WorkspaceSettings):
         oidc = self.access.oidc if self.access else None
         keys = Path(oidc.jwks) if oidc and oidc.jwks and not is_web_address(oidc.jwks) else None
         named = (self.file, self.access.tokens if self.access else None, keys)
-        return OwnFiles(self.data_dir, tuple(each for each in named if each is not None))
+        return OwnFiles(self.data_dir, tuple(each for each in named if each is not None), self.file.parent)
 
     def sources_of(self, domain: Domain) -> tuple[SourceSettings, ...]:
         """Return the domain's sources in the order of the file."""

@@ -5,6 +5,7 @@ The file is read with the change as everything reads it, then replaced. Comments
 
 from __future__ import annotations
 
+import os
 import secrets
 import stat
 from collections.abc import Callable, Mapping, Sequence
@@ -57,8 +58,18 @@ def add_source(file: Path, keys: Mapping[str, Any], *, over_http: bool = False) 
     """
     if over_http:
         preview_source(file, keys)
+        keys = _with_place(file, keys)
     offered, remark = _offered(keys, over_http=over_http), f"added {present():%Y-%m-%d}"
     return _replaced(file, lambda text: with_source(text, offered, remark), over_http=over_http)
+
+
+def _with_place(file: Path, keys: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the keys with the place that was checked as path: without links, the same from every working folder."""
+    if not keys.get("path"):
+        return keys
+    folder = file.resolve().parent
+    place = (folder / Path(keys["path"]).expanduser()).resolve()
+    return {**keys, "path": os.path.relpath(place, folder)}
 
 
 def preview_source(file: Path, keys: Mapping[str, Any]) -> Listing | None:

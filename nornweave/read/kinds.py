@@ -74,10 +74,10 @@ _MARKUP: Mapping[str, re.Pattern[str]] = {
     "markdown": re.compile(r"\A\s*# \S.*\n|^#{2,4} \S.*\n|^```|\[[^\]\n]+\]\([^)\s]+\)", re.MULTILINE),
 }
 _UNDERLINED = re.compile(r"^(?=\S)([^|\n]{3,80})\n(([=~^*-])\3{2,})\n", re.MULTILINE)
-"""A heading of RST and of Markdown, where the line is as long. A letter may begin with one, and is text all the same."""
+"""A heading of RST and of Markdown, where the line is as long. A letter may begin with one, and is text."""
 # The head of YAML, of an INI file and of XML.
 _CONFIGURATION = re.compile(r"\A(?:#.*\n|\s)*(?:---\s*$|\[[\w.: -]+\]\s*$|<\?xml\b)", re.MULTILINE)
-_FIRST = {"": ("markdown", "asciidoc", "rst")}
+_FIRST = {"": ("asciidoc", "markdown", "rst")}
 """By suffix the markup that is likeliest, first; of files without one what READMEs are written in."""
 
 

@@ -12,6 +12,7 @@ from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings, open_source
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.connect.web.connector import WebSettings
+from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
@@ -236,6 +237,35 @@ async def test_the_whole_folder_may_be_added_and_holds_no_secret(guarded: Settin
     assert {skip.path.rstrip("/") for skip in listing.skipped if "no source reads it" in skip.reason} == {
         *(".env", ".nornweave.yaml.lock", ".ssh", "keys.pem", "nornweave.yaml", "var", "who.yaml")
     }
+
+
+async def test_a_place_is_written_without_links_and_none_leads_it_out_later(
+    settings: Settings, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, elsewhere = settings.file.parent, tmp_path_factory.mktemp("elsewhere")
+    for place in (folder / "more", elsewhere):
+        place.mkdir(exist_ok=True)
+        (place / "page.md").write_text("# Page\n\nText.\n", encoding="utf-8")
+    (folder / "by-link").symlink_to("more")
+    monkeypatch.chdir(folder)
+    async with client_of(settings, None) as client:
+        for number, path in enumerate(("/proc/self/cwd/more", f"/{folder}/more", "by-link", "./more/../more/")):
+            keys = {**GUIDE, "id": f"r{number}", "path": path, "exclude": [f"{number}.md"]}
+            assert (await client.post("/sources", json=keys)).status_code == 201, path
+    assert settings.file.read_text(encoding="utf-8").count("path: more,") == 4
+    (folder / "more").rename(folder / "away")
+    loaded = load_settings(settings.file)
+    source = open_source(loaded.sources[-1].model_copy(update={"path": folder / "away"}), loaded.own_files)
+    (entry,) = source.list().entries
+    (folder / "away").rename(folder / "gone")
+    (folder / "away").symlink_to(elsewhere)
+    with pytest.raises(SourceUnavailableError, match="leads to"):
+        source.list()
+    with pytest.raises(DocumentError, match="leads outside"):
+        source.fetch(entry)
+    (folder / "more").symlink_to(elsewhere)
+    with pytest.raises(ConfigError, match="leads to"):
+        open_source(loaded.sources[-1], loaded.own_files)
 
 
 async def test_sources_that_are_added_at_once_are_all_there(settings: Settings) -> None:

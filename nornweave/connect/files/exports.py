@@ -55,7 +55,7 @@ class FolderSource:
 
     def read(self, path: str, max_bytes: int = MAX_BYTES) -> bytes:
         """Read one listed file; see ``read_inside``."""
-        return read_inside(self.root, path, max_bytes)
+        return read_inside(self.root, path, max_bytes, self._files.own)
 
     def mark(self, path: str) -> str:
         """Return the mark of one file; empty when it is not there."""

@@ -97,7 +97,7 @@ class FilesSource:
 
     def list_within(self, within: Within | None) -> Listing:
         """List the files below some paths; see ``protocol.Watchable``."""
-        root, status = resolved_root(self.id, self.root)
+        root, status = resolved_root(self.id, self.root, self.own)
         sidecar = load_sidecar(self.metadata) if self.metadata else Sidecar()
         if stat.S_ISREG(status.st_mode):
             return _matched(Listing((sidecar.dated(entry_of(self.root.name, status)),)), sidecar)
@@ -121,7 +121,7 @@ class FilesSource:
 
     def fetch(self, entry: Entry) -> bytes:
         """Read one file, never one outside the root, wherever its path leads by now; see ``read_inside``."""
-        return read_inside(self.root, entry.path)
+        return read_inside(self.root, entry.path, own=self.own)
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Turn what ``fetch`` returned into a document.
@@ -174,11 +174,11 @@ def _widened(within: Within, sidecar: str | None) -> Within | None:
     return None if "" in paths or sidecar in paths else Within(frozenset(paths))
 
 
-def resolved_root(source_id: SourceId, place: Path) -> tuple[str, os.stat_result]:
+def resolved_root(source_id: SourceId, place: Path, own: OwnFiles | None = None) -> tuple[str, os.stat_result]:
     """Return the folder or file of a source without links, and its status.
 
     Raises:
-        SourceUnavailableError: it is missing, cannot be read, or is something else.
+        SourceUnavailableError: it is missing, cannot be read, is something else, or a link leads it elsewhere.
     """
     try:
         root = os.path.realpath(place, strict=True)
@@ -190,10 +190,12 @@ def resolved_root(source_id: SourceId, place: Path) -> tuple[str, os.stat_result
         ) from error
     if not (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
         raise SourceUnavailableError(f"source {source_id!r}: {str(place)!r} is neither a folder nor a file.")
+    if led := own and own.led_out(place, root):
+        raise SourceUnavailableError(f"source {source_id!r}: {str(place)!r} {led}")
     return root, status
 
 
-def read_inside(place: Path, path: str, max_bytes: int = MAX_BYTES) -> bytes:
+def read_inside(place: Path, path: str, max_bytes: int = MAX_BYTES, own: OwnFiles | None = None) -> bytes:
     """Read one file of a folder, never one outside of it; of a source that is a file, that file.
 
     Raises:
@@ -204,7 +206,7 @@ def read_inside(place: Path, path: str, max_bytes: int = MAX_BYTES) -> bytes:
         root = os.path.realpath(place, strict=True)
         is_the_root = path == place.name and os.path.isfile(root)  # noqa: PTH113
         target = os.path.realpath(root if is_the_root else os.path.join(root, path), strict=True)  # noqa: PTH118
-        if not is_inside(target, root):
+        if not is_inside(target, root) or (own and own.led_out(place, root)):
             raise DocumentError("it leads outside the source by now (symlink or ..); put the file itself there")
         return _read(target, max_bytes)
     except ValueError as error:

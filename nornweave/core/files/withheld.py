@@ -20,6 +20,8 @@ _ENDINGS = frozenset({"env", "pem", "key", "p12", "pfx", "jks", "keystore", "kdb
 _TEMPLATES = frozenset({"example", "sample", "template", "dist", "defaults", "schema"})
 OWN, SECRET = "NornWeave's own; no source reads it", "its name is that of a secret; no source reads it"
 
+_OUT = "below the folder of the configuration none leads out of it: write as 'path' where it leads"
+
 
 @dataclass(frozen=True, slots=True)
 class OwnFiles:
@@ -28,15 +30,29 @@ class OwnFiles:
     Attributes:
         data_dir: of the workspace; remote sources keep there what they have read.
         files: the configuration, and the files with tokens or keys that it names.
+        folder: of the configuration. Who may write below it may not lead a source out of it by a link.
     """
 
     data_dir: Path
     files: tuple[Path, ...] = ()
+    folder: Path | None = None
 
     @property
     def resolved(self) -> tuple[str, ...]:
         """Where all of it lies, without links."""
         return tuple(map(os.path.realpath, (self.data_dir, *self.files)))
+
+    def led_out(self, place: Path, target: str) -> str | None:
+        """Say where a place below the folder leads, if by now it leads out of it; ``None`` if it does not.
+
+        Args:
+            target: ``place`` without links.
+        """
+        if self.folder is None or not place.is_relative_to(self.folder):
+            return None
+        return (
+            None if is_inside(target, os.path.realpath(self.folder)) else f"is a link that leads to {target!r}; {_OUT}"
+        )
 
 
 def is_secret(name: str) -> bool:
@@ -51,7 +67,7 @@ def check_place(key: str, place: Path, own: OwnFiles) -> None:
     """Refuse a file or folder that no source reads, wherever its links lead.
 
     Raises:
-        ConfigError: it is one, or lies in one.
+        ConfigError: it is one, or lies in one; or a link leads it out of the folder of the configuration.
     """
     target = os.path.realpath(place)
     *above, name = Path(target).parts
@@ -59,6 +75,8 @@ def check_place(key: str, place: Path, own: OwnFiles) -> None:
         raise ConfigError(f"{key}: {str(place)!r}: {OWN}")
     if is_secret(name) or not _FOLDERS.isdisjoint(map(str.lower, above)):
         raise ConfigError(f"{key}: {str(place)!r}: {SECRET}")
+    if led := own.led_out(place, target):
+        raise ConfigError(f"{key}: {str(place)!r} {led}")
 
 
 class Withheld:

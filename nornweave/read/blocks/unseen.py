@@ -18,7 +18,7 @@ _CLOSING: Mapping[str, str] = {
     "<%--": "--%>",
     "<%#": "%>",
 }
-# A backslash, quotes, a code span or ``raw`` shows what stands in it; then the comments, then elements with their attributes.
+# A backslash, quotes, a code span or ``raw`` shows what stands in it; then the comments, then elements with attributes.
 _OPENING = re.compile(
     r"\\[^\w\s]|\"<[\w.-]+>\"|'<[\w.-]+>'|(?P<ticks>`+)|(?P<raw>\{%-?\s*(?:raw|verbatim)\s*-?%\})"
     r"|(?P<mark><!--|(?<!\{)\{#(?=[-\s]|[^{}\n]*#\})|\{::comment\}|\{\{!--|<%--|<%\#)"
