@@ -539,7 +539,7 @@ PROSE_LINES = "The ledger keeps balances for seven years.\nIt asks the vault bef
 @pytest.mark.parametrize(("path", "text", "format_"), [
     ("a.txt", "Title\n=====\n\nText.\n\n.. note:: Mind.\n", "rst"), ("a.txt", "= Title\n\nText.\n", "asciidoc"),
     ("a.txt", "# Title\n\n```\nx\n```\n", "markdown"), ("README", "Title\n=====\n\nSee [x](y).\n", "markdown"),
-    ("userguide", f"Guide\n=====\n\n== First\n\n*Syntax*:\n---------\n# a\nset a\n---------\n\n== Second\n\n{PROSE_LINES}",
+    ("userguide", f"Guide\n=====\n\n== First\n\n*Syntax*:\n---------\n# a\nset\n---------\n\n== Second\n{PROSE_LINES}",
      "asciidoc"),
     ("NOTES", f"Guide\n=====\n\n## First\n\n```\n== x\n```\n\n{PROSE_LINES}", "markdown"),
     ("a.txt", PROSE_LINES, "text"), ("DESIGN", PROSE_LINES, "text"), ("a.txt", "add `--option` here\n", "text"),
