@@ -229,9 +229,10 @@ def _is_plain(one: FactConflict, affinity: Affinity) -> bool:
     if _COMPUTED.search(page.statement) or (page.form in {"list", "sentence"} and _SPECIAL.match(page.statement)):
         return False
     # -1 stands for a default that is decided elsewhere
-    if code.kind != page.kind or code.kind not in _COMPARED or code.value == "-1":
+    is_one_kind = code.kind == page.kind or (code.kind, page.kind) == ("number", "unlimited")
+    if not is_one_kind or code.kind not in _COMPARED or code.value == "-1":
         return False
-    if code.kind == "number" and (_are_one_number(code.value, page.value) or _says_both(page, code)):
+    if page.kind == "number" and (_are_one_number(code.value, page.value) or _says_both(page, code)):
         return False
     is_full = match_names(one.first, one.second) is not NameMatch.LONGER
     is_telling = min(len(code.name.split()), len(page.name.split())) > 1 or affinity.has_one_value(one.first)

@@ -76,7 +76,8 @@ def _plain(value: Value, other: Value) -> Value:
     """Read a string as the number or switch that it spells, where the other side is one: ``"30s"``, ``"true"``."""
     if value.kind == "string" and other.kind == "version" and _VERSION.match(value.text):
         return Value("version", value.text.lstrip("v"))
-    if value.kind == "string" and other.kind in {"number", "boolean", "none", "unlimited"}:
+    is_empty = other.kind == "list" and value.text in {"{}", "[]", "()"}
+    if value.kind == "string" and (is_empty or other.kind in {"number", "boolean", "none", "unlimited"}):
         read = read_value(value.text) if value.text.strip() else NONE
         if read is not None and read.is_literal and read.kind != "string":
             return read

@@ -81,8 +81,14 @@ def _is_refused(value: Value, name: str, written: Name, side: Side) -> bool:
     """Tell whether a value is unknown, secret, or another name of the thing: ``{"APP_LOG_LEVEL": "log_level"}``."""
     if not value.is_literal or (value.kind in {"string", "list"} and SECRET.search(name)):
         return True
-    words = words_of(value.text) if side == "code" and value.kind == "string" else None
-    return words is not None and words == tuple(written.name.split())[-max(1, len(words)) :]
+    return side == "code" and says_name(value, written)
+
+
+def says_name(value: Value, name: Name) -> bool:
+    """Tell whether a string only says the name of the thing again: ``limit = get("server", "limit")``."""
+    words, own = words_of(value.text), tuple(name.name.split())
+    is_looked_up = value.is_fallback and words[-len(own) :] == own  # limit = get("server", "row_limit")
+    return value.kind == "string" and (is_looked_up or words == own[-max(1, len(words)) :])
 
 
 def fact_of(

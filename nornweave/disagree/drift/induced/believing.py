@@ -23,7 +23,7 @@ from nornweave.disagree.drift.induced.code import CodeStatement
 from nornweave.disagree.drift.induced.statements import Statement
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.names import Name, words_of
-from nornweave.disagree.facts.passage import SECRET
+from nornweave.disagree.facts.passage import SECRET, says_name
 from nornweave.disagree.facts.values import measured_in
 
 BELIEVED_FROM = 0.3
@@ -61,8 +61,10 @@ def learned_fact(statement: CodeStatement | Statement, name: Name, owner: str, s
 
 
 def code_fact(statement: CodeStatement, path: str) -> CodeFact | None:
-    """Return a literal beside a name as a fact of its file; ``None`` if it may be a secret."""
+    """Return a literal beside a name as a fact of its file; ``None`` if it may be a secret, or is the name again."""
     if statement.value.kind == "string" and SECRET.search(statement.written):
+        return None
+    if says_name(statement.value, statement.name):
         return None
     fact = learned_fact(statement, statement.name, statement.name.owner, "code")
     suffix = PurePosixPath(path).suffix

@@ -40,7 +40,7 @@ from nornweave.disagree.drift.kinds import format_of
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.expressions import read_value
-from nornweave.disagree.facts.names import Name, join_keys, read_name, words_of
+from nornweave.disagree.facts.names import Name, is_generic, join_keys, read_name, words_of
 from nornweave.disagree.facts.passage import SECRET
 from nornweave.disagree.facts.versions import PRODUCTS
 from nornweave.read.blocks.reader import shown_text
@@ -116,6 +116,8 @@ class CodeNames:
             chosen = _nearest(chosen, statement.path)
         owner = set(words_of(statement.title or ""))
         owned = [one for one in chosen if owner and not owner.isdisjoint(one.context)]
+        if is_generic(statement.fact.name):  # each file that configures something has a ``type``
+            chosen = [one for one in chosen if one.fact.side == "code"]
         return (owned or chosen)[:MAX_HOLDERS]
 
     def telling(self, fact: Fact) -> float:
