@@ -9,6 +9,10 @@ from git_repository import Repository
 from nornweave.disagree.drift.induced.code import code_statements
 from nornweave.disagree.drift.induced.definitions import Definitions
 from nornweave.disagree.drift.scan import DriftOptions, scan
+from nornweave.disagree.facts.documentation.walk import flag_of
+from nornweave.disagree.facts.names import Name, read_name
+from nornweave.disagree.facts.passage import says_name
+from nornweave.disagree.facts.values import Value
 
 DATES = ("2024-02-01T12:00:00Z", "2024-03-01T12:00:00Z")
 VALUES = {"flush_rows": 10, "retry_rounds": 7, "queue_slots": 31, "merge_width": 64, "spare_lanes": 12}
@@ -133,6 +137,26 @@ def test_names_and_values_may_be_constants_and_members(constants: str, code: str
     known = Definitions([("A.java", constants)])
     found = code_statements(code, "B.java", lambda name: name.name == "limit", known)
     assert [one.value.text for one in found] == expected
+
+
+@pytest.mark.parametrize(("line", "expected"), [
+    ("  -p, --port <PORT>", "--port"), ("  -i HOST, -H HOST, --interface HOST  Listen on -x", "--interface"),
+    ("  -T client_limit    Most clients", "client_limit"), ("  -v                 Say more", "-v"),
+    ("  --workers=N  Threads", "--workers"), ("lamp --port 3", None), ("  - a bullet", None), ("", None),
+])  # fmt: skip
+def test_a_line_of_help_is_about_its_longest_flag(line: str, expected: str | None) -> None:
+    found = flag_of(line)
+    assert (found and found.text) == expected
+    assert found is None or line[found.start : found.end] == found.text
+
+
+def test_a_string_that_is_the_name_again_is_no_value_of_it() -> None:
+    name = read_name("_filename")
+    assert name is not None
+    assert says_name(Value("string", "file-name", is_fallback=False), Name("file name"))
+    assert says_name(Value("string", "group_filename", is_fallback=True), name)
+    assert not says_name(Value("string", "group_filename"), name)
+    assert not says_name(Value("string", "users.txt", is_fallback=True), name)
 
 
 HELP = """# Lamp

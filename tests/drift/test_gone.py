@@ -105,6 +105,17 @@ def test_a_page_that_renames_what_the_code_has(tmp_path: Path, old: str, new: st
     assert [(one.name, one.was, one.moved) for one in findings] == ([(new, old, "second")] if is_found else [])
 
 
+def test_a_key_that_a_configuration_on_a_page_sets_is_gone_with_the_code(tmp_path: Path) -> None:
+    page = "# Lamp\n\n```yaml\nlamp:\n    beam_width: 3\n    colour: red\n```\n"
+    repository = Repository(tmp_path)
+    code = 'KEYS = node("beam_width"), node("colour")\n'
+    base = repository.commit({"docs/a.md": page, "src/lamp.py": code}, DATES[0])
+    changed = code.replace("beam_width", "beam_size").replace("colour", "tint")
+    repository.commit({"src/lamp.py": changed}, DATES[1])
+    found = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
+    assert [one.name for one in found] == ["beam_width"]
+
+
 def test_a_page_that_changed_with_the_code_says_nothing_old(tmp_path: Path) -> None:
     code, page = (text.replace("--max-retries", "--retry-limit") for text in (CODE, PAGE))
     assert found(tmp_path, code, page) == []

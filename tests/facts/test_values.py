@@ -100,9 +100,10 @@ def test_constants_are_followed() -> None:
     ('"300s"', "5m", AGREE), ("0.85", "85%", AGREE), ("true", "'true'", AGREE), ("true", "0", DIFFER),
     ("none", "0", UNDECIDED), ("none", "10", DIFFER), ("no limit", "none", AGREE), ("no limit", "1024", DIFFER),
     ("[400, 500]", "[500, 400]", AGREE), ("[400, 500]", "[400]", DIFFER),
-    ("[2 * time.Millisecond]", "['2ms']", AGREE), ("['']", "[]", AGREE), ("[]", "none", UNDECIDED),
+    ("[2 * time.Millisecond]", "['2ms']", AGREE), ("['']", "[]", AGREE), ("'{}'", "[]", AGREE),
+    ("[]", "none", UNDECIDED),
     ("'INFO'", "'info'", AGREE), ("'pickle'", "'json'", DIFFER), ("Mode.STRICT", "'lax'", DIFFER),
-        ("Mode::STRICT", "'strict'", AGREE), ("HASH_FNV1A_64", "'fnv1a_64'", AGREE), ("Mode.STRICT", "7", UNDECIDED),
+    ("Mode::STRICT", "'strict'", AGREE), ("HASH_FNV1A_64", "'fnv1a_64'", AGREE), ("Mode.STRICT", "7", UNDECIDED),
     ("10 seconds", "10 MB", UNDECIDED), ("0o770", "0770", AGREE),
 ])  # fmt: skip
 def test_values_are_compared_by_what_they_mean(left: str, right: str, expected: FactComparison) -> None:

@@ -44,6 +44,8 @@ _CODE = lazy_pattern(r"``([^`\n]{2,200})``|`([^`\n]{2,200})`")
 _WORD = lazy_pattern(r"--?[A-Za-z][\w-]+|/?[\w.@-]+(?:/[\w.@-]+)+/?|[A-Za-z_$][\w$]*(?:[-.:][\w$]+)*")
 _FLAG = lazy_pattern(r"--[a-z][\w-]+|-[a-z]\w{2,}")
 _VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
+_KEY = lazy_pattern(r"[ \t]*-?[ \t]*([a-z]\w*_\w+)[ \t]*[:=](?!=)")
+"""A key that a line of a configuration sets; one word says too little."""
 _PARTS = lazy_pattern(r"[^./:\s]+")
 
 _TELLING = lazy_pattern(r"^--?[A-Za-z]|\w[-_/.]\w|[a-z][A-Z]|^/\w")
@@ -186,7 +188,7 @@ def _key(written: str) -> str:
 
 
 def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention]:
-    """Yield the names that pages mark as code; of blocks of code flags and variables alone."""
+    """Yield the names that pages mark as code; of blocks of code flags, variables and keys alone."""
     for file in files:
         if file.kind != "documentation":
             continue
@@ -198,8 +200,9 @@ def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention
             stretches = [text] if is_fenced else [one or other for one, other in _CODE.findall(text)]
             for stretch in stretches:
                 words = _WORD.findall(stretch)
+                key = _KEY.match(stretch) if is_fenced else None
                 for word in words:
-                    is_telling = _FLAG.fullmatch(word) or _VARIABLE.fullmatch(word)
+                    is_telling = _FLAG.fullmatch(word) or _VARIABLE.fullmatch(word) or (key and word == key[1])
                     is_alone = not is_fenced and len(words) == 1 and not _is_literal(word)
                     if len(_key(word)) >= LEAST and (is_telling or is_alone):
                         yield _Mention(word, file.path, line)

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from nornweave.disagree.conflicts.decision import CandidatePair
@@ -17,6 +18,7 @@ from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, block
 from nornweave.disagree.facts.documentation.surface import surface_of
 from nornweave.disagree.facts.documentation.tables import read_table
 from nornweave.disagree.facts.documentation.tokens import Token, tokens_of
+from nornweave.disagree.facts.documentation.walk import flag_of
 from nornweave.disagree.facts.names import read_name
 
 NO_CODE = "the code has no such name"
@@ -29,9 +31,6 @@ _NOT_OPTIONS = re.compile(r"[/\\(){}<>=\s]|\.\w{1,4}$|^\d|^__\w+__$|\w#\w")
 """Of a name in code markup: a path, a call, a file, an expression, a sentence, a placeholder, a method."""
 _SAYS_DEFAULT = frozenset(("default", "defaults", "to", "is", ":", "=", "(", ")"))
 """What may stand in a heading between a name and its value."""
-_HELP = re.compile(r"[ \t]*-{1,2}\w")
-"""A line of the help of a command line begins so, or a line that goes on."""
-_FLAGS = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
 _VARIABLE = re.compile(r"(?:^[ \t]*(?:export |set )?|[ \[:])(?P<name>[A-Z][A-Z0-9]*_[A-Z0-9_]+)=")
 _COMMANDS = frozenset(("sh", "bash", "console", "shell", "shell-session", "zsh", "powershell", "batch"))
 
@@ -58,12 +57,8 @@ def _in_code(text: str, block: DocumentedBlock) -> Iterator[Token]:
         start, line = block.start + match.start(), match[0]
         is_command = is_continued or line.rstrip().endswith("\\")
         is_continued = block.info.lower() in _COMMANDS or line.rstrip().endswith("\\")
-        if _HELP.match(line) and not is_command:
-            flags = list(_FLAGS.finditer(re.split(r"[ \t]{2,}(?![ \t]|-)", line.strip())[0]))
-            if flags:
-                longest = max((flag[0] for flag in flags), key=len)
-                at = start + line.index(longest)
-                yield Token(longest, at, at + len(longest), quoted=True)
+        if not is_command and (flag := flag_of(line)):
+            yield replace(flag, start=start + flag.start, end=start + flag.end)
         for named in _VARIABLE.finditer(line):
             yield Token(named["name"], start + named.start("name"), start + named.end("name"), quoted=True)
 

@@ -26,10 +26,9 @@ _FIELD = lazy_pattern(
     r"|[@\\](?:param|arg|argument|property|prop|option)\s+(?:\{[^{}\n]{1,120}\}\s*)?\[?`?(?P<tag>[A-Za-z_$][\w.$-]*)"
     r"|\*{0,2}(?P<entry>[A-Za-z_][\w.-]*)"
 )
-# ``-p, --port <PORT>`` before its help
-_FLAG = lazy_pattern(
-    r"[ \t]*(?:-\w(?:[ =]?<[^<>\n]*>)?(?:,[ \t]*|[ \t]\|?[ \t]*))?(?P<flag>--?[A-Za-z][\w-]+)(?![\w(])"
-)
+_HELP = lazy_pattern(r"[ \t]*(?P<head>-{1,2}\w(?:[^ \t\n]|[ \t](?![ \t])|[ \t]+(?=-))*)")
+_FLAGS = lazy_pattern(r"(?<![\w-])--?[a-zA-Z][\w-]*")
+_PLACEHOLDER = lazy_pattern(r"-\w[ =][<\[]?(\w+_\w+)")
 _OF_PARTS = lazy_pattern(r"[\s`\"'<>\[({]")
 _BESIDE = frozenset(("and", "or", "&", "+", "/", "→"))
 """Behind a name that does not stand for what follows."""
@@ -126,9 +125,9 @@ class Walk:
         for match in _LINE.finditer(text, text.rfind("\n", 0, block.start) + 1, block.end):
             tokens = list(tokens_of(match[0], match.start())) if len(match[0]) <= MAX_LINE else []
             indent = len(match[0]) - len(match[0].lstrip())
-            if flag := _FLAG.match(match[0]):
+            if flag := flag_of(match[0]):
                 flag_indent = indent
-                self.item = Item("L", flag["flag"], match.start() + flag.start("flag"))
+                self.item = Item("L", flag.text, match.start() + flag.start)
             elif indent <= flag_indent:
                 self.item = None
             elif self.item:
@@ -218,6 +217,18 @@ def _is_last(row: Sequence[Token], at: int) -> bool:
     """Tell whether a word is all that a line says behind ``Default:``."""
     lead = [one.text.lower() for one in row[max(0, at - 2) : at]]
     return lead in (["default", ":"], ["default", "="]) and all(one.text in ".])*_" for one in row[at + 1 :])
+
+
+def flag_of(line: str) -> Token | None:
+    """Return the longest flag that a line of help explains, or what it takes: ``-p, --port N``, ``-T client_limit``."""
+    head = _HELP.match(line)
+    flags = list(_FLAGS.finditer(line, head.start("head"), head.end())) if head else []
+    if not flags:
+        return None
+    longest = max(flags, key=lambda flag: len(flag[0]))
+    taken = _PLACEHOLDER.match(line, longest.start()) if len(longest[0]) == len("-T") else None
+    found, group = (taken, 1) if taken else (longest, 0)
+    return Token(found[group], found.start(group), found.end(group), quoted=True)
 
 
 def _is_set(line: Sequence[Token], token: Token, role: str) -> bool:
