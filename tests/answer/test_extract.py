@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from fact_support import fact
 from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
-from ranked_items import ranked
+from ranked_items import citation, ranked
 
 from nornweave.ask.answer.extract import MOST_SENTENCES, as_read, extract
+from nornweave.core.types import Span
 
 RUNBOOK = (
     "Deliveries are signed. The webhook timeout is 30 seconds. After that the delivery is tried again, "
@@ -28,6 +30,32 @@ def test_the_sentence_that_holds_what_is_asked_comes_first() -> None:
         ("page", "The webhook timeout is 30 seconds."),
         ("other", "Timeouts are a fact of life."),
     ]
+
+
+def test_the_line_that_says_a_setting_answers_for_its_name_in_words() -> None:
+    text = "class Link:\n    # The socket connect timeout is\n    # for connecting\n    socket_connect_timeout = 4.0\n"
+    start = text.index("socket_connect_timeout =")
+    stated = fact("socket_connect_timeout", "4.0", span=Span(100 + start, 100 + len(text)))
+    item = ranked("link", text, facts=(stated,), cited=citation(char_range=(100, 100 + len(text))))
+    (line,) = extract([item], "what is the default socket connect timeout of a link")
+    assert line.text == "socket_connect_timeout = 4.0"
+
+
+def test_sentences_are_of_one_version_unless_two_are_compared() -> None:
+    pages = [
+        ranked(name, f"The upload limit is {size} MB.", domain="documentation", cited=citation("documentation", name))
+        for name, size in (("docs/v3/limits.md", 100), ("docs/v2/limits.md", 25), ("docs/sizes.md", 7))
+    ]
+    quoted = [each.chunk_id for each in extract(pages, "upload limit")]
+    assert quoted == ["docs/v3/limits.md", "docs/sizes.md"]
+    assert len(extract(pages, "upload limit in v2 and v3")) == 3
+
+
+def test_the_opposite_of_what_is_asked_is_not_quoted() -> None:
+    texts = {"auth": "Orders require a token.", "open": "Health needs no token at all.", "other": "Not a word."}
+    pages = [ranked(name, text, domain="documentation") for name, text in texts.items()]
+    assert extract(pages, "which endpoints do not require a token")[0].chunk_id == "open"
+    assert extract(pages[:1], "which endpoints do not require a token")[0].chunk_id == "auth"
 
 
 def test_a_heading_and_a_question_are_no_answer() -> None:

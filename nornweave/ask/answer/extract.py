@@ -3,7 +3,7 @@
 The best sentence of each of the best passages. A sentence counts by the words of the question that it holds, weighed by
 how rare they are among the sentences; words that only its heading or a neighbour holds count a little. Of code the
 sentences of comments and docstrings are read; its lines only where the question is a name or holds one, as code writes
-names.
+names, and the lines that say the value of a setting which the question names.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from itertools import islice
 
 from nornweave.ask.answer.snippet import Unit, terms_of_units, units_of
 from nornweave.ask.fuse.records import Answer, ExtractedSentence, FusedItem
+from nornweave.ask.search.exact import settings_in
 from nornweave.ask.search.query import SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
 from nornweave.core.text.index_fields import is_identifier
@@ -75,7 +76,8 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
         Nothing when no sentence holds a word of the question.
     """
     wanted = frozenset(query_terms(question)) - FUNCTION_TERMS - NEGATIONS
-    read = partial(_candidates, wanted=wanted, asks_for_code=_asks_for_code(question))
+    settings = frozenset(settings_in(read_query(question)))
+    read = partial(_candidates, wanted=wanted, asks_for_code=_asks_for_code(question), settings=settings)
     holding = _fitting([item for item in items[:READ_PASSAGES] if not item.demoted], question)
     least = LEAST_SHARE * max((item.score for item in holding), default=0.0)
     saying = filter(None, ([*read(item)] for item in holding if item.score >= least))
@@ -130,11 +132,16 @@ def _asks_for_code(question: str) -> bool:
     return len(words) < SENTENCE_WORDS or any(is_identifier(word.written) for word in words)
 
 
-def _candidates(item: FusedItem, wanted: frozenset[str], asks_for_code: bool) -> Iterator[_Candidate]:
-    """Yield the sentences of a passage; of code, if that is asked for, the lines."""
+def _candidates(
+    item: FusedItem, wanted: frozenset[str], asks_for_code: bool, settings: frozenset[str]
+) -> Iterator[_Candidate]:
+    """Yield the sentences of a passage; of code, if that is asked for, the lines, or those that state a setting."""
     text, citation = item.item.content, item.citation
     is_code = item.domain == Domain.CODE
-    if is_code and asks_for_code:
+    stated = [fact.span.start - citation.char_range[0] for fact in item.facts if is_code and fact.name in settings]
+    if lines := [_line_at(text, start) for start in stated if 0 <= start < len(text)]:
+        units = lines
+    elif is_code and asks_for_code:
         units = units_of(text, LONGEST, is_code=True)
     else:
         units = [*(_comments(text) if is_code else _sentences(text))]
@@ -145,6 +152,11 @@ def _candidates(item: FusedItem, wanted: frozenset[str], asks_for_code: bool) ->
         if _WORDS.search(text, *unit) and (is_code or not _is_heading_or_question(text, unit)):
             beside = (heading | around[place] | around[place + 2]) - terms[place]
             yield _Candidate(item, unit, terms[place], beside)
+
+
+def _line_at(text: str, place: int) -> Unit:
+    end = text.find("\n", place)
+    return text.rfind("\n", 0, place) + 1, len(text) if end < 0 else end
 
 
 def _is_heading_or_question(text: str, unit: Unit) -> bool:

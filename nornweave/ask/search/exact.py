@@ -358,7 +358,7 @@ def _stating(searched: _Searched) -> Scores | None:
     The value of a setting is said where it is defined, read with a fallback, set, or documented: facts know that, and
     no words tell it from the places that use it.
     """
-    named = {f"states:{name}": words for name, words in _settings_in(searched.query).items()}
+    named = {f"states:{name}": words for name, words in settings_in(searched.query).items()}
     return _holding(named, _ASKS_FOR_VALUE, searched.defined_in, searched)
 
 
@@ -395,7 +395,7 @@ def _weigh_held(
     return scores
 
 
-def _settings_in(query: Query) -> dict[str, tuple[Word, ...]]:
+def settings_in(query: Query) -> dict[str, tuple[Word, ...]]:
     """Return what a query may call a setting, as facts name it → its words: identifiers, and words side by side."""
     named: dict[str, tuple[Word, ...]] = {}
     for start in range(len(query.words)):
