@@ -275,3 +275,30 @@ def test_import_blocks_lose_unless_imports_are_asked_for(code: Index) -> None:
 
 def test_what_is_filtered_out_has_none(code: Index) -> None:
     assert not scores_of(evidence_of("Table.upsert", code, within=np.zeros(code.size, np.bool_)), code).any()
+
+
+class MarkdownSource(MemorySource):
+    """A source of Markdown files."""
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        return replace(super().parse(entry, raw), format="markdown")
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    source = MarkdownSource()
+    told = "".join(f"## {version}\n\nSeveral corrections of {version}, and more.\n\n" for version in (
+        "1.9.0 - 2025-08-11", "2.0.0 - 2026-03-02", "1.10.0 - 2025-11-03"))  # fmt: skip
+    source.write("CHANGELOG.md", f"# Changelog\n\n{told}")
+    source.write("docs/versions.md", "# Versions\n\n## 3.1 The latest version\n\nIt is supported for a year.\n")
+    parts = memory_parts(tmp_path_factory.mktemp("releases"), source)
+    report = sync(replace(parts, chunker=Chunker(strategy="HIERARCHICAL_SECTIONS", limit=64)))
+    assert report.generation is not None
+    with parts.store.files.open(report.generation) as generation:
+        yield generation
+
+
+@pytest.mark.parametrize("text", ["what is the latest version", "newest release", "what changed in the last release"])
+def test_the_newest_release_is_known_by_its_version(releases: Index, text: str) -> None:
+    assert "2.0.0" in leading(text, releases)
+    assert not scores_of(evidence_of("what is a version", releases), releases).any()
