@@ -98,6 +98,7 @@ FILES = {
         f"def test_upsert_{n}(db):\n    Table.upsert(db.table, {n})\n    assert Table.upsert(db, {n})\n\n\n"
         for n in range(30)
     ),
+    "db/secrets.py": "def hash_password(text):\n    return digest(text, rounds=12)\n",
     "examples/plain.py": "def plainly(table):\n    return table.rows\n",
     "db/basic.py": "".join(f"import module_{n}\n" for n in range(40))
     + "\n\ndef begin(table):\n"
@@ -277,6 +278,11 @@ def test_what_is_filtered_out_has_none(code: Index) -> None:
     assert not scores_of(evidence_of("Table.upsert", code, within=np.zeros(code.size, np.bool_)), code).any()
 
 
+@pytest.mark.parametrize("text", ["where is the password hashed", "which function hashes passwords"])
+def test_a_name_is_found_by_its_words_in_another_order_and_form(code: Index, text: str) -> None:
+    assert leading(text, code).startswith("def hash_password")
+
+
 class MarkdownSource(MemorySource):
     """A source of Markdown files."""
 
@@ -290,6 +296,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     told = "".join(f"## {version}\n\nSeveral corrections of {version}, and more.\n\n" for version in (
         "1.9.0 - 2025-08-11", "2.0.0 - 2026-03-02", "1.10.0 - 2025-11-03"))  # fmt: skip
     source.write("CHANGELOG.md", f"# Changelog\n\n{told}")
+    source.write("tool/ChangeLog", "# Changes\n\n## ver. 1.1.1 (2026/08/15) - triple\n\nThe clock is right again.\n")
     source.write("docs/versions.md", "# Versions\n\n## 3.1 The latest version\n\nIt is supported for a year.\n")
     parts = memory_parts(tmp_path_factory.mktemp("releases"), source)
     report = sync(replace(parts, chunker=Chunker(strategy="HIERARCHICAL_SECTIONS", limit=64)))
@@ -300,5 +307,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 
 @pytest.mark.parametrize("text", ["what is the latest version", "newest release", "what changed in the last release"])
 def test_the_newest_release_is_known_by_its_version(releases: Index, text: str) -> None:
-    assert "2.0.0" in leading(text, releases)
+    scores = scores_of(evidence_of(text, releases), releases)
+    held = releases.contents(np.flatnonzero(scores == scores.max()).astype(np.int32)).values()
+    assert ["2.0.0" in each or "1.1.1" in each for each in held] == [True, True]
     assert not scores_of(evidence_of("what is a version", releases), releases).any()

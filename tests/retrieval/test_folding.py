@@ -11,7 +11,7 @@ from support import MemorySource, memory_parts, sync
 from nornweave.ask.search.combine import Ranking
 from nornweave.ask.search.exclusion import below_opposite, leaving_out
 from nornweave.ask.search.folding import fold
-from nornweave.core.text.index_fields import ASIDE, VARIANT
+from nornweave.core.text.index_fields import ASIDE, RELEASE, VARIANT
 from nornweave.index.index import Index
 
 KEPT = "Uploads\n\nThe largest file that is accepted is {} MB, and larger ones are refused with the status 413 at once."
@@ -28,6 +28,9 @@ FILES = {
     "hand/it/first.md": "First day\n\nThe laptop and the key card are given to you at the desk of this team then.",
     "tests/many.md": "\n\n".join(
         f"Test {n} of the limit says that the limit of uploads is {n} and no more." for n in range(5)
+    ),
+    "CHANGELOG.md": "\n\n".join(
+        f"In this release number {n} the limit of uploads became {n}, as asked." for n in range(5)
     ),
     "docs/open.md": "Public\n\nHealth and version answer everybody, without a token, and nobody counts that.",
     "docs/auth.md": "Private\n\nOrders, refunds and users require a token, and answer with 401 to all else.",
@@ -48,7 +51,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 
 
 def ranking_of(index: Index, *paths: str) -> Ranking:
-    numbers = [n for path in paths for n in np.sort(index.named([f"path:{path}"])[f"path:{path}"]).tolist()]
+    keys = [f"path:{path.lower()}" for path in paths]
+    numbers = [number for key in keys for number in np.sort(index.named([key])[key]).tolist()]
     scores = np.linspace(0.9, 0.5, len(numbers))
     return Ranking(np.array(numbers, np.int32), scores, {"sparse": scores}, scores)
 
@@ -101,6 +105,14 @@ def test_tests_of_one_file_fold_once_they_crowd(index: Index) -> None:
     assert folded(index, "limit", "tests/many.md", "docs/keys.md") == {
         "tests/many.md": ["tests/many.md"] * 4, "docs/keys.md": [],
     }  # fmt: skip
+
+
+def test_sections_of_a_changelog_fold_once_they_crowd_unless_changes_are_asked_for(index: Index) -> None:
+    changes = np.sort(index.named(["path:changelog.md"])["path:changelog.md"])
+    ranking = ranking_of(index, "CHANGELOG.md", "docs/keys.md")
+    for text, places, count in (("limit", {RELEASE: changes}, 2), ("limit in 1.9", {RELEASE: changes}, 0), ("", {}, 0)):
+        _, behind = fold(ranking, text, places, index)
+        assert sum(map(len, behind.values())) == count
 
 
 def test_the_opposite_of_what_is_asked_stands_below(index: Index) -> None:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import chain
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -26,7 +26,16 @@ from nornweave.ask.search.pasted import tails
 from nornweave.ask.search.query import Query, TermStatistics, Word
 from nornweave.ask.search.runs import Runs
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
-from nornweave.core.text.index_fields import ASIDE, IMPORTS, RELEASE, VARIANT, release_of, versions_in
+from nornweave.core.text.index_fields import (
+    ASIDE,
+    IMPORTS,
+    MOST_WORDS_OF_NAME,
+    RELEASE,
+    VARIANT,
+    release_of,
+    versions_in,
+    words_key,
+)
 from nornweave.disagree.facts.names import is_generic, read_name
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores
@@ -74,6 +83,9 @@ _ASKS_FOR_RELEASE = frozenset({
     "version", "release", "released", "releases", "notes", "changed", "changes", "changelog", "new", "upgrade", "fixed",
 })  # fmt: skip
 """What a question says beside a version."""
+_ASKS_WHERE = frozenset({"function", "method", "class", "code", "implemented", "defined", "called"})
+"""What a question says beside what something does."""
+MOST_TRIED = 6
 _ASKS_FOR_NEWEST = frozenset({"latest", "newest", "last", "recent", "recently"})
 MAX_SETTING_WORDS = 4
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -81,6 +93,7 @@ _PLACES = {
     ASIDE: frozenset(sequence("test spec example benchmark fixture mock")),
     IMPORTS: frozenset(sequence("import")),
     VARIANT: frozenset[str](),
+    RELEASE: frozenset(sequence("released changed changelog changes new newest latest fixed since upgrade history")),
 }
 """What shares a place or is of less worth, unless a query says one of these words."""
 
@@ -138,7 +151,10 @@ def exact_evidence(
         if (key := next((key for key in of_path if key in known), ""))
     }
     searched = _Searched(query, statistics, generation, known, files, math.log(statistics.count + 1) or 1.0)
-    found = (weigh(searched) for weigh in (_defining, _filed, _numbered, _newest, _pointed, _saying, _stating))
+    found = (
+        weigh(searched)
+        for weigh in (_defining, _filed, _named_in_words, _numbered, _newest, _pointed, _saying, _stating)
+    )
     proven = [each for each in found if each is not None]
     if len(quoting):
         proven.append(searched.nothing())
@@ -190,6 +206,23 @@ def _defining(searched: _Searched) -> Scores | None:
     explained = {each.word for each in defined} | {word for word in asked if f"owner:{word.spelled}" in known}
     unknown = {word for word in asked if not statistics.frequencies[word.whole]}
     return _weighed(defined, _weights(searched, unknown - explained), searched)
+
+
+def _named_in_words(searched: _Searched) -> Scores | None:
+    """Weigh definitions whose names consist of words of the query: ``hashPassword`` of "where is a password hashed".
+
+    Which of the words make a name is not known, so that all of the rarest are tried together.
+    """
+    idf = searched.statistics.idf
+    words = [word for word in searched.query.words if not word.is_function_word and word.whole not in _ASKS_WHERE]
+    rarest = sorted(words, key=lambda word: -idf[word.whole])[:MOST_TRIED]
+    named = {
+        key: chosen
+        for count in range(2, MOST_WORDS_OF_NAME + 1)
+        for chosen in combinations(rarest, count)
+        if (key := words_key(chain(*(sequence(word.written) for word in chosen))))
+    }
+    return _holding(named, _ASKS_WHERE, searched.defined_in, searched)
 
 
 def _weights(searched: _Searched, unexplained: Collection[Word]) -> dict[Word, float]:

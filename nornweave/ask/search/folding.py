@@ -1,7 +1,7 @@
 """Chunks that share one place: the best leads, the rest fold behind it.
 
-The tests or examples of one file, once they crowd out what they are for; the variants of one page: its translations,
-its versions, the copies of it that are kept.
+The tests or examples of one file and the sections of one changelog, once they crowd out others; the variants of one
+page: its translations, its versions, the copies of it that are kept.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from nornweave.ask.search.combine import Ranking, reordered
-from nornweave.core.text.index_fields import ASIDE, VARIANT
+from nornweave.core.text.index_fields import ASIDE, RELEASE, VARIANT
 from nornweave.core.text.variants import CURRENT, Variant, asked_versions, is_version, language_of, variant_of
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers
@@ -21,7 +21,7 @@ from nornweave.index.records import StoredChunk
 from nornweave.index.searching.ranked_chunks import NO_HITS
 
 LOOKED_AT, TOP, MOST_ASIDE = 50, 10, 2
-"""Places that are looked at; tests fold if more than so many stand among the first ten."""
+"""Places that are looked at; tests, or sections of changelogs, fold if more than so many stand among the first ten."""
 READ_CHARACTERS = 1_000
 """Of a passage, which tell its language."""
 COPY = 0.85
@@ -50,14 +50,14 @@ def fold(
     if len(asked) == 1:
         ranking = _selecting(ranking, next(iter(asked)), generation)
     numbers = ranking.numbers[:LOOKED_AT]
-    aside = np.flatnonzero(np.isin(numbers, places.get(ASIDE, NO_HITS.numbers)))
-    if np.count_nonzero(aside < TOP) <= MOST_ASIDE:
-        aside = aside[:0]
-    if not variants and not len(aside):
+    kinds = (ASIDE,) if asked_versions(text) else (ASIDE, RELEASE)
+    groups = [np.flatnonzero(np.isin(numbers, places.get(kind, NO_HITS.numbers))) for kind in kinds]
+    crowd = sorted({place for each in groups if np.count_nonzero(each < TOP) > MOST_ASIDE for place in each.tolist()})
+    if not variants and not crowd:
         return ranking, {}
-    held = generation.chunks(numbers if variants else numbers[aside])
+    held = generation.chunks(numbers if variants else numbers[crowd])
     chunks = {place: held[number] for place, number in enumerate(numbers.tolist()) if number in held}
-    leaders = _of_one_file(chunks, aside.tolist())
+    leaders = _of_one_file(chunks, crowd)
     if variants:
         leaders |= _of_one_page(chunks, text, is_compared=len(asked) > 1, generation=generation)
     return _folded(ranking, leaders)
@@ -75,9 +75,9 @@ def _selecting(ranking: Ranking, version: tuple[int, ...], generation: Index) ->
     return reordered(ranking, factors)
 
 
-def _of_one_file(chunks: Mapping[int, StoredChunk], aside: Sequence[int]) -> dict[int, int]:
+def _of_one_file(chunks: Mapping[int, StoredChunk], crowd: Sequence[int]) -> dict[int, int]:
     first: dict[tuple[str, str], int] = {}
-    leaders = {place: first.setdefault((chunks[place].source_id, chunks[place].path), place) for place in aside}
+    leaders = {place: first.setdefault((chunks[place].source_id, chunks[place].path), place) for place in crowd}
     return {place: leader for place, leader in leaders.items() if place != leader}
 
 

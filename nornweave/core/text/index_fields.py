@@ -5,7 +5,8 @@ A *key* is ``field:value``, lower case, blank space collapsed: ``symbol:handle_p
 a chunk's keys (``lookup_keys``), a query asks for those that it mentions (``asked_keys``).
 
 What code defines has keys that forgive the spelling: ``defines:upsertall`` for ``upsert_all``, ``upsertAll`` and
-``UpsertAll``, beside ``spelled:upsert_all`` and ``spelled:Table.upsert_all``; ``owner:table`` for the class, module,
+``UpsertAll``, beside ``spelled:upsert_all`` and ``spelled:Table.upsert_all``, and ``words:all upsert`` for its words in
+whatever order and form; ``owner:table`` for the class, module,
 folder and package around it. ``place:aside`` marks tests, examples and stubs, ``place:imports`` import blocks,
 ``place:variant`` pages whose path says that they are a translation, one version or a copy that is kept, and
 ``place:release`` the sections of changelogs that have a version or a day for a heading.
@@ -14,19 +15,19 @@ folder and package around it. ``place:aside`` marks tests, examples and stubs, `
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import combinations
 
-from nornweave.core.text.analyzer import FUNCTION_WORDS, analyze
+from nornweave.core.text.analyzer import FUNCTION_TERMS, FUNCTION_WORDS, analyze, sequence
 from nornweave.core.text.variants import variant_of
 from nornweave.core.types import Chunk, Document, Domain, Frequencies, JsonValue
 
-VERSION = "fields-6"
+VERSION = "fields-7"
 
 MAX_VALUE_CHARACTERS = 120
 # "How do I configure rate limits" asks for "configure rate limits" and "rate limits"; nothing longer is named.
-MAX_NAME_WORDS = 6
+MAX_NAME_WORDS, MOST_WORDS_OF_NAME = 6, 4
 # What stands further back in a long query names nothing: it is a pasted text.
 MAX_WORDS = 64
 
@@ -62,11 +63,11 @@ _SPOKEN_DATE = re.compile(
 )
 
 _HEADING_NUMBER = re.compile(
-    r"\W{0,3}(?:(?:release|version)\s+)?v?([A-Z0-9]{1,4}(?:\.\d{1,4}){1,3})(?![\w]|\.\w)", re.IGNORECASE
+    r"\W{0,3}(?:(?:release|version|ver\.?)\s+)?v?([A-Z0-9]{1,4}(?:\.\d{1,4}){1,3})(?![\w]|\.\w)", re.IGNORECASE
 )
 """By which people call a section: "2.1", "B.3", "[v1.9.0] - 2025-08-11"."""
 _CHANGES = re.compile(r"(?i)(?:change|release|history|news|whats[-_]?new)[^/]*$")
-_RELEASED = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_RELEASED = re.compile(r"\b\d{4}[-/]\d\d[-/]\d\d\b")
 _VERSION = re.compile(r"(?<![\w.-])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w-]|\.\w)", re.IGNORECASE)
 
 # Formats whose threads have a number or a key.
@@ -136,6 +137,12 @@ def _prefixes(number: str) -> Iterator[str]:
     yield from (".".join(parts[:count]) for count in range(2, len(parts) + 1))
 
 
+def words_key(terms: Iterable[str]) -> str:
+    """Return the key of names that consist of these words; empty for less than two words, and for more than four."""
+    words = sorted({term for term in terms if term not in FUNCTION_TERMS})
+    return f"words:{' '.join(words)}" if 2 <= len(words) <= MOST_WORDS_OF_NAME else ""
+
+
 def folded(name: str) -> str:
     """Return a name without what spellings differ in: case, underscores, hyphens."""
     return _NOT_SPELLED.sub("", name).lower()[:MAX_VALUE_CHARACTERS]
@@ -153,6 +160,7 @@ def _definition_keys(document: Document, chunk: Chunk) -> Iterator[str]:
     names, owners = {names[-1] for names in defined}, modules.union(*(names[:-1] for names in defined))
     qualified = {f"{owner}.{names[-1]}" for names in defined for owner in names[-2:-1] or modules}
     yield from (f"spelled:{name[:MAX_VALUE_CHARACTERS]}" for name in names | qualified)
+    yield from (key for name in names if (key := words_key(sequence(name))))
     for field, values in (("defines", names), ("owner", owners)):
         yield from (f"{field}:{value}" for name in values if (value := folded(name)))
 
