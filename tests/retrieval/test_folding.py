@@ -110,7 +110,11 @@ def test_tests_of_one_file_fold_once_they_crowd(index: Index) -> None:
 def test_sections_of_a_changelog_fold_once_they_crowd_unless_changes_are_asked_for(index: Index) -> None:
     changes = np.sort(index.named(["path:changelog.md"])["path:changelog.md"])
     ranking = ranking_of(index, "CHANGELOG.md", "docs/keys.md")
-    for text, places, count in (("limit", {RELEASE: changes}, 2), ("limit in 1.9", {RELEASE: changes}, 0), ("", {}, 0)):
+    for text, places, count in (
+        ("what is the limit", {RELEASE: changes}, 2),
+        ("what is it in 1.9", {RELEASE: changes}, 0),
+        ("became 2, as asked", {RELEASE: changes}, 0),
+    ):
         _, behind = fold(ranking, text, places, index)
         assert sum(map(len, behind.values())) == count
 

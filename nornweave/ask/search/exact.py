@@ -36,6 +36,7 @@ from nornweave.core.text.index_fields import (
     versions_in,
     words_key,
 )
+from nornweave.core.text.negation import is_question
 from nornweave.disagree.facts.names import is_generic, read_name
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores
@@ -211,10 +212,14 @@ def _defining(searched: _Searched) -> Scores | None:
 def _named_in_words(searched: _Searched) -> Scores | None:
     """Weigh definitions whose names consist of words of the query: ``hashPassword`` of "where is a password hashed".
 
-    Which of the words make a name is not known, so that all of the rarest are tried together.
+    Which of the words make a name is not known, so that all of the rarest are tried together. What is written as a name
+    means what is called so.
     """
+    if not is_question(searched.query.text):
+        return None
     idf = searched.statistics.idf
-    words = [word for word in searched.query.words if not word.is_function_word and word.whole not in _ASKS_WHERE]
+    told = (word for word in searched.query.words if not (word.is_function_word or word.is_name))
+    words = [word for word in told if word.whole not in _ASKS_WHERE]
     rarest = sorted(words, key=lambda word: -idf[word.whole])[:MOST_TRIED]
     named = {
         key: chosen

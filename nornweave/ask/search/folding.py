@@ -14,6 +14,7 @@ import numpy as np
 
 from nornweave.ask.search.combine import Ranking, reordered
 from nornweave.core.text.index_fields import ASIDE, RELEASE, VARIANT
+from nornweave.core.text.negation import is_question
 from nornweave.core.text.variants import CURRENT, Variant, asked_versions, is_version, language_of, variant_of
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers
@@ -50,7 +51,7 @@ def fold(
     if len(asked) == 1:
         ranking = _selecting(ranking, next(iter(asked)), generation)
     numbers = ranking.numbers[:LOOKED_AT]
-    kinds = (ASIDE,) if asked_versions(text) else (ASIDE, RELEASE)
+    kinds = (ASIDE, RELEASE) if is_question(text) and not asked_versions(text) else (ASIDE,)
     groups = [np.flatnonzero(np.isin(numbers, places.get(kind, NO_HITS.numbers))) for kind in kinds]
     crowd = sorted({place for each in groups if np.count_nonzero(each < TOP) > MOST_ASIDE for place in each.tolist()})
     if not variants and not crowd:

@@ -56,10 +56,15 @@ def not_left_out(text: str) -> str:
     return worded[1]
 
 
+def is_question(text: str) -> bool:
+    """Tell whether a text is a question in words, and no name, phrase or message."""
+    return text.rstrip().endswith("?") or _ASKS.match(text) is not None
+
+
 @lru_cache(maxsize=256)
 def negated_terms(text: str) -> frozenset[str]:
     """Return the terms that a question negates; none where it claims something, or tells of what does not work."""
-    is_asked = text.rstrip().endswith("?") or _ASKS.match(text) or len(text.split()) <= _SHORT_WORDS
+    is_asked = is_question(text) or len(text.split()) <= _SHORT_WORDS
     return frozenset(_negated(text)) if is_asked and not _SYMPTOM.search(text) else frozenset()
 
 
