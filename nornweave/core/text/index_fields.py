@@ -121,7 +121,7 @@ def release_of(path: str, title: str | None, section: str | None) -> tuple[int, 
     """Return the version that a section of a changelog is about, or its day; empty where it is no such section."""
     for heading in filter(None, (*reversed((section or "").split(" > ")), title)):
         number, day = _HEADING_NUMBER.match(heading), _RELEASED.search(heading)
-        if (_CHANGES.search(path) or day) and (number or day):
+        if _CHANGES.search(path) and (number or day):
             return tuple(int(part) for part in re.findall(r"\d+", number[1] if number else day[0] if day else ""))
     return ()
 

@@ -27,10 +27,15 @@ _WORD = re.compile(r"[\w’'-]+|[.,;:!?()]")
 NEGATIONS = frozenset({"not", "no", "never", "without", "cannot", "neither", "nor", "except", "excluding"})
 """They say nothing of a subject."""
 _NEGATES = re.compile(rf"{'|'.join(sorted(NEGATIONS))}|\w+n['’]t", re.IGNORECASE)
+_ASKS_WITHOUT = re.compile(
+    r"\b(?:which|what|who|list|show|name|find|all|any|are there)\b(?:\s+[\w’'-]+){0,3}?"
+    rf"\s+(?:{_NEGATES.pattern}|other than|apart from)\b",
+    re.IGNORECASE,
+)
 _IN_TWO_WORDS = re.compile(r"\b(?:other than|apart from)\b", re.IGNORECASE)
 _ENDS = frozenset({"and", "or", "but", "with", "when", "if", "because", "while", *".,;:!?()"})
 _SYMPTOM = re.compile(
-    r"^\s*(?:why|how\s+come)\b|\b(?:if|when|cannot|can['’]t|couldn['’]t|could\s+not|can\s+not|won['’]t)\b",
+    r"\b(?:why|how\s+come|yet|no longer|if|when|cannot|can['’]t|couldn['’]t|could\s+not|can\s+not|won['’]t)\b",
     re.IGNORECASE,
 )
 """What does not work is asked for by what it says."""
@@ -63,8 +68,11 @@ def is_question(text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def negated_terms(text: str) -> frozenset[str]:
-    """Return the terms that a question negates; none where it claims something, or tells of what does not work."""
-    is_asked = is_question(text) or len(text.split()) <= _SHORT_WORDS
+    """Return the terms by whose absence a question names what it asks for; none where it tells of what does not work.
+
+    The negation follows what is asked for: "which endpoints do not"; further back it is of something else.
+    """
+    is_asked = _ASKS_WITHOUT.search(text) is not None or len(text.split()) <= _SHORT_WORDS
     return frozenset(_negated(text)) if is_asked and not _SYMPTOM.search(text) else frozenset()
 
 
