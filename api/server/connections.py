@@ -88,6 +88,10 @@ class Connection(H11Protocol):
         elif self._is_reserved and scope["path"] != "/health":
             headers = {"Retry-After": str(RETRY_SOON_S), "Connection": "close"}
             app = problem_response(503, "too many connections are open", kind="busy", headers=headers)
+        elif {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
+            # A proxy may have taken the other of the two (RFC 9112, 6.3).
+            detail = "a request has a Content-Length or a Transfer-Encoding, not both"
+            app = problem_response(400, detail, headers={"Connection": "close"})
         await app(scope, receive, send)
 
     def on_response_complete(self) -> None:

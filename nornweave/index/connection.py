@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from importlib import resources, util
 from pathlib import Path
 from types import ModuleType
@@ -82,17 +84,51 @@ def attach(connection: Connection, path: Path, name: str, *, is_small: bool = Fa
     connection.execute(f"attach {quote(str(path))} as {name} (row_group_size {ROW_GROUP_SIZE:d}{size})")
 
 
-def connect_reader(path: Path) -> Connection:
-    """Open a generation for reading; any number of processes may.
+def connect_reader(path: Path, *, searches_vectors: bool = False) -> Connection:
+    """Open a generation for reading; any number of processes may. What came from elsewhere reads no other file.
+
+    Args:
+        searches_vectors: load ``vss`` where it holds an index of vectors; see ``require_vss``.
 
     Raises:
         StoreError: it is damaged, or cannot be opened.
     """
     check(path)
     try:
-        return _connect(str(path), read_only=True, memory=READER_MEMORY)
+        connection = _connect(str(path), read_only=True, memory=READER_MEMORY)
+        if searches_vectors and connection.execute("from duckdb_indexes() where sql like '% HNSW %'").fetchall():
+            with suppress(StoreError):
+                load_vss(connection)
     except duckdb.Error as error:
         raise StoreError(f"{path}: cannot be opened: {error}") from error
+    seal(connection)
+    return connection
+
+
+def connect_readers(files: Mapping[str, Path], *, spill: Path) -> Connection:
+    """Open generations side by side, each under its name (a constant of the caller), as ``connect_reader`` does.
+
+    Raises:
+        StoreError: one is missing, damaged, or cannot be opened.
+    """
+    for path in files.values():
+        if not path.is_file():
+            raise StoreError(f"{path}: no such generation")
+        check(path)
+    connection = connect_memory(spill=spill)
+    try:
+        for name, path in files.items():
+            connection.execute(f"attach {quote(str(path))} as {name} (read_only)")
+    except duckdb.Error as error:
+        connection.close()
+        raise StoreError(f"a generation cannot be opened: {error}; run `nornweave sync`") from error
+    seal(connection)
+    return connection
+
+
+def seal(connection: Connection) -> None:
+    """Let a connection open no further file: a view or a macro of an attached one could read any of this machine."""
+    connection.execute("set enable_external_access = false")
 
 
 def _connect(path: str, *, memory: str, read_only: bool = False, spill: Path | None = None) -> Connection:
@@ -154,6 +190,19 @@ def load_vss(connection: Connection) -> None:
         raise StoreError(
             f"duckdb-extension-vss cannot be loaded into DuckDB {version} from {file}: {error}; {_WITHOUT_VSS}"
         ) from error
+
+
+def require_vss(connection: Connection) -> None:
+    """Say why a reader searches no index of vectors.
+
+    Raises:
+        StoreError: as ``load_vss``.
+    """
+    try:
+        connection.execute("select current_setting('hnsw_ef_search')")
+    except duckdb.Error as error:
+        check_vss()
+        raise StoreError(f"the vss extension is not loaded: {error}") from error
 
 
 def check_vss() -> None:

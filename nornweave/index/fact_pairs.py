@@ -14,9 +14,8 @@ from nornweave.core.errors import StoreError
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.apart import OF_FILES, stands_apart
 from nornweave.disagree.conflicts.comparable import MAX_BLOCK
-from nornweave.index.connection import Connection, connect_memory, quote, statement_file
+from nornweave.index.connection import Connection, connect_readers, statement_file
 from nornweave.index.facts import decode_fact
-from nornweave.index.generations.checksums import check
 from nornweave.index.searching.generation_file import DataFile
 
 # Chunks that are read at a time: some 10 MB of facts.
@@ -37,9 +36,11 @@ def read_fact_pairs(files: Mapping[str, Sequence[DataFile]]) -> tuple[list[Locat
         StoreError: a file is missing, damaged or older than facts.
     """
     with TemporaryDirectory(prefix="nornweave-ledger-") as spill:
-        connection = connect_memory(spill=Path(spill))
+        segments = [(domain, file) for domain in sorted(files) for file in files[domain]]
+        named = {f"segment_{number:d}": file.path for number, (_, file) in enumerate(segments)}
+        connection = connect_readers(named, spill=Path(spill))
         try:
-            return _joined(connection, files)
+            return _joined(connection, segments)
         except duckdb.Error as error:
             raise StoreError(f"the facts of {sorted(files)} cannot be read ({error}); run `nornweave sync`") from error
         finally:
@@ -47,16 +48,11 @@ def read_fact_pairs(files: Mapping[str, Sequence[DataFile]]) -> tuple[list[Locat
 
 
 def _joined(
-    connection: Connection, files: Mapping[str, Sequence[DataFile]]
+    connection: Connection, segments: Sequence[tuple[str, DataFile]]
 ) -> tuple[list[LocatedFact], list[tuple[int, int]]]:
-    segments = [(domain, file) for domain in sorted(files) for file in files[domain]]
     connection.execute("create temp table fact_keys (segment_no usmallint, key varchar, chunk_no integer, "
                        "position usmallint, side varchar, attribute varchar)")  # fmt: skip
     for number, (_, file) in enumerate(segments):
-        if not file.path.is_file():
-            raise StoreError(f"{file.path}: no such generation")
-        check(file.path)
-        connection.execute(f"attach {quote(str(file.path))} as segment_{number:d} (read_only)")
         connection.execute(
             f"""
             insert into fact_keys

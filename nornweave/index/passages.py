@@ -10,7 +10,7 @@ import duckdb
 
 from nornweave.core.errors import StoreError
 from nornweave.disagree.assertions.pairing import AssertingPassage
-from nornweave.index.connection import Connection, connect_memory, quote
+from nornweave.index.connection import Connection, connect_readers
 from nornweave.index.searching.generation_file import DataFile
 
 
@@ -24,27 +24,29 @@ def read_passages(files: Mapping[str, Sequence[DataFile]]) -> list[AssertingPass
         StoreError: a file cannot be read.
     """
     with TemporaryDirectory(prefix="nornweave-ledger-") as spill:
-        return _read(connect_memory(spill=Path(spill)), files)
-
-
-def _read(connection: Connection, files: Mapping[str, Sequence[DataFile]]) -> list[AssertingPassage]:
-    try:
-        passages = [
-            passage
+        named = {
+            f"{domain}_{number:d}": (domain, file)
             for domain in sorted(files)
             for number, file in enumerate(files[domain])
-            for passage in _passages(connection, f"{domain}_{number:d}", file, domain)
+        }
+        connection = connect_readers({name: file.path for name, (_, file) in named.items()}, spill=Path(spill))
+        return _read(connection, named)
+
+
+def _read(connection: Connection, named: Mapping[str, tuple[str, DataFile]]) -> list[AssertingPassage]:
+    try:
+        passages = [
+            passage for name, (domain, file) in named.items() for passage in _passages(connection, name, file, domain)
         ]
         # Those of a document are in one file, in order.
         return sorted(passages, key=lambda each: (each.domain, each.source_id, each.path))
     except duckdb.Error as error:
-        raise StoreError(f"the passages of {sorted(files)} cannot be read ({error}); run `nornweave sync`") from error
+        raise StoreError(f"the passages of {[*named]} cannot be read ({error}); run `nornweave sync`") from error
     finally:
         connection.close()
 
 
 def _passages(connection: Connection, name: str, file: DataFile, domain: str) -> Iterator[AssertingPassage]:
-    connection.execute(f"attach {quote(str(file.path))} as {name} (read_only)")
     rows = connection.execute(
         f"""
         select

@@ -120,6 +120,13 @@ def test_too_large_headers_are_said_to_be(patient: Served) -> None:
     assert str(MAX_HEADER_BYTES) in json.loads(body)["detail"]
 
 
+def test_a_request_with_two_lengths_is_refused_and_ends_the_connection(patient: Served) -> None:
+    _, address = patient
+    head = b"POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 60\r\nTransfer-Encoding: chunked\r\n\r\n"
+    answer = answered(address, head + b"0\r\n\r\nGET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1") == 1
+
+
 def test_headers_are_counted(patient: Served) -> None:
     _, (host, port) = patient
     for count, expected in ((MAX_HEADERS - 10, 200), (MAX_HEADERS + 1, 431)):

@@ -5,7 +5,7 @@ from fusion_support import item, response
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.ask.fuse.collect import collect, normalize, scale_of
+from nornweave.ask.fuse.collect import MAX_COMPARED, collect, normalize, scale_of
 from nornweave.ask.fuse.records import FusedItem
 
 SCORES = st.lists(st.floats(-1e308, 1e308, allow_nan=False), max_size=8)
@@ -73,3 +73,19 @@ def test_scores_end_in_the_unit_interval_in_their_order(first: list[float], seco
     for one, before in zip(ours, first, strict=False):
         for other, than in zip(ours, first, strict=False):
             assert (before >= than) <= (one >= other), "the agent's own order stays"
+
+
+def test_what_is_compared_of_an_answer_is_bounded() -> None:
+    said = "The webhook timeout is {} s.\n"
+    long = "".join(said.format(number) for number in range(2_000))
+    (fused,) = collect([response("documentation", item("a", long))])
+    assert fused.facts and all(fact.span.end <= MAX_COMPARED for fact in fused.facts)
+    assert fused.item.content == long
+    many = [
+        response("documentation", *(item(f"{agent}{n}", said.format(n) * 20) for n in range(600)), agent=agent)
+        for agent in "ab"
+    ]
+    read = [bool(fused.facts) for fused in collect(many)]
+    first, second = read[:600], read[600:]
+    assert first == sorted(first, reverse=True), "the best of each answer"
+    assert 0 < sum(first) < 300 and abs(sum(first) - sum(second)) < 2

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ from lab.apis.feed import FeedServer
 from lab.apis.server import serving
 from nornweave.connect.connectors import CONNECTORS, open_source
 from nornweave.connect.feed.connector import FeedSettings
+from nornweave.connect.feed.feed import MAX_FILE_BYTES
+from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain
 
@@ -50,6 +53,19 @@ def test_an_entry_that_is_not_listed_any_more_stays(tmp_path: Path) -> None:
         assert texts(source) == {"<p>a</p>", "<p>b</p>"}
         source.clock += 90_000
         assert texts(source) == {"<p>a</p>", "<p>b</p>"}
+
+
+@pytest.mark.parametrize(("target", "problem"), [("pipe", "not a regular file"), ("/dev/zero", "not a regular file"),
+                                                ("sparse", "larger|bytes|MB|MiB")])  # fmt: skip
+def test_a_file_that_is_none_or_too_large_is_unavailable(tmp_path: Path, target: str, problem: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "sparse").open("wb") as sparse:
+        sparse.truncate(MAX_FILE_BYTES + 1)
+    (tmp_path / "feed.xml").symlink_to(tmp_path / target)
+    settings = FeedSettings(id="news", domain=Domain.RESEARCH, path=tmp_path / "feed.xml")
+    source = open_source(settings, OwnFiles(tmp_path / "var"))
+    with pytest.raises(SourceUnavailableError, match=problem):
+        source.list()
 
 
 def test_a_feed_in_a_file_is_read_without_a_network(tmp_path: Path) -> None:

@@ -347,6 +347,8 @@ def test_pipes_are_not_read(tmp_path: Path) -> None:
     assert (paths(listing), reasons(listing)) == ([], {"pipe.py": "special: not a regular file"})
     with pytest.raises(DocumentError, match="not a regular file"):
         code(tmp_path).fetch(Entry(path="pipe.py", gate=""))
+    with pytest.raises(SourceUnavailableError, match="not a regular file"):
+        code(tmp_path, metadata=tmp_path / "pipe.py").list()
 
 
 # Links ---------------------------------------------------------------------------------------------------------------

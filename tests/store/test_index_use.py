@@ -5,7 +5,7 @@ from pathlib import Path
 from support import MemorySource, memory_parts, sync
 
 from nornweave.config import StorageSettings
-from nornweave.index.connection import connect_reader, load_vss
+from nornweave.index.connection import connect_reader
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.searching.vectors import nearest_statement
 from nornweave.ingest.records import DomainParts
@@ -23,8 +23,7 @@ def test_the_index_answers(tmp_path: Path) -> None:
     sync(parts)
     current = store.current()
     assert current is not None
-    connection = connect_reader(store.files.data_files(current)[0].path)
-    load_vss(connection)
+    connection = connect_reader(store.files.data_files(current)[0].path, searches_vectors=True)
     vector = "[" + ",".join(["0.1"] * memory.encoder.dimensions) + "]"
     plan = connection.execute(f"explain {nearest_statement(memory.encoder.dimensions)}", [vector, 5]).fetchall()
     connection.close()

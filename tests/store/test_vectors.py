@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.config import StorageSettings
-from nornweave.index.connection import attach, connect_memory, connect_reader, load_vss
+from nornweave.index.connection import attach, connect_memory, connect_reader
 from nornweave.index.searching.arrays import open_arrays, writing_arrays
 from nornweave.index.searching.vectors import VectorIndex, VectorMatrix, load_hnsw, load_matrix, write_vectors
 from nornweave.index.writing.build import index_vectors
@@ -59,8 +59,7 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexes]:
     vectors[-TIES:] = vectors[0]
     file = tmp_path_factory.mktemp("vectors") / "vectors.duckdb"
     write_file(file, vectors, StorageSettings())
-    connection = connect_reader(file)
-    load_vss(connection)
+    connection = connect_reader(file, searches_vectors=True)
     with writing_arrays(file, "vectors") as writer:
         write_vectors(connection, writer, COUNT, DIMENSIONS)
     arrays = open_arrays(file, "vectors")

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import accumulate
 from typing import Literal
 
 from nornweave.ask.fuse.records import FusedItem, Scale
@@ -17,9 +18,12 @@ from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
 
 # Reading the facts of a function takes a millisecond: most of what an agent elsewhere costs. Good passages come again
-# with other questions; long ones are not kept, so that all together take some 10 MB.
-_REMEMBERED_PASSAGES, _REMEMBERED_CHARACTERS = 2_048, 4_000
-_remembered = lru_cache(_REMEMBERED_PASSAGES)(extract_facts)
+# with other questions.
+_extract = lru_cache(2_048)(extract_facts)
+MAX_COMPARED = 4_000
+"""Characters of an item of an agent elsewhere that are compared with others: more than a passage of ours has."""
+_MAX_COMPARED_IN_ALL, _LEAST = 200_000, 100
+"""Characters of the items of one answer whose facts are read, a second's work; a short item counts as some."""
 
 # The relevance of an agent's items when all its scores are equal: min-max is undefined there.
 NEUTRAL = 0.5
@@ -28,9 +32,26 @@ NEUTRAL = 0.5
 def collect(responses: Sequence[RecallResponse]) -> tuple[FusedItem, ...]:
     """Gather the items of all answers, in the order of the answers, best first within each.
 
-    Items of agents that name no facts have them read from their text.
+    Items of agents that name no facts have them read from their text: of a long one from its beginning, and of very
+    many from the best of each answer.
     """
-    return tuple(_fused(item, response) for response in responses for item in response.items)
+    unread = [
+        (rank, place, min(max(len(item.content), _LEAST), MAX_COMPARED))
+        for place, response in enumerate(responses)
+        for rank, item in enumerate(response.items)
+        if item.facts is None
+    ]
+    sizes = accumulate(size for *_, size in sorted(unread))
+    read = {
+        (place, rank)
+        for (rank, place, _), size in zip(sorted(unread), sizes, strict=True)
+        if size <= _MAX_COMPARED_IN_ALL
+    }
+    return tuple(
+        _fused(item, response, reads=(place, rank) in read)
+        for place, response in enumerate(responses)
+        for rank, item in enumerate(response.items)
+    )
 
 
 def scale_of(items: Iterable[FusedItem], normalization: Literal["auto"] | Scale = "auto") -> Scale:
@@ -59,7 +80,7 @@ def normalize(items: Sequence[FusedItem], scale: Scale) -> tuple[FusedItem, ...]
     )
 
 
-def _fused(item: RecallItem, response: RecallResponse) -> FusedItem:
+def _fused(item: RecallItem, response: RecallResponse, *, reads: bool) -> FusedItem:
     return FusedItem(
         item=item,
         agent=response.agent_id,
@@ -67,16 +88,15 @@ def _fused(item: RecallItem, response: RecallResponse) -> FusedItem:
         relevance=item.score if math.isfinite(item.score) else 0.0,
         calibrated=response.calibrated,
         encoder=response.encoder,
-        facts=_facts(item, response.domain_id) if item.facts is None else item.facts,
+        facts=_facts(item, response.domain_id) if reads else item.facts or (),
     )
 
 
 def _facts(item: RecallItem, domain: str) -> tuple[Fact, ...]:
-    extract = _remembered if len(item.content) <= _REMEMBERED_CHARACTERS else extract_facts
     citation, language = item.citation, item.metadata.get("language")
-    return extract(
+    return _extract(
         Passage(
-            text=item.content,
+            text=item.content[:MAX_COMPARED],
             start=citation.char_range[0],
             domain=domain,
             language=language if isinstance(language, str) else None,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from nornweave.ask.fuse.authority import QueryType, authority_order
+from nornweave.ask.fuse.collect import MAX_COMPARED
 from nornweave.ask.fuse.records import (
     ConflictRecord,
     ConflictSide,
@@ -381,7 +382,8 @@ def _located(place: int, fused: FusedItem) -> list[LocatedFact]:
 def _passage(place: int, fused: FusedItem) -> AssertingPassage:
     at = fused.citation
     return AssertingPassage(
-        text=fused.item.content, start=at.char_range[0], line=at.line_range[0] - 1 if at.line_range else None,
+        text=fused.item.content[:MAX_COMPARED], start=at.char_range[0],
+        line=at.line_range[0] - 1 if at.line_range else None,
         domain=fused.domain, source_id=at.source_id, path=at.source_path, place=str(place), title=at.title,
         section=at.section, updated_at=at.timestamp, revision=at.revision,
     )  # fmt: skip

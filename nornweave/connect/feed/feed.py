@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, cast
 from xml.etree.ElementTree import Element
 
@@ -17,7 +16,9 @@ from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import Body, Feed, FeedRecord, Known, Pass, RecordPage
 from nornweave.core.errors import DocumentError, SourceUnavailableError
+from nornweave.core.files.regular import open_regular
 from nornweave.core.sandbox import run_apart
+from nornweave.core.text.decode import check_size
 from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId, digest, freeze
 from nornweave.read.file import assemble
 from nornweave.read.parsed import Parsed
@@ -58,6 +59,10 @@ def feed_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Doma
     return assemble(source_id, domain, entry, raw, parsed, "html", is_dated=False)
 
 
+MAX_FILE_BYTES = 64 * 1024**2
+"""Of a feed in a file; one of an address may have as much."""
+
+
 class SyndicationFeed(Feed):
     """The entries of one feed; those that it does not list any more stay."""
 
@@ -91,6 +96,9 @@ class SyndicationFeed(Feed):
     def _read(self, validators: Mapping[str, str]) -> tuple[bytes | None, Mapping[str, str]]:
         """Return the feed, ``None`` where it did not change, and the headers of the next request."""
         if self.client is None:
-            return Path(self._place).read_bytes(), {}
+            with open_regular(self._place) as file:
+                raw = file.read(MAX_FILE_BYTES + 1)
+            check_size(len(raw), MAX_FILE_BYTES)
+            return raw, {}
         answer = self.client.get(str(self._place), headers=validators, allowed=frozenset({304}))
         return None if answer.status == 304 else answer.content, {**validators, **answer.validators}

@@ -12,7 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from nornweave.connect.files.skip import WITH_FOLDERS, Rules, tree_of_folder
 from nornweave.connect.git.work_tree import look_at
-from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.errors import DocumentError, SourceUnavailableError
+from nornweave.core.files.regular import open_regular
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.read.chunking.languages import language_of, program_suffix
@@ -164,9 +165,9 @@ def _count(tree: _Tree, root: Path, path: str, rules: Mapping[Domain, Rules]) ->
 
 def _head(file: Path) -> str:
     try:
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
             return opened.readline(200).decode("utf-8", "replace")
-    except OSError:
+    except (OSError, DocumentError):
         return ""
 
 

@@ -25,6 +25,7 @@ from nornweave.connect.files.gitignore import IgnoreFile
 from nornweave.core.access.rules import KEY, every_of, single_statements
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.files.paths import PathFilter, is_text, unsafe_path
+from nornweave.core.files.regular import open_regular
 from nornweave.core.text.dates import utc
 from nornweave.core.text.decode import MAX_BYTES, check_size
 from nornweave.core.types import Entry, JsonValue, Metadata, digest, freeze
@@ -85,7 +86,7 @@ def load_sidecar(file: Path) -> Sidecar:
         SourceUnavailableError: it is missing, unreadable or broken: the file, what was found and what is expected.
     """
     try:
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
             raw = opened.read(MAX_BYTES + 1)
         check_size(len(raw))
         text = raw.decode("utf-8-sig")

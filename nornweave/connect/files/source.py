@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import posixpath
 import stat
@@ -17,6 +16,7 @@ from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VE
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import Within, asks_for, check_globs, is_inside
+from nornweave.core.files.regular import open_regular
 from nornweave.core.files.withheld import OwnFiles, Withheld
 from nornweave.core.text.decode import MAX_BYTES, check_size
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
@@ -220,18 +220,8 @@ def read_inside(place: Path, path: str, max_bytes: int = MAX_BYTES, own: OwnFile
 
 
 def _read(target: str, max_bytes: int) -> bytes:
-    # A resolved path has no link left in it, so one that appears now is foul play; a pipe must not block.
-    descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        status = os.fstat(descriptor)
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, "it is a folder by now")
-        if not stat.S_ISREG(status.st_mode):
-            raise DocumentError("it is not a regular file; exclude it")
-        check_size(status.st_size, max_bytes)
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            raw = file.read(max_bytes + 1)
-    finally:
-        os.close(descriptor)
+    with open_regular(target, follows=False) as file:
+        check_size(os.fstat(file.fileno()).st_size, max_bytes)
+        raw = file.read(max_bytes + 1)
     check_size(len(raw), max_bytes)
     return raw

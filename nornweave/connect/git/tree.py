@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nornweave.connect.git.program import GitFailedError, run_git, split_fields, stream_git
-from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.errors import DocumentError, SourceUnavailableError
 from nornweave.core.files.paths import is_inside, printable
+from nornweave.core.files.regular import open_regular
 
 MAX_FILES = 500_000
 """Files that a commit may list."""
@@ -130,17 +131,11 @@ def _work_trees(git_dir: str, common: str, timeout_s: float) -> Iterator[str]:
 
 
 def _first_line(file: str) -> str:
-    """Read a small file; a pipe must not block."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+        with open_regular(file) as opened:
+            return os.fsdecode(opened.read(_POINTER_BYTES).partition(b"\n")[0])
+    except (OSError, DocumentError):
         return ""
-    try:
-        return os.fsdecode(os.read(descriptor, _POINTER_BYTES).partition(b"\n")[0])
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)
 
 
 def _stores(root: Path, common: str, timeout_s: float) -> Iterator[str]:

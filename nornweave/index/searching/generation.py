@@ -17,7 +17,7 @@ from typing import TypeAlias
 from nornweave.core.access.rules import Statement
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
-from nornweave.index.connection import lift_memory_limit, load_vss
+from nornweave.index.connection import lift_memory_limit, require_vss
 from nornweave.index.port import Mask
 from nornweave.index.searching.access_today import AccessToday
 from nornweave.index.searching.arrays import Arrays, open_arrays
@@ -186,7 +186,7 @@ def _vectors(file: GenerationFile, arrays: Arrays) -> VectorIndex:
     if file.meta["built_with"] != "hnsw":
         return load_matrix(arrays)
     try:
-        load_vss(file.connection)
+        require_vss(file.connection)
     except StoreError as error:
         # DuckDB reads the tables of a file whose index it does not know.
         log.warning("%s: its vector index is not used, it is searched exactly: %s", file.path, error)

@@ -47,7 +47,7 @@ class GenerationFile:
         if not path.is_file():
             raise StoreError(f"{path}: no such generation")
         self.path = path
-        self.connection = connect_reader(path)
+        self.connection = connect_reader(path, searches_vectors=True)
         self._threads = threading.local()
         try:
             with self.opening():
