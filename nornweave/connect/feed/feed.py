@@ -16,9 +16,8 @@ from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import Body, Feed, FeedRecord, Known, Pass, RecordPage
 from nornweave.core.errors import DocumentError, SourceUnavailableError
-from nornweave.core.files.regular import open_regular
+from nornweave.core.files.regular import read_regular
 from nornweave.core.sandbox import run_apart
-from nornweave.core.text.decode import check_size
 from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId, digest, freeze
 from nornweave.read.file import assemble
 from nornweave.read.parsed import Parsed
@@ -59,8 +58,7 @@ def feed_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Doma
     return assemble(source_id, domain, entry, raw, parsed, "html", is_dated=False)
 
 
-MAX_FILE_BYTES = 64 * 1024**2
-"""Of a feed in a file; one of an address may have as much."""
+MAX_FILE_BYTES = 64 * 1024**2  # as of one that is asked for
 
 
 class SyndicationFeed(Feed):
@@ -96,9 +94,6 @@ class SyndicationFeed(Feed):
     def _read(self, validators: Mapping[str, str]) -> tuple[bytes | None, Mapping[str, str]]:
         """Return the feed, ``None`` where it did not change, and the headers of the next request."""
         if self.client is None:
-            with open_regular(self._place) as file:
-                raw = file.read(MAX_FILE_BYTES + 1)
-            check_size(len(raw), MAX_FILE_BYTES)
-            return raw, {}
+            return read_regular(self._place, MAX_FILE_BYTES), {}
         answer = self.client.get(str(self._place), headers=validators, allowed=frozenset({304}))
         return None if answer.status == 304 else answer.content, {**validators, **answer.validators}

@@ -25,9 +25,8 @@ from nornweave.connect.files.gitignore import IgnoreFile
 from nornweave.core.access.rules import KEY, every_of, single_statements
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.files.paths import PathFilter, is_text, unsafe_path
-from nornweave.core.files.regular import open_regular
+from nornweave.core.files.regular import read_regular
 from nornweave.core.text.dates import utc
-from nornweave.core.text.decode import MAX_BYTES, check_size
 from nornweave.core.types import Entry, JsonValue, Metadata, digest, freeze
 from nornweave.read.access_statements import access_metadata, names_access
 from nornweave.read.plain_yaml import Pairs, load_pairs
@@ -86,10 +85,7 @@ def load_sidecar(file: Path) -> Sidecar:
         SourceUnavailableError: it is missing, unreadable or broken: the file, what was found and what is expected.
     """
     try:
-        with open_regular(file) as opened:
-            raw = opened.read(MAX_BYTES + 1)
-        check_size(len(raw))
-        text = raw.decode("utf-8-sig")
+        text = read_regular(file).decode("utf-8-sig")
         is_json = file.suffix.lower() == ".json"
         loaded = json.loads(text, object_pairs_hook=Pairs) if is_json else load_pairs(text)
         return Sidecar(_checked(Pairs(()) if loaded is None else loaded))

@@ -16,9 +16,9 @@ from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VE
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import Within, asks_for, check_globs, is_inside
-from nornweave.core.files.regular import open_regular
+from nornweave.core.files.regular import read_regular
 from nornweave.core.files.withheld import OwnFiles, Withheld
-from nornweave.core.text.decode import MAX_BYTES, check_size
+from nornweave.core.text.decode import MAX_BYTES
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
 from nornweave.read.file import LFS_POINTER, parse_version, read_document
 from nornweave.read.isolated import parse_apart
@@ -208,7 +208,7 @@ def read_inside(place: Path, path: str, max_bytes: int = MAX_BYTES, own: OwnFile
         target = os.path.realpath(root if is_the_root else os.path.join(root, path), strict=True)  # noqa: PTH118
         if not is_inside(target, root) or (own and own.led_out(place, root)):
             raise DocumentError("it leads outside the source by now (symlink or ..); put the file itself there")
-        return _read(target, max_bytes)
+        return read_regular(target, max_bytes, follows=False)
     except ValueError as error:
         raise DocumentError(f"{path!r} is not a path: {error}") from error
     except FileNotFoundError as error:
@@ -217,11 +217,3 @@ def read_inside(place: Path, path: str, max_bytes: int = MAX_BYTES, own: OwnFile
         raise TransientDocumentError(
             f"it cannot be read: {error.strerror}; give read permission or repair it, the next sync tries again"
         ) from error
-
-
-def _read(target: str, max_bytes: int) -> bytes:
-    with open_regular(target, follows=False) as file:
-        check_size(os.fstat(file.fileno()).st_size, max_bytes)
-        raw = file.read(max_bytes + 1)
-    check_size(len(raw), max_bytes)
-    return raw
