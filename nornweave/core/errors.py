@@ -34,6 +34,8 @@ Foreign errors are translated where they enter, ``from error``. A message says w
 and what to do.
 """
 
+import math
+
 
 class NornWeaveError(Exception):
     """Anything that NornWeave raises on purpose."""
@@ -60,7 +62,15 @@ class DocumentSkipped(DocumentError):  # noqa: N818 - not a failure: the documen
 
 
 class ReaderLostError(DocumentError):
-    """Reading a document took more time or memory than it may, or ended the process that read it."""
+    """Reading a document took more time or memory than it may, or ended the process that read it.
+
+    Attributes:
+        cpu_s: seconds of processor time that it may have taken.
+    """
+
+    def __init__(self, reason: str, cpu_s: float = math.inf) -> None:
+        super().__init__(reason)
+        self.cpu_s = cpu_s
 
 
 class TransientDocumentError(DocumentError):

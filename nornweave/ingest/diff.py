@@ -90,7 +90,8 @@ def diff(
     lists = ((source_id, listing.entries) for source_id, listing in listings.items() if isinstance(listing, Listing))
     listed = {(source_id, entry.path): entry for source_id, entries in lists for entry in entries}
     changed = sorted(  # few of many: a sync that finds one change in 168,000 documents must not sort them all
-        key for key, entry in listed.items() if full or _is_due(entry, manifest.get(key), pipelines[key[0]])
+        (key for key, entry in listed.items() if full or _is_due(entry, manifest.get(key), pipelines[key[0]])),
+        key=lambda key: (_turn(manifest.get(key)), key),
     )
     due = tuple(DueDocument(key[0], listed[key], manifest.get(key)) for key in changed)
     tally = tally or _counted(manifest)
@@ -115,6 +116,14 @@ def _problem(listing: Listing | Unavailable) -> str | None:
 
 def _is_due(entry: Entry, stored: Stored | None, pipeline: str) -> bool:
     return stored is None or stored.gate != entry.gate or stored.pipeline != pipeline or stored.outcome == "transient"
+
+
+def _turn(stored: Stored | None) -> int:
+    """Return which documents are read first: those that an earlier sync put off; last, those that failed before.
+
+    So a document that ends its reader, and is saved again and again, takes no other one's turn.
+    """
+    return {"transient": 0, "failed": 2}.get(stored.outcome, 1) if stored else 1
 
 
 _MADE_WITH = {

@@ -63,7 +63,7 @@ READERS_AT_MOST = 4
 DOCUMENTS_A_READER = 32
 """A further reader takes a second to start, which it saves from about this many documents on."""
 FAILING_S = 120.0
-"""What documents that end their readers may take of one source in one sync, on the clock."""
+"""What documents that end their readers may take of one source in one sync, however busy the machine is."""
 _DEFERRED = (
     f"deferred: other documents of this source ended their readers for {FAILING_S:.0f} s; the next sync reads it"
 )
@@ -187,10 +187,15 @@ class Intake:
             batch = Batch(not_stored=(self._not_stored(wanted, str(skip), "skipped"),), removed=removed)
             return ProcessedDocument("removed" if known else "skipped", batch)
         except TransientDocumentError as error:
-            return ProcessedDocument("failed", Batch(not_stored=(self._not_stored(wanted, str(error), "transient"),)))
+            put_off = self._not_stored(wanted, str(error), "transient")
+            if (before := wanted.stored) and before.outcome == "failed":  # what failed before stays behind the others
+                put_off = replace(put_off, gate=before.gate, pipeline=before.pipeline, outcome="failed",
+                                  content_hash=before.failed_hash)  # fmt: skip
+            return ProcessedDocument("failed", Batch(not_stored=(put_off,)))
         except DocumentError as error:
             if isinstance(error, ReaderLostError):
-                self.failing_s[wanted.source_id] = self.failing_s.get(wanted.source_id, 0.0) + time.monotonic() - began
+                took_s = min(time.monotonic() - began, error.cpu_s)  # a busy machine is no fault of the document
+                self.failing_s[wanted.source_id] = self.failing_s.get(wanted.source_id, 0.0) + took_s
             failed = self._not_stored(wanted, str(error), "failed", content_hash)
             return ProcessedDocument("failed", Batch(not_stored=(failed,)), isinstance(error, ReaderLostError))
         return ProcessedDocument("unchanged" if is_same else "changed" if known else "added", Batch(stored=(stored,)))

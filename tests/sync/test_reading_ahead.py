@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -94,11 +94,14 @@ def test_a_document_that_fails_is_named_and_the_others_stored(tmp_path: Path) ->
 
 @dataclass
 class LosingSource(MemorySource):
-    """A source whose documents all end their reader."""
+    """A source whose documents end their reader, all or those with some paths."""
 
     parsed: int = 0
+    loses: Callable[[str], bool] = lambda _: True
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
+        if not self.loses(entry.path):
+            return super().parse(entry, raw)
         self.parsed += 1
         time.sleep(0.05)
         raise ReaderLostError("too much memory")
@@ -120,6 +123,22 @@ def test_documents_that_end_their_readers_take_so_much_of_a_sync_and_the_rest_is
         last = sync(parts)
     assert source.parsed == 24, "what was deferred is read later, what failed is not read again"
     assert not [failure for failure in last.failed if failure.reason.startswith("deferred: ")]
+
+
+def test_a_document_that_ends_its_reader_and_changes_each_time_takes_no_other_ones_turn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(process_documents, "FAILING_S", 0.04)
+    monkeypatch.setattr(process_documents, "READERS_AT_MOST", 1)
+    source = LosingSource(loses=lambda path: path.startswith("0"))
+    parts = memory_parts(tmp_path, source)
+    for number in range(3):
+        for loser in range(2):
+            source.write(f"0{loser}.md", f"version {number} of {loser}")
+        source.write("z.md", "read by all")
+        report = sync(parts)
+    assert not [failure for failure in report.failed if failure.path == "z.md"]
+    assert report.documents == 1
 
 
 def test_a_source_that_takes_its_time_keeps_no_other_source_waiting() -> None:

@@ -135,9 +135,9 @@ class Pool:
         try:
             answer = child.ask(request, raw, cpu_s)
         except TimeoutError as error:
-            raise ReaderLostError(_too_slow(cpu_s)) from error
+            raise ReaderLostError(_too_slow(cpu_s), cpu_s) from error
         except (EOFError, OSError, ValueError) as error:
-            raise ReaderLostError(_how_it_ended(child.end(), cpu_s, error)) from error
+            raise ReaderLostError(_how_it_ended(child.end(), cpu_s, error), cpu_s) from error
         finally:
             self._give_back(child, is_fit="result" in answer or "error" in answer)
         return _result(answer)
