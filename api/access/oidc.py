@@ -21,6 +21,7 @@ from api.access.token_file import broken_access
 from nornweave.config.access import OidcSettings, checked_address
 from nornweave.config.addresses import is_web_address
 from nornweave.core.access.rules import MAX_GROUPS, group_name
+from nornweave.core.decoded import ACCEPTED, decoded
 
 log = logging.getLogger(__name__)
 
@@ -227,10 +228,10 @@ class SigningKeys:
 def _fetched(address: str) -> Mapping[str, Any]:
     """Fetch a JSON object; no redirects, a bounded size, a deadline for everything."""
     end, content = time.monotonic() + FETCH_WITHIN_S, b""
-    with httpx.stream("GET", address, timeout=FETCH_WITHIN_S, follow_redirects=False) as response:
+    with httpx.stream("GET", address, headers=ACCEPTED, timeout=FETCH_WITHIN_S, follow_redirects=False) as response:
         if response.status_code != httpx.codes.OK:
             raise UnreadableKeysError(f"{address} answers {response.status_code}")
-        for piece in response.iter_bytes():
+        for piece in decoded(response.iter_raw(), response.headers.get("content-encoding", "")):
             content += piece
             if len(content) > MAX_BYTES:
                 break

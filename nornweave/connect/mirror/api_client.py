@@ -20,6 +20,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx
 
 from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits, OtherHostError, Trouble, limited_for
+from nornweave.core.decoded import ACCEPTED, decoded
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.proxies import through_proxy, unusable_proxy
 from nornweave.core.public_addresses import check_public, public_addresses
@@ -141,7 +142,7 @@ class ApiClient:
         bearer = {"Authorization": f"Bearer {token}"} if token else {}
         self.requests = 0
         self.ends_at = math.inf
-        sent = {"User-Agent": "nornweave", "Accept": "application/json", **(headers or {}), **bearer}
+        sent = {"User-Agent": "nornweave", "Accept": "application/json", **(headers or {}), **ACCEPTED, **bearer}
         self._line = _Line(public_only=public_only)
         self._heeds_proxies = not public_only
         trusts = self._heeds_proxies and not unusable_proxy()  # httpx fails over one that it would not even ask
@@ -289,13 +290,16 @@ class ApiClient:
         if wanted is not None and not wanted(answer):
             return answer
         content = bytearray()
-        for piece in response.iter_bytes():
-            content += piece
-            if len(content) > self.limits.max_bytes:
-                limit = f"{self.limits.max_bytes:,}"
-                raise AnswerError(f"{answer.url}: an answer of more than {limit} bytes; expected a page")
-            if time.monotonic() > deadline:
-                break
+        try:
+            for piece in decoded(response.iter_raw(), response.headers.get("content-encoding", "")):
+                content += piece
+                if len(content) > self.limits.max_bytes:
+                    limit = f"{self.limits.max_bytes:,}"
+                    raise AnswerError(f"{answer.url}: an answer of more than {limit} bytes; expected a page")
+                if time.monotonic() > deadline:
+                    break
+        except ValueError as error:
+            raise AnswerError(f"{answer.url}: {error}") from error
         return replace(answer, content=bytes(content))
 
     def _refusal(self, status: int) -> str:
