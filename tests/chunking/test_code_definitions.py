@@ -37,7 +37,7 @@ CODE = {
     "php": ("<?php\nconst MAX = 1;\nclass A { const LIMIT = 3; public $n = 1; function run() {} }\n", ("MAX", "A", "A.LIMIT", "A.$n", "A.run")),
     "c": (
         "#define MAX 3\nint after(int names[]);\nstatic const char *names[] = {\"a\"};\ntypedef struct A { int n; } A;\nvoid run(void) { int y[2]; }\n",
-        ("MAX", "names", "A", "A.n", "run"),
+        ("MAX", "after", "names", "A", "A.n", "run"),
     ),
     "csharp": ("class A { public int Total { get; set; } int n = 1; void run() {} }\n", ("A", "A.Total", "A.n", "A.run")),
     "objc": (
@@ -60,6 +60,16 @@ def test_names_are_those_that_are_defined(language: str) -> None:
     assert set(defined.within(Span(0, len(text)))) == set(expected)
     last = text.lower().rindex("run") + 1
     assert "A.run" not in defined.within(Span(last, len(text))), "a part that goes on with it does not define it"
+
+
+def test_what_is_only_declared_is_told_apart() -> None:
+    text = "static void run(void);\nint after(int names[]);\nint (*callback)(int);\n\nvoid run(void) { after(0); }\n"
+    tree = parsing.parse(GRAMMARS["c"], parsing.mask(text))
+    assert tree is not None
+    defined, body = Definitions(tree.root_node, GRAMMARS["c"], text), text.index("void run(void) {")
+    assert defined.declared_within(Span(0, body)) == ("run", "after")
+    assert defined.within(Span(body, len(text))) == ("run",)
+    assert defined.declared_within(Span(body, len(text))) == ()
 
 
 def test_without_a_tree_nothing_is_defined() -> None:

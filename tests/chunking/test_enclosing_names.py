@@ -59,6 +59,46 @@ def test_macros_and_branches_hide_nothing(case: str) -> None:
     assert {"keeper", "after"} <= set(titles(text, "a.hpp"))
 
 
+DOCUMENTED = [f"/**\n * Does {n}, which {'is long and ' * length}ends.\n */\n" for n, length in enumerate((1, 1, 90))]
+HEADER = f"{DOCUMENTED[0]}X_EXPORT int *first(int a);\n\n{DOCUMENTED[1]}void second(void);\nvoid third(int b) X_PURE;\n\n{DOCUMENTED[2]}int fourth(int c);\n"
+
+
+@pytest.mark.parametrize("frame", ["{}", "#ifndef A_H\n#define A_H\n\n{}\n#endif\n", '#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{}\n#ifdef __cplusplus\n}}\n#endif\n', "namespace a {{\n{}}}\n"])
+def test_a_prototype_with_a_comment_is_titled_and_stands_with_it(frame: str) -> None:
+    chunks = chunks_of(frame.format(HEADER), "a.hpp")
+    assert [chunk.title for chunk in chunks if "Does" in chunk.content] == ["first, second, third", "fourth"]
+    assert [chunk.content.count("/**") for chunk in chunks if "Does" in chunk.content] == [2, 1]
+    assert_tiles(frame.format(HEADER), chunks)
+
+
+def test_a_lone_prototype_is_titled_and_members_stay_with_their_class() -> None:
+    text = "int a(void) { return 1; }\n\nstatic int later(int b);\n\nint c(void) { return later(2); }\n\nint (*hook)(int);\n"
+    assert titles(text, "a.c") == ["a", "later", "c", "hook"]
+    pump = "/** Moves water. */\nclass Pump {\npublic:\n    explicit Pump(int);\n    /** Starts. */\n    bool start(int);\n};\n"
+    assert titles(f"{pump}\n/** Of all. */\ntemplate <typename T>\nT best(T a);\n", "a.hpp") == ["Pump", "best"]
+
+
+
+ROW = "        Text(row, size: {0}, weight: {0}, color: {0})\n"
+HEADS = {
+    "a.swift": "struct Panel: View {{\n    var body: some View {{\n        VStack(alignment: .leading) {{\n{}        }}\n    }}\n}}\n",
+    "a.kt": "class Panel {{\n    fun body() {{\n        column(1) {{\n{}        }}\n    }}\n}}\n",
+    "a.ts": "function body() {{\n    return column(1, () => {{\n{}    }})\n}}\n",
+    "a.py": "def body():\n    with column(1):\n{}",
+}
+
+
+@pytest.mark.parametrize("path", HEADS)
+@pytest.mark.parametrize("limit", [80, 256])
+def test_the_head_of_a_scope_is_no_chunk_of_its_own(path: str, limit: int) -> None:
+    rows = "".join(ROW.format(n) for n in range(60))
+    rows = rows.replace(":", "=") if path in {"a.py", "a.kt"} else rows
+    chunks = chunks_of(HEADS[path].format(rows), path, limit=limit)
+    assert_tiles(HEADS[path].format(rows), chunks, limit)
+    first = next(chunk for chunk in chunks if "body" in chunk.content)
+    assert "Text(row" in first.content
+
+
 def test_suites_name_their_tests() -> None:
     test = f'  it("keeps entry %d", async () => {{\n{MEMBERS}  }})\n'
     inner = f'describe("that is closed", () => {{\n{test % 1}{test % 2}}})\n'

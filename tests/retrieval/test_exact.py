@@ -91,6 +91,8 @@ FILES = {
     "db/view.py": TABLE.replace("class Table", "class View")
     .replace("upsert", "refresh")
     .replace("frozen ledger", "gone"),
+    "db/loom.h": "/** Winds the warp. */\nint wind_warp(int ends);\n/** Cuts the cloth. */\nint cut_cloth(int at);\n",
+    "db/loom.c": "int wind_warp(int ends)\n{\n    return ends;\n}\n",
     "db/delay.py": "def delay(step):\n    return measure(step) + weigh(step)\n",
     "db/paged.py": PAGED,
     "tests/test_paged.py": "".join(f"class Page{n}:\n    def turn(self):\n        return {n}\n\n\n" for n in range(9)),
@@ -110,16 +112,16 @@ FILES = {
 }
 
 
-class PythonSource(MemorySource):
-    """A source of Python files."""
+class CodeSource(MemorySource):
+    """A source of Python and C files."""
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        return replace(super().parse(entry, raw), format="python")
+        return replace(super().parse(entry, raw), format="c" if entry.path.endswith((".c", ".h")) else "python")
 
 
 @pytest.fixture(scope="module")
 def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    source = PythonSource(domain=Domain.CODE)
+    source = CodeSource(domain=Domain.CODE)
     for path, text in FILES.items():
         source.write(path, text)
     parts = memory_parts(tmp_path_factory.mktemp("code"), source)
@@ -207,6 +209,13 @@ def test_tests_of_the_same_name_make_a_definition_no_less_rare(code: Index) -> N
 )
 def test_other_spellings_find_it(code: Index, text: str) -> None:
     assert "def upsert_all" in leading(text, code)
+
+
+def test_a_prototype_leads_only_where_nothing_defines_its_name(code: Index) -> None:
+    for text in ("wind_warp", "windWarp", "where is wind_warp implemented in loom"):
+        assert "return ends;" in leading(text, code), text
+    for text in ("cut_cloth", "cutCloth", "what does cut_cloth do", "loom.cut_cloth"):
+        assert "Cuts the cloth" in leading(text, code), text
 
 
 @pytest.mark.parametrize("text", ["weave_all", "weaveAll", "kind.weaveAll", "wave_all"])

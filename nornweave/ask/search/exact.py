@@ -143,8 +143,9 @@ def exact_evidence(
     paths = {key.removeprefix(_FILE) for key in query.keys if key.startswith(_FILE)}
     paths |= {query.text.strip().lower(), *(place.path.lower() for place in query.places)}
     keys = {path: [f"{_FILE}{tail}" for tail in tails(path)] for path in paths}
-    known = generation.named([*unasked, *chain(*keys.values()), *(f"defines:{word.spelled}" for word in asked)])
-    if any(f"defines:{word.spelled}" in known or _may_be_misspelt(word, statistics) for word in asked):
+    named = (f"{field}:{word.spelled}" for word in asked for field in ("defines", "declares"))
+    known = generation.named([*unasked, *chain(*keys.values()), *named])
+    if any(_defining_chunks(word, known) is not None or _may_be_misspelt(word, statistics) for word in asked):
         known |= generation.named([f"owner:{word.spelled}" for word in asked])
     files = {
         path: known[key]
@@ -250,8 +251,14 @@ def _may_be_misspelt(word: Word, statistics: TermStatistics) -> bool:
     return is_unknown and word.is_name and len(word.spelled) >= MIN_MISSPELLED
 
 
+def _defining_chunks(word: Word, known: Mapping[str, Numbers]) -> Numbers | None:
+    """Return the chunks that define a name; those that only declare it count where none does."""
+    chunks = known.get(f"defines:{word.spelled}")
+    return chunks if chunks is not None else known.get(f"declares:{word.spelled}")
+
+
 def _definers(word: Word, searched: _Searched) -> _Defined | None:
-    chunks = searched.known.get(f"defines:{word.spelled}")
+    chunks = _defining_chunks(word, searched.known)
     if chunks is not None:
         return _Defined(word, chunks, DEFINED)
     if not _may_be_misspelt(word, searched.statistics):

@@ -157,11 +157,13 @@ def _definition_keys(document: Document, chunk: Chunk) -> Iterator[str]:
     modules = {file.partition(".")[0], *folders[-1:]}
     if document.format in _PACKAGED and (package := _PACKAGE.search(document.text, 0, _HEAD_CHARACTERS)):
         modules.add(package[1].rpartition(".")[2])
+    declared = {*_strings(chunk.metadata.get("declares"))}
     names, owners = {names[-1] for names in defined}, modules.union(*(names[:-1] for names in defined))
     qualified = {f"{owner}.{names[-1]}" for names in defined for owner in names[-2:-1] or modules}
     yield from (f"spelled:{name[:MAX_VALUE_CHARACTERS]}" for name in names | qualified)
-    yield from (key for name in names if (key := words_key(sequence(name))))
-    for field, values in (("defines", names), ("owner", owners)):
+    real = {names[-1] for names in defined if ".".join(names) not in declared}
+    yield from (key for name in real if (key := words_key(sequence(name))))
+    for field, values in (("defines", real), ("declares", names - real), ("owner", owners)):
         yield from (f"{field}:{value}" for name in values if (value := folded(name)))
 
 

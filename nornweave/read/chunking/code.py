@@ -15,16 +15,16 @@ from nornweave.read.chunking import components, parsing, regions, syntax
 from nornweave.read.chunking.division import TEXT_CUTS, Division
 from nornweave.read.chunking.languages import Grammar, grammar_of
 from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region
-from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe_value
+from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-9"
+VERSION = "code-10"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
 
-GROUP_TOKENS = {Kind.IMPORT: 128, Kind.PREAMBLE: 256, Kind.VALUE: 256}
-"""Of a group of imports, and of module-level statements."""
+GROUP_TOKENS = {Kind.IMPORT: 128, Kind.PREAMBLE: 256, Kind.VALUE: 256, Kind.PROTOTYPE: 128}
+"""Of a group of imports, of module-level statements, and of prototypes, of which one alone may be longer."""
 
 _WORDS = re.compile(r"[\w$]+")
 _IMPORTED = re.compile(r"[\w$]++(?!\s*(?:\.|::|[\\/])\s*[\w$*{(])")
@@ -185,24 +185,34 @@ class _Layout:
     def _grouped(self, group: list[tuple[Region, Span]], kind: Kind) -> Iterator[_Piece]:
         """Pack neighbouring statements; one that is too long is divided, and what is in it may have a name."""
         limit = self._limit_of(kind)
+        most = self.limit if kind is Kind.PROTOTYPE else limit
         regions_at = {span.start: region for region, span in group}
         symbol = group[0][0].scope.symbol if kind is Kind.HEADER else None
         first = next((region for region, _ in group if region.symbol is not None), None)
         for span in pack((span for _, span in group), self.index, limit):
             region = regions_at[span.start]
-            if self.index.count(span) <= limit:
+            if self.index.count(span) <= most:
                 continues = first is None or span.start > first.start
-                alone = region if sum(span.start <= at < span.end for at in regions_at) == 1 else None
-                yield _Piece(span, kind.value, symbol or (self._lone(alone) if alone else None), continues)
+                held = [each for at, each in regions_at.items() if span.start <= at < span.end]
+                yield _Piece(span, kind.value, symbol or self._named(held), continues)
                 continue
-            for part in Division(self.text, self.grammar, self.index, limit).parts(region, span):
+            for part in Division(self.text, self.grammar, self.index, most).parts(region, span):
                 yield _Piece(part.span, kind.value, part.symbol or symbol, part.continues or part.symbol is None)
 
-    def _lone(self, region: Region) -> Symbol | None:
-        """Name a statement that stands alone by the one value that it gives a name to."""
-        value = syntax.lone_value(region.nodes[-1], self.grammar, self.text)
-        is_one = value is not None and region.kind is Kind.PREAMBLE and region.symbol is None
-        return describe_value(value[1], value[0], region.scope, self.text) if is_one and value else None
+    def _named(self, held: Sequence[Region]) -> Symbol | None:
+        """Name prototypes by all their names, and a statement that stands alone by the one that it gives."""
+        if held[0].kind not in {Kind.PREAMBLE, Kind.PROTOTYPE}:
+            return None
+        announced = [syntax.prototype(region.nodes[-1], self.grammar) for region in held]
+        symbols = [
+            describe(each, region.scope, self.grammar, self.text)
+            for each, region in zip(announced, held, strict=True)
+            if each is not None
+        ]
+        if len(symbols) == len(held):
+            return joined(symbols)
+        value = syntax.lone_value(held[0].nodes[-1], self.grammar, self.text) if len(held) == 1 else None
+        return describe_value(value[1], value[0], held[0].scope, self.text) if value is not None else None
 
 
 def _spanned(found: Sequence[Region], whole: Span) -> list[tuple[Region, Span]]:
@@ -243,6 +253,7 @@ class _Writer:
                 "parameter_count": symbol.parameter_count if symbol is not None else None,
                 "return_type": symbol.return_type if symbol is not None else None,
                 "defines": self.defined.within(span) or None,
+                "declares": self.defined.declared_within(span) or None,
                 "imports_used": None if piece.label == Kind.IMPORT else self._imports_used(span, content),
                 "file_path": self.document.path,
                 "line_range": self.lines.range(span),

@@ -23,6 +23,8 @@ LISTS = node_types(
     "body_statement statements statement_list declaration_list class_body field_declaration_list switch_body array "
     "object initializer_list list dictionary arguments argument_list sequence_expression export_clause"
 )
+SHORT_HEAD = 4
+"""Of what is shorter than the limit by so many times, a scope's beginning, more than its first line has to follow."""
 _LEVELS = 100
 """Of nodes that are looked through for the name of a part; code nests as deep as it likes."""
 
@@ -67,31 +69,27 @@ class Division:
     def parts(self, region: Region, span: Span) -> list[Part]:
         """Divide ``region``, which covers ``span``, into parts of at most ``limit`` tokens that tile it."""
         atoms = self._atoms(_Task(span, [(node, True) for node in region.nodes]))
-        spans = list(pack(self._opened(atoms), self.index, self.limit))
+        spans = list(pack(atoms, self.index, self.limit))
         return [self._part(each, region, is_first=each.start == span.start) for each in spans]
 
-    def _opened(self, atoms: Iterator[tuple[Span, bool]]) -> Iterator[Span]:
-        """Join the beginning of a scope with what comes first in it."""
-        opened: Span | None = None
-        for span, opens in atoms:
-            joined = Span(opened.start, span.end) if opened is not None else span
-            if opened is not None and self.index.count(joined) > self.limit:
-                yield opened
-                joined = span
-            opened = joined if opens else None
-            if opened is None:
-                yield joined
-        if opened is not None:
-            yield opened
+    def _atoms(self, whole: _Task) -> Iterator[Span]:
+        """Descend wherever a piece is still too long; a stack, because code nests as deep as it likes.
 
-    def _atoms(self, whole: _Task) -> Iterator[tuple[Span, bool]]:
-        """Descend wherever a piece is still too long; a stack, because code nests as deep as it likes."""
-        waiting = [whole]
+        The beginning of a scope is joined with what comes first in it, of which a part is enough where it is short.
+        """
+        waiting, opened = [whole], whole.span.start
         while waiting:
             task = waiting.pop()
-            if self.index.count(task.span) <= self.limit:
-                yield task.span, task.opens
+            head, joined = Span(opened, task.span.start), Span(opened, task.span.end)
+            if self.index.count(joined) > self.limit and self.index.count(head) > self.limit // SHORT_HEAD:
+                yield head
+                joined = task.span
+            if self.index.count(joined) <= self.limit:
+                if not task.opens:
+                    yield joined
+                opened = joined.start if task.opens else joined.end
                 continue
+            opened = joined.start
             groups = self._groups(task)
             if len(groups) > 1:
                 waiting.extend(reversed(self._tasks(task, groups)))
@@ -106,7 +104,10 @@ class Division:
             if inside:
                 waiting.append(_Task(task.span, inside))
             else:
-                yield from ((span, False) for span in split(task.span, self.index, self.limit, TEXT_CUTS))
+                yield from split(joined, self.index, self.limit, TEXT_CUTS)
+                opened = joined.end
+        if opened < whole.span.end:
+            yield Span(opened, whole.span.end)
 
     def _tasks(self, task: _Task, groups: Sequence[list[tuple[Node, bool]]]) -> list[_Task]:
         inner = (indented(self.text, group[0][0].start_byte) for group in groups[1:])

@@ -167,6 +167,7 @@ class Grammar:
         pairs: nodes that name a part of a value: keys, attributes.
         names: nodes inside a definition that name it, where no field does.
         announcements: nodes that say of what is defined elsewhere what it is called.
+        prototypes: statements that may hold one, which names it to the readers of a header.
     """
 
     name: str
@@ -195,6 +196,7 @@ class Grammar:
     pairs: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     announcements: frozenset[str] = frozenset()
+    prototypes: frozenset[str] = frozenset()
     # Unions that are asked for at every node.
     holding: frozenset[str] = field(init=False)
     running: frozenset[str] = field(init=False)

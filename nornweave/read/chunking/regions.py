@@ -38,6 +38,7 @@ class Kind(StrEnum):
     HEADER = "header"
     WHOLE = "whole"
     VALUE = "value"
+    PROTOTYPE = "prototype"
     GLUE = "glue"
 
 
@@ -122,6 +123,8 @@ class Regions:
             self._namespace(node, scope)
         elif kind in grammar.branches or kind == "ERROR":
             self._branch(node, scope)
+        elif (announced := syntax.prototype(node, grammar)) is not None and self._is_documented(node, scope):
+            self._add(Kind.PROTOTYPE, node, scope, describe(announced, scope, grammar, self.text))
         elif self._is_glue(node):
             self._add(Kind.GLUE, node, scope)
         elif (
@@ -180,7 +183,7 @@ class Regions:
                 waiting.pop()
                 if not waiting:
                     return held
-            elif syntax.definition(member, grammar, self.text) is not None:
+            elif syntax.definition(member, grammar, self.text) or syntax.prototype(member, grammar):
                 return held | {"definition"}
             elif member.type in grammar.branches | grammar.bodies | grammar.namespaces or member.type == "ERROR":
                 if len(waiting) > NESTED:
@@ -189,6 +192,15 @@ class Regions:
             elif member.type not in grammar.comments:
                 held.add("import" if syntax.is_import(member, grammar, self.text) else "other")
         return held | {"definition"}
+
+    def _is_documented(self, node: Node, scope: SymbolScope) -> bool:
+        """Tell whether a comment stands directly above a statement, or above the prototypes that it stands below."""
+        if scope.symbol is not None:
+            return False
+        if (pending := self._pending) is not None:
+            return self._newlines(pending.end, node.start_byte) < 2
+        is_next = bool(self.found) and self._newlines(self._end, node.start_byte) < 2
+        return is_next and self.found[-1].kind is Kind.PROTOTYPE
 
     def _rest(self, scope: SymbolScope) -> Kind:
         return Kind.PREAMBLE if scope.symbol is None else Kind.HEADER

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 
 from tree_sitter import Node
 
@@ -84,6 +86,14 @@ def describe_value(name: str, node: Node, scope: SymbolScope, text: str) -> Symb
     )
 
 
+def joined(symbols: Sequence[Symbol]) -> Symbol:
+    """Describe what stands in one chunk: by all names, as far as they go on a line."""
+    if len(symbols) == 1:
+        return symbols[0]
+    names = shorten(", ".join(symbol.title or "" for symbol in symbols), syntax.MAX_SIGNATURE, placeholder=" …")
+    return Symbol(symbols[0].node_type, (names,), symbols[0].signature)
+
+
 def scope_of(symbol: Symbol, scope: SymbolScope) -> SymbolScope:
     """Return the scope inside a definition."""
     return SymbolScope(symbol.names, symbol if symbol.function_name is None and symbol.class_name else scope.symbol)
@@ -101,18 +111,31 @@ class Definitions:
     def __init__(self, root: Node | None, grammar: Grammar | None, text: str) -> None:
         """Walk through the syntax tree; without one nothing is defined."""
         found = sorted(_found(root, grammar, text)) if root is not None and grammar is not None else []
-        self._starts = [start for start, _ in found]
-        self._names = [name for _, name in found]
+        self._starts = [start for start, *_ in found]
+        self._names = [name for _, name, _ in found]
+        self._declared = [is_declared for *_, is_declared in found]
 
     def within(self, span: Span) -> tuple[str, ...]:
-        """Return the qualified names that are defined in a part of the file, each once, in order."""
+        """Return the qualified names that a part of the file defines or declares, each once, in order."""
+        return tuple(self._are_declared(span))[:MAX_NAMES]
+
+    def declared_within(self, span: Span) -> tuple[str, ...]:
+        """Return those of them that it only declares."""
+        return tuple(name for name, is_declared in self._are_declared(span).items() if is_declared)[:MAX_NAMES]
+
+    def _are_declared(self, span: Span) -> dict[str, bool]:
         first, last = bisect_left(self._starts, span.start), bisect_left(self._starts, span.end)
-        return tuple(dict.fromkeys(self._names[first:last]))[:MAX_NAMES]
+        names, declared = self._names[first:last], self._declared[first:last]
+        defined = {name for name, is_declared in zip(names, declared, strict=True) if not is_declared}
+        return {name: name not in defined for name in names}
 
 
-def _found(root: Node, grammar: Grammar, text: str) -> list[tuple[int, str]]:
-    """Return place and qualified name of all definitions, in no order; code nests as deep as it likes."""
-    found: list[tuple[int, str]] = []
+def _found(root: Node, grammar: Grammar, text: str) -> list[tuple[int, str, bool]]:
+    """Return place and qualified name of all definitions, and whether each is a mere declaration, in no order.
+
+    Code nests as deep as it likes.
+    """
+    found: list[tuple[int, str, bool]] = []
     open_nodes: list[tuple[Node, tuple[str, ...], bool]] = [(root, (), False)]
     scopes = grammar.modules | grammar.namespaces
     while open_nodes:
@@ -124,7 +147,7 @@ def _found(root: Node, grammar: Grammar, text: str) -> list[tuple[int, str]]:
             own = syntax.names_of(definition, grammar, text)
             names = (*around, *(name for name in own if _PLAIN.fullmatch(name)))
             if names != around:
-                found.append((definition.node.start_byte, ".".join(names)))
+                found.append((definition.node.start_byte, ".".join(names), False))
             node, around, in_function = definition.node, names, in_function or not definition.is_class
         elif kind in scopes:
             name = syntax.value_name(node, grammar, text)
@@ -133,7 +156,10 @@ def _found(root: Node, grammar: Grammar, text: str) -> list[tuple[int, str]]:
             name = syntax.value_name(node, grammar, text)
             # Go's ``type A struct`` holds a specification of ``A``.
             if name and _PLAIN.fullmatch(name) and (name,) != around[-1:]:
-                found.append((node.start_byte, ".".join((*around, name))))
+                found.append((node.start_byte, ".".join((*around, name)), False))
+            if (announced := syntax.prototype(node, grammar)) is not None and announced.named_by == node:
+                own = [name for name in syntax.names_of(announced, grammar, text) if _PLAIN.fullmatch(name)]
+                found += [(node.start_byte, ".".join((*around, *own)), True)] if own else []
         # A leaf has no name, and functions of C hold none.
         if kind not in grammar.announcements and not (in_function and grammar.name in C_FAMILY):
             open_nodes.extend((child, around, in_function) for child in node.named_children if child.named_child_count)

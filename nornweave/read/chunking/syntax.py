@@ -77,6 +77,21 @@ def definition(node: Node, grammar: Grammar, text: str, *, with_calls: bool = Tr
     return None
 
 
+def prototype(node: Node, grammar: Grammar) -> Definition | None:
+    """Return the function of C or C++ that ``node`` only says the name of; its body stands elsewhere, or nowhere here.
+
+    A member of a class is none: its class names it. A variable that points to functions is none.
+    """
+    inner: Node | None = node
+    while inner is not None and inner.type in grammar.wrappers:
+        inner = _wrapped(inner, grammar)
+    if inner is None or inner.type not in grammar.prototypes or inner.child_by_field_name("type") is None:
+        return None
+    named = _declared(inner)
+    is_function = named is not None and named.type.endswith(("identifier", "operator_name"))
+    return Definition(inner, node, is_class=False) if is_function else None
+
+
 def _called(node: Node, named_by: Node, grammar: Grammar, text: str) -> Definition | None:
     """Read a call that defines something: it is given a function, and says or is told what that is called.
 
