@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from nornweave.core.types import Domain
-from nornweave.read.chunking.languages import code_format_of, program_suffix
+from nornweave.read.chunking.languages import UNTOLD, code_format_of, program_suffix
 from nornweave.read.formats.reader import CONVERTED
 from nornweave.read.front_matter import FORMATS
 
@@ -135,5 +135,5 @@ def reads(domain: Domain, path: str, *, is_program: bool = False) -> bool:
     if domain is Domain.CODE:
         if code_format_of(name) is not None or is_code_name(name):
             return True
-        return is_program or not (suffix or name.startswith("."))
+        return is_program or suffix in UNTOLD or not (suffix or name.startswith("."))
     return not (suffix or name.startswith(".") or is_code_name(name))

@@ -63,7 +63,15 @@ DOCUMENTED = [f"/**\n * Does {n}, which {'is long and ' * length}ends.\n */\n" f
 HEADER = f"{DOCUMENTED[0]}X_EXPORT int *first(int a);\n\n{DOCUMENTED[1]}void second(void);\nvoid third(int b) X_PURE;\n\n{DOCUMENTED[2]}int fourth(int c);\n"
 
 
-@pytest.mark.parametrize("frame", ["{}", "#ifndef A_H\n#define A_H\n\n{}\n#endif\n", '#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{}\n#ifdef __cplusplus\n}}\n#endif\n', "namespace a {{\n{}}}\n"])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "{}",
+        "#ifndef A_H\n#define A_H\n\n{}\n#endif\n",
+        '#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{}\n#ifdef __cplusplus\n}}\n#endif\n',
+        "namespace a {{\n{}}}\n",
+    ],
+)
 def test_a_prototype_with_a_comment_is_titled_and_stands_with_it(frame: str) -> None:
     chunks = chunks_of(frame.format(HEADER), "a.hpp")
     assert [chunk.title for chunk in chunks if "Does" in chunk.content] == ["first, second, third", "fourth"]
@@ -76,7 +84,6 @@ def test_a_lone_prototype_is_titled_and_members_stay_with_their_class() -> None:
     assert titles(text, "a.c") == ["a", "later", "c", "hook"]
     pump = "/** Moves water. */\nclass Pump {\npublic:\n    explicit Pump(int);\n    /** Starts. */\n    bool start(int);\n};\n"
     assert titles(f"{pump}\n/** Of all. */\ntemplate <typename T>\nT best(T a);\n", "a.hpp") == ["Pump", "best"]
-
 
 
 ROW = "        Text(row, size: {0}, weight: {0}, color: {0})\n"

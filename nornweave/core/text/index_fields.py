@@ -39,7 +39,7 @@ ASIDE, IMPORTS, VARIANT, RELEASE = "place:aside", "place:imports", "place:varian
 _ASIDE = re.compile(
     r"(?:^|[/_.-])(?:tests?|specs?|__tests__|examples?|bench(?:es|marks?)?|fixtures?|mocks?)(?:[/_.-]|$)"
     r"|[a-z]Tests?\.\w{1,5}$|[a-z]Spec\.(?:groovy|hs|js|kt|scala|swift|ts)$"  # a ``MethodSpec.java`` is no test
-    r"|\.pyi$|\.d\.[cm]?ts$"  # stubs announce what is defined elsewhere
+    r"|\.t$|\.pyi$|\.d\.[cm]?ts$"  # stubs announce what is defined elsewhere
 )
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)", re.MULTILINE)
 _PACKAGED = frozenset({"go", "java", "kotlin"})

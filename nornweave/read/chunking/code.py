@@ -211,6 +211,8 @@ class _Layout:
         ]
         if len(symbols) == len(held):
             return joined(symbols)
+        if len(held) == 1 and held[0].symbol is not None:
+            return held[0].symbol
         value = syntax.lone_value(held[0].nodes[-1], self.grammar, self.text) if len(held) == 1 else None
         return describe_value(value[1], value[0], held[0].scope, self.text) if value is not None else None
 

@@ -38,6 +38,7 @@ OTHER_EXTENSIONS = {
     "objc": "m mm",
     "scala": "scala sc sbt",
     "lua": "lua",
+    "perl": "pl pm t psgi",
     "elixir": "ex exs",
     "shell": "sh bash zsh ksh bats",
     "sql": "sql",
@@ -102,6 +103,13 @@ _BY_CONTENT: Mapping[str, tuple[tuple[re.Pattern[str], str | None], ...]] = {
     ),
     ".ts": ((re.compile(r"\s*<(?:\?xml|!DOCTYPE)\b"), None),),  # translations of Qt
 }
+_PERL = re.compile(
+    r"\A#!.*\bperl|^[ \t]*(?:(?:use|no|package|require)[ \t]+[\w:.'\"]+[^;\n]*;|(?:my|our)[ \t]*[$@%(]|sub[ \t]+\w)",
+    re.MULTILINE,
+)
+"""What a file called as Perl's must hold: Prolog is called ``.pl`` as well, and ``.t`` may be anything."""
+UNTOLD = frozenset({".t"})
+"""Suffixes of a language that only the text of a file shows."""
 
 
 def language_of(path: str, text: str = "") -> str | None:
@@ -135,6 +143,8 @@ def code_format_of(path: str, text: str = "") -> str | None:
     name = PurePosixPath(path).name.lower()
     suffix = PurePosixPath(name).suffix
     known = OTHER_FILE_NAMES.get(name) or _BY_OTHER_EXTENSION.get(suffix)
+    if known == "perl" and (text or suffix in UNTOLD) and not _PERL.search(text):
+        known = None
     known = known or language_of(path, text) or OTHER_FILE_NAMES.get(name.partition(".")[0])  # Dockerfile.dev
     return known or _BY_OTHER_EXTENSION.get(program_suffix(text))
 
@@ -155,6 +165,8 @@ class Grammar:
         holders: values whose parts may be definitions (``export default { methods: { … } }``).
         imports: statements that bring in other files; more of them are told by ``syntax.is_import``.
         wrappers: nodes around one definition (decorators, ``export``, ``template<…>``, ``const f = …``).
+        packages: name all that follows them, where they have no body.
+        documents: comments that belong to a definition below them across blank lines; a heading names them elsewhere.
         comments: comment types; ``attributes`` are siblings that belong to what follows them like comments.
         glue: too little to stand alone; joins what follows (``package x;``, ``private:``).
         bare: classes whose header says nothing by itself when no members precede the first method.
@@ -183,6 +195,8 @@ class Grammar:
     branches: frozenset[str] = frozenset()
     wrappers: frozenset[str] = frozenset()
     comments: frozenset[str] = frozenset({"comment"})
+    documents: frozenset[str] = frozenset()
+    packages: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
     glue: frozenset[str] = frozenset()
     bare: frozenset[str] = frozenset()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from bisect import bisect_right
 from functools import lru_cache
 from importlib import import_module
 
@@ -27,6 +28,9 @@ _EXPORT_MACRO = re.compile(rb"\b(class|struct) ([A-Z][A-Z0-9_]{3,60})(?= \w{1,12
 UNTIMED_BYTES = 2048
 _NEVER_UNTIMED = frozenset({"kotlin"})
 """tree_sitter_kotlin 1.1 does not come back from 257 bytes that are no Kotlin: then this little is never freed."""
+# tree_sitter_perl 2.0.3 looks for the end of ``<<X`` forever where there is none, and no deadline reaches it.
+_HEREDOC = re.compile(rb"""<<(~?)[ \t]*(?:(["'`])([^\n]*?)\2|\\?([A-Za-z_]\w*))""")
+_LINE = re.compile(rb"[^\n]+")
 _PACKAGES = {"csharp": "c_sharp", "tsx": "typescript", "shell": "bash", "dockerfile": "containerfile"}
 LOOSE_TOKENS = 5000
 """Tokens right inside an error from which a grammar is lost; looking through them for anything is quadratic."""
@@ -59,7 +63,28 @@ def parse(grammar: Grammar, source: bytes) -> Tree | None:
     """
     if grammar.name == "cpp":
         source = _EXPORT_MACRO.sub(lambda match: match[1] + b" " * (len(match[0]) - len(match[1])), source)
+    elif grammar.name == "perl" and b"<<" in source:
+        source = _with_ended_heredocs(source)
     return _parse(grammar.name, source)
+
+
+def _with_ended_heredocs(source: bytes) -> bytes:
+    """Blank the marks of those heredocs that no line ends after those that begin before them on the same line."""
+    lines: dict[bytes, list[int]] = {}
+    for line in _LINE.finditer(source):
+        for ending in (line[0], b"~" + line[0].lstrip(b" \t")):
+            lines.setdefault(ending, []).append(line.start())
+    blanked, row, since = bytearray(source), -1, 0
+    for begun in _HEREDOC.finditer(source):
+        end = source.find(b"\n", begun.end())
+        row, since = end, since if row == end else end
+        places = lines.get(begun[1] + (begun[3] or begun[4] or b""), [])
+        place = bisect_right(places, since)
+        if place < len(places) and end >= 0:
+            since = places[place]
+        else:
+            blanked[begun.start() : begun.start() + 2] = b"  "
+    return bytes(blanked)
 
 
 @lru_cache(maxsize=1)

@@ -26,6 +26,7 @@ NESTED = 8
 
 _STRICT = re.compile(r"""['"]use strict['"]""")
 _WORDS = re.compile(r"\w+")
+_HEADED = re.compile(r"^=head\d[ \t]+(.{1,100})", re.MULTILINE)
 _INDENT = 200
 """Characters that are looked back over to tell whether a statement begins its line."""
 
@@ -109,11 +110,15 @@ class Regions:
     def _visit(self, node: Node, scope: SymbolScope) -> None:
         grammar = self.grammar
         kind = node.type
-        if kind in grammar.closers or (kind == "directive" and not self.text.startswith("#if", node.start_byte)):
+        inner = node.named_children[0] if node.named_child_count == 1 else node
+        if inner.type in grammar.closers or (kind == "directive" and not self.text.startswith("#if", node.start_byte)):
             self._end = max(self._end, node.end_byte)
             return
         found = syntax.definition(node, grammar, self.text)
-        if found is not None:
+        if names := syntax.package(node, grammar, self.text):
+            self._frames[-1].scope = SymbolScope(names)
+            self._add(Kind.GLUE, node, self._frames[-1].scope)
+        elif found is not None:
             self._define(node, found, scope)
         elif kind in grammar.bodies:
             self._enter(node, scope)
@@ -250,8 +255,10 @@ class Regions:
             # A line of signs is many tokens and says nothing.
             words = len(_WORDS.findall(self.text, pending.start, pending.end))
             short = words <= SHORT_COMMENT // 4 or self.count(Span(pending.start, pending.end)) <= SHORT_COMMENT
-            kind = Kind.GLUE if short else self._rest(scope)
-            self.found.append(Region(indented(self.text, pending.start), kind, pending.nodes, scope))
+            kind, symbol = Kind.GLUE if short else self._rest(scope), None
+            if pending.nodes[0].type in self.grammar.documents and (headed := _HEADED.search(self.text, pending.start)):
+                symbol = describe_value(headed[1], pending.nodes[0], scope, self.text)
+            self.found.append(Region(indented(self.text, pending.start), kind, pending.nodes, scope, symbol))
             self._end = max(self._end, pending.end)
 
     def _newlines(self, start: int, end: int) -> int:
@@ -271,7 +278,10 @@ class Regions:
     ) -> None:
         """Start a region at ``node`` or at the comments that belong to it."""
         pending = self._pending
-        if pending is not None and not pending.attribute and self._newlines(pending.end, node.start_byte) > 1:
+        is_apart = pending is not None and self._newlines(pending.end, node.start_byte) > 1
+        if pending is not None and pending.nodes[-1].type in self.grammar.documents:
+            is_apart = kind is not Kind.WHOLE
+        if pending is not None and not pending.attribute and is_apart:
             self._flush(scope)
             pending = None
         self._pending = None

@@ -56,7 +56,8 @@ NO_SCOPE = SymbolScope()
 def describe(found: syntax.Definition, scope: SymbolScope, grammar: Grammar, text: str) -> Symbol:
     """Describe a definition inside ``scope``."""
     own = syntax.names_of(found, grammar, text)
-    names, name = (*scope.names, *own), own[-1] if own else None
+    outer = scope.names if found.node.type not in grammar.packages else ()
+    names, name = (*outer, *own), own[-1] if own else None
     line = syntax.signature(found, grammar, text)
     around = scope.symbol
     if found.is_class:
@@ -101,7 +102,7 @@ def scope_of(symbol: Symbol, scope: SymbolScope) -> SymbolScope:
 
 MAX_NAMES = 128
 """Names of one chunk; one with more is a table."""
-_PLAIN = re.compile(r"~?[A-Za-z_$@][\w$]*[!?=]?|[A-Za-z_][\w-]*|(?:[A-Z]\w*\.)+\w+|(?:\w+:)+|operator\b.*")
+_PLAIN = re.compile(r"~?[A-Za-z_$@%][\w$]*[!?=]?|[A-Za-z_][\w-]*|(?:[A-Z]\w*\.)+\w+|(?:\w+:)+|operator\b.*")
 """Names in code; what tests and routes are called is none."""
 
 
@@ -145,7 +146,8 @@ def _found(root: Node, grammar: Grammar, text: str) -> list[tuple[int, str, bool
         definition = syntax.definition(node, grammar, text, with_calls=not in_function) if is_looked_at else None
         if definition is not None:
             own = syntax.names_of(definition, grammar, text)
-            names = (*around, *(name for name in own if _PLAIN.fullmatch(name)))
+            outer = around if definition.node.type not in grammar.packages else ()
+            names = (*outer, *(name for name in own if _PLAIN.fullmatch(name)))
             if names != around:
                 found.append((definition.node.start_byte, ".".join(names), False))
             node, around, in_function = definition.node, names, in_function or not definition.is_class
@@ -162,5 +164,10 @@ def _found(root: Node, grammar: Grammar, text: str) -> list[tuple[int, str, bool
                 found += [(node.start_byte, ".".join((*around, *own)), True)] if own else []
         # A leaf has no name, and functions of C hold none.
         if kind not in grammar.announcements and not (in_function and grammar.name in C_FAMILY):
-            open_nodes.extend((child, around, in_function) for child in node.named_children if child.named_child_count)
+            for child in node.named_children:
+                if child.named_child_count:
+                    open_nodes.append((child, around, in_function))
+                if names := syntax.package(child, grammar, text) if grammar.packages else ():
+                    around = names
+                    found.append((child.start_byte, ".".join(names), False))
     return found

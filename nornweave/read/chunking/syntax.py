@@ -19,6 +19,7 @@ LOOKED_AT = 300
 
 _REQUIRE = re.compile(r"\w+\s+[^=;]{1,400}=\s*(?:await\s+)?(?:require|import)\s*\(")
 _RUBY_REQUIRE = re.compile(r"(?:require|require_relative|load|autoload)\b")
+_PERL_USE = re.compile(r"(?:use|no|require)\b(?!\s+constant\b)")
 _PHP_INCLUDE = re.compile(r"(?:require|include)(?:_once)?\b")
 _PLAIN_NAME = re.compile(r"[\w$]+")
 
@@ -203,7 +204,7 @@ def _has_body(node: Node, grammar: Grammar) -> bool:
 
 def _is_class(node: Node, grammar: Grammar) -> bool:
     if node.type in grammar.needs_body:
-        return node.child_by_field_name("body") is not None
+        return _has_body(node, grammar)
     if grammar.name == "go":
         specs = [child for child in node.named_children if child.type == "type_spec"]
         shape = specs[0].child_by_field_name("type") if len(specs) == 1 else None
@@ -222,10 +223,17 @@ def is_import(node: Node, grammar: Grammar, text: str) -> bool:
         return kind in {"lexical_declaration", "variable_declaration"} and bool(_REQUIRE.match(text, node.start_byte))
     if grammar.name == "rust":
         return kind == "mod_item" and node.child_by_field_name("body") is None
-    pattern = {"ruby": _RUBY_REQUIRE, "php": _PHP_INCLUDE}.get(grammar.name)
-    return (
-        pattern is not None and kind in {"call", "expression_statement"} and bool(pattern.match(text, node.start_byte))
-    )
+    pattern = {"ruby": _RUBY_REQUIRE, "php": _PHP_INCLUDE, "perl": _PERL_USE}.get(grammar.name)
+    may_be = kind in {"call", "expression_statement", "use_statement"}
+    return pattern is not None and may_be and bool(pattern.match(text, node.start_byte))
+
+
+def package(node: Node, grammar: Grammar, text: str) -> tuple[str, ...]:
+    """Return the names of the package that all belongs to which follows ``node``; empty where it opens none."""
+    if node.type not in grammar.packages or _has_body(node, grammar):
+        return ()
+    named = _name_node(node, grammar)
+    return tuple(text[named.start_byte : named.end_byte].split("::")) if named is not None else ()
 
 
 def members(node: Node, grammar: Grammar) -> Iterator[Node]:
@@ -273,8 +281,8 @@ def names_of(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:
         name = f"{name}({text[category.start_byte : category.end_byte]})"
     elif node.type == "method_definition" and grammar.name == "objc":
         name = _selector(node, text)
-    elif grammar.name in {"lua", "sql"}:
-        return tuple(re.split(r"[.:]", name.replace('"', "").replace("`", "")))
+    elif grammar.name in {"lua", "sql", "perl"}:
+        return tuple(re.split(r"::|[.:]", name.replace('"', "").replace("`", "")))
     return (*_owner(found, grammar, text), name.strip("'\""))
 
 
@@ -293,7 +301,7 @@ def _name_node(node: Node, grammar: Grammar) -> Node | None:
             return child
     left = node.child_by_field_name("left")
     if left is not None:
-        return left.child_by_field_name("property") or left
+        return left.child_by_field_name("property") or left.child_by_field_name("variable") or left
     if grammar.names:
         return next((child for child in node.named_children if child.type in grammar.names), None)
     spec = next((child for child in node.named_children if child.type == "type_spec"), None)
