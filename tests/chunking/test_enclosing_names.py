@@ -106,6 +106,37 @@ def test_the_head_of_a_scope_is_no_chunk_of_its_own(path: str, limit: int) -> No
     assert "Text(row" in first.content
 
 
+PERL = "package Norn::Loom;\nuse strict;\nour %threads = (warp => 1);\n\n=head2 weave\n\nWeaves.\n\n=cut\n\nsub weave { return 1 }\n\nsubtest 'cuts' => sub { ok(1) };\npackage Other { sub run { 2 } }\nmy $cut = sub { 3 };\n1;\n\n__END__\n\n=head1 SYNOPSIS\n\nUse it with care and with a loom, and never alone: a loom is a thing that many people have to share in peace, all day long.\n"
+
+
+def test_subs_of_perl_are_titled_below_their_package_with_their_documentation() -> None:
+    chunks = chunks_of(PERL, "Loom.pm")
+    assert_tiles(PERL, chunks)
+    below = ["%threads", "weave", "cuts", "Other", "$cut", "SYNOPSIS"]
+    expected = [None, *(f"Norn.Loom.{name}" if name != "Other" else name for name in below)]
+    assert [chunk.title for chunk in chunks] == expected
+    assert chunks[2].content.startswith("=head2 weave")
+    assert chunks[0].metadata["defines"] == ("Norn.Loom",)
+
+
+@pytest.mark.parametrize(
+    "text", ["<<X\n$,", "print <<A, <<~'B';\nB\nA\n$x", 'f(<<"A b");\n@{[1]}', "<<X\r\n$x\r\nX\r\n", "<<A;\n  A\n$x"]
+)
+def test_a_heredoc_of_perl_that_nothing_ends_keeps_its_grammar_no_longer(text: str) -> None:
+    source = f"use strict;\n{text}"
+    assert_tiles(source, chunks_of(source, "a.pl"))
+
+
+def test_a_macro_before_a_name_stands_on_the_line_of_it() -> None:
+    text = "struct pixel {\n    char hex[8];\n\n    SLIST_ENTRY(pixel) pixels;\n};\n\nSLIST_HEAD(head, pixel) pixels;\n\nint run(void) {\n    return 1;\n}\n"
+    chunks = chunks_of(text, "a.c")
+    assert [chunk.content.splitlines()[0] for chunk in chunks] == [
+        "struct pixel {",
+        "SLIST_HEAD(head, pixel) pixels;",
+        "int run(void) {",
+    ]
+
+
 def test_suites_name_their_tests() -> None:
     test = f'  it("keeps entry %d", async () => {{\n{MEMBERS}  }})\n'
     inner = f'describe("that is closed", () => {{\n{test % 1}{test % 2}}})\n'

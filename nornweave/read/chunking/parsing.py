@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import time
 from bisect import bisect_right
@@ -42,7 +43,12 @@ def language(name: str) -> Language:
     grammar = import_module(f"tree_sitter_{_PACKAGES.get(name, name)}")
     # Packages with several grammars name them: ``language_typescript``, ``language_tsx``, ``language_php``.
     make = getattr(grammar, f"language_{name}", None) or grammar.language
-    return Language(make())
+    made = make()
+    if isinstance(made, int):  # the address alone, as older packages give it; the binding deprecates that
+        capsule = ctypes.pythonapi.PyCapsule_New
+        capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        made = capsule(made, b"tree_sitter.Language", None)
+    return Language(made)
 
 
 def mask(text: str) -> bytes:

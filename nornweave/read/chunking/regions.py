@@ -287,6 +287,9 @@ class Regions:
         self._pending = None
         start = pending.start if pending is not None else node.start_byte
         last = self.found[-1] if self.found else None
+        line = self.text.rfind("\n", 0, start) + 1
+        if pending is None and self._end < line and start - line < _INDENT and (last is None or last.start < line):
+            start = line  # a macro that the parser was not shown stands before it
         self._end = max(self._end, opens.start_byte if opens is not None else node.end_byte)
         if last is not None and pending is None and self._continues(last, kind, symbol, scope, start):
             last.nodes.append(node)

@@ -160,7 +160,7 @@ def _found(root: Node, grammar: Grammar, text: str) -> list[tuple[int, str, bool
             if name and _PLAIN.fullmatch(name) and (name,) != around[-1:]:
                 found.append((node.start_byte, ".".join((*around, name)), False))
             if (announced := syntax.prototype(node, grammar)) is not None and announced.named_by == node:
-                own = [name for name in syntax.names_of(announced, grammar, text) if _PLAIN.fullmatch(name)]
+                own = tuple(name for name in syntax.names_of(announced, grammar, text) if _PLAIN.fullmatch(name))
                 found += [(node.start_byte, ".".join((*around, *own)), True)] if own else []
         # A leaf has no name, and functions of C hold none.
         if kind not in grammar.announcements and not (in_function and grammar.name in C_FAMILY):
