@@ -19,6 +19,7 @@ from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId,
 from nornweave.read.chunking import parsing
 from nornweave.read.chunking.code import chunk_code
 from nornweave.read.chunking.languages import GRAMMARS, PROGRAMS, code_format_of, language_of
+from nornweave.read.kinds import format_of, reads
 from nornweave.read.worth import licence_span
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
@@ -284,6 +285,19 @@ def test_blank_text_has_hardly_a_chunk(text: str) -> None:
 ])  # fmt: skip
 def test_language_of(path: str, language: str | None) -> None:
     assert language_of(path) == language
+
+
+@pytest.mark.parametrize(("path", "text", "language"), [
+    ("t/a.t", "#!perl\n# x\nok(1);\n", "perl"), ("a.t", "# x\nuse Test::More;\n", "perl"),
+    ("a.t", "Dear <<name>>,\nuse it.\n", None),
+    ("a.t", "", None), ("a.pl", ":- module(a, [b/1]).\nb(1).\n", None),
+    ("a.pl", "sub a { 1 }\n", "perl"), ("A.pm", "", "perl"),
+    ("save-tree", "#!/usr/bin/env perl\n1;\n", "perl"), ("a.t", "#!/usr/bin/env ruby\nputs 1\n", "ruby"),
+])  # fmt: skip
+def test_perl_is_told_by_its_text(path: str, text: str, language: str | None) -> None:
+    assert code_format_of(path, text) == language
+    assert format_of(path, text, Domain.CODE) == (language or ("text" if path == "a.pl" else None))
+    assert reads(Domain.CODE, path)
 
 
 @pytest.mark.parametrize("name", sorted(GRAMMARS))
