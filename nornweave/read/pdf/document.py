@@ -19,7 +19,7 @@ from nornweave.read.pdf.paragraphs import Hyphens, Paragraph, body_size, continu
 from nornweave.read.pdf.port import PdfFile, load_library
 from nornweave.read.time_limits import PDF_SECONDS_AT_MOST
 
-VERSION = "pdf-5"
+VERSION = "pdf-6"
 
 MAX_PAGES = 2000
 MAX_LETTERS = 20_000_000
@@ -176,7 +176,7 @@ def _assemble(
     paragraphs: Sequence[Paragraph], headings: set[int], page_count: int
 ) -> tuple[str, list[int], tuple[int, ...]]:
     """Join paragraphs to one text; return it with the offset of each paragraph and of each page."""
-    hyphens = Hyphens(row.text for paragraph in paragraphs for row in paragraph.rows)
+    hyphens = Hyphens(f.text for paragraph in paragraphs for row in paragraph.rows for f in row.fragments)
     parts: list[str] = []
     length = 0
     starts: list[int] = []
@@ -205,7 +205,7 @@ def _assemble(
 
 def _paragraph_text(paragraph: Paragraph, hyphens: Hyphens) -> str:
     if paragraph.keeps_lines:
-        return "\n".join(row.text for row in paragraph.rows)
+        return "\n".join(hyphens.joined(f.text for f in row.fragments) for row in paragraph.rows)
     return hyphens.joined(row.text for row in paragraph.rows)
 
 

@@ -6,11 +6,12 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from operator import attrgetter
+from dataclasses import dataclass, replace
+from itertools import count, groupby, pairwise
+from operator import attrgetter, itemgetter
 
 from nornweave.read.pdf.glyphs import GlyphBlock, GlyphFragment, PdfPage, is_wide_gap
+from nornweave.read.pdf.tables import CELL, TableRow, tables_of
 
 _TABLE_CELLS = 3
 _COMPARED = 50  # fragments of a row that a further one may overlap; keeps rows of thousands of cells linear
@@ -19,15 +20,14 @@ _WITHIN_SENTENCES = 0.25  # of the lines of running text begin with a small lett
 _BESIDE = 0.3  # of the lines of columns that the file goes through row by row are followed by one beside them
 _MOST, _WIDE = 0.6, 0.8  # of the lines of a column are nearly as wide as it is
 _FIGURE = re.compile(r"[(+±−-]?\d(?:[\d.,]*\d)?[%*)]*$|[–—-]$")
-CELL = 25
-"""Characters of a line that may be a table's cell."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutRow:
     """Fragments on one baseline of one column, from left to right.
 
-    ``region`` numbers the columns and bands of its page; a row is ``tabular`` with three cells or mostly figures.
+    ``region`` numbers the columns and bands of its page; a row is ``tabular`` with three cells or mostly figures. The
+    row of a table whose cells have several lines holds them cell by cell, and ``bottom`` is the last one's baseline.
     """
 
     fragments: tuple[GlyphFragment, ...]
@@ -36,6 +36,7 @@ class LayoutRow:
     x0: float
     x1: float
     baseline: float
+    bottom: float
     size: float
     bold: bool
     mono: bool
@@ -56,6 +57,7 @@ class LayoutRow:
             x0=fragments[0].x0,
             x1=max(f.x1 for f in fragments),
             baseline=longest.baseline,
+            bottom=longest.baseline,
             size=longest.size,
             bold=all(f.bold for f in fragments),
             mono=all(f.mono for f in fragments),
@@ -63,6 +65,13 @@ class LayoutRow:
             cells=cells,
             text=text,
         )
+
+    @classmethod
+    def of_cells(cls, cells: TableRow, page: int, region: int) -> LayoutRow:
+        """Join the lines of each cell, and the cells."""
+        row = cls.of(tuple(f for cell in cells for f in cell), page, region)
+        lines = [f.baseline for f in row.fragments]
+        return replace(row, baseline=min(lines), bottom=max(lines), tabular=True, cells=len(cells))
 
 
 def reading_order(page: PdfPage, page_blocks: Iterable[GlyphBlock]) -> list[LayoutRow]:
@@ -74,11 +83,26 @@ def reading_order(page: PdfPage, page_blocks: Iterable[GlyphBlock]) -> list[Layo
     blocks = list(page_blocks)
     turned = [f for block in blocks if block.fragments[0].turned for f in block.fragments]
     blocks = [block for block in blocks if not block.fragments[0].turned]
-    fragments = [f for block in blocks for f in block.fragments]
-    gutters = _gutters(fragments)
-    regions = list(_columns(fragments, gutters) if gutters else _as_written(blocks))
-    regions += [turned] if turned else []
-    return [row for number, region in enumerate(regions) for row in rows_of(region, page.number, number)]
+    rows: list[LayoutRow] = []
+    regions = count()
+    for above, table in _around_tables(blocks):
+        fragments = [f for block in above for f in block.fragments]
+        gutters = _gutters(fragments)
+        for region in _columns(fragments, gutters) if gutters else _as_written(above):
+            rows += rows_of(region, page.number, next(regions))
+        region = next(regions)
+        rows += (LayoutRow.of_cells(cells, page.number, region) for cells in table)
+    return rows + rows_of(turned, page.number, next(regions))
+
+
+def _around_tables(blocks: Iterable[GlyphBlock]) -> Iterator[tuple[list[GlyphBlock], list[TableRow]]]:
+    """Yield what stands above each table with the table, and what stands below the last one."""
+    placed = [(number, f) for number, block in enumerate(blocks) for f in block.fragments]
+    at = 0
+    for start, stop, table in (*tables_of([f for _, f in placed]), (len(placed), 0, [])):
+        above = groupby(placed[at:start], itemgetter(0))
+        yield [GlyphBlock.of([f for _, f in block]) for _, block in above], table
+        at = stop
 
 
 def _as_written(blocks: Iterable[GlyphBlock]) -> list[list[GlyphFragment]]:
@@ -127,11 +151,13 @@ def _gutters(fragments: Sequence[GlyphFragment]) -> list[float]:
 
 
 def _is_running_text(lines: Sequence[GlyphFragment]) -> bool:
+    """Tell lines that are longer than cells, and either run on or are nearly as wide as their column."""
     if len(lines) < _LINES:
         return False
     width = max(f.x1 for f in lines) - min(f.x0 for f in lines)
-    full = sum(f.x1 - f.x0 >= _WIDE * width for f in lines)
-    return runs_on(lines) or (sum(len(f.text) for f in lines) > CELL * len(lines) and full >= _MOST * len(lines))
+    is_long = sum(len(f.text) for f in lines) > CELL * len(lines)
+    is_full = sum(f.x1 - f.x0 >= _WIDE * width for f in lines) >= _MOST * len(lines)
+    return is_long and (is_full or runs_on(lines))
 
 
 def _side(fragment: GlyphFragment, gutters: Sequence[float]) -> int | None:

@@ -11,8 +11,8 @@ from operator import attrgetter
 
 from nornweave.read.pdf.glyphs import GlyphBlock, PdfPage
 from nornweave.read.pdf.layout import LayoutRow, reading_order
+from nornweave.read.pdf.tables import ITEM
 
-_ITEM = re.compile(r"[•◦▪‣∙●○■]\s*\S|(?:[·–—*]\s+|\(?(?:\d{1,3}|[a-z]|[ivx]{1,4})[.)]\s+|\[\w{1,12}\]\s+)\S")
 _SENTENCE_END = re.compile(r"[.!?:;][\"')\]”’]*(?:\^\w+)?$")
 
 _LEADING = 1.35  # times the usual distance of rows, from which on there is a gap
@@ -86,13 +86,13 @@ def _cut(rows: Sequence[LayoutRow]) -> Iterator[Paragraph]:
 
 
 def _usual_leading(rows: Sequence[LayoutRow]) -> float:
-    distances = Counter(round((b.baseline - a.baseline) / a.size, 1) for a, b in pairwise(rows) if a.size == b.size)
+    distances = Counter(round((b.baseline - a.bottom) / a.size, 1) for a, b in pairwise(rows) if a.size == b.size)
     plausible = {distance: n for distance, n in distances.items() if 0.9 <= distance <= 2.5}
     return max(plausible, key=lambda distance: (plausible[distance], -distance), default=1.2)
 
 
 def _is_gap(above: LayoutRow, row: LayoutRow, usual: float) -> bool:
-    distance = row.baseline - above.baseline
+    distance = row.baseline - above.bottom
     return distance > _LEADING * usual * max(row.size, above.size) or distance < 0
 
 
@@ -107,7 +107,7 @@ def _begins(above: LayoutRow, row: LayoutRow, left: float, right: float) -> bool
         return False
     is_last = bool(_SENTENCE_END.search(above.text)) or above.x1 < right - 0.1 * (right - left)
     is_indented = 0.4 * row.size < row.x0 - left < 6 * row.size and row.x0 > above.x0 + 0.4 * row.size
-    return is_last and (is_indented or bool(_ITEM.match(row.text)))
+    return is_last and (is_indented or bool(ITEM.match(row.text)))
 
 
 def continues(above: Paragraph, following: Paragraph) -> bool:
@@ -115,7 +115,7 @@ def continues(above: Paragraph, following: Paragraph) -> bool:
     last, first = above.rows[-1], following.rows[0]
     if (last.page, last.region) == (first.page, first.region) or last.size != first.size or last.bold or first.bold:
         return False
-    if above.keeps_lines or following.keeps_lines or _ITEM.match(first.text):
+    if above.keeps_lines or following.keeps_lines or ITEM.match(first.text):
         return False
     return ends_broken(last.text) or (not _SENTENCE_END.search(last.text) and first.text[:1].islower())
 

@@ -1,0 +1,126 @@
+"""Find the tables of a PDF page whose cells have several lines.
+
+A file writes such a table cell by cell, and goes back to the left below a row. Columns of text have no such rows.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from statistics import median
+from typing import TypeAlias
+
+from nornweave.read.pdf.glyphs import GlyphFragment, is_wide_gap
+
+Cell: TypeAlias = list[GlyphFragment]
+TableRow: TypeAlias = list[Cell]
+
+CELL = 25
+"""Characters of a line that may be a table's cell."""
+ITEM = re.compile(r"[•◦▪‣∙●○■]\s*\S|(?:[·–—*]\s+|\(?(?:\d{1,3}|[a-z]|[ivx]{1,4})[.)]\s+|\[\w{1,12}\]\s+)\S")
+"""Begins an item of a list."""
+
+_ROWS = 3  # of a table, at least
+_TALL = 12  # lines of most of its rows, at most: articles that stand side by side are longer
+_WRAPPED = 0.25  # of its rows have a cell of several lines
+_LINE, _LEADING, _ROW_GAP = 0.5, 2.1, 4.0  # times the size of letters: less is one line, more is another cell or table
+_SAME = 2.0  # points between baselines of one line, at most
+_LOOKED_BACK = 3  # rows, for cells that are empty
+
+
+def tables_of(fragments: Sequence[GlyphFragment]) -> Iterator[tuple[int, int, list[TableRow]]]:
+    """Yield the first and the last place, exclusive, of each table among the fragments, and its rows."""
+    table: list[TableRow] = []
+    start = at = 0
+    for row in (*_rows(fragments), []):
+        if table and not (len(row) > 1 and _goes_on(table, row)):
+            if _is_table(table):
+                yield start, at, table
+            table = []
+        if len(row) > 1:
+            start = start if table else at
+            table.append(row)
+        at += sum(map(len, row))
+
+
+def _rows(fragments: Sequence[GlyphFragment]) -> list[TableRow]:
+    """Put each fragment into the last cell, into a new one beside it, or into a new row."""
+    rows: list[TableRow] = []
+    for f in fragments:
+        if not rows:
+            rows.append([[f]])
+            continue
+        row, cell = rows[-1], rows[-1][-1]
+        left = max(line.x1 for line in row[-2]) if len(row) > 1 else None
+        if _is_in_cell(cell, f, left):
+            cell.append(f)
+            continue
+        top = _first_beside(rows, f)
+        if top is None or f.x0 < max(line.x1 for line in cell[top:]) - 1:
+            rows.append([[f]])
+        elif top:
+            rows[-1:] = [[*row[:-1], cell[:top]], [cell[top:], [f]]]
+        else:
+            row.append([f])
+    return rows
+
+
+def _first_beside(rows: Sequence[TableRow], f: GlyphFragment) -> int | None:
+    """Return from which line on the last cell stands beside a fragment; ``None`` if its row stands elsewhere.
+
+    What stands above that line is text above the table.
+    """
+    row, cell = rows[-1], rows[-1][-1]
+    if any(abs(other[0].baseline - f.baseline) < _SAME for other in row):
+        return 0
+    above = _bottom(rows[-2]) if len(rows) > 1 else -math.inf
+    highest = max(above if above < _top(row) else -math.inf, _top(row) - _TALL * f.size)
+    if not highest < f.baseline < _bottom(row) + _SAME:
+        return None
+    beside = (place for place, line in enumerate(cell) if line.baseline > f.baseline - _SAME)
+    return next(beside, 0) if len(row) == 1 else 0
+
+
+def _is_in_cell(cell: Cell, f: GlyphFragment, left: float | None) -> bool:
+    """Tell whether a fragment goes on with a cell; ``left`` is where the cell before it ends, if there is one."""
+    last = cell[-1]
+    right = max(line.x1 for line in cell)
+    down = (f.baseline - last.baseline) / max(f.size, last.size)
+    if abs(down) < _LINE:  # words of justified lines may stand far apart
+        return f.x0 >= last.x1 - 1 and (not is_wide_gap(last, f) or (left is not None and f.x1 <= right + 1))
+    is_below = f.x0 < right and f.x1 > min(line.x0 for line in cell)
+    return 0 < down < _LEADING and is_below and (left is None or f.x0 >= left - 1)
+
+
+def _goes_on(table: Sequence[TableRow], row: TableRow) -> bool:
+    """Tell whether a row stands below a table's last one, and two of its cells below cells."""
+    gap = _top(row) - _bottom(table[-1])
+    return 0 < gap < _ROW_GAP * row[0][0].size and any(
+        sum(any(_overlap(cell, above) for above in before) for cell in row) > 1 for before in table[-_LOOKED_BACK:]
+    )
+
+
+def _overlap(cell: Cell, above: Cell) -> bool:
+    return min(f.x0 for f in cell) < max(f.x1 for f in above) and max(f.x1 for f in cell) > min(f.x0 for f in above)
+
+
+def _is_table(rows: Sequence[TableRow]) -> bool:
+    """Tell a table, where cells stand beside cells of several lines, from columns of text and lists."""
+    heights = [(_bottom(row) - _top(row)) / row[0][0].size for row in rows]
+    wrapped = sum(height > _LINE for height in heights)
+    if len(rows) < _ROWS or wrapped < _WRAPPED * len(rows) or median(heights) > _TALL:
+        return False
+    if all(ITEM.match(f"{row[0][0].text} x") and len(row) == 2 for row in rows):
+        return False
+    goes_up = sum(any(b[0].baseline < a[-1].baseline - _LINE * a[-1].size for a, b in pairwise(row)) for row in rows)
+    return goes_up > 1 or sum(len(row[0][0].text) for row in rows) <= CELL * len(rows)
+
+
+def _top(row: TableRow) -> float:
+    return min(f.baseline for cell in row for f in cell)
+
+
+def _bottom(row: TableRow) -> float:
+    return max(f.baseline for cell in row for f in cell)
