@@ -176,7 +176,7 @@ def _assemble(
     paragraphs: Sequence[Paragraph], headings: set[int], page_count: int
 ) -> tuple[str, list[int], tuple[int, ...]]:
     """Join paragraphs to one text; return it with the offset of each paragraph and of each page."""
-    hyphens = Hyphens(f.text for paragraph in paragraphs for row in paragraph.rows for f in row.fragments)
+    hyphens = Hyphens(line for paragraph in paragraphs for row in paragraph.rows for line in row.lines)
     parts: list[str] = []
     length = 0
     starts: list[int] = []
@@ -205,7 +205,7 @@ def _assemble(
 
 def _paragraph_text(paragraph: Paragraph, hyphens: Hyphens) -> str:
     if paragraph.keeps_lines:
-        return "\n".join(hyphens.joined(f.text for f in row.fragments) for row in paragraph.rows)
+        return "\n".join(hyphens.joined(row.lines) for row in paragraph.rows)
     return hyphens.joined(row.text for row in paragraph.rows)
 
 

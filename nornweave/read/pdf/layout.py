@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +10,7 @@ from itertools import count, groupby, pairwise
 from operator import attrgetter, itemgetter
 
 from nornweave.read.pdf.glyphs import GlyphBlock, GlyphFragment, PdfPage, is_wide_gap
-from nornweave.read.pdf.tables import CELL, TableRow, tables_of
+from nornweave.read.pdf.tables import CELL, TableRow, is_mostly_figures, tables_of
 
 _TABLE_CELLS = 3
 _COMPARED = 50  # fragments of a row that a further one may overlap; keeps rows of thousands of cells linear
@@ -19,7 +18,6 @@ _LINES = 5  # of a column, at least
 _WITHIN_SENTENCES = 0.25  # of the lines of running text begin with a small letter
 _BESIDE = 0.3  # of the lines of columns that the file goes through row by row are followed by one beside them
 _MOST, _WIDE = 0.6, 0.8  # of the lines of a column are nearly as wide as it is
-_FIGURE = re.compile(r"[(+±−-]?\d(?:[\d.,]*\d)?[%*)]*$|[–—-]$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ class LayoutRow:
             size=longest.size,
             bold=all(f.bold for f in fragments),
             mono=all(f.mono for f in fragments),
-            tabular=cells >= _TABLE_CELLS or _is_mostly_figures(text),
+            tabular=cells >= _TABLE_CELLS or is_mostly_figures(text),
             cells=cells,
             text=text,
         )
@@ -70,8 +68,13 @@ class LayoutRow:
     def of_cells(cls, cells: TableRow, page: int, region: int) -> LayoutRow:
         """Join the lines of each cell, and the cells."""
         row = cls.of(tuple(f for cell in cells for f in cell), page, region)
-        lines = [f.baseline for f in row.fragments]
-        return replace(row, baseline=min(lines), bottom=max(lines), tabular=True, cells=len(cells))
+        places = [f.baseline for f in row.fragments]
+        return replace(row, baseline=min(places), bottom=max(places), tabular=True, cells=len(cells))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What its lines say; those of a table's row cell by cell."""
+        return (self.text,) if self.bottom == self.baseline else tuple(f.text for f in self.fragments)
 
 
 def reading_order(page: PdfPage, page_blocks: Iterable[GlyphBlock]) -> list[LayoutRow]:
@@ -198,9 +201,3 @@ def _same_row(row: list[GlyphFragment], fragment: GlyphFragment) -> bool:
     if abs(fragment.baseline - first.baseline) > 0.35 * min(max(fragment.size, 5.0), first.size):
         return False
     return all(fragment.x0 >= other.x1 - 1 or fragment.x1 <= other.x0 + 1 for other in row[-_COMPARED:])
-
-
-def _is_mostly_figures(text: str) -> bool:
-    words = text.split()
-    figures = sum(bool(_FIGURE.match(word)) for word in words)
-    return figures >= 3 and 2.5 * figures >= len(words)

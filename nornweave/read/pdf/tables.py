@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from statistics import median
 from typing import TypeAlias
 
 from nornweave.read.pdf.glyphs import GlyphFragment, is_wide_gap
@@ -21,12 +20,14 @@ CELL = 25
 """Characters of a line that may be a table's cell."""
 ITEM = re.compile(r"[•◦▪‣∙●○■]\s*\S|(?:[·–—*]\s+|\(?(?:\d{1,3}|[a-z]|[ivx]{1,4})[.)]\s+|\[\w{1,12}\]\s+)\S")
 """Begins an item of a list."""
+_FIGURE = re.compile(r"[(+±−-]?\d(?:[\d.,]*\d)?[%*)]*$|[–—-]$")
 
 _ROWS = 3  # of a table, at least
-_TALL = 12  # lines of most of its rows, at most: articles that stand side by side are longer
+_COLUMN = 5  # lines of a column of text, at least
+_TALL = 12  # times the size of letters that a cell may begin above the ones before it
 _WRAPPED = 0.25  # of its rows have a cell of several lines
 _LINE, _LEADING, _ROW_GAP = 0.5, 2.1, 4.0  # times the size of letters: less is one line, more is another cell or table
-_SAME = 2.0  # points between baselines of one line, at most
+_SAME = 2.0  # points between baselines of one line, or edges of a cell, at most
 _LOOKED_BACK = 3  # rows, for cells that are empty
 
 
@@ -35,11 +36,12 @@ def tables_of(fragments: Sequence[GlyphFragment]) -> Iterator[tuple[int, int, li
     table: list[TableRow] = []
     start = at = 0
     for row in (*_rows(fragments), []):
-        if table and not (len(row) > 1 and _goes_on(table, row)):
+        is_row = len(row) > 1 and not all(map(_is_column, row))
+        if table and not (is_row and _goes_on(table, row)):
             if _is_table(table):
                 yield start, at, table
             table = []
-        if len(row) > 1:
+        if is_row:
             start = start if table else at
             table.append(row)
         at += sum(map(len, row))
@@ -86,12 +88,19 @@ def _first_beside(rows: Sequence[TableRow], f: GlyphFragment) -> int | None:
 def _is_in_cell(cell: Cell, f: GlyphFragment, left: float | None) -> bool:
     """Tell whether a fragment goes on with a cell; ``left`` is where the cell before it ends, if there is one."""
     last = cell[-1]
-    right = max(line.x1 for line in cell)
+    begins, ends = min(line.x0 for line in cell), max(line.x1 for line in cell)
     down = (f.baseline - last.baseline) / max(f.size, last.size)
     if abs(down) < _LINE:  # words of justified lines may stand far apart
-        return f.x0 >= last.x1 - 1 and (not is_wide_gap(last, f) or (left is not None and f.x1 <= right + 1))
-    is_below = f.x0 < right and f.x1 > min(line.x0 for line in cell)
-    return 0 < down < _LEADING and is_below and (left is None or f.x0 >= left - 1)
+        return f.x0 >= last.x1 - 1 and (not is_wide_gap(last, f) or (left is not None and f.x1 <= ends + 1))
+    if not (0 < down < _LEADING and begins < f.x1 and (left is None or f.x0 >= left - 1)):
+        return False
+    is_centred = abs(f.x0 + f.x1 - last.x0 - last.x1) < 2 * _SAME
+    return begins - _SAME < f.x0 < ends or is_centred or abs(f.x1 - last.x1) < _SAME
+
+
+def _is_column(cell: Cell) -> bool:
+    """Tell text whose lines are longer than those of cells; where all of a row are, they are columns."""
+    return len(cell) >= _COLUMN and sum(len(f.text) for f in cell) > CELL * len(cell)
 
 
 def _goes_on(table: Sequence[TableRow], row: TableRow) -> bool:
@@ -110,9 +119,11 @@ def _is_table(rows: Sequence[TableRow]) -> bool:
     """Tell a table, where cells stand beside cells of several lines, from columns of text and lists."""
     heights = [(_bottom(row) - _top(row)) / row[0][0].size for row in rows]
     wrapped = sum(height > _LINE for height in heights)
-    if len(rows) < _ROWS or wrapped < _WRAPPED * len(rows) or median(heights) > _TALL:
+    if len(rows) < _ROWS or wrapped < _WRAPPED * len(rows):
         return False
-    if all(ITEM.match(f"{row[0][0].text} x") and len(row) == 2 for row in rows):
+    if all(len(row) == 2 and ITEM.match(f"{row[0][0].text} x") for row in rows):
+        return False
+    if 2 * sum(any(map(_is_of_figures, row)) for row in rows) > wrapped:  # names beside rows of another table
         return False
     goes_up = sum(any(b[0].baseline < a[-1].baseline - _LINE * a[-1].size for a, b in pairwise(row)) for row in rows)
     return goes_up > 1 or sum(len(row[0][0].text) for row in rows) <= CELL * len(rows)
@@ -124,3 +135,14 @@ def _top(row: TableRow) -> float:
 
 def _bottom(row: TableRow) -> float:
     return max(f.baseline for cell in row for f in cell)
+
+
+def _is_of_figures(cell: Cell) -> bool:
+    return _bottom([cell]) - _top([cell]) > cell[0].size and is_mostly_figures(" ".join(f.text for f in cell))
+
+
+def is_mostly_figures(text: str) -> bool:
+    """Tell whether a line is a row of numbers."""
+    words = text.split()
+    figures = sum(bool(_FIGURE.match(word)) for word in words)
+    return figures >= 3 and 2.5 * figures >= len(words)
