@@ -48,12 +48,13 @@ _SMALL = 1.25  # times the size of line numbers is the text's, where they are sm
 
 @dataclass(frozen=True, slots=True)
 class _EdgeLine:
-    """A row at the top or bottom of a page, apart from the text.
+    """A row at the top or bottom of a page.
 
     Attributes:
         page: from 0.
         edge: ``top`` or ``bottom``, from which ``place`` counts.
         text: without blanks, and with ``#`` for its numbers.
+        is_apart: whether it stands apart from the text.
     """
 
     page: int
@@ -62,16 +63,17 @@ class _EdgeLine:
     place: float
     text: str
     numbers: tuple[int, ...]
+    is_apart: bool
 
     @classmethod
-    def of(cls, page: PdfPage, row: LayoutRow, edge: str) -> _EdgeLine:
+    def of(cls, page: PdfPage, row: LayoutRow, edge: str, *, is_apart: bool) -> _EdgeLine:
         text = row.text.casefold()
         roman = _roman(text.strip("-–— "))
         numbers = (roman,) if roman else tuple(int(number[-9:]) for number in _NUMBER.findall(text))
         place = row.baseline if edge == "top" else page.height - row.baseline
         # Without blanks: PDFium sets them between the letters of some fonts, on some pages.
         said = "#" if roman else "".join(_NUMBER.sub("#", text).split())
-        return cls(page.number - 1, row, edge, place, said, numbers)
+        return cls(page.number - 1, row, edge, place, said, numbers, is_apart)
 
     @property
     def is_page_number(self) -> bool:
@@ -143,7 +145,7 @@ def _pages(count: int) -> str:
 
 
 def _edge_lines(pages: Sequence[PdfPage], dropped: Sequence[set[int]]) -> Iterator[_EdgeLine]:
-    """Yield the rows at the edges of pages that stand apart from the text."""
+    """Yield the rows at the edges of pages."""
     ordered = [
         sorted(
             (f for block in page.blocks for f in block.fragments if not f.turned and id(f) not in gone),
@@ -164,9 +166,9 @@ def _edge_lines(pages: Sequence[PdfPage], dropped: Sequence[set[int]]) -> Iterat
             for count, (row, following) in enumerate(pairwise(inwards[: _AT_MOST + 1]), 1):
                 if _is_apart(row, following, usual):
                     apart = max(apart, count)
-            for row in inwards[:apart]:
+            for place, row in enumerate(inwards[:_AT_MOST]):
                 if len(row.text) <= _MAX_LENGTH and (row.baseline < page.height / 2) == (edge == "top"):
-                    yield _EdgeLine.of(page, row, edge)
+                    yield _EdgeLine.of(page, row, edge, is_apart=place < apart)
 
 
 def _first(fragments: Sequence[GlyphFragment]) -> Sequence[GlyphFragment]:
@@ -198,8 +200,11 @@ def _running(lines: Sequence[_EdgeLine], pages: Sequence[PdfPage], dropped: set[
     """Choose page numbers, and the lines that are alike on nearly all pages or on nearly all even or odd ones.
 
     Headers that name the chapter change: where nearly all pages have a line at one height, set as text is, it is chosen
-    if what it says stands elsewhere as well.
+    if what it says stands elsewhere as well. A line that the text reaches, as a table may, is chosen if it is alike with
+    one that is chosen.
     """
+    close = [line for line in lines if not line.is_apart]
+    lines = [line for line in lines if line.is_apart]
     written = [page.number - 1 for page in pages if page.blocks]
     alike = _alike_with_neighbours(lines)
     same: dict[tuple[str, str], set[int]] = defaultdict(set)
@@ -225,7 +230,8 @@ def _running(lines: Sequence[_EdgeLine], pages: Sequence[PdfPage], dropped: set[
         chosen += _said_elsewhere(
             changing, (f for page in pages for b in page.blocks for f in b.fragments if id(f) not in gone)
         )
-    return chosen
+    known = {(line.edge, line.text): line for line in chosen}
+    return chosen + [line for line in close if (one := known.get((line.edge, line.text))) and one.is_alike(line)]
 
 
 def _said_elsewhere(lines: Sequence[_EdgeLine], fragments: Iterable[GlyphFragment]) -> Iterator[_EdgeLine]:

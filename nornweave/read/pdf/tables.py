@@ -29,6 +29,7 @@ _WRAPPED = 0.25  # of its rows have a cell of several lines
 _LINE, _LEADING, _ROW_GAP = 0.5, 2.1, 4.0  # times the size of letters: less is one line, more is another cell or table
 _SAME = 2.0  # points between baselines of one line, or edges of a cell, at most
 _LOOKED_BACK = 3  # rows, for cells that are empty
+_COMPARED = 50  # lines of a cell, or cells of a row; keeps thousands of them linear
 
 
 def tables_of(fragments: Sequence[GlyphFragment]) -> Iterator[tuple[int, int, list[TableRow]]]:
@@ -55,7 +56,7 @@ def _rows(fragments: Sequence[GlyphFragment]) -> list[TableRow]:
             rows.append([[f]])
             continue
         row, cell = rows[-1], rows[-1][-1]
-        left = max(line.x1 for line in row[-2]) if len(row) > 1 else None
+        left = max(line.x1 for line in row[-2][-_COMPARED:]) if len(row) > 1 else None
         if _is_in_cell(cell, f, left):
             cell.append(f)
             continue
@@ -75,8 +76,10 @@ def _first_beside(rows: Sequence[TableRow], f: GlyphFragment) -> int | None:
     What stands above that line is text above the table.
     """
     row, cell = rows[-1], rows[-1][-1]
-    if any(abs(other[0].baseline - f.baseline) < _SAME for other in row):
+    if any(abs(other[0].baseline - f.baseline) < _SAME for other in row[:_COMPARED]):
         return 0
+    if len(row) > _COMPARED:
+        return None
     above = _bottom(rows[-2]) if len(rows) > 1 else -math.inf
     highest = max(above if above < _top(row) else -math.inf, _top(row) - _TALL * f.size)
     if not highest < f.baseline < _bottom(row) + _SAME:
@@ -88,7 +91,8 @@ def _first_beside(rows: Sequence[TableRow], f: GlyphFragment) -> int | None:
 def _is_in_cell(cell: Cell, f: GlyphFragment, left: float | None) -> bool:
     """Tell whether a fragment goes on with a cell; ``left`` is where the cell before it ends, if there is one."""
     last = cell[-1]
-    begins, ends = min(line.x0 for line in cell), max(line.x1 for line in cell)
+    lines = cell[-_COMPARED:]
+    begins, ends = min(line.x0 for line in lines), max(line.x1 for line in lines)
     down = (f.baseline - last.baseline) / max(f.size, last.size)
     if abs(down) < _LINE:  # words of justified lines may stand far apart
         return f.x0 >= last.x1 - 1 and (not is_wide_gap(last, f) or (left is not None and f.x1 <= ends + 1))
@@ -107,7 +111,8 @@ def _goes_on(table: Sequence[TableRow], row: TableRow) -> bool:
     """Tell whether a row stands below a table's last one, and two of its cells below cells."""
     gap = _top(row) - _bottom(table[-1])
     return 0 < gap < _ROW_GAP * row[0][0].size and any(
-        sum(any(_overlap(cell, above) for above in before) for cell in row) > 1 for before in table[-_LOOKED_BACK:]
+        sum(any(_overlap(cell, above) for above in before[:_COMPARED]) for cell in row[:_COMPARED]) > 1
+        for before in table[-_LOOKED_BACK:]
     )
 
 
