@@ -217,3 +217,76 @@ def test_cells_of_a_table_come_row_by_row() -> None:
 
     found = re.findall(r"Re?g?a?t?i?o?n?e? \d+", drawn(1, prose(lines=12), cells).text)
     assert found == [f"{name} {row}" for row in range(12) for name in ("Region", "Rate")]
+
+
+def cells(*rows: str, xs: tuple[float, ...] = (72, 160, 240), y: float = 300, rise: float = 0) -> Draw:
+    """Draw a table cell by cell. ``|`` parts the cells of a row and ``/`` the lines of a cell.
+
+    ``rise`` is where a cell stands in its row: 0 at the top, .5 in the middle.
+    """
+
+    def draw(page: pymupdf.Page, number: int) -> None:
+        top = y
+        for row in rows:
+            lines = [cell.strip().split("/") for cell in row.split("|")]
+            height = max(map(len, lines))
+            for x, cell in zip(xs, lines, strict=True):
+                for place, line in enumerate(cell):
+                    page.insert_text((x, top + 12 * (place + rise * (height - len(cell)))), line, fontsize=10)
+            top += 12 * height
+
+    return draw
+
+
+OPTIONS = (
+    "timeout | integer | the number of seconds after which a/request is given up and tried again",
+    "log level | name of/a level | how much is written to the log",
+    "verify | boolean | whether the certificate of the server is/looked at before all is sent/and what is done then",
+    "proxy | none | not used",
+    "cache | path | where the files are kept that were read/once and did not change since",
+)
+
+
+def as_rows(table: tuple[str, ...]) -> list[str]:
+    return [" ".join(row.replace("|", " ").replace("/", " ").split()) for row in table]
+
+
+@pytest.mark.parametrize("rise", [0, 0.5])
+@pytest.mark.parametrize("above", [prose(lines=12), prose(lines=16, y=109), prose(lines=0)])
+def test_the_row_of_a_table_is_one_line_with_all_lines_of_its_cells(above: Draw, rise: float) -> None:
+    told = drawn(1, above, cells(*OPTIONS, rise=rise), prose(y=300 + 12 * 10 + 16, lines=12)).text
+    assert set(as_rows(OPTIONS)) <= set(told.split("\n"))
+
+
+@pytest.mark.parametrize("table", [
+    tuple(f"k{n} never | {WORDS[n]} {WORDS[n + 1]} | {WORDS[n + 2]} ridge umber" for n in range(16)),
+    tuple(f"name-{n} | {('never', 'on', 'always')[n % 3]} | quartz juniper larch" for n in range(16)),
+])  # fmt: skip
+def test_cells_that_begin_with_small_letters_are_no_running_text(table: tuple[str, ...]) -> None:
+    told = " ".join(drawn(1, prose(lines=8), cells(*table)).text.split())
+    assert [row for row in as_rows(table) if row not in told] == []
+
+
+def test_articles_side_by_side_captions_lists_and_named_rows_of_figures_are_no_rows() -> None:
+    lines = [" ".join(WORDS[(n + step) % len(WORDS)] for step in range(8)) for n in range(5)]
+    articles = [
+        ["/".join([f"Article {band}{side} says", *lines, "and no more."]) for side in "abc"] for band in range(3)
+    ]
+    bands = (cells(" | ".join(each), xs=(40, 215, 390), y=100 + 112 * band) for band, each in enumerate(articles))
+    told = drawn(1, *bands).text
+    assert [part[:10] for part in told.split("\n\n")] == [f"Article {n}{side}" for n in range(3) for side in "abc"]
+    caption = at(72, 300 + 12 * 10 + 13, "Table 1: all options of the service and what each of them is for")
+    assert "Table 1: all options" in "\n".join(drawn(1, cells(*OPTIONS), caption).text.split("\n")[5:])
+    steps = tuple(
+        f"{n}. | close the valve of the region before you/leave it, and say so in the journal" for n in range(5)
+    )
+    assert drawn(1, cells(*steps, xs=(72, 100))).text.count("\n\n") == 4
+    figures = ("ours | 0.91 0.82 0.73 0.64/0.55 0.46 0.37 0.28", "others | 0.11 0.22 0.33 0.44/0.51 0.62 0.73 0.84") * 2
+    assert "0.64\n" in drawn(1, cells(*figures, xs=(72, 160), rise=0.5)).text
+
+
+def test_a_footer_that_a_table_reaches_is_not_in_a_row() -> None:
+    footers = at(280, 816, "Page {n} of 4"), at(72, 40, "Handbook of parts")
+    parsed = drawn(4, lambda page, n: cells(*OPTIONS * 5, y=(190, 190, 216, 216)[n - 1])(page, n), *footers)
+    assert "Page" not in parsed.text
+    assert "page numbers (4 pages)" in left_out(parsed)

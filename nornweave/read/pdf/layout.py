@@ -91,8 +91,8 @@ def reading_order(page: PdfPage, page_blocks: Iterable[GlyphBlock]) -> list[Layo
     for above, table in _around_tables(blocks):
         fragments = [f for block in above for f in block.fragments]
         gutters = _gutters(fragments)
-        for region in _columns(fragments, gutters) if gutters else _as_written(above):
-            rows += rows_of(region, page.number, next(regions))
+        for column in _columns(fragments, gutters) if gutters else _as_written(above):
+            rows += rows_of(column, page.number, next(regions))
         region = next(regions)
         rows += (LayoutRow.of_cells(cells, page.number, region) for cells in table)
     return rows + rows_of(turned, page.number, next(regions))

@@ -200,8 +200,8 @@ def _running(lines: Sequence[_EdgeLine], pages: Sequence[PdfPage], dropped: set[
     """Choose page numbers, and the lines that are alike on nearly all pages or on nearly all even or odd ones.
 
     Headers that name the chapter change: where nearly all pages have a line at one height, set as text is, it is chosen
-    if what it says stands elsewhere as well. A line that the text reaches, as a table may, is chosen if it is alike with
-    one that is chosen.
+    if what it says stands elsewhere as well. A line that a table reaches is not apart; it is chosen if it is alike with
+    one that is.
     """
     close = [line for line in lines if not line.is_apart]
     lines = [line for line in lines if line.is_apart]

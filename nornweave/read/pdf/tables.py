@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import TypeAlias
 
 from nornweave.read.pdf.glyphs import GlyphFragment, is_wide_gap
@@ -96,10 +95,9 @@ def _is_in_cell(cell: Cell, f: GlyphFragment, left: float | None) -> bool:
     down = (f.baseline - last.baseline) / max(f.size, last.size)
     if abs(down) < _LINE:  # words of justified lines may stand far apart
         return f.x0 >= last.x1 - 1 and (not is_wide_gap(last, f) or (left is not None and f.x1 <= ends + 1))
-    if not (0 < down < _LEADING and begins < f.x1 and (left is None or f.x0 >= left - 1)):
-        return False
     is_centred = abs(f.x0 + f.x1 - last.x0 - last.x1) < 2 * _SAME
-    return begins - _SAME < f.x0 < ends or is_centred or abs(f.x1 - last.x1) < _SAME
+    is_aligned = begins - _SAME < f.x0 < ends or is_centred or abs(f.x1 - last.x1) < _SAME
+    return 0 < down < _LEADING and is_aligned and begins < f.x1 and (left is None or f.x0 >= left - 1)
 
 
 def _is_column(cell: Cell) -> bool:
@@ -122,16 +120,10 @@ def _overlap(cell: Cell, above: Cell) -> bool:
 
 def _is_table(rows: Sequence[TableRow]) -> bool:
     """Tell a table, where cells stand beside cells of several lines, from columns of text and lists."""
-    heights = [(_bottom(row) - _top(row)) / row[0][0].size for row in rows]
-    wrapped = sum(height > _LINE for height in heights)
-    if len(rows) < _ROWS or wrapped < _WRAPPED * len(rows):
-        return False
-    if all(len(row) == 2 and ITEM.match(f"{row[0][0].text} x") for row in rows):
-        return False
-    if 2 * sum(any(map(_is_of_figures, row)) for row in rows) > wrapped:  # names beside rows of another table
-        return False
-    goes_up = sum(any(b[0].baseline < a[-1].baseline - _LINE * a[-1].size for a, b in pairwise(row)) for row in rows)
-    return goes_up > 1 or sum(len(row[0][0].text) for row in rows) <= CELL * len(rows)
+    wrapped = sum(_bottom(row) - _top(row) > _LINE * row[0][0].size for row in rows)
+    is_list = all(len(row) == 2 and ITEM.match(f"{row[0][0].text} x") for row in rows)
+    named = sum(any(map(_is_of_figures, row)) for row in rows)  # names beside rows of another table
+    return len(rows) >= _ROWS and wrapped >= max(_WRAPPED * len(rows), 2 * named) and not is_list
 
 
 def _top(row: TableRow) -> float:
