@@ -122,15 +122,15 @@ def access_metadata(*texts: tuple[str, str], fields: Iterable[tuple[object, obje
     Args:
         texts: each with its format.
         fields: what stands beside the texts (headers of an e-mail, metadata of a notebook, a side file), as pairs of
-            key and value, the same key as often as it stands there. A null states nothing; the key anywhere inside of
-            another value hides.
+            key and value, the same key as often as it stands there. One without a value hides, as does the key anywhere
+            inside of another value.
     """
     read = [access_statements(text, format_) for text, format_ in texts]
     values = [value for stated, _ in read for value in stated]
     notices = [notice for _, notice in read if notice]
     for key, value in fields:
         if names_access(key):
-            values += [] if value is None else [_value(value)]
+            values.append(_value(value))
         elif _has_key(value):
             values.append(HIDDEN)
             notices.append(f"the key 'access' stands inside of {str(key)!r}")

@@ -246,5 +246,6 @@ def _attached_text(part: EmailMessage, name: str, reading: _Reading, *, depth: i
         return lowered(_shown(part) if part.get_content_type() == "text/html" else plain(_shown(part)), 2)
     payload = part.get_payload(decode=True)
     parsed = reading.read_attachment(name, payload if isinstance(payload, bytes) else b"")
-    reading.attached += ((KEY, value) for value in single_statements(parsed.metadata.get(KEY)))
+    stated = single_statements(parsed.metadata.get(KEY))
+    reading.attached += ((KEY, value) for value in stated if value is not None)
     return lowered(parsed.text, 2)
