@@ -102,7 +102,8 @@ class Replica:
         keys: Collection[str] = (),
     ) -> None:
         self.folder = folder
-        self.follower = Follower(ObjectStore(PublishSettings.model_validate(publish_to)), folder, access, keys=keys)
+        store = ObjectStore(PublishSettings.model_validate(publish_to))
+        self.follower = Follower(store, folder, {"access": access}, keys=keys)
 
     def look(self) -> str | None:
         """Look at the store once; return the generation that is complete here."""

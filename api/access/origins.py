@@ -5,7 +5,8 @@ API, only its own names are answered.
 
 A page that is open in a browser reaches every port of its machine. It can send forms, files and texts to them without
 asking first. It cannot forge two headers: ``Origin`` names the page's site, and ``Sec-Fetch-Site`` says how that site
-is related to this server. Programs send neither. No page of another site may change anything here or use the tools.
+is related to this server. Programs send neither. No page of another site may change anything here, ask
+anything or use the tools.
 
 Sources: RFC 6454 (origin), W3C Fetch Metadata, Model Context Protocol 2025-11-25 ("Streamable HTTP", security warning).
 """
@@ -91,7 +92,9 @@ def foreign_page(headers: Headers, own: Collection[str]) -> str | None:
 
 
 class OriginGuard:
-    """Answers 403 to what pages of other sites send, except reading.
+    """Answers 403 to what pages of other sites send, except where a person follows a link from one.
+
+    An image or a frame of another site whose address is a question would be asked by whoever opens that page.
 
     Args:
         public_url: the address at which people open the pages, where a proxy calls this server by another name.
@@ -121,5 +124,13 @@ class OriginGuard:
 
 
 def _is_guarded(scope: Scope) -> bool:
+    if scope["type"] == "lifespan":
+        return False
     method: str = scope.get("method", "")  # a websocket has none
-    return scope["type"] != "lifespan" and (method not in READING or scope["path"].rstrip("/") == TOOLS)
+    return method not in READING or scope["path"].rstrip("/") == TOOLS or _is_embedded(Headers(scope=scope))
+
+
+def _is_embedded(headers: Headers) -> bool:
+    """Tell whether a page asks for a part of itself, and not for the page that is shown next."""
+    followed = headers.get("sec-fetch-mode", "navigate") == "navigate"
+    return not followed or headers.get("sec-fetch-dest", "document") != "document"

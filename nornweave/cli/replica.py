@@ -19,6 +19,7 @@ from nornweave.core.files.lock import WriterLock
 from nornweave.core.files.private_folder import keep_private, user_cache
 from nornweave.index.object_store import ObjectStore
 from nornweave.share.follower import POLL_S, Follower, follow_in_background
+from nornweave.share.workspace_document import OWN_OF_FUSION
 
 # Longer than it takes to learn that nothing changed, or to bring what is small.
 FIRST_LOOK_S = 5.0
@@ -30,7 +31,8 @@ def replica(url: str, data_dir: Path | None, config: Path, *, renews: bool) -> I
 
     Args:
         data_dir: where the copy is kept; below the user's cache folder unless given.
-        config: a configuration of this machine, if there is one: of it `access` counts, and how the store is reached.
+        config: a configuration of this machine, if there is one: of it `access` counts, `synthesis_model` with its
+            fallback, and how the store is reached.
         renews: whether who serves takes over other settings while it runs.
 
     Raises:
@@ -44,7 +46,7 @@ def replica(url: str, data_dir: Path | None, config: Path, *, renews: bool) -> I
     keep_private(folder, folder / "nornweave.yaml")
     try:
         with WriterLock(folder / "replica.lock", purpose="replica"):
-            follower = Follower(store, folder, _access(local), keys=keys, renews=renews)
+            follower = Follower(store, folder, _own(local), keys=keys, renews=renews)
             _wait(follower.prepare, store.url)
             end = follow_in_background(follower)
             try:
@@ -73,8 +75,13 @@ def _store_settings(url: str, local: Settings | None) -> PublishSettings:
         raise ConfigError(f"--from: {problem['msg'].removeprefix('Value error, ')}") from error
 
 
-def _access(local: Settings | None) -> Mapping[str, Any] | None:
-    return local.access.model_dump(mode="json", exclude_none=True) if local and local.access else None
+def _own(local: Settings | None) -> Mapping[str, Any]:
+    """Return what a configuration of this machine says of who may ask and of what is sent elsewhere."""
+    if local is None:
+        return {}
+    fusion = local.fusion.model_dump(mode="json", exclude_unset=True, include=OWN_OF_FUSION)
+    access = local.access.model_dump(mode="json", exclude_none=True) if local.access else None
+    return {"fusion": fusion, "access": access}
 
 
 def _wait(prepare: Callable[[], bool], url: str) -> None:

@@ -12,7 +12,7 @@ from nornweave.core.types import ContentHash, Document, Domain, Entry, JsonValue
 from nornweave.read.formats.reader import CONVERTED, read_converted
 from nornweave.read.formats.reader import VERSION as CONVERTED_VERSION
 from nornweave.read.front_matter import FORMATS, describe
-from nornweave.read.kinds import format_of
+from nornweave.read.kinds import TEMPLATES, format_of
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf.document import VERSION as PDF_VERSION
 from nornweave.read.pdf.document import parse_pdf
@@ -122,7 +122,7 @@ def _not_worth_reading(path: str, text: str, domain: Domain, format_: str | None
     if domain is Domain.CODE:
         if format_ is None:
             return "no language: neither its name nor a #! line says one"
-        if is_generated(text):
+        if suffix not in TEMPLATES and is_generated(text):  # a template says it of what it writes
             return "generated: a comment at its head says so"
         if length := minified_line(text):
             return f"minified: lines of {length:,} characters"

@@ -39,6 +39,7 @@ CODE_NAMES = _words("""
     brewfile justfile tiltfile earthfile pipfile caddyfile kconfig sconstruct wscript snakefile cmakelists.txt
     meson.build go.mod go.work build workspace codeowners .gitlab-ci.yml .dockerignore .editorconfig
 """)
+TEMPLATES = _words(".ejs .erb .gotmpl .hbs .in .j2 .jinja .jinja2 .liquid .mako .mustache .template .tmpl .tpl .twig")
 # These hold data as often as configuration; a big one is data.
 DATA_SUFFIXES = _words(".json .jsonc .json5 .yaml .yml .xml .sql .edn")
 MAX_CONFIGURATION_BYTES = 256 * 1024

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from nornweave.config import Settings
@@ -43,7 +44,7 @@ class Follower:
         self,
         store: ObjectStore,
         folder: Path,
-        access: Mapping[str, Any] | None = None,
+        own: Mapping[str, Any] = MappingProxyType({}),
         *,
         keys: Collection[str] = (),
         poll_s: float = POLL_S,
@@ -53,12 +54,12 @@ class Follower:
 
         Args:
             folder: of the replica: ``nornweave.yaml`` is written there, and ``var`` beside it.
-            access: who may ask, for that file.
+            own: what this machine says itself, for that file; see ``replica_configuration``.
             keys: public keys of which one must have signed what the store says; none: it is believed.
             renews: whether who answers takes over other settings when ``has_new_settings`` says that there are some.
         """
         self._store = store
-        self._access = access
+        self._own = own
         self._keys = keys
         self._poll_s = poll_s
         self._renews = renews
@@ -98,7 +99,7 @@ class Follower:
             log.warning("%s; what was brought before is served", error)
         if document:
             self.config.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self.config, replica_configuration(document, self._store.url, self._access))
+            write_whole(self.config, replica_configuration(document, self._store.url, self._own))
         self._settings = load_settings(self.config)
         self.settings.data_dir.mkdir(parents=True, exist_ok=True)
         if document:
@@ -145,7 +146,7 @@ class Follower:
         try:
             document = self._workspace()
             if document:
-                wanted = replica_configuration(document, self._store.url, self._access)
+                wanted = replica_configuration(document, self._store.url, self._own)
                 has_changed = wanted != self.config.read_text(encoding="utf-8")
                 restart = has_changed and not self._renews
                 if has_changed and self._renews:

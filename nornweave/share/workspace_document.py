@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -33,9 +34,12 @@ from nornweave.share.standing import Published, read_published, record_file, wri
 log = logging.getLogger(__name__)
 
 KEY = "WORKSPACE"
+_PLAN_NAME = re.compile(r"plan-\w+\.json")
 _RECORD = "workspace"
 # Of a domain: what only ingestion and evaluations use stays at home, paths of that machine among it.
 _NOT_SENT = {"evaluation", "filters", "domain_id"}
+OWN_OF_FUSION = {"synthesis_model", "synthesis_fallback"}
+"""Where questions and passages are sent: each machine says it itself."""
 
 
 class WorkspaceDocument(ManifestDocument):
@@ -99,7 +103,7 @@ def workspace_document(settings: Settings, publisher: str) -> WorkspaceDocument:
         {"id": source.id, "domain": source.domain.value, "access": list(source.access)} for source in settings.sources
     ]
     domains = {domain.value: _sent(settings.domains[domain]) for domain in settings.served_domains}
-    fusion = settings.fusion.model_dump(mode="json", exclude_unset=True)
+    fusion = settings.fusion.model_dump(mode="json", exclude_unset=True, exclude=OWN_OF_FUSION)
     return WorkspaceDocument(
         publisher=publisher,
         published_at=utc_text(present(), "seconds"),
@@ -187,15 +191,25 @@ def take_over_workspace(store: ObjectStore, settings: Settings) -> None:
         take_over_plans(read_document(store, WorkspaceDocument, KEY), settings)
 
 
-def replica_configuration(document: WorkspaceDocument, url: str, access: Mapping[str, Any] | None) -> str:
-    """Return the configuration file of a replica; its sources only say who may see what came from them."""
+def replica_configuration(document: WorkspaceDocument, url: str, own: Mapping[str, Any]) -> str:
+    """Return the configuration file of a replica; its sources only say who may see what came from them.
+
+    Args:
+        own: what is said where the replica runs: ``access``, and of ``fusion`` to which models questions are sent. The
+            store does not say it, whoever can write there.
+    """
     sources = [
         {"id": one["id"], "domain": one["domain"], "type": "inbox", "path": "nowhere", "access": one["access"]}
         for one in document.configuration.get("sources", [])
     ]
-    sent = {name: document.configuration.get(name, {}) for name in ("domains", "fusion")}
-    configuration = {"data_dir": "var", "replica_of": url, **sent, "sources": sources}
-    if access:
+    domains = {
+        name: {key: value for key, value in said.items() if key == "filters" or key not in _NOT_SENT}
+        for name, said in document.configuration.get("domains", {}).items()
+    }
+    sent = {key: value for key, value in document.configuration.get("fusion", {}).items() if key not in OWN_OF_FUSION}
+    fusion = {**sent, **own.get("fusion", {})}
+    configuration = {"data_dir": "var", "replica_of": url, "domains": domains, "fusion": fusion, "sources": sources}
+    if access := own.get("access"):
         configuration["access"] = access
     return json.dumps(configuration, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
@@ -211,9 +225,10 @@ def take_over_plans(document: WorkspaceDocument, settings: Settings) -> None:
         name, text = document.plans.get(domain.value, (None, ""))
         if name is not None or files.folder.is_dir():
             files.folder.mkdir(parents=True, exist_ok=True)
-            if name is not None and Path(name).name == name and name.startswith("plan-") and name.endswith(".json"):
+            is_plan = name is not None and _PLAN_NAME.fullmatch(name) is not None
+            if name is not None and is_plan:
                 _write_changed(files.folder / name, text)
-            _write_changed(files.folder / "CURRENT", f"{Path(name).stem if name else 'configured'}\n")
+            _write_changed(files.folder / "CURRENT", f"{Path(name).stem if name and is_plan else 'configured'}\n")
         if verified := document.verified.get(domain):
             domain_folder(settings, domain).mkdir(parents=True, exist_ok=True)
             write_verified(domain_folder(settings, domain), verified)

@@ -56,7 +56,16 @@ def test_the_tools_check_every_method(look: Ask, method: str) -> None:
 
 def test_reading_is_not_refused(look: Ask) -> None:
     """A person may follow a link to a page, and the browser lets no other page read an answer."""
-    assert look("GET", "/agents", headers={"sec-fetch-site": "cross-site"}).status_code == 200
+    for more in ({}, {"sec-fetch-mode": "navigate"}, {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}):
+        assert look("GET", "/agents", headers={"sec-fetch-site": "cross-site", **more}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/?q=pay", "/.json?q=pay", "/find?text=pay"])
+def test_no_image_and_no_frame_of_another_site_asks(look: Ask, path: str) -> None:
+    for mode, destination in (("no-cors", "image"), ("cors", "empty"), ("navigate", "iframe"), ("navigate", "object")):
+        headers = {"sec-fetch-mode": mode, "sec-fetch-dest": destination}
+        is_problem(look("GET", path, headers={"sec-fetch-site": "cross-site", **headers}), 403)
+        assert look("GET", path, headers={"sec-fetch-site": "same-origin", **headers}).status_code != 403
 
 
 def test_behind_a_proxy_the_public_address_is_our_own(look: Ask) -> None:

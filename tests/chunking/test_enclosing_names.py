@@ -186,6 +186,15 @@ def test_a_package_behind_a_licence_stands_with_what_follows() -> None:
     assert [chunk.content.splitlines()[0] for chunk in chunks] == ["package a.b", "fun post() {"]
 
 
+@pytest.mark.parametrize("said", ["Retries, because the pump is late.", "adds a label to a request"])
+def test_a_sentence_beside_a_notice_is_no_licence(said: str) -> None:
+    for notice in ("SPDX-License-Identifier: Apache-2.0", "Licensed under MIT"):
+        for order in ((f"Copyright 2024 A. Person\n# {notice}", said), (said, f"Copyright 2024 A. Person\n# {notice}")):
+            text = "# " + "\n# ".join(order) + "\ndef retry():\n    return 1\n"
+            content = "\n".join(chunk.content for chunk in chunks_of(text, "a.py"))
+            assert said in content and ("Copyright" in content) == (order[0] == said)
+
+
 def test_an_interface_of_objective_c_is_no_c() -> None:
     text = "#import <A/A.h>\n\nNS_ASSUME_NONNULL_BEGIN\n\n@interface Queue : NSObject\n- (void)post:(int)a;\n@end\n\n@protocol Other\n@end\n\nNS_ASSUME_NONNULL_END\n"
     assert {"Queue", "Other"} <= set(titles(text, "Queue.h"))

@@ -16,6 +16,7 @@ from nornweave.config.tuned_plans import plan_digest, plan_files, plan_in_force
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import PublicationError, SourceUnavailableError
+from nornweave.share.workspace_document import WorkspaceDocument, replica_configuration, take_over_plans
 
 To = dict[str, object]
 NOBODY = Viewer(name="somebody")
@@ -215,6 +216,29 @@ def test_no_secret_and_no_path_of_the_publisher_travels(publisher: Publisher, tm
     assert stored
     for secret in (b"tokens.yaml", b"secret", str(tmp_path).encode()):
         assert secret not in stored.content
+
+
+def test_where_questions_are_sent_and_files_are_read_is_said_at_the_replica(
+    publisher: Publisher, publish_to: To, tmp_path: Path
+) -> None:
+    publisher.configure(fusion={"synthesis_model": "oobabooga/http://127.0.0.1:9", "synthesis_top_k": 7})
+    publisher.number()
+    stored = publisher.store.read("WORKSPACE")
+    assert stored and b"oobabooga" not in stored.content
+    forged = json.loads(stored.content)
+    forged["configuration"]["fusion"]["synthesis_model"] = "oobabooga/http://127.0.0.1:9"
+    forged["configuration"]["domains"]["documentation"]["evaluation"] = {"judgments": ["/etc"]}
+    forged["plans"] = {"documentation": ["plan-../../x.json", "{}"]}
+    document = WorkspaceDocument.model_validate(forged)
+    for said, model in (({}, ""), ({"fusion": {"synthesis_model": "openai/own"}}, "openai/own")):
+        file = tmp_path / "nornweave.yaml"
+        file.write_text(replica_configuration(document, publisher.store.url, said), encoding="utf-8")
+        settings = load_settings(file)
+        assert (settings.fusion.synthesis_model, settings.fusion.synthesis_top_k) == (model, 7)
+        assert settings.domains[DOCUMENTATION].evaluation.judgments == ()
+    take_over_plans(document, settings)
+    current = plan_files(settings, DOCUMENTATION).folder / "CURRENT"
+    assert current.read_text(encoding="utf-8") == "configured\n"
 
 
 def test_documents_for_groups_stay_hidden_at_a_replica_that_knows_no_groups(
