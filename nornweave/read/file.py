@@ -121,7 +121,7 @@ def _not_worth_reading(path: str, text: str, domain: Domain, format_: str | None
         return "code: its first line names a language"
     if domain is Domain.CODE:
         if format_ is None:
-            return "no language: neither its name nor a #! line says one"
+            return f"{suffix or 'no language'}: neither its name nor a #! line says a language of code"
         if suffix not in TEMPLATES and is_generated(text):  # a template says it of what it writes
             return "generated: a comment at its head says so"
         if length := minified_line(text):

@@ -25,14 +25,15 @@ def _words(text: str) -> frozenset[str]:
 # Text that belongs to code without being in a language of ``languages``: others, manifests, infrastructure, CI.
 CODE_SUFFIXES = _words("""
     .ac .ada .adb .ads .am .asm .astro .avsc .awk .bash .bash-completion .bat .bazel .bicep .build .bzl .cabal
-    .caddyfile .cfg .clj .cljs .cmake .cnf .cob .coffee .conf .cr .cshtml .csproj .css .cu .cue .cuh .cypher .d
-    .dart .desktop .dhall .dockerfile .ebuild .edn .ejs .el .elm .erb .erl .ex .exs .f .f90 .feature .fish .frag
-    .fs .g4 .glsl .gn .gni .gotmpl .gql .gradle .grammar .graphql .groovy .haml .hbs .hcl .hlsl .hs .http .in .inc
+    .caddyfile .cfg .clj .cljs .cmake .cnf .cob .coffee .conf .cr .cshtml .csproj .css .cu .cue .cuh .cypher .config .d
+    .dart .desktop .dhall .dockerfile .ebuild .edn .eex .ejs .el .elm .erb .erl .ex .exs .f .f90 .feature .fish .frag
+    .fs .g4 .glsl .gn .gni .gotmpl .gql .gradle .grammar .graphql .groovy .haml .hbs .heex .hcl .hlsl .hs .http .in .inc
     .ini .j2 .jinja .jl .json .json5 .jsonc .jsonnet .kdl .kql .l .lalrpop .less .libsonnet .liquid .lisp .ll .lua
-    .m .m4 .mk .ml .mli .mm .nim .nix .options .pas .pest .pl .plist .pm .podspec .prisma .properties .proto
-    .proto3 .ps1 .pug .pxd .pyx .qml .r .razor .rc .rego .rkt .rmd .rules .s .sass .sbt .scala .scss .service .sh
-    .slim .smk .socket .sol .spec .sql .star .styl .svelte .tcl .tf .tfvars .thrift .timer .tmpl .toml .tpl
-    .treetop .twig .ui .v .vala .vb .vert .vhd .vue .wgsl .xml .xsd .xsl .xslt .y .yaml .yml .yy .zig .zsh
+    .m .m4 .mk .ml .mli .mm .nim .nix .options .pas .pest .pl .plist .pm .podspec .prisma .properties .props
+    .proto .proto3 .ps1 .pug .pxd .pyx .qml .r .razor .rc .rego .rkt .rmd .rules .s .sass .sbt .scala .scss .service .sh
+    .slim .slnx .smk .socket .sol .spec .sql .star .styl .svelte .targets .tcl .template .tf .tfvars .thrift .timer
+    .tmpl .toml .tpl .treetop .twig .ui .v .vala .vb .vert .vhd .vue .wgsl .xml .xsd .xsl .xslt .y .yaml .yml
+    .yy .zig .zsh
 """)
 CODE_NAMES = _words("""
     dockerfile containerfile makefile gnumakefile jenkinsfile procfile vagrantfile rakefile gemfile podfile

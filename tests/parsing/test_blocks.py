@@ -43,6 +43,7 @@ MARKDOWN = [
     "<div hidden>\n\nno1\n\n<div>no2</div>\n\nno3\n</div>\n\nyes1 <span style='display: none'>no4</span> yes2",
     "<template><p>no1</p></template>\n\n<script>\n\nno2\n\n</script>\n\nyes1 <p hidden>no3\n\nyes2",
     "<details><summary>yes1</summary>\n\nyes2\n\n</details>\n\n<div hidden={false}>yes3</div>\n<div title='hidden yes'>yes4",
+    'import React from "react"\nimport no1 from "no2";\nimport { no3 } from "no4"\n\n# yes1\n\nimport goods from abroad\n\nimport "yes2"',
     "import { A } from './no1'\nimport B from 'no/2'\n\nexport const no3 = {\n\n  no4: 1,\n}\n\n# yes1\n\nimport goods, yes2",
     "# yes1 <!-- no1 -->\n\nyes2 <!-- no2\n\nno3 --> yes3\n\n| yes4 <!-- no4 --> | yes5 |\n|---|---|\n| <!-- no5 --> | yes6 |",
     "<pre><!-- no1 -->yes1</pre>\n\n> yes2 <!-- no2 -->\n> <!-- no3\n> no4 -->\n\n1. yes3 <!--no5-->\n   <!-- no6 -->",
@@ -55,6 +56,7 @@ RST = [
 ]
 HTML = [
     "<p>yes1<!-- no1 --><p hidden>no2<p>yes2<ul><li hidden>no3<li>yes3</ul><div style='x:y;display:none'>no4<p>no5</div>",
+    "<p style='visibility: hidden'>no1</p><dialog>no2</dialog><dialog open>yes1</dialog> <datalist><option>no3</datalist><p>yes2",
     "<template>no1</template><aside>yes1</aside><aside class='sidebar'>no2</aside><nav>no3</nav><details>yes2</details>",
     "<body style='display:none'><div role=tabpanel hidden>yes1</div><input hidden>yes2<table><tr hidden><td>no1<tr><td>yes3",
 ]

@@ -541,7 +541,7 @@ def test_code_that_only_speaks_of_it_is_kept(tmp_path: Path, text: str) -> None:
 ])  # fmt: skip
 def test_code_is_what_its_content_says(tmp_path: Path, path: str, text: str, format_: str | None) -> None:
     if format_ is None:
-        with pytest.raises(DocumentSkipped, match="no language"):
+        with pytest.raises(DocumentSkipped, match="a language of code"):
             code(tmp_path).parse(Entry(path=path, gate=""), text.encode())
         assert code(tmp_path, only=("**",)).parse(Entry(path="x.glyph", gate=""), text.encode()).format == "text"
     else:

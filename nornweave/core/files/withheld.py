@@ -15,7 +15,9 @@ _NAMES = frozenset(
     {".netrc", "_netrc", ".pgpass", ".my.cnf", ".htpasswd", ".git-credentials", ".npmrc", ".pypirc", ".dockercfg"}
     | {".vault-token", ".s3cfg", ".boto", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
 )
-_ENDINGS = frozenset({"env", "pem", "key", "p12", "pfx", "jks", "keystore", "kdbx", "ppk", "keytab", "tfstate"})
+_ENDINGS = frozenset(
+    {"env", "pem", "key", "p12", "pfx", "jks", "keystore", "kdbx", "ppk", "keytab", "tfstate", "p8", "pk8"}
+)
 # ``.env.example`` says which variables there are, not what they hold.
 _TEMPLATES = frozenset({"example", "sample", "template", "dist", "defaults", "schema"})
 OWN, SECRET = "NornWeave's own; no source reads it", "its name is that of a secret; no source reads it"

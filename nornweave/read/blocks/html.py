@@ -19,7 +19,7 @@ from nornweave.read.blocks.unseen import is_hidden
 VOID_TAGS = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 )
-NEVER_SHOWN = frozenset({"script", "style", "template", "title", "svg"})
+NEVER_SHOWN = frozenset({"datalist", "script", "style", "template", "title", "svg"})
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _CELLS = frozenset({"table", "pre", "tr", "td", "th", "caption"})
 _BLOCKS = _CELLS | {
@@ -152,7 +152,7 @@ class HtmlWalker(HTMLParser):
         if self.skipping:
             nests = tag == self.skipping or (self.skipping in _ENDED_BY and tag in {"table", "ul", "ol", "dl"})
             self._inside += [tag] if nests else []
-        elif tag in self._policy.skipped or (attrs and self._left_out(tag, attrs)):
+        elif tag in self._policy.skipped or ((attrs or tag == "dialog") and self._left_out(tag, attrs)):
             if tag in _BLOCKS:
                 self._flush(self._at())
             self.skipping, self._inside = tag, []
@@ -212,7 +212,7 @@ class HtmlWalker(HTMLParser):
     def _left_out(self, tag: str, attrs: list[tuple[str, str | None]]) -> bool:
         if tag in VOID_TAGS or tag in {"body", "html", "main"}:
             return False
-        if is_hidden(attrs):
+        if is_hidden(attrs, tag):
             return True
         named = " ".join(value for name, value in attrs if name in {"class", "id", "role", "aria-label"} and value)
         if tag == "aside" and self._policy.roles and _NAVIGATION.search(named):

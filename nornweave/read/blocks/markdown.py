@@ -51,7 +51,8 @@ _COMMENT_LINK = re.compile(
 _CLOSES = {"(": ")", '"': '"', "'": "'"}
 # What MDX imports and exports, and its components, are no text; a paragraph may begin with these words.
 _MODULE = re.compile(
-    r"import\s+(?:type\s+)?(?:(?:[\w*{][^;\"'\n]*\sfrom\s+)?[\"'][^\"'\n]*[./][^\"'\n]*[\"'];?|\{[^}]*)$|export\s+(?:\{|\*\s+from)"
+    r"import\s+(?:type\s+)?(?:(?:[\w*{][^;\"'\n]*\sfrom\s+)?[\"'][^\"'\n]*[./][^\"'\n]*[\"'];?|\{[^}]*)$"
+    r"|import\s+(?:type\s+)?(?:[A-Z]\w*|\{[^}]*\}|\*\s+as\s+\w+|[a-z]\w*(?=.*;$))(?:\s*,\s*\{[^}]*\})?\s+from\s+[\"'][\w@-]+[\"'];?$|export\s+(?:\{|\*\s+from)"
     r"|export\s+(?:const|let|var)\s+[\w{\[][^=]*=|export\s+(?:default\s+)?(?:async\s+)?(?:function|class)\b.*[({]$"
     r"|export\s+default\s+[\w({].*[;({]$"
 )

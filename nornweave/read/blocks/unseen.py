@@ -8,7 +8,7 @@ from typing import Any
 
 from nornweave.core.types import Span
 
-NEVER_SHOWN = frozenset({"script", "style", "template"})
+NEVER_SHOWN = frozenset({"datalist", "script", "style", "template"})
 _VOID = frozenset({"br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _CLOSING: Mapping[str, str] = {
     "<!--": "-->",
@@ -23,26 +23,27 @@ _OPENING = re.compile(
     r"\\[^\w\s]|\"<[\w.-]+>\"|'<[\w.-]+>'|(?P<ticks>`+)|(?P<raw>\{%-?\s*(?:raw|verbatim)\s*-?%\})"
     r"|(?P<mark><!--|(?<!\{)\{#(?=[-\s]|[^{}\n]*#\})|\{::comment\}|\{\{!--|<%--|<%\#)"
     r"|(?P<slashes>\{{1,2}-?\s*/\*)|(?P<liquid>\{%-?\s*comment\b[^%]*%\})"
-    r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?i:hidden|display)))(?P<attributes>(?:\s[^<>]*)?)>"
+    r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?i:hidden|display))|(?i:dialog|datalist))(?P<attributes>(?:\s[^<>]*)?)>"
 )
 # A text without any of these hides nothing.
 _HINT = re.compile(
-    r"<!--|<%|\{[#:/]|\{[%{-]|\{\s+/|<(?i:script|style|template)\b|<[A-Za-z][\w.-]*\s[^<>]*(?i:hidden|display)"
+    r"<!--|<%|\{[#:/]|\{[%{-]|\{\s+/|<(?i:script|style|template|dialog|datalist)\b|<[A-Za-z][\w.-]*\s[^<>]*(?i:hidden|display)"
 )
 _ATTRIBUTE = re.compile(r"([^\s\"'=<>/]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|\{\{?[^{}]*\}\}?|[^\s\"'>]+))?")
-_NOT_DISPLAYED = re.compile(r"display['\"]?\s*:\s*['\"]?none", re.IGNORECASE)
+_NOT_DISPLAYED = re.compile(r"display['\"]?\s*:\s*['\"]?none|visibility['\"]?\s*:\s*['\"]?hidden", re.IGNORECASE)
 _SLASHES_END = re.compile(r"\*/\s*-?\}{1,2}")
 _LIQUID_END = re.compile(r"\{%-?\s*endcomment\s*-?%\}", re.IGNORECASE)
 _RAW_END = re.compile(r"\{%-?\s*end(?:raw|verbatim)\s*-?%\}", re.IGNORECASE)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
-def is_hidden(attributes: Sequence[tuple[str, Any]]) -> bool:
-    """Tell whether an element with these attributes is not displayed."""
+def is_hidden(attributes: Sequence[tuple[str, Any]], name: str = "") -> bool:
+    """Tell whether an element of this name with these attributes is not displayed."""
     said = {name: value or "" for name, value in reversed(attributes)}
     is_found = said.get("hidden") == "until-found" or said.get("role") == "tabpanel"  # a reader may open these
     is_marked = "hidden" in said and said["hidden"].strip("{} ") != "false"
-    return not is_found and (is_marked or _NOT_DISPLAYED.search(said.get("style", "")) is not None)
+    is_closed = name == "dialog" and "open" not in said
+    return not is_found and (is_marked or is_closed or _NOT_DISPLAYED.search(said.get("style", "")) is not None)
 
 
 class UnseenParts:
@@ -85,7 +86,7 @@ class UnseenParts:
         if opening["tag"].lower() in NEVER_SHOWN:
             return True
         pairs = [(name.lower(), value.strip("\"'")) for name, value in _ATTRIBUTE.findall(opening["attributes"])]
-        return is_hidden(pairs)
+        return is_hidden(pairs, opening["tag"].lower())
 
     def _end_of(self, opening: re.Match[str], kind: str) -> int:
         """Return where what is opened ends; 0 for a comment that never does."""

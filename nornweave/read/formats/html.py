@@ -16,7 +16,7 @@ from nornweave.read.formats.markdown import closed, joined, plain, table
 
 MAX_COLUMNS = 256
 _MAX_ROWSPAN = 10_000
-_LEFT_OUT = ("script", "style", "template", "noscript", "svg", "head", "iframe", "object")
+_LEFT_OUT = ("script", "style", "template", "noscript", "svg", "head", "iframe", "object", "datalist")
 _TABLE_TAGS = ("caption", "colgroup", "tbody", "td", "tfoot", "th", "thead", "tr")
 _SHORT = 20
 """Characters of a text that may stand beside itself: values do, merged cells of prose do not."""
@@ -64,7 +64,7 @@ def markdown_of(html: str | bytes) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(html, "lxml")
-    for tag in soup.find_all(lambda tag: tag.name in _LEFT_OUT or is_hidden([*tag.attrs.items()])):
+    for tag in soup.find_all(lambda tag: tag.name in _LEFT_OUT or is_hidden([*tag.attrs.items()], tag.name)):
         tag.decompose()
     for element in soup.find_all("table"):
         if _lays_out(element):

@@ -128,7 +128,9 @@ def _check_text(pages: Sequence[PdfPage], remedy: str) -> None:
     if letters < _LETTERS_PER_PAGE * len(pages) and scanned:
         raise DocumentError(f"no text layer: looks scanned ({len(pages)} pages, {scanned} only images); {remedy}")
     if not any(page.blocks for page in pages) and not unreadable:
-        raise DocumentError(f"no text: all {len(pages)} pages are blank or damaged; open it in a viewer")
+        raise DocumentError(
+            f"no text: all {len(pages)} pages are blank, drawings or damaged; open it in a viewer, or exclude it"
+        )
     if unreadable > _UNREADABLE * letters or not any(page.blocks for page in pages):
         raise DocumentError(
             f"no readable text: {unreadable} of {letters} letters have no Unicode value in their fonts; {remedy}"
