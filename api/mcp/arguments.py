@@ -16,7 +16,7 @@ from nornweave.core.types import Domain
 
 # Of a whole result, as `bound_tokens` counts: what it takes for 7,000 has fewer than 10,000 by every tokenizer tried.
 MAX_RESULT_TOKENS = 7000
-LEAST_RESULT_TOKENS, USUAL_RESULT_TOKENS = 1000, 4000
+LEAST_RESULT_TOKENS, USUAL_RESULT_TOKENS = 500, 4000
 USUAL_TOP_K = 10
 # An answer is read in pages out of one ranking: each call asks the same question and shows another part.
 ANSWER_ITEMS = 30
