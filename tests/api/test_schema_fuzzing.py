@@ -24,7 +24,7 @@ from nornweave.config import Settings
 from nornweave.core.types import Domain
 
 EXAMPLES = 60
-OPERATIONS = 39
+OPERATIONS = 40
 # What is right starts a process that looks everywhere, for longer than a fuzzer waits: test_receipts_route.py asks.
 SLOW = ("/receipts",)
 # The schema does not know the keys of each kind of source.
