@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.ask.search.pasted import SEARCHED_CHARACTERS, places_in, searched_text, tails
-from nornweave.ask.search.query import check_query, read_query
+from nornweave.ask.search.query import MAX_PHRASES, check_query, read_query
 from nornweave.core.errors import QueryError
 from nornweave.core.text import analyzer
 from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS
@@ -21,12 +21,20 @@ def test_a_question_in_words() -> None:
     assert "name:rate limits" in query.keys
 
 
-@pytest.mark.parametrize(("text", "phrases"), [
+PHRASES = [
     ('where is "connection reset by peer" logged', ("connection reset by peer",)),
     ("the `retry_limit` of “two  words”", ("retry_limit", "two  words")), ('" padded "', ("padded",)), ('""', ()),
     ('"  "', ()), ('an "unfinished quote', ()), ('"over\nlines"', ()), (f'"{"x" * 513}"', ()), ('"=>"', ("=>",)),
     ("it's the client's", ()),
-])  # fmt: skip
+]  # fmt: skip
+
+
+def test_a_pasted_text_full_of_quotes_has_a_few_phrases() -> None:
+    assert read_query('"a ' * 10_666).phrases == ("a",)
+    assert len(read_query(" ".join(f'"a{number}"' for number in range(3_000))).phrases) == MAX_PHRASES
+
+
+@pytest.mark.parametrize(("text", "phrases"), PHRASES)
 def test_phrases(text: str, phrases: tuple[str, ...]) -> None:
     assert read_query(text).phrases == phrases
 

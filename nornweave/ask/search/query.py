@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from nornweave.ask.search.pasted import Place, places_in
 from nornweave.core.errors import QueryError
@@ -22,6 +22,7 @@ MAX_TOP_K = 100
 
 # What stands further back in a long query is pasted text, which shows before.
 MAX_WORDS, MAX_IN_ORDER = 32, 64
+MAX_PHRASES = 32
 # From so many words on a query is a sentence, whose ordinary words name nothing.
 SENTENCE_WORDS = 4
 
@@ -60,7 +61,7 @@ class Query:
     Attributes:
         terms: distinct terms of the analyzer.
         pairs: distinct neighbours among them → the key of the pair in the index.
-        phrases: what stands in quotation marks or backticks.
+        phrases: what stands in quotation marks or backticks, each once; the first ``MAX_PHRASES``.
         keys: what it may mean by name (``asked_keys``).
         places: lines of files that it points at, in order.
         words: those that may name something, distinct by spelling.
@@ -97,7 +98,8 @@ class TermStatistics:
 @lru_cache(maxsize=256)
 def read_query(text: str) -> Query:
     """Analyze a query, once for all domains that are asked."""
-    phrases = tuple(phrase for found in _QUOTED.findall(text) if (phrase := "".join(found).strip()))
+    quoted = dict.fromkeys(phrase for found in _QUOTED.findall(text) if (phrase := "".join(found).strip()))
+    phrases = tuple(islice(quoted, MAX_PHRASES))
     terms, in_order = analyzer.query_terms(text), analyzer.sequence(text)
     words, meaning = _names_in(text), words_of(text)
     followed = enumerate(pairwise(in_order[:MAX_IN_ORDER]))
