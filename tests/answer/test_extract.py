@@ -11,6 +11,8 @@ from ranked_items import citation, ranked
 
 from nornweave.ask.answer.extract import MOST_SENTENCES, as_read, extract
 from nornweave.core.types import Span
+from nornweave.disagree.facts.extract import extract_facts
+from nornweave.disagree.facts.passage import Passage
 
 RUNBOOK = (
     "Deliveries are signed. The webhook timeout is 30 seconds. After that the delivery is tried again, "
@@ -39,6 +41,29 @@ def test_the_line_that_says_a_setting_answers_for_its_name_in_words() -> None:
     item = ranked("link", text, facts=(stated,), cited=citation(char_range=(100, 100 + len(text))))
     (line,) = extract([item], "what is the default socket connect timeout of a link")
     assert line.text == "socket_connect_timeout = 4.0"
+
+
+PRUNING = "- `prunePasses`: how often a hedge is cut. Default: 4.\n- `blade-gap`: between two blades (default=3)\n"
+SOAKING = "## soak_limit\n\nHow long seeds lie in water.\n\nThe seeds that float are taken out. It defaults to\n90.\n"
+DRYING = "dry_rows\n~~~~~~~~\n\nRows of a rack. Nobody counts them.\n\nDefault: 7\n\nMore rows dry slowly.\n"
+
+
+@pytest.mark.parametrize(("text", "question", "sentence"), [
+    (PRUNING, "what is the default of prunePasses?", "`prunePasses`: how often a hedge is cut. Default: 4."),
+    (PRUNING, "what does prunePasses do?", "`prunePasses`: how often a hedge is cut. Default: 4."),
+    (PRUNING, "how often is a hedge cut by default?", "`prunePasses`: how often a hedge is cut. Default: 4."),
+    (PRUNING, "what is the default of --blade-gap?", "`blade-gap`: between two blades (default=3)"),
+    (SOAKING, "soak_limit default", SOAKING.partition("\n\n")[2].strip()),
+    (DRYING, "how many dry_rows are there by default?", "Rows of a rack. Nobody counts them.\n\nDefault: 7"),
+    ("`sieve` (default 1) and `rake_teeth` (default 12) wear out.", "what is the default of rake_teeth?",
+     "`sieve` (default 1) and `rake_teeth` (default 12) wear out."),
+    (SOAKING, "what is the default of --blade-gap?", ""), (PRUNING, "what is the default of --soak-limit?", ""),
+])  # fmt: skip
+def test_prose_is_quoted_from_the_name_of_a_setting_to_its_value(text: str, question: str, sentence: str) -> None:
+    facts = extract_facts(Passage(text=text, start=50, format="markdown", domain="documentation"))
+    cited = citation("documentation", char_range=(50, 50 + len(text)))
+    item = ranked("page", text, domain="documentation", facts=facts, cited=cited)
+    assert next((each.text for each in extract([item], question)), "") == sentence
 
 
 def test_sentences_are_of_one_version_unless_two_are_compared() -> None:

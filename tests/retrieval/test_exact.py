@@ -188,6 +188,7 @@ def test_what_is_right_around_a_member_tells_it_from_others_of_its_name(
 
 @pytest.mark.parametrize("text", [
     "what is the default of poll_timeout", "where is the poll timeout set", "poll-timeout",
+    "what is the default of --poll-timeout?", "which value does poll-timeout have by default",
     "POLL_TIMEOUT default value",
     "what is idle_limit", "which value does pollTimeout have",
 ])  # fmt: skip

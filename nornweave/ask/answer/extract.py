@@ -3,7 +3,8 @@
 The best sentence of each of the best passages. A sentence counts by the words of the question that it holds, weighed by
 how rare they are among the sentences; words that only its heading or a neighbour holds count a little. Of code the
 sentences of comments and docstrings are read; its lines only where the question is a name or holds one, as code writes
-names, and the lines that say the value of a setting which the question names.
+names, and the lines that say the value of a setting which the question names. Of prose that says such a value, what is
+quoted goes from the name to the value.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from itertools import islice
 
 from nornweave.ask.answer.snippet import Unit, terms_of_units, units_of
 from nornweave.ask.fuse.records import Answer, ExtractedSentence, FusedItem
-from nornweave.ask.search.exact import settings_in
-from nornweave.ask.search.query import SENTENCE_WORDS, read_query
+from nornweave.ask.search.exact import ASKS_FOR_VALUE, settings_in
+from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
 from nornweave.core.text.index_fields import is_identifier
 from nornweave.core.text.inline_markup import front_matter, one_line
 from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
 from nornweave.core.text.variants import asked_versions, variant_of
-from nornweave.core.types import Domain, Span
+from nornweave.core.types import Domain, Fact, Span
+from nornweave.disagree.facts.names import read_name
 
 # One of each passage: a word of the question in a passage further down tells less than what ranked the passages.
 MOST_SENTENCES = 3
@@ -53,9 +55,29 @@ _NO_ANSWER = re.compile(
     re.DOTALL,
 )
 _WORDS = re.compile(r"\w+")
+_ASKS_FOR_DEFAULT = frozenset({"default", "defaults"})
 # In reStructuredText a heading stands above a line of signs.
 _UNDERLINE = re.compile(r"([=~^*+#\"'-])\1{2,}\s*$", re.MULTILINE)
 _FENCED = re.compile(r"^(```|~~~)[^\n]*\n(.*?)(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a question asks for.
+
+    Attributes:
+        wanted: the terms that a sentence may hold.
+        settings: what it may call a setting, as facts name it.
+        named: the words of the one that it names and asks nothing else about.
+        for_code: a line of code may answer.
+        for_default: it asks for the default of something.
+    """
+
+    wanted: frozenset[str]
+    settings: frozenset[str]
+    named: frozenset[str]
+    for_code: bool
+    for_default: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +97,7 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     Returns:
         Nothing when no sentence holds a word of the question.
     """
-    wanted = frozenset(query_terms(question)) - FUNCTION_TERMS - NEGATIONS
-    settings = frozenset(settings_in(read_query(question)))
-    read = partial(_candidates, wanted=wanted, asks_for_code=_asks_for_code(question), settings=settings)
+    read = partial(_candidates, asked=_asked(question))
     holding = _fitting([item for item in items[:READ_PASSAGES] if not item.demoted], question)
     least = LEAST_SHARE * max((item.score for item in holding), default=0.0)
     saying = filter(None, ([*read(item)] for item in holding if item.score >= least))
@@ -127,31 +147,79 @@ def as_read(sentence: str) -> str:
     return one_line(_LINE_MARK.sub(" ", sentence))
 
 
-def _asks_for_code(question: str) -> bool:
-    words = read_query(question).words
-    return len(words) < SENTENCE_WORDS or any(is_identifier(word.written) for word in words)
+def _asked(question: str) -> _Asked:
+    query, flag = read_query(question), FLAG.search(question)
+    only = [word for word in query.words if not word.is_function_word and word.whole not in ASKS_FOR_VALUE]
+    is_written = len(only) == 1 and (flag or "-" in only[0].written or is_identifier(only[0].written))
+    name = read_name(only[0].written) if is_written else None
+    return _Asked(
+        wanted=frozenset(query_terms(question)) - FUNCTION_TERMS - NEGATIONS,
+        settings=frozenset(settings_in(query)),
+        named=frozenset(name.name.split() if name else ()),
+        for_code=len(query.words) < SENTENCE_WORDS or bool(flag) or any(is_identifier(w.written) for w in query.words),
+        for_default=not _ASKS_FOR_DEFAULT.isdisjoint(word.whole for word in query.words),
+    )
 
 
-def _candidates(
-    item: FusedItem, wanted: frozenset[str], asks_for_code: bool, settings: frozenset[str]
-) -> Iterator[_Candidate]:
+def _candidates(item: FusedItem, asked: _Asked) -> Iterator[_Candidate]:
     """Yield the sentences of a passage; of code, if that is asked for, the lines, or those that state a setting."""
     text, citation = item.item.content, item.citation
     is_code = item.domain == Domain.CODE
-    stated = [fact.span.start - citation.char_range[0] for fact in item.facts if is_code and fact.name in settings]
-    if lines := [_line_at(text, start) for start in stated if 0 <= start < len(text)]:
-        units = lines
-    elif is_code and asks_for_code:
+    facts = [(fact, at) for fact in item.facts if 0 <= (at := _place(fact, item))[0] < len(text)]
+    stated = [(fact, at) for fact, at in facts if fact.name in asked.settings]
+    defaults = [(fact, at) for fact, at in facts if fact.attribute == "default"] if asked.for_default else []
+    if is_code and stated:
+        units = [_line_at(text, start) for _, (start, _) in stated]
+    elif is_code and asked.for_code:
         units = units_of(text, LONGEST, is_code=True)
+    elif is_code:
+        units = [*_comments(text)]
     else:
-        units = [*(_comments(text) if is_code else _sentences(text))]
-    terms = terms_of_units(text, units, wanted)
-    heading = wanted.intersection(sequence(" ".join(filter(None, (citation.title, citation.section)))))
+        units = [*_sentences(text)]
+        named = [_joined(text, units, fact, at) for fact, at in stated if fact.attribute == "default"]
+        joined = {*named, *(_joined(text, units, fact, at) for fact, at in defaults)}
+        apart = (unit for unit in units if not any(_overlap(unit, other) for other in joined))
+        units = named if named and defaults else sorted({*apart, *joined})
+    if asked.named and not stated:  # the value of another setting is none of this one
+        others = [at for fact, at in defaults if not _share(asked.named, frozenset(fact.name.split()))]
+        units = [unit for unit in units if not any(_overlap(unit, at) for at in others)]
+    terms = terms_of_units(text, units, asked.wanted)
+    heading = asked.wanted.intersection(sequence(" ".join(filter(None, (citation.title, citation.section)))))
     around = [frozenset[str](), *terms, frozenset[str]()]
     for place, unit in enumerate(units):
         if _WORDS.search(text, *unit) and (is_code or not _is_heading_or_question(text, unit)):
             beside = (heading | around[place] | around[place + 2]) - terms[place]
             yield _Candidate(item, unit, terms[place], beside)
+
+
+def _place(fact: Fact, item: FusedItem) -> Unit:
+    first = item.citation.char_range[0]
+    return fact.span.start - first, fact.span.end - first
+
+
+def _joined(text: str, units: Sequence[Unit], fact: Fact, at: Unit) -> Unit:
+    """Return what says a value, from the sentence that holds its name, or from below the heading that does."""
+    saying = [place for place, unit in enumerate(units) if _overlap(unit, at)]
+    if not saying:
+        return at
+    (alone, _), (_, end) = units[saying[0]], units[saying[-1]]
+    name = frozenset(sequence(fact.name))
+    for place in range(saying[0], -1, -1):
+        start = units[place][0]
+        if end - start > LONGEST:
+            break
+        if name <= frozenset(sequence(text[start : units[place][1]])):
+            below = (first for first, last in units[place:] if not _is_heading_or_question(text, (first, last)))
+            return min(next(below, alone), alone), end
+    return alone, end
+
+
+def _overlap(unit: Unit, other: Unit) -> bool:
+    return unit[0] < other[1] and other[0] < unit[1]
+
+
+def _share(name: frozenset[str], other: frozenset[str]) -> bool:
+    return name <= other or other <= name
 
 
 def _line_at(text: str, place: int) -> Unit:

@@ -75,7 +75,7 @@ _SECTION = re.compile(
     r"(?i)(?:\b(?:sections?|sec\.|chapter|clause|article|paragraph|appendix|annex)|§)\s*([A-Z0-9]{1,3}(?:\.\d{1,3})+)"
 )
 """A section that a query calls by its number; what only refers to it says the number as well."""
-_ASKS_FOR_VALUE = frozenset({
+ASKS_FOR_VALUE = frozenset({
     "default", "defaults", "value", "values", "set", "setting", "settings", "configured", "configuration", "config",
     "limit", "limited", "read", "option", "flag", "parameter", "environment", "variable", "env",
 })  # fmt: skip
@@ -404,7 +404,7 @@ def _stating(searched: _Searched) -> Scores | None:
     no words tell it from the places that use it.
     """
     named = {f"states:{name}": words for name, words in settings_in(searched.query).items()}
-    return _holding(named, _ASKS_FOR_VALUE, searched.defined_in, searched)
+    return _holding(named, ASKS_FOR_VALUE, searched.defined_in, searched)
 
 
 def _holding(
@@ -441,7 +441,10 @@ def _weigh_held(
 
 
 def settings_in(query: Query) -> dict[str, tuple[Word, ...]]:
-    """Return what a query may call a setting, as facts name it → its words: identifiers, and words side by side."""
+    """Return what a query may call a setting, as facts name it → its words: identifiers, and words side by side.
+
+    A word with a dash in it is words side by side.
+    """
     named: dict[str, tuple[Word, ...]] = {}
     for start in range(len(query.words)):
         for count in range(1, MAX_SETTING_WORDS + 1):
@@ -449,7 +452,7 @@ def settings_in(query: Query) -> dict[str, tuple[Word, ...]]:
             if len(words) < count or words[-1].is_function_word or words[0].is_function_word:
                 continue
             name = read_name(" ".join(word.written for word in words))
-            is_one = count == 1 and (not words[0].is_name or (name and is_generic(name.name)))
-            if name and not is_one:
+            is_one = count == 1 and not (words[0].is_name or "-" in words[0].written)
+            if name and not is_one and not (count == 1 and is_generic(name.name)):
                 named.setdefault(name.name, words)
     return named

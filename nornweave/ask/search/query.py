@@ -27,6 +27,8 @@ MAX_PHRASES = 32
 SENTENCE_WORDS = 4
 
 _QUOTED = re.compile(r'"([^"\n]{1,512})"|`([^`\n]{1,512})`|“([^”\n]{1,512})”')
+FLAG = re.compile(r"(?<![\w-])--?(?=[A-Za-z])")
+"""What stands before a word that is the name of a flag."""
 _WORD = re.compile(r"[\w$]+(?:-[\w$]+)*")
 _QUALIFIED = re.compile(r"(?<![\w$])([\w$]+)(?:\.|::|->|#)(?=([\w$]+))")
 _CAPITALISED = re.compile(r"[A-Z][a-z]")
@@ -124,6 +126,7 @@ def _names_in(text: str) -> tuple[Word, ...]:
     """Return the words of a query that may name something, distinct by spelling."""
     found = _WORD.findall(text)[:MAX_WORDS]
     qualified = {folded(part) for match in _QUALIFIED.finditer(text) for part in match.groups()}
+    qualified.update(folded(word[0]) for flag in FLAG.finditer(text) if (word := _WORD.match(text, flag.end())))
     times = Counter(map(folded, found))
     words: dict[str, Word] = {}
     for place, word in enumerate(found):
