@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from nornweave.ask.search.exact import ASKS_FOR_VALUE
 from nornweave.ask.search.pasted import SEARCHED_CHARACTERS
 from nornweave.core.text.analyzer import FUNCTION_WORDS
 from nornweave.core.text.index_fields import is_identifier
@@ -31,15 +32,34 @@ _PRONOUN = re.compile(
     r"|\b(?:this|that|there)\W*\Z",
     re.IGNORECASE,
 )
+_TASK = re.compile(
+    r"\b(?:(?:un)?install|run|start|upgrade|update|build|test|deploy|download|contribute)\b", re.IGNORECASE
+)
+"""What is done with a product, not with one setting of it."""
+_OF_A_VALUE = ASKS_FOR_VALUE | frozenset(
+    """
+    change changed override overridden enable enabled disable disabled turn raise raised lower lowered increase
+    increased exceed exceeded reach reached apply applies applied count counts counted mean means affect affects hold
+    holds unit units seconds minutes bytes maximum minimum high higher low long longer
+    """.split()  # noqa: SIM905
+)
+"""What is asked about the value of a setting."""
+_DEFAULT = re.compile(r"\b(?:defaults?|values?)\b", re.IGNORECASE)
 _SPEAKER = re.compile(r"\b(?:you|i|we|one)\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Z]|.*\d")
+_VERSION = re.compile(r"(?:v\d|\d+\.\d)[\d.]*\Z", re.IGNORECASE)
+_FOR_ANOTHER = re.compile(
+    r"\A\W*(?:and|or|but)\s+(?:for|with)\s+(?:[^\n]*[A-Z]|[a-z]+(?<!tion)(?<!ing)(?<!ment)(?<!s)\W*\Z)"
+)
+"""What names another: a name, or one word without an article that says nothing done, *memcached*, not *production*."""
 
 
 def in_thread(question: str, before: Sequence[str]) -> str:
     """Return what is searched for a question after others: what it leans on, and then itself.
 
-    A question that only says what it is about now ("and the Falcon?", "what about a service?") takes the place of the
-    last subject: of a name, if it says one, otherwise of what was asked of the names.
+    A question that only says what it is about now ("and the Falcon?", "what about a service?", "and for GitHub?", "and
+    in v2?") takes the place of the last subject: of a version or a name, if it says one, otherwise of what was asked of
+    the names.
 
     Args:
         before: what was asked before it, oldest first.
@@ -47,19 +67,25 @@ def in_thread(question: str, before: Sequence[str]) -> str:
     asked = question
     for earlier in reversed(before):
         room = SEARCHED_CHARACTERS - len(asked) - 1
-        if room <= 0 or not leans(asked):
+        if room <= 0 or not leans(asked, earlier):
             break
         kept = _without_subject(earlier, asked) if _replaces_subject(asked) else earlier
         asked = f"{kept[:room]}\n{asked}"
     return asked
 
 
-def leans(question: str) -> bool:
-    """Tell whether a question needs the one before it, by its words as they are written."""
+def leans(question: str, earlier: str = "") -> bool:
+    """Tell whether a question needs the one before it, by their words as they are written.
+
+    After a question for the value of a setting *it* is the setting where that is asked about, and otherwise the
+    product: "how do I change it?", but "how do I install it?" and "does it support Flask 3?".
+    """
     words = _WORD.findall(question)
     said = [word for word in words if word.lower() not in FUNCTION_WORDS]
-    if _OTHER_SUBJECT.match(question) or _PRONOUN.search(question):
-        return len(said) < SHORT
+    if (is_it := _PRONOUN.search(question)) or _OTHER_SUBJECT.match(question):
+        is_own = _TASK.search(question) or len(said) >= FEW_WORDS
+        is_of_product = is_it and is_own and _OF_A_VALUE.isdisjoint(map(str.lower, said))
+        return len(said) < SHORT and not (is_of_product and _DEFAULT.search(earlier))
     is_complete = (len(words) >= COMPLETE and _SPEAKER.search(question)) or any(map(is_identifier, said))
     return len(said) < FEW_WORDS and not is_complete
 
@@ -67,19 +93,37 @@ def leans(question: str) -> bool:
 def _replaces_subject(question: str) -> bool:
     found = _OTHER_SUBJECT.match(question)
     following = _WORD.search(question, found.end()) if found else None
-    return following is not None and not _ADDS.match(following[0]) and not _PRONOUN.search(question)
+    if following is None or _PRONOUN.search(question):
+        return False
+    return not _ADDS.match(following[0]) or _FOR_ANOTHER.match(question) is not None or _is_version(question)
+
+
+def _is_version(question: str) -> bool:
+    names = _names(question)
+    return bool(names) and all(map(_VERSION.match, names))
 
 
 def _without_subject(earlier: str, question: str) -> str:
-    """Return a question without what the next one replaces: its names, or else its other words."""
-    replaces_name = any(_names(question))
-    words = _WORD.findall(earlier)
-    names = frozenset(_names(earlier))
-    kept = [word for word in words if (word in names) is not replaces_name or word.lower() in FUNCTION_WORDS]
-    return " ".join(kept) if names else earlier
+    """Return a question without what the next one replaces: its versions, its names, or else its other words."""
+    names = _names(earlier)
+    versions = frozenset(filter(_VERSION.match, names))
+    if _is_version(question):
+        replaced = versions
+    elif any(_names(question)) or _FOR_ANOTHER.match(question):
+        of_code = {_is_of_code(word) for word in _names(question)} or {False}
+        of_kind = frozenset(word for word in names if _is_of_code(word) in of_code)
+        replaced = (of_kind if of_kind or _FOR_ANOTHER.match(question) else frozenset(names)) - versions
+    else:
+        replaced = frozenset(word for word in _WORD.findall(earlier) if word.lower() not in FUNCTION_WORDS) - {*names}
+    return " ".join(word for word in _WORD.findall(earlier) if word not in replaced) if names and replaced else earlier
+
+
+def _is_of_code(name: str) -> bool:
+    return "_" in name or name[0].islower()
 
 
 def _names(text: str) -> list[str]:
     """Return the words that name something: identifiers, numbers, and those with a capital but for the first."""
     first, *rest = _WORD.findall(text) or [""]
-    return [word for word in rest if _NAME.match(word) or is_identifier(word)] + [first] * is_identifier(first)
+    named = [word for word in rest if _NAME.match(word) or is_identifier(word)] + [first] * is_identifier(first)
+    return [word for word in named if word.lower() not in FUNCTION_WORDS]

@@ -30,3 +30,27 @@ def test_what_stands_alone_is_asked_alone(question: str) -> None:
 def test_a_chain_of_leaning_questions_is_asked_as_a_whole() -> None:
     before = ["What is the webhook timeout", "and in staging?"]
     assert in_thread("how long does it wait?", before) == "\n".join([*before, "how long does it wait?"])
+
+
+@pytest.mark.parametrize(("earlier", "question", "kept"), [
+    ("how do I enable login with Dropbox?", "and for Bitbucket?", "how do I enable login with"),
+    ("how do I connect to Rabbit?", "and for kafkaesque?", "how do I connect to"),
+    ("how do I connect to Rabbit?", "and for production?", "how do I connect to Rabbit?"),
+    ("what changed for Ovens in v3?", "and in v4?", "what changed for Ovens in"),
+    ("is glaze_limit counted by Kiln in 2.1?", "what about slot_limit?", "is counted by Kiln in 2.1"),
+    ("what is the default of glaze_limit?", "and for Kiln?", "what is the default of glaze_limit?"),
+])  # fmt: skip
+def test_another_of_a_kind_takes_the_place_of_the_one_before(earlier: str, question: str, kept: str) -> None:
+    assert in_thread(question, [earlier]) == f"{kept}\n{question}"
+
+
+@pytest.mark.parametrize(("question", "is_alone"), [
+    ("how do I install it?", True), ("does it support Windows 11?", True), ("can it print labels?", True),
+    ("is there a container image for it?", True), ("which Python versions does it work with?", True),
+    ("and how do I upgrade it?", True), ("how do I change it?", False), ("is it counted per worker?", False),
+    ("does it apply to small pots?", False), ("is there an environment variable for it?", False),
+])  # fmt: skip
+def test_after_the_value_of_a_setting_it_may_be_the_product(question: str, is_alone: bool) -> None:
+    earlier = "what is the default of kiln_slots?"
+    assert in_thread(question, [earlier]) == (question if is_alone else f"{earlier}\n{question}")
+    assert leans(question, "How does the Sieve filter work?")
