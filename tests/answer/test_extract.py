@@ -43,6 +43,14 @@ def test_the_line_that_says_a_setting_answers_for_its_name_in_words() -> None:
     assert line.text == "socket_connect_timeout = 4.0"
 
 
+def test_an_attribute_above_a_field_is_quoted_with_it() -> None:
+    text = 'struct Args {\n    #[arg(long, default_value = "90")]\n    firing_limit: u64,\n}\n'
+    facts = extract_facts(Passage(text=text, language="rust", domain="code", path="a.rs"))
+    item = ranked("args", text, facts=facts, cited=citation(char_range=(0, len(text))))
+    (line,) = extract([item], "what is the default of --firing-limit?")
+    assert line.text == '#[arg(long, default_value = "90")]\n    firing_limit: u64,'
+
+
 PRUNING = "- `prunePasses`: how often a hedge is cut. Default: 4.\n- `blade-gap`: between two blades (default=3)\n"
 SOAKING = "## soak_limit\n\nHow long seeds lie in water.\n\nThe seeds that float are taken out. It defaults to\n90.\n"
 DRYING = "dry_rows\n~~~~~~~~\n\nRows of a rack. Nobody counts them.\n\nDefault: 7\n\nMore rows dry slowly.\n"

@@ -3,11 +3,13 @@
 from textwrap import dedent
 
 import pytest
+from growth import assert_subquadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.core.types import Attribute, Fact
 from nornweave.disagree.facts.code import read_code
+from nornweave.disagree.facts.code.tags import FIELDS
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
 from nornweave.read.chunking.languages import LANGUAGES
@@ -331,3 +333,31 @@ def test_a_placeholder_of_a_property_has_its_default_behind_it() -> None:
     """
     found = [(fact.owner, fact.name, fact.value, fact.unit) for fact in read(code, "java")]
     assert found == [("app", "lane width", "64", None), ("app", "mode", "fast", None), ("app", "poll", "5", "s")]
+
+
+@pytest.mark.parametrize(("language", "field", "names", "value"), [
+    ("go", '    SoakLimit uint `default:"53" long:"soak-wait" env:"KILN_SOAK" description:"a: default=9"`',
+     ["kiln soak", "soak limit", "soak wait"], "53"),
+    ("go", '    Cooling time.Duration `envDefault:"15s" json:"cooling"`', ["cooling"], "15"),
+    ("go", '    Plan, Other string `default:"kiln.toml"`', ["plan"], "kiln.toml"),
+    ("rust", '    #[arg(long, default_value = "90")]\n    /// s\n    pub firing_time: u64,', ["firing time"], "90"),
+    ("rust", '    #[serde(default = "usual")]\n    #[clap(short = \'p\', long = "top-heat",\n'
+     "    default_value_t = 1240)]\n    heat: u32,", ["heat", "top heat"], "1240"),
+    ("rust", '    #[serde(default = "usual_port")]\n    port: u16,', [], ""),
+])  # fmt: skip
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_tag_or_an_attribute_of_a_field_says_its_default(
+    language: str, field: str, names: list[str], value: str, whole: bool
+) -> None:
+    head = {"go": "type Options struct {\n", "rust": "struct Options {\n"}[language]
+    facts = [fact for fact in read(f"{head}{field}\n}}\n" if whole else field, language) if fact.attribute == "default"]
+    assert sorted(fact.name for fact in facts) == names
+    assert {(fact.value, fact.owner) for fact in facts} == ({(value, "options" if whole else "")} if names else set())
+
+
+@pytest.mark.parametrize(("language", "piece"), [
+    ("go", "A b `default:"), ("go", "A,b,"), ("rust", '#[a = "b'), ("rust", "#[a(["), ("rust", '#[a("b")]//'),
+])  # fmt: skip
+def test_many_open_tags_are_read_in_no_time(language: str, piece: str) -> None:
+    for end in ("", "\n"):
+        assert_subquadratic(FIELDS[language].findall, lambda size, end=end: f"{piece}{end}" * size, 8_000)

@@ -169,7 +169,7 @@ def _candidates(item: FusedItem, asked: _Asked) -> Iterator[_Candidate]:
     stated = [(fact, at) for fact, at in facts if fact.name in asked.settings]
     defaults = [(fact, at) for fact, at in facts if fact.attribute == "default"] if asked.for_default else []
     if is_code and stated:
-        units = [_line_at(text, start) for _, (start, _) in stated]
+        units = [_lines_at(text, *at) for _, at in stated]
     elif is_code and asked.for_code:
         units = units_of(text, LONGEST, is_code=True)
     elif is_code:
@@ -222,9 +222,11 @@ def _share(name: frozenset[str], other: frozenset[str]) -> bool:
     return name <= other or other <= name
 
 
-def _line_at(text: str, place: int) -> Unit:
-    end = text.find("\n", place)
-    return text.rfind("\n", 0, place) + 1, len(text) if end < 0 else end
+def _lines_at(text: str, start: int, end: int) -> Unit:
+    """Return the lines of a stretch, or the first if they are too long to be quoted."""
+    first = text.rfind("\n", 0, start) + 1
+    ends = [found if (found := text.find("\n", place)) >= 0 else len(text) for place in (start, max(start, end - 1))]
+    return first, ends[1] if ends[1] - first <= LONGEST else ends[0]
 
 
 def _is_heading_or_question(text: str, unit: Unit) -> bool:

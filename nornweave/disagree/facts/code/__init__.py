@@ -15,6 +15,7 @@ from nornweave.disagree.facts.code.members import name_groups
 from nornweave.disagree.facts.code.reading import Reading, base_of
 from nornweave.disagree.facts.code.sites import find_sites
 from nornweave.disagree.facts.code.statuses import read_statuses
+from nornweave.disagree.facts.code.tags import read_tags
 from nornweave.disagree.facts.passage import Passage
 
 SECONDS_AT_LEAST = 1.0
@@ -78,6 +79,7 @@ def _read_sites(reading: Reading) -> None:
         if reader is not None:
             reader(site, reading)
     read_placeholders(reading)
+    read_tags(reading)
     read_statuses(reading)
 
 

@@ -55,7 +55,7 @@ def default_behind_name(name: str) -> tuple[int, bool] | None:
 
 
 _KEYS: tuple[tuple[Attribute | None, str], ...] = (
-    ("default", "default default_value defaultvalue defaultval default_t"),
+    ("default", "default default_value defaultvalue defaultval default_t default_value_t envdefault"),
     (None, "required type minimum min ge min_value minvalue gte maximum max le max_value maxvalue lte"),
     (None, "choices enum allowedvalues allowed_values one_of oneof"),
 )
