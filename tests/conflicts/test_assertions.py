@@ -17,7 +17,8 @@ def code(text: str, title: str | None = None) -> AssertingPassage:
 
 
 def talk(text: str) -> AssertingPassage:
-    return passage(text, "conversations", "general/2026-01-20.json")
+    """Return a message as a Slack export has it: the day stands in the title."""
+    return passage(text, "conversations", "general/2026-01-20.json", title="#general 2026-01-20")
 
 
 SAYS = passage("The gateway supports OAuth.")
@@ -52,6 +53,11 @@ SAYS = passage("The gateway supports OAuth.")
         ),
         (
             passage("The `pool` keeps 10 connections."),
+            talk("The pool keeps 20 connections."),
+            Detector.SAME_ENTITY_DIVERGENCE,
+        ),
+        (
+            passage("The `pool` keeps 10 connections.", section="Stand-up 2026-02-02"),
             talk("The pool keeps 20 connections."),
             Detector.SAME_ENTITY_DIVERGENCE,
         ),

@@ -42,7 +42,7 @@ _LONG_WORD = lazy_pattern(r"\w{3,}")
 _CHANGELOG = lazy_pattern(r"(?:change-?_?logs?|changes|history|news|release[-_ ]?notes?)(?:[./]|$)", re.IGNORECASE)
 _RELEASE = lazy_pattern(
     r"^\W*(?:[\w-]+ )?(?:version |release )?v?\d+(?:\.(?:\d+|x))+\W*(?:\d{4}-\d\d-\d\d|unreleased)?\W*$"
-    r"|\b(?:19|20)\d\d-\d\d-\d\d",
+    r"|(?:\d\.\d|\b(?:v|version |release )\d).*\b(?:19|20)\d\d-\d\d-\d\d|^\W*(?:19|20)\d\d-\d\d-\d\d\W*$",
     re.IGNORECASE,
 )
 
@@ -87,9 +87,9 @@ class AssertingPassage:
     def assertions(self) -> Sequence[Assertion]:
         """What it holds; of a changelog, or of a release's own section, only on which day something happened."""
         said = remembered_text(self.text, self.domain)
-        if said and (
-            _CHANGELOG.search(self.path) or _RELEASE.search((self.section or self.title or "").rpartition(">")[2])
-        ):
+        title = (self.section or self.title or "").rpartition(">")[2]
+        # Of a chat the day stands in the title.
+        if said and self.domain != "conversations" and (_CHANGELOG.search(self.path) or _RELEASE.search(title)):
             return tuple(each for each in said if each.kind == "date" and each.names)
         return tuple(each if each.about else replace(each, about=self.heading, head=self.heading) for each in said)
 
