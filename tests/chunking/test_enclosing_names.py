@@ -186,6 +186,46 @@ def test_a_package_behind_a_licence_stands_with_what_follows() -> None:
     assert [chunk.content.splitlines()[0] for chunk in chunks] == ["package a.b", "fun post() {"]
 
 
+APACHE = """Copyright 2014 the authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+     http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software distributed under the License is
+distributed on an "AS IS" BASIS, WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied."""
+MIT = """Copyright (c) 2014 Ann
+
+Permission is hereby granted, free of charge, to any person obtaining a copy of this software, to deal in the
+Software without restriction, subject to the following conditions: the above copyright notice shall be included in
+all copies. THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND."""
+CODE = {
+    "a.py": ("#", "import os\n\n\ndef post():\n    return os\n"), "a.js": ("//", "import a from 'a'\n\nexport function post() {\n  return a\n}\n"),
+    "a.java": ("//", "package a;\n\nimport b.C;\n\nclass Post {\n  int post() { return 1; }\n}\n"),
+    "a.go": ("//", "package a\n\nimport \"b\"\n\nfunc post() int { return b.C }\n"), "a.rs": ("//", "use a::B;\n\nfn post() -> B { B }\n"),
+    "a.c": ("//", '#include "b.h"\n\nint post(void) { return 1; }\n'), "a.h": ("//", "#pragma once\n\n/* Posts. */\nint post(void);\n"),
+    "a.rb": ("#", "require 'b'\n\ndef post\n  b\nend\n"), "a.sh": ("#", "set -e\n\npost() {\n  echo 1\n}\n"), "a.pl": ("#", "use strict;\n\nsub post {\n  return 1;\n}\n"),
+    "a.php": ("//", "namespace A;\n\nfunction post() { return 1; }\n"), "a.yaml": ("#", "post: 1\n"), "a.kt": ("//", "package a\n\nfun post() = 1\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", CODE)
+@pytest.mark.parametrize(
+    "licence", [APACHE, MIT, "SPDX-License-Identifier: MIT", "Copyright 2014 Ann. All rights reserved."]
+)
+def test_code_below_a_licence_is_read_whatever_its_language(path: str, licence: str) -> None:
+    mark, code = CODE[path]
+    block = "/*\n" + "".join(f" * {line}\n" for line in licence.splitlines()) + " */\n"
+    heads = ["".join(f"{mark} {line}\n" for line in licence.splitlines()), *([block] if mark == "//" else [])]
+    for head in heads:
+        for between in ("", "\n"):
+            text = f"{'<?php' + chr(10) if path == 'a.php' else ''}{head}{between}{code}"
+            content = "\n".join(chunk.content for chunk in chunks_of(text, path))
+            assert "post" in content.lower() and "Copyright 2014 the" not in content and "granted" not in content
+
+
 @pytest.mark.parametrize("said", ["Retries, because the pump is late.", "adds a label to a request"])
 def test_a_sentence_beside_a_notice_is_no_licence(said: str) -> None:
     for notice in ("SPDX-License-Identifier: Apache-2.0", "Licensed under MIT"):

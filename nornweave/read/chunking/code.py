@@ -201,7 +201,7 @@ class _Layout:
 
     def _named(self, held: Sequence[Region]) -> Symbol | None:
         """Name prototypes by all their names, and a statement that stands alone by the one that it gives."""
-        if held[0].kind not in {Kind.PREAMBLE, Kind.PROTOTYPE}:
+        if not held or held[0].kind not in {Kind.PREAMBLE, Kind.PROTOTYPE}:  # of a licence nothing is held
             return None
         announced = [syntax.prototype(region.nodes[-1], self.grammar) for region in held]
         symbols = [
