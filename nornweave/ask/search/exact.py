@@ -89,6 +89,10 @@ _ASKS_WHERE = frozenset({"function", "method", "class", "code", "implemented", "
 MOST_TRIED = 6
 _ASKS_FOR_NEWEST = frozenset({"latest", "newest", "last", "recent", "recently"})
 MAX_SETTING_WORDS = 4
+_HEAD = 200
+_UNRELEASED = re.compile(
+    r"^.{0,40}\b(?:unreleased|not (?:yet )?released|in development)\W*$", re.IGNORECASE | re.MULTILINE
+)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PLACES = {
     ASIDE: frozenset(sequence("test spec example benchmark fixture mock")),
@@ -350,16 +354,27 @@ def _numbered(searched: _Searched) -> Scores | None:
 
 
 def _newest(searched: _Searched) -> Scores | None:
-    """Weigh the newest section of each changelog, by version or else by day; ``None`` where a query asks for none."""
+    """Weigh the newest section of each changelog, by version or else by day; ``None`` where a query asks for none.
+
+    What says at its head that it is not released is passed over where the file has an older one.
+    """
     whole = [word.whole for word in searched.query.words]
     if _ASKS_FOR_NEWEST.isdisjoint(whole) or _ASKS_FOR_RELEASE.isdisjoint(whole):
         return None
     marked = searched.generation.named([RELEASE]).get(RELEASE, NO_HITS.numbers)[:MAX_POINTED]
-    newest: dict[tuple[str, str], tuple[tuple[int, ...], int]] = {}
-    for number, chunk in searched.generation.chunks(marked).items():
-        release = release_of(chunk.path, chunk.title, chunk.section), -number
-        newest[chunk.source_id, chunk.path] = max(release, newest.get((chunk.source_id, chunk.path), release))
-    leading = np.array(sorted(-minus for _, minus in newest.values()), np.int32)
+    sections: dict[tuple[str, str], dict[tuple[int, ...], int]] = {}
+    for number, chunk in sorted(searched.generation.chunks(marked).items()):
+        release = release_of(chunk.path, chunk.title, chunk.section)
+        sections.setdefault((chunk.source_id, chunk.path), {}).setdefault(release, number)
+    newest = [[number for _, number in sorted(of_file.items(), reverse=True)[:2]] for of_file in sections.values()]
+    heads = searched.generation.contents(np.array(sorted(chain(*newest)), np.int32))
+    leading = np.array(
+        sorted(
+            next((one for one in of_file if not _UNRELEASED.search(heads.get(one, "")[:_HEAD])), of_file[0])
+            for of_file in newest
+        ),
+        np.int32,
+    )
     if not len(leading):
         return None
     named = {RELEASE: [word for word in searched.query.words if word.whole in _ASKS_FOR_NEWEST]}
