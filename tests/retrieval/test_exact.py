@@ -306,7 +306,9 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     told = "".join(f"## {version}\n\nSeveral corrections of {version}, and more.\n\n" for version in (
         "2.1.0 - unreleased", "1.9.0 - 2025-08-11", "2.0.0 - 2026-03-02", "1.10.0 - 2025-11-03"))  # fmt: skip
     source.write("CHANGELOG.md", f"# Changelog\n\n{told}")
-    clock = "## 1.2.0\n\n*Not yet released*\n\nThe clock ticks.\n\n## ver. 1.1.1 (2026/08/15) - triple\n\nIt is right again.\n"
+    clock = (
+        "## 1.2.0\n\n*Not yet released*\n\nThe clock ticks.\n\n## ver. 1.1.1 (2026/08/15) - triple\n\nIt is right.\n"
+    )
     source.write("tool/ChangeLog", f"# Changes\n\n{clock}")
     source.write("docs/versions.md", "# Versions\n\n## 3.1 The latest version\n\nIt is supported for a year.\n")
     parts = memory_parts(tmp_path_factory.mktemp("releases"), source)
