@@ -61,6 +61,7 @@ HTML = [
     "<body style='display:none'><div role=tabpanel hidden>yes1</div><input hidden>yes2<table><tr hidden><td>no1<tr><td>yes3",
 ]
 ASCIIDOC = [
+    "= yes1\n:no1: no2\n:description: yes2\n:no3: no4\n\n{description}\n\n|===\n| yes3 | yes4\n// no5\n| yes5 | yes6\n|===\n",
     "= yes1\n:no1: no2\n\nyes2\n\n// no3\nyes3\n// no4\nyes4\n\n////\nno5\n\n== no6\n////\n\n[comment]\nno7\n\n----\n// yes5\n----\n",
     "ifdef::no1[]\nyes1\nendif::[]\n\n[comment]\n--\nno2\n\nno3\n--\n\n====\n// no4\nyes2\n====\n\nyes3::\n  yes4\n// no5\n",
 ]

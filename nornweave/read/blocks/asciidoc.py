@@ -19,6 +19,8 @@ _ATTRIBUTES = re.compile(r"\[(?:\[[^\[\]]*\]|[^\[\]]*)\]$|\.[^\s.].*$")
 _SOURCE = re.compile(r"\[(?:source|,|listing)[\w%]*,?[ \t]*([\w+#.-]*)")
 _COMMENT = re.compile(r"//(?!/)")
 _ENTRY = re.compile(r":!?[\w-]+!?:(?:[ \t]|$)")
+# Pages show this entry of their head by its name: ``{description}``.
+_DESCRIPTION = ":description: "
 _PREPROCESSOR = re.compile(r"(?:ifdef|ifndef|ifeval|endif)::")
 _TERM = re.compile(r"[ \t]*((?!//|\[)\S.*?)(?::{2,4}|;;)(?:[ \t]+(?=\S)|$)")
 _ITEM = re.compile(r"[ \t]*(?:\*{1,6}|-|\.{1,6}|\d{1,4}\.|[a-zA-Z]\.|<(?:\d+|\.)>)[ \t]+\S")
@@ -32,13 +34,16 @@ def read_asciidoc(text: str) -> Blocks:
     return read_lines(text, 0, _block_at)
 
 
-def _block_at(_reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
+def _block_at(reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
     rows = stretch.rows
     start = at
     while start + 1 < len(rows) and (_ATTRIBUTES.match(rows[start]) or (start > at and not rows[start])):
         start += 1
     named = rows[at:start]
     found = _below_attributes(rows, start, named)
+    if found.kind == "table":
+        comments = (row for row in range(start, found.end) if _COMMENT.match(rows[row]))
+        reading.hidden += [stretch.spans[row] for row in comments]
     return Found("hidden", found.end) if any(row.startswith("[comment") for row in named) else found
 
 
@@ -46,10 +51,10 @@ def _below_attributes(rows: Sequence[str], at: int, named: Sequence[str]) -> Fou
     row = rows[at]
     if _COMMENT.match(row):
         return Found("hidden", at + 1)
+    if row.startswith(_DESCRIPTION):
+        return Found("paragraph", at + 1)
     if _ENTRY.match(row):
-        return Found(
-            "hidden", end_of(rows, at, lambda row: bool(_ENTRY.match(row))) if not row.endswith("\\") else at + 2
-        )
+        return Found("hidden", end_of(rows, at, _is_unseen_entry) if not row.endswith("\\") else at + 2)
     if _PREPROCESSOR.match(row):
         return Found("hidden", at + 1)
     if delimiter := _DELIMITER.match(row):
@@ -66,6 +71,10 @@ def _below_attributes(rows: Sequence[str], at: int, named: Sequence[str]) -> Fou
     if row[0].isspace():
         return Found("code", end_of(rows, at, lambda row: row and not _COMMENT.match(row)))
     return Found("paragraph", _text_end(rows, at))
+
+
+def _is_unseen_entry(row: str) -> bool:
+    return _ENTRY.match(row) is not None and not row.startswith(_DESCRIPTION)
 
 
 def _delimited(rows: Sequence[str], at: int, delimiter: str, named: Sequence[str]) -> Found:
