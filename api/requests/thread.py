@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nornweave.ask.search.exact import ASKS_FOR_VALUE
 from nornweave.ask.search.pasted import SEARCHED_CHARACTERS
 from nornweave.core.text.analyzer import FUNCTION_WORDS
 from nornweave.core.text.index_fields import is_identifier
@@ -36,12 +35,10 @@ _TASK = re.compile(
     r"\b(?:(?:un)?install|run|start|upgrade|update|build|test|deploy|download|contribute)\b", re.IGNORECASE
 )
 """What is done with a product, not with one setting of it."""
-_OF_A_VALUE = ASKS_FOR_VALUE | frozenset(
-    """
-    change changed override overridden enable enabled disable disabled turn raise raised lower lowered increase
-    increased exceed exceeded reach reached apply applies applied count counts counted mean means affect affects hold
-    holds unit units seconds minutes bytes maximum minimum high higher low long longer
-    """.split()  # noqa: SIM905
+_OF_A_VALUE = re.compile(
+    r"\b(?:chang|overr|(?:en|dis)abl|turn|rais|lower|increas|exceed|reach|appl(?:y|ies)|counts?\b|counted|affect|mean|hold"
+    r"|default|values?\b|set(?:ting|s)?\b|config|limit|option|flag|param|environ|env\b|variab|unit|seconds|maxim|minim)",
+    re.IGNORECASE,
 )
 """What is asked about the value of a setting."""
 _DEFAULT = re.compile(r"\b(?:defaults?|values?)\b", re.IGNORECASE)
@@ -84,7 +81,7 @@ def leans(question: str, earlier: str = "") -> bool:
     said = [word for word in words if word.lower() not in FUNCTION_WORDS]
     if (is_it := _PRONOUN.search(question)) or _OTHER_SUBJECT.match(question):
         is_own = _TASK.search(question) or len(said) >= FEW_WORDS
-        is_of_product = is_it and is_own and _OF_A_VALUE.isdisjoint(map(str.lower, said))
+        is_of_product = is_it and is_own and not _OF_A_VALUE.search(question)
         return len(said) < SHORT and not (is_of_product and _DEFAULT.search(earlier))
     is_complete = (len(words) >= COMPLETE and _SPEAKER.search(question)) or any(map(is_identifier, said))
     return len(said) < FEW_WORDS and not is_complete

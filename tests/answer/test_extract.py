@@ -51,6 +51,24 @@ def test_an_attribute_above_a_field_is_quoted_with_it() -> None:
     assert line.text == '#[arg(long, default_value = "90")]\n    firing_limit: u64,'
 
 
+@pytest.mark.parametrize(("code", "quoted"), [
+    ('def build(post_height="not_specified"):\n    post_height = env.get("HEIGHT", 12)\n', 'env.get("HEIGHT", 12)'),
+    ("def build(post_height=None):\n    post_height = post_height or 12\n", "post_height or 12"),
+    ('def build(post_height="unset"):\n    ...\n', '"unset"'), ("def build(post_height=None):\n    ...\n", "=None"),
+])  # fmt: skip
+def test_what_stands_for_no_value_is_not_quoted_where_a_value_is_said(code: str, quoted: str) -> None:
+    facts = extract_facts(Passage(text=code, language="python", domain="code", path="a.py"))
+    item = ranked("code", code, facts=facts, cited=citation(char_range=(0, len(code))))
+    assert quoted in extract([item], "what is the default of post_height?")[0].text
+    page = "`post_height`: how high a post is. Default: 12.\n"
+    facts = extract_facts(Passage(text=page, format="markdown", domain="documentation"))
+    cited = citation("documentation", char_range=(0, len(page)))
+    said = extract(
+        [item, ranked("page", page, domain="documentation", facts=facts, cited=cited)], "post_height default"
+    )
+    assert not any('"unset"' in each.text or "not_specified" in each.text for each in said)
+
+
 PRUNING = "- `prunePasses`: how often a hedge is cut. Default: 4.\n- `blade-gap`: between two blades (default=3)\n"
 SOAKING = "## soak_limit\n\nHow long seeds lie in water.\n\nThe seeds that float are taken out. It defaults to\n90.\n"
 DRYING = "dry_rows\n~~~~~~~~\n\nRows of a rack. Nobody counts them.\n\nDefault: 7\n\nMore rows dry slowly.\n"
@@ -65,6 +83,7 @@ DRYING = "dry_rows\n~~~~~~~~\n\nRows of a rack. Nobody counts them.\n\nDefault: 
     (DRYING, "how many dry_rows are there by default?", "Rows of a rack. Nobody counts them.\n\nDefault: 7"),
     ("`sieve` (default 1) and `rake_teeth` (default 12) wear out.", "what is the default of rake_teeth?",
      "`sieve` (default 1) and `rake_teeth` (default 12) wear out."),
+    ("---\nhoop_size: 3\n---\nThe hoop is round.\n", "what is the default hoop_size?", "The hoop is round."),
     (SOAKING, "what is the default of --blade-gap?", ""), (PRUNING, "what is the default of --soak-limit?", ""),
 ])  # fmt: skip
 def test_prose_is_quoted_from_the_name_of_a_setting_to_its_value(text: str, question: str, sentence: str) -> None:

@@ -27,7 +27,7 @@ from nornweave.core.text.inline_markup import front_matter, one_line
 from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
 from nornweave.core.text.variants import asked_versions, variant_of
 from nornweave.core.types import Domain, Fact, Span
-from nornweave.disagree.facts.names import read_name
+from nornweave.disagree.facts.names import read_name, words_of
 
 # One of each passage: a word of the question in a passage further down tells less than what ranked the passages.
 MOST_SENTENCES = 3
@@ -55,6 +55,7 @@ _NO_ANSWER = re.compile(
     re.DOTALL,
 )
 _WORDS = re.compile(r"\w+")
+_UNSET = frozenset({"unset", "undefined", "unspecified", "missing", "not set", "not specified", "not given"})
 _ASKS_FOR_DEFAULT = frozenset({"default", "defaults"})
 # In reStructuredText a heading stands above a line of signs.
 _UNDERLINE = re.compile(r"([=~^*+#\"'-])\1{2,}\s*$", re.MULTILINE)
@@ -97,8 +98,9 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     Returns:
         Nothing when no sentence holds a word of the question.
     """
-    read = partial(_candidates, asked=_asked(question))
     holding = _fitting([item for item in items[:READ_PASSAGES] if not item.demoted], question)
+    valued = frozenset(fact.name for item in holding for fact in item.facts if not _is_unset(fact))
+    read = partial(_candidates, asked=_asked(question), valued=valued)
     least = LEAST_SHARE * max((item.score for item in holding), default=0.0)
     saying = filter(None, ([*read(item)] for item in holding if item.score >= least))
     passages = [*islice(saying, MOST_SENTENCES)]
@@ -161,12 +163,23 @@ def _asked(question: str) -> _Asked:
     )
 
 
-def _candidates(item: FusedItem, asked: _Asked) -> Iterator[_Candidate]:
-    """Yield the sentences of a passage; of code, if that is asked for, the lines, or those that state a setting."""
+def _is_unset(fact: Fact) -> bool:
+    return fact.kind == "none" or " ".join(words_of(fact.value)) in _UNSET
+
+
+def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Iterator[_Candidate]:
+    """Yield the sentences of a passage; of code, if that is asked for, the lines, or those that state a setting.
+
+    Args:
+        valued: names of facts that say a value; *none* is passed over where the same passage does, ``"unset"`` always.
+    """
     text, citation = item.item.content, item.citation
     is_code = item.domain == Domain.CODE
-    facts = [(fact, at) for fact in item.facts if 0 <= (at := _place(fact, item))[0] < len(text)]
-    stated = [(fact, at) for fact, at in facts if fact.name in asked.settings]
+    first = 0 if is_code else front_matter(text).end
+    facts = [(fact, at) for fact in item.facts if first <= (at := _place(fact, item))[0] < len(text)]
+    own = frozenset(fact.name for fact, _ in facts if not _is_unset(fact))
+    unset = [at for fact, at in facts if _is_unset(fact) and fact.name in (own if fact.kind == "none" else valued)]
+    stated = [(fact, at) for fact, at in facts if fact.name in asked.settings and at not in unset]
     defaults = [(fact, at) for fact, at in facts if fact.attribute == "default"] if asked.for_default else []
     if is_code and stated:
         units = [_lines_at(text, *at) for _, at in stated]
@@ -181,8 +194,9 @@ def _candidates(item: FusedItem, asked: _Asked) -> Iterator[_Candidate]:
         apart = (unit for unit in units if not any(_overlap(unit, other) for other in joined))
         units = named if named and defaults else sorted({*apart, *joined})
     if asked.named and not stated:  # the value of another setting is none of this one
-        others = [at for fact, at in defaults if not _share(asked.named, frozenset(fact.name.split()))]
-        units = [unit for unit in units if not any(_overlap(unit, at) for at in others)]
+        unset += [at for fact, at in defaults if not _share(asked.named, frozenset(fact.name.split()))]
+    if asked.for_default and not stated:
+        units = [unit for unit in units if not any(_overlap(unit, at) for at in unset)]
     terms = terms_of_units(text, units, asked.wanted)
     heading = asked.wanted.intersection(sequence(" ".join(filter(None, (citation.title, citation.section)))))
     around = [frozenset[str](), *terms, frozenset[str]()]
