@@ -275,6 +275,22 @@ def test_functions_types_and_packages_are_no_documented_options(tmp_path: Path) 
     assert [one["name"] for one in json.loads(run(str(root), "--json")[1])["options"]] == ["pump_rate", "pump_depth"]
 
 
+def test_another_column_beside_the_defaults_holds_nothing(tmp_path: Path) -> None:
+    rows = {
+        "PUMP_FLOW": ("pre", 25600),
+        "PUMP_RATE": ("post", 9),
+        "PUMP_WAIT": ("pre", 3000),
+        "PUMP_SIZE": ("pre", 1500),
+    }
+    page = "# Options\n\n| Option | Restrict | Default |\n|---|---|---|\n"
+    page += "".join(f"| `{name}` | {when} | {value} |\n" for name, (when, value) in rows.items())
+    code = (
+        "options = [\n" + "".join(f"    ({name}, Option.{when.upper()}),\n" for name, (when, _) in rows.items()) + "]\n"
+    )
+    root = write(tmp_path, {"docs/a.md": page, "a.py": code})
+    assert {one["state"] for one in json.loads(run(str(root), "--json")[1])["options"]} == {"not_compared"}
+
+
 def test_files_that_are_excluded_are_not_read(tmp_path: Path) -> None:
     root = parcels(tmp_path, timeout=30)
     assert json.loads(run(str(root), "--exclude", "docs/**", "--json")[1])["counts"]["files"] == 1

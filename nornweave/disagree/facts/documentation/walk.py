@@ -35,6 +35,7 @@ _BESIDE = frozenset(("and", "or", "&", "+", "/", "→"))
 HEADING = "H"
 """The role of what stands in a heading."""
 MARKS = "`<>"
+_OF_VALUES = lazy_pattern(r"default|value|min|max|limit|least|most")
 MAX_CELL = 40
 """Characters of a name in plain words."""
 PLAIN = 3
@@ -167,6 +168,7 @@ class Walk:
     def _table(self, text: str, block: DocumentedBlock) -> Iterator[Literal]:
         rows, header = read_table(text, block)
         columns = [re.sub(r"[^a-z ]", "", cell.text.lower()).strip() for cell in header or ()]
+        has_defaults = any("default" in column for column in columns[1:])
         for row in rows:
             names = [one for one in _cell(text, row[0]) if self.is_name(one)]
             first = max(names, key=lambda one: len(one.text), default=None)
@@ -182,7 +184,9 @@ class Walk:
                     yield from (replace(one, column=column) for one in self._line(tokens, f"T{column}", [], item))
                     continue
                 value = tokens[0].value or replace(tokens[0], quoted=True).value
-                if value is not None:
+                # Beside a column of defaults, others say types, units and scopes.
+                is_beside = not self.is_strict and has_defaults and not _OF_VALUES.search(column)
+                if value is not None and not is_beside:
                     yield Literal(tokens, 0, value, f"T{columns[0] if columns else ''}|{column}", item, column)
 
     def _text(self, tokens: Sequence[Token], *, is_bullet: bool, is_indented: bool) -> Iterator[Literal]:
