@@ -32,7 +32,8 @@ _PRONOUN = re.compile(
     re.IGNORECASE,
 )
 _TASK = re.compile(
-    r"\b(?:(?:un)?install|run|start|upgrade|update|build|test|deploy|download|contribute)\b", re.IGNORECASE
+    r"\b(?:(?:is|are) there|(?:un)?install|run|start|upgrade|update|build|test|deploy|download|contribute)\b",
+    re.IGNORECASE,
 )
 """What is done with a product, not with one setting of it."""
 _OF_A_VALUE = re.compile(

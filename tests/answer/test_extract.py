@@ -79,6 +79,8 @@ DRYING = "dry_rows\n~~~~~~~~\n\nRows of a rack. Nobody counts them.\n\nDefault: 
     (PRUNING, "what does prunePasses do?", "`prunePasses`: how often a hedge is cut. Default: 4."),
     (PRUNING, "how often is a hedge cut by default?", "`prunePasses`: how often a hedge is cut. Default: 4."),
     (PRUNING, "what is the default of --blade-gap?", "`blade-gap`: between two blades (default=3)"),
+    ("## rack_gap\n\nDefault: 5\n\nHow wide a gap is.\n\nMore.\n", "how wide is a gap?",
+     "Default: 5\n\nHow wide a gap is."),
     (SOAKING, "soak_limit default", SOAKING.partition("\n\n")[2].strip()),
     (DRYING, "how many dry_rows are there by default?", "Rows of a rack. Nobody counts them.\n\nDefault: 7"),
     ("`sieve` (default 1) and `rake_teeth` (default 12) wear out.", "what is the default of rake_teeth?",

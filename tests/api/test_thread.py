@@ -46,7 +46,8 @@ def test_another_of_a_kind_takes_the_place_of_the_one_before(earlier: str, quest
 
 @pytest.mark.parametrize(("question", "is_alone"), [
     ("how do I install it?", True), ("does it support Windows 11?", True), ("can it print labels?", True),
-    ("is there a container image for it?", True), ("which Python versions does it work with?", True),
+    ("is there a container image for it?", True), ("is there a tour of it?", True),
+    ("which Python versions does it work with?", True),
     ("and how do I upgrade it?", True), ("how do I change it?", False), ("is it counted per worker?", False),
     ("does it apply to small pots?", False), ("is there an environment variable for it?", False),
 ])  # fmt: skip

@@ -3,7 +3,7 @@
 The best sentence of each of the best passages. A sentence counts by the words of the question that it holds, weighed by
 how rare they are among the sentences; words that only its heading or a neighbour holds count a little. Of code the
 sentences of comments and docstrings are read; its lines only where the question is a name or holds one, as code writes
-names, and the lines that say the value of a setting which the question names. Of prose that says such a value, what is
+names, and the lines that say the value of a setting which the question names. Of prose that says a default, what is
 quoted goes from the name to the value.
 """
 
@@ -167,6 +167,10 @@ def _is_unset(fact: Fact) -> bool:
     return fact.kind == "none" or " ".join(words_of(fact.value)) in _UNSET
 
 
+def _is_in(name: str, names: frozenset[str]) -> bool:
+    return any(f" {other}".endswith(f" {name}") for other in names)
+
+
 def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Iterator[_Candidate]:
     """Yield the sentences of a passage; of code, if that is asked for, the lines, or those that state a setting.
 
@@ -178,9 +182,9 @@ def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Itera
     first = 0 if is_code else front_matter(text).end
     facts = [(fact, at) for fact in item.facts if first <= (at := _place(fact, item))[0] < len(text)]
     own = frozenset(fact.name for fact, _ in facts if not _is_unset(fact))
-    unset = [at for fact, at in facts if _is_unset(fact) and fact.name in (own if fact.kind == "none" else valued)]
+    unset = [at for fact, at in facts if _is_unset(fact) and _is_in(fact.name, own if fact.kind == "none" else valued)]
     stated = [(fact, at) for fact, at in facts if fact.name in asked.settings and at not in unset]
-    defaults = [(fact, at) for fact, at in facts if fact.attribute == "default"] if asked.for_default else []
+    defaults = [(fact, at) for fact, at in facts if fact.attribute == "default"]
     if is_code and stated:
         units = [_lines_at(text, *at) for _, at in stated]
     elif is_code and asked.for_code:
@@ -189,10 +193,10 @@ def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Itera
         units = [*_comments(text)]
     else:
         units = [*_sentences(text)]
-        named = [_joined(text, units, fact, at) for fact, at in stated if fact.attribute == "default"]
-        joined = {*named, *(_joined(text, units, fact, at) for fact, at in defaults)}
-        apart = (unit for unit in units if not any(_overlap(unit, other) for other in joined))
-        units = named if named and defaults else sorted({*apart, *joined})
+        joined = {at: _joined(text, units, fact, at) for fact, at in defaults}
+        named = [joined[at] for _, at in stated if at in joined]
+        apart = (unit for unit in units if not any(_overlap(unit, other) for other in joined.values()))
+        units = named if named and asked.for_default else sorted({*apart, *joined.values()})
     if asked.named and not stated:  # the value of another setting is none of this one
         unset += [at for fact, at in defaults if not _share(asked.named, frozenset(fact.name.split()))]
     if asked.for_default and not stated:
@@ -212,7 +216,10 @@ def _place(fact: Fact, item: FusedItem) -> Unit:
 
 
 def _joined(text: str, units: Sequence[Unit], fact: Fact, at: Unit) -> Unit:
-    """Return what says a value, from the sentence that holds its name, or from below the heading that does."""
+    """Return what says a value, from the sentence that holds its name, or from below the heading that does.
+
+    Where the value comes first below the heading, the sentence after it tells what it is of.
+    """
     saying = [place for place, unit in enumerate(units) if _overlap(unit, at)]
     if not saying:
         return at
@@ -224,7 +231,10 @@ def _joined(text: str, units: Sequence[Unit], fact: Fact, at: Unit) -> Unit:
             break
         if name <= frozenset(sequence(text[start : units[place][1]])):
             below = (first for first, last in units[place:] if not _is_heading_or_question(text, (first, last)))
-            return min(next(below, alone), alone), end
+            first = min(next(below, alone), alone)
+            after = units[saying[-1] + 1 :][: place < saying[0] and first == alone]
+            is_near = after and after[0][1] - first <= LONGEST and not _is_heading_or_question(text, after[0])
+            return first, after[0][1] if is_near else end
     return alone, end
 
 
