@@ -199,7 +199,7 @@ def require_vss(connection: Connection) -> None:
         StoreError: as ``load_vss``.
     """
     try:
-        connection.execute("select current_setting('hnsw_ef_search')")
+        connection.execute("from pragma_hnsw_index_info() limit 0")
     except duckdb.Error as error:
         check_vss()
         raise StoreError(f"the vss extension is not loaded: {error}") from error

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from support import MemorySource, memory_parts, sync
 
 from nornweave.config import StorageSettings
@@ -11,7 +12,7 @@ from nornweave.index.searching.vectors import nearest_statement
 from nornweave.ingest.records import DomainParts
 
 
-def test_the_index_answers(tmp_path: Path) -> None:
+def test_the_index_answers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     source = MemorySource()
     for number in range(50):
         source.write(f"{number}.txt", f"text number {number}")
@@ -28,3 +29,5 @@ def test_the_index_answers(tmp_path: Path) -> None:
     plan = connection.execute(f"explain {nearest_statement(memory.encoder.dimensions)}", [vector, 5]).fetchall()
     connection.close()
     assert "HNSW_INDEX_SCAN" in str(plan)
+    with store.files.open(current):
+        assert "its vector index is not used" not in caplog.text
