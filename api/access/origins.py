@@ -5,8 +5,8 @@ API, only its own names are answered.
 
 A page that is open in a browser reaches every port of its machine. It can send forms, files and texts to them without
 asking first. It cannot forge two headers: ``Origin`` names the page's site, and ``Sec-Fetch-Site`` says how that site
-is related to this server. Programs send neither. No page of another site may change anything here, ask
-anything or use the tools.
+is related to this server. Programs send neither. No page of another site may change anything here, ask anything
+or use the tools.
 
 Sources: RFC 6454 (origin), W3C Fetch Metadata, Model Context Protocol 2025-11-25 ("Streamable HTTP", security warning).
 """

@@ -35,18 +35,14 @@ def collect(responses: Sequence[RecallResponse]) -> tuple[FusedItem, ...]:
     Items of agents that name no facts have them read from their text: of a long one from its beginning, and of very
     many from the best of each answer.
     """
-    unread = [
+    unread = sorted(
         (rank, place, min(max(len(item.content), _LEAST), MAX_COMPARED))
         for place, response in enumerate(responses)
         for rank, item in enumerate(response.items)
         if item.facts is None
-    ]
-    sizes = accumulate(size for *_, size in sorted(unread))
-    read = {
-        (place, rank)
-        for (rank, place, _), size in zip(sorted(unread), sizes, strict=True)
-        if size <= _MAX_COMPARED_IN_ALL
-    }
+    )
+    sizes = accumulate(size for *_, size in unread)
+    read = {(place, rank) for (rank, place, _), size in zip(unread, sizes, strict=True) if size <= _MAX_COMPARED_IN_ALL}
     return tuple(
         _fused(item, response, reads=(place, rank) in read)
         for place, response in enumerate(responses)

@@ -52,9 +52,9 @@ class OwnFiles:
         """
         if self.folder is None or not place.is_relative_to(self.folder):
             return None
-        return (
-            None if is_inside(target, os.path.realpath(self.folder)) else f"is a link that leads to {target!r}; {_OUT}"
-        )
+        if is_inside(target, os.path.realpath(self.folder)):
+            return None
+        return f"is a link that leads to {target!r}; {_OUT}"
 
 
 def is_secret(name: str) -> bool:

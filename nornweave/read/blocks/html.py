@@ -14,12 +14,13 @@ from html.parser import HTMLParser
 from nornweave.core.text.inline_markup import without_long_references
 from nornweave.read.blocks.block import Kind, paragraphs
 from nornweave.read.blocks.readable import Cell, Readable, ReadableWriter
+from nornweave.read.blocks.unseen import NEVER_SHOWN as UNSEEN
 from nornweave.read.blocks.unseen import is_hidden
 
 VOID_TAGS = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 )
-NEVER_SHOWN = frozenset({"datalist", "script", "style", "template", "title", "svg"})
+NEVER_SHOWN = UNSEEN | {"title", "svg"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _CELLS = frozenset({"table", "pre", "tr", "td", "th", "caption"})
 _BLOCKS = _CELLS | {
