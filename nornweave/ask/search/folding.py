@@ -47,11 +47,11 @@ def fold(
         chunks behind it, best first.
     """
     variants = np.isin(ranking.numbers[:LOOKED_AT], places.get(VARIANT, NO_HITS.numbers)).any()
-    asked = asked_versions(text) if variants else frozenset()
-    if len(asked) == 1:
+    asked = asked_versions(text)
+    if variants and len(asked) == 1:
         ranking = _selecting(ranking, next(iter(asked)), generation)
     numbers = ranking.numbers[:LOOKED_AT]
-    kinds = (ASIDE, RELEASE) if is_question(text) and not asked_versions(text) else (ASIDE,)
+    kinds = (ASIDE, RELEASE) if is_question(text) and not asked else (ASIDE,)
     groups = [np.flatnonzero(np.isin(numbers, places.get(kind, NO_HITS.numbers))) for kind in kinds]
     crowd = sorted({place for each in groups if np.count_nonzero(each < TOP) > MOST_ASIDE for place in each.tolist()})
     if not variants and not crowd:
