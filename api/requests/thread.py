@@ -36,6 +36,11 @@ _TASK = re.compile(
     re.IGNORECASE,
 )
 """What is done with a product, not with one setting of it."""
+_OF_ITSELF = re.compile(
+    r"\b(?:is|are|was|does|do|did|can|could|will|would|should|must|has|have)\s+(?:it|they)\b", re.IGNORECASE
+)
+"""What *it* does, not what is done with it: "can it print labels", but "which ovens use it"."""
+_YES_OR_NO = re.compile(r"\A\W*(?:is|are|does|do|did|can|could|will|would|should|must|has|have)\b", re.IGNORECASE)
 _OF_A_VALUE = re.compile(
     r"\b(?:chang|overr|(?:en|dis)abl|turn|rais|lower|increas|exceed|reach|appl(?:y|ies)|counts?\b|counted|affect|mean|hold"
     r"|default|values?\b|set(?:ting|s)?\b|config|limit|option|flag|param|environ|env\b|variab|unit|seconds|maxim|minim)",
@@ -76,16 +81,22 @@ def leans(question: str, earlier: str = "") -> bool:
     """Tell whether a question needs the one before it, by their words as they are written.
 
     After a question for the value of a setting *it* is the setting where that is asked about, and otherwise the
-    product: "how do I change it?", but "how do I install it?" and "does it support Flask 3?".
+    product: "how do I change it?", but "how do I install it?" and "does it support Flask 3?". After one that names
+    nothing it is the product where something is done with it or it is asked whether it does something. Words for values
+    alone ask for those of what was asked before: "which environment variable?".
     """
     words = _WORD.findall(question)
     said = [word for word in words if word.lower() not in FUNCTION_WORDS]
     if (is_it := _PRONOUN.search(question)) or _OTHER_SUBJECT.match(question):
-        is_own = _TASK.search(question) or len(said) >= FEW_WORDS
+        is_own = _TASK.search(question) or (len(said) >= FEW_WORDS and _OF_ITSELF.search(question))
         is_of_product = is_it and is_own and not _OF_A_VALUE.search(question)
-        return len(said) < SHORT and not (is_of_product and _DEFAULT.search(earlier))
+        names_nothing = earlier != "" and not _names(earlier)
+        may_be_product = _DEFAULT.search(earlier) or (
+            names_nothing and (_TASK.search(question) or _YES_OR_NO.match(question))
+        )
+        return len(said) < SHORT and not (is_of_product and may_be_product)
     is_complete = (len(words) >= COMPLETE and _SPEAKER.search(question)) or any(map(is_identifier, said))
-    return len(said) < FEW_WORDS and not is_complete
+    return (len(said) < FEW_WORDS or all(map(_OF_A_VALUE.match, said))) and not is_complete
 
 
 def _replaces_subject(question: str) -> bool:

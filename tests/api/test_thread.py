@@ -49,9 +49,20 @@ def test_another_of_a_kind_takes_the_place_of_the_one_before(earlier: str, quest
     ("is there a container image for it?", True), ("is there a tour of it?", True),
     ("which Python versions does it work with?", True),
     ("and how do I upgrade it?", True), ("how do I change it?", False), ("is it counted per worker?", False),
-    ("does it apply to small pots?", False), ("is there an environment variable for it?", False),
+    ("does it apply to small pots?", False), ("which ovens use it?", False),
+    ("is there an environment variable for it?", False),
 ])  # fmt: skip
 def test_after_the_value_of_a_setting_it_may_be_the_product(question: str, is_alone: bool) -> None:
     earlier = "what is the default of kiln_slots?"
     assert in_thread(question, [earlier]) == (question if is_alone else f"{earlier}\n{question}")
     assert leans(question, "How does the Sieve filter work?")
+
+
+@pytest.mark.parametrize(("question", "is_alone"), [
+    ("does it read .kilnrc files?", True), ("can I start it in quiet mode?", True), ("will it print labels?", True),
+    ("how often is it saved?", False), ("which columns does it drop?", False), ("is it safe?", False),
+    ("which environment variable?", False), ("what unit?", False), ("and does it cost more?", False),
+])  # fmt: skip
+def test_after_a_question_that_names_nothing_it_may_be_the_product(question: str, is_alone: bool) -> None:
+    earlier = "where is the firing curve stored?"
+    assert in_thread(question, [earlier]) == (question if is_alone else f"{earlier}\n{question}")
