@@ -26,7 +26,7 @@ test: $(DEVELOPMENT)
 	env -u PYTHONDONTWRITEBYTECODE $(IN_MEMORY) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 # The inner ring, while one works: pure stages, settings and the contract of the stores.
-FAST := access architecture chunking conflicts facts files fusion ledger parsing plans quality routing settings text
+FAST := access architecture chunking conflicts facts files fusion ledger parsing quality routing settings text
 test-fast: $(DEVELOPMENT)
 	env -u PYTHONDONTWRITEBYTECODE $(IN_MEMORY) $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(FAST:%=tests/%) tests/store/test_store_contract.py
 

@@ -57,7 +57,7 @@ corpus, shortened where `…` stands.
 TAGS = [
     {"name": "answers", "description": "Questions to all domains, and the fusion of any agents' answers."},
     {"name": "chat", "description": "NornWeave as a model, for clients that speak OpenAI's interface."},
-    {"name": "feedback", "description": "What users say of answers, for evaluations and tuning."},
+    {"name": "feedback", "description": "What users say of answers, for evaluations."},
     {"name": "evaluations", "description": "The history of measures, and generations beside each other."},
     {"name": "agents", "description": "One domain each: recall, description, health."},
     {"name": "agent", "description": "The one agent that is served alone."},

@@ -44,7 +44,6 @@ class Evaluated:
 
     result: SetResult
     generation: str
-    plan: str
     before: Mapping[ResultScope, Baseline]
     controls: tuple[Control, ...] = ()
 
@@ -217,7 +216,6 @@ def _judged(
             Evaluated(
                 result=result,
                 generation=candidate.generation,
-                plan=agent.plan.name,
                 before={ResultScope.DOMAIN: before[result.name]} if result.name in before else {},
             )
             for result in results
@@ -247,7 +245,7 @@ def _record(history: EvaluationHistory, report: GenerationReport, run_id: str) -
             kept(
                 evaluation.result,
                 run,
-                HistorySubject(run_id=run_id, generation=evaluation.generation, plan=evaluation.plan, verdict=verdict),
+                HistorySubject(run_id=run_id, generation=evaluation.generation, verdict=verdict),
             )
             for evaluation in report.evaluated
             for run in evaluation.result.scopes
@@ -325,8 +323,6 @@ def _recorded(history: EvaluationHistory, engine: Engine, result: SetResult, run
     agent = engine.agents[result.domain]
     verdict = Verdict.PUBLISHED if _answers_as_built(agent) else Verdict.OUTDATED
     before = {run.scope: found for run in result.scopes if (found := baseline(history, result, run.scope))}
-    subject = HistorySubject(
-        run_id=run_id, generation=agent.generation.name or "", plan=agent.plan.name, verdict=verdict
-    )
+    subject = HistorySubject(run_id=run_id, generation=agent.generation.name or "", verdict=verdict)
     history.record([kept(result, run, subject) for run in result.scopes])
-    return Evaluated(result=result, generation=subject.generation, plan=subject.plan, before=before)
+    return Evaluated(result=result, generation=subject.generation, before=before)

@@ -28,7 +28,6 @@ class HistorySubject:
 
     run_id: str
     generation: str
-    plan: str
     verdict: Verdict
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -74,7 +73,6 @@ def kept(result: SetResult, run: ScopeResult, subject: HistorySubject) -> tuple[
         generation=subject.generation,
         verdict=subject.verdict,
         commit=code_version(),
-        plan=subject.plan,
         queries=result.queries,
         measured=result.measured,
         missing=len(result.missing),

@@ -58,7 +58,7 @@ def print_results(console: Terminal, evaluated: Sequence[Evaluated]) -> None:
     for evaluation in evaluated:
         result = evaluation.result
         title = Text(f"{result.name} ({result.subject}, {result.origin.value})", style="bold")
-        searched = f"{evaluation.generation}, plan {evaluation.plan}"
+        searched = evaluation.generation
         facts = f"queries: {result.measured:,}, judgments: {result.judgments:,}, {searched}"
         title.append(f"  {facts}", style="not bold")
         console.print(title)
@@ -138,7 +138,7 @@ def _footnotes(evaluation: Evaluated, run: ScopeResult) -> list[str]:
     if before := evaluation.before.get(run.scope):
         then = before.evaluation
         lines.append(
-            f"↑ ↓ beyond chance (p < {SIGNIFICANT:g}), ↗ ↘ within it, against {then.generation}, plan {then.plan}, "
+            f"↑ ↓ beyond chance (p < {SIGNIFICANT:g}), ↗ ↘ within it, against {then.generation}, "
             f"{then.at:%Y-%m-%d %H:%M} UTC"
         )
     return lines
@@ -189,7 +189,6 @@ def _set_json(evaluation: Evaluated) -> dict[str, Any]:
     return {
         "origin": result.origin.value,
         "generation": evaluation.generation,
-        "plan": evaluation.plan,
         "queries": result.queries,
         "measured": result.measured,
         "judgments": result.judgments,
@@ -221,7 +220,6 @@ def _scope_json(evaluation: Evaluated, run: ScopeResult) -> dict[str, Any]:
             "evaluation_id": before.evaluation.evaluation_id,
             "at": before.evaluation.at.isoformat(),
             "generation": before.evaluation.generation,
-            "plan": before.evaluation.plan,
             **{name: _compared_json(evaluation.comparison(run.scope, LAST_STAGE, name)) for name in MEASURES},
         }
     return document

@@ -16,7 +16,7 @@ from nornweave.core.files.private_folder import keep_private
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import Progress
-from orchestration.assets import evaluation, ledger, tuning
+from orchestration.assets import evaluation, ledger
 from orchestration.assets.domain import asset_key, domain_assets
 from orchestration.automation import DEFAULT_CRON, EVALUATION_CRON, SYNC_JOB, automation
 from orchestration.leases import leased_executor
@@ -51,7 +51,7 @@ def build_definitions(
         ConfigError: a cron expression is not valid.
     """
     domains = settings.served_domains if domains is None else domains
-    job, measure, fit = _jobs(settings, domains)
+    job, measure = _jobs(settings, domains)
     schedules, sensors = automation(settings, job, refresh_cron, measure, evaluation_cron)
     generations = [asset_key(domain, "generation") for domain in settings.served_domains]
     return dg.Definitions(
@@ -59,9 +59,8 @@ def build_definitions(
             *(asset for domain in domains for asset in domain_assets(settings, domain)),
             ledger.ledger_asset(settings),
             evaluation.answers_asset(settings, generations, progress),
-            *(tuning.tuning_asset(settings, domain, progress) for domain in domains),
         ],
-        jobs=[job, measure, fit],
+        jobs=[job, measure],
         schedules=schedules,
         sensors=sensors,
         resources={RESOURCE: domain_syncs(settings, progress=progress, outcomes=outcomes, opened=opened)},
@@ -71,8 +70,8 @@ def build_definitions(
     )
 
 
-def _jobs(settings: Settings, domains: Sequence[Domain]) -> tuple[Job, Job, Job]:
-    """Return the jobs that sync, measure and tune."""
+def _jobs(settings: Settings, domains: Sequence[Domain]) -> tuple[Job, Job]:
+    """Return the jobs that sync and measure."""
     sync = dg.define_asset_job(
         SYNC_JOB,
         selection=dg.AssetSelection.groups(*(domain.value for domain in domains), ledger.GROUP, evaluation.GROUP),
@@ -85,12 +84,7 @@ def _jobs(settings: Settings, domains: Sequence[Domain]) -> tuple[Job, Job, Job]
         selection=[*(asset_key(domain, "evaluation") for domain in domains), evaluation.ANSWERS_KEY],
         description="Measure what is published with its judged sets; nothing is synced.",
     )
-    fit = dg.define_asset_job(
-        tuning.TUNING_JOB,
-        selection=[tuning.tuning_key(domain) for domain in domains],
-        description="Fit every domain's plan to what was judged; keep what is better for sure.",
-    )
-    return sync, measure, fit
+    return sync, measure
 
 
 def settings_from_environment(environment: Mapping[str, str] | None = None) -> Settings:

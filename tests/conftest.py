@@ -21,7 +21,6 @@ LONGEST = (
     "evals/test_campaigns.py",
     "store/test_segments.py",
     "api/test_schema_fuzzing.py",
-    "evals/test_tuning.py",
     "deletion/test_receipts.py",
     "publication/test_replica_processes.py",
     "orchestration/test_supervisor.py",

@@ -12,9 +12,6 @@ from pathlib import Path
 from lab.campaigns.processes import EndedProcess, command
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import Workspace
-from nornweave.config import Settings
-from nornweave.config.tuned_plans import plan_digest, plan_files
-from nornweave.core.types import Domain
 
 QUERY = ("query", "the limit of anchor", "--json")
 SYNC = ("sync", "--confirm-deletes", "--json")
@@ -22,9 +19,8 @@ SYNC = ("sync", "--confirm-deletes", "--json")
 COMMANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "domains": (("status", "--json"), QUERY, SYNC),
     "ledger": (("conflicts", "--json"), QUERY, SYNC),
-    "plans": (("plan", "--json"), QUERY),
     "evaluations": (("evaluations", "--json"), ("eval", "--json")),
-    "feedback": (QUERY, ("tune", "--dry-run", "--minutes", "0.1")),
+    "feedback": (QUERY,),
     "dagster": (("status", "--json"), SYNC),
 }
 _PAGE = 4096
@@ -49,7 +45,7 @@ def damage_files(order: Order) -> Tally:
         tally.runs["damaged files"] += 1
         for arguments in COMMANDS[name.parts[0]]:
             ended = command(order.folder / "command.txt", workspace.config, *arguments).wait()
-            trouble = _judge(tally, ended, name, arguments[0])
+            trouble = _judge(tally, ended, name)
             if arguments is QUERY and ended.code == 0:
                 trouble = trouble or _made_up(ended, texts)
             if trouble:
@@ -58,7 +54,7 @@ def damage_files(order: Order) -> Tally:
     return tally
 
 
-def _judge(tally: Tally, ended: EndedProcess, name: Path, used: str) -> str:
+def _judge(tally: Tally, ended: EndedProcess, name: Path) -> str:
     """Count how a command ended; return what must not be."""
     if ended.defect:
         return ended.defect
@@ -66,8 +62,6 @@ def _judge(tally: Tally, ended: EndedProcess, name: Path, used: str) -> str:
         tally.outcomes["commands that did their work"] += 1
     elif name.name in ended.said or name.parent.name in ended.said:
         tally.outcomes["errors that name the file"] += 1
-    elif used == "tune":
-        tally.outcomes["commands that did their work"] += 1  # there is too little to fit to
     else:
         return f"an error ({ended.code}) that does not name the file"
     return ""
@@ -89,13 +83,7 @@ def _fill(workspace: Workspace, order: Order, tally: Tally) -> None:
     ended = command(order.folder / "command.txt", workspace.config, "eval", "--json").wait()
     if ended.code != 0:
         tally.notes.append(f"eval of the whole installation {ended.cause}")
-    _tune(workspace.settings)
     workspace.write(2)  # so that a sync has work to do
-
-
-def _tune(settings: Settings) -> None:
-    plan = settings.domains[Domain.DOCUMENTATION].plan
-    plan_files(settings, Domain.DOCUMENTATION).activate(plan, base=plan_digest(plan), evidence={})
 
 
 def _is_used(file: Path, data_dir: Path) -> bool:

@@ -10,7 +10,6 @@ import dagster._core.storage.schedules
 import dagster._daemon.daemon
 
 import api.server.serving
-import evals.tuning.tune
 import nornweave.ask.engine
 import nornweave.cli.main
 import nornweave.cli.quality

@@ -34,7 +34,6 @@ from nornweave.ask.seen.quality import SeenQuality
 from nornweave.ask.seen.texts import SeenTexts
 from nornweave.config import Settings
 from nornweave.config.fusion import FusionSettings
-from nornweave.config.tuned_plans import plan_in_force
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.generations.kept import KeptGenerations
@@ -173,7 +172,7 @@ class Engine:
 
     def _agent(self, domain: Domain) -> Agent:
         configured = self._settings.domains[domain]
-        agent = self.agent_type(
+        return self.agent_type(
             domain,
             configured,
             ServedGeneration(self._files(domain), access=self._settings.restricted_sources(domain)),
@@ -183,8 +182,6 @@ class Engine:
             following=partial(self._standings.of, domain),
             freshness=freshness_of(self._settings, domain),
         )
-        agent.follow(plan_in_force(self._settings, domain))
-        return agent
 
     def _threads(self, place: AgentKey) -> ThreadPoolExecutor:
         """Return the threads of an agent here or elsewhere; its own, or one that hangs would hold those of others."""
@@ -220,10 +217,9 @@ class Engine:
             yield domain.value, partial(self._follow, agent)
 
     def _follow(self, agent: Agent) -> None:
-        """Swap to the generation that is published and to the plan that is in force."""
+        """Swap to the generation that is published."""
         if agent.refresh():
             self._warn_of_groups(agent)
-        agent.follow(plan_in_force(self._settings, agent.domain))
 
 
 def _log_failure(loading: Future[None]) -> None:

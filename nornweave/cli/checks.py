@@ -291,6 +291,9 @@ def look_at_index(settings: Settings, domain: Domain, *, can_sync: bool) -> Iter
     else:
         text = f"{status['documents']:,} documents, {status['generation']}, checked at {status['checked_at']}"
         yield finding("ok", text)
+    if any((settings.data_dir / "plans" / domain.value).glob("plan-*.json")):
+        remedy = f"copy its 'values' below 'domains.{domain.value}.plan' if they are meant, and remove data_dir/plans"
+        yield CheckFinding("plan", domain.value, "warning", "a tuned plan of an earlier version is not read", remedy)
     for said in status["silent"]:
         remedy = (
             "`nornweave up` ends it within two minutes and syncs the domain again; without it, `nornweave sync` does"

@@ -35,8 +35,6 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
     "Judge": {
         "eval": "Measure retrieval on judged sets.",
         "evaluations": "Show or compare earlier measurements.",
-        "tune": "Fit the plans to judged sets.",
-        "plan": "Show the plans that are in force.",
     },
     "Deploy": {
         "publish": "Copy what is published to an object store.",

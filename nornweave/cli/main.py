@@ -318,7 +318,7 @@ def up(
 MORE_COMMANDS: dict[str, Callable[..., None]] = {
     "find": find, "why": why, "init": init, "diff": diff, "doctor": doctor, "drift": drift, "publish": publish,
     "push": push, "receipt": receipt.receipt, "key": receipt.key, "eval": quality.evaluate,
-    "evaluations": quality.evaluations, "tune": quality.tune, "plan": quality.plan, "token": token, "roles": roles,
+    "evaluations": quality.evaluations, "token": token, "roles": roles,
     "worker": worker, "dagster": dagster,
 }  # fmt: skip
 for name, command in MORE_COMMANDS.items():

@@ -1,20 +1,18 @@
-"""The commands that measure, compare and tune quality."""
+"""The commands that measure and compare quality."""
 
 from __future__ import annotations
 
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from nornweave.cli.options import DOMAIN, DomainsOption, JsonOption, messages, output, settings_of
+from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
 from nornweave.core.text.terminal import print_json
-from nornweave.core.types import Domain
 from nornweave.improve.records import LAST_STAGE, Verdict
 
 if TYPE_CHECKING:
@@ -35,6 +33,9 @@ def evaluate(
             "made out of the corpus of every domain that has none.",
         ),
     ] = None,
+    feedback: Annotated[
+        bool, typer.Option(help="Also measure what users said of answers (`POST /feedback`), a set for each domain.")
+    ] = False,
     count_missing: Annotated[
         bool, typer.Option(help="Count judged documents that are not published as misses.")
     ] = False,
@@ -47,6 +48,7 @@ def evaluate(
     """Measure retrieval on judged sets, against what is published and against the last time."""
     from evals import report
     from evals.evaluation import evaluate_published
+    from evals.feedback_set import sets_of_answers
     from evals.runs import SetToRun
     from evals.sets import configured_sets, read_sets
     from nornweave.ask.engine import Engine
@@ -57,6 +59,9 @@ def evaluate(
     with Engine(settings, watch=False) as engine, ProgressBars(messages) as bars:
         named = [SetToRun(judged, tuple(domain or ())) for judged in read_sets(judgments or [])]
         sets = named or configured_sets(settings, engine, domain or ())
+        if feedback:
+            said = sets_of_answers(engine.path.feedback.judged())
+            sets = (*sets, *(SetToRun(judged, (of,)) for of, judged in said.items() if of in (domain or said)))
         evaluated = evaluate_published(
             settings, engine, sets, count_missing=count_missing, controls=True, run_id=uuid.uuid4().hex, progress=bars
         )
@@ -107,69 +112,6 @@ def evaluations(
         _print_evaluations(found)
 
 
-def tune(
-    context: typer.Context,
-    domain: DomainsOption = None,
-    dry_run: Annotated[bool, typer.Option(help="Print what would be kept, and change nothing.")] = False,
-    minutes: Annotated[float, typer.Option(help="Minutes for each domain, at most.", min=0.1)] = 15,
-    as_json: JsonOption = False,
-) -> None:
-    """Fit plans to what was judged, and keep one only if it is better beyond chance on queries it was not fitted to."""
-    from rich.markdown import Markdown
-
-    from evals.tuning.results import as_markdown
-    from evals.tuning.tune import TuningError, retune
-    from nornweave.cli.sync import ProgressBars
-
-    settings = settings_of(context)
-    documents, failed = [], False
-    for subject in domain or settings.served_domains:
-        try:
-            with ProgressBars(messages) as bars:
-                result, plan = retune(settings, subject, keeps=not dry_run, deadline_s=minutes * 60, progress=bars)
-        except TuningError as error:
-            failed = True
-            messages.print(f"{subject.value}: {error}", style="yellow", soft_wrap=True)
-            continue
-        documents.append({**asdict(result), "plan": plan and plan.name})
-        if not as_json:
-            output.print(Markdown(as_markdown(result)))
-            output.print(f"{subject.value}: {f'answers by {plan.name} now' if plan else 'nothing changes'}")
-    if as_json:
-        print_json({"tuned": documents})
-    sys.exit(1 if failed and not documents else 0)
-
-
-def plan(
-    context: typer.Context,
-    domain: Annotated[
-        Domain | None, typer.Argument(metavar="DOMAIN", help="Only this domain's plans.", **DOMAIN)
-    ] = None,
-    back: Annotated[bool, typer.Option(help="Go back to the plan before the current one.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Show what the domains answer with: the configured plan or a tuned one, each with its evidence."""
-    from nornweave.config.tuned_plans import plan_files, plan_in_force, plans_document
-
-    settings = settings_of(context)
-    if back:
-        if domain is None:
-            raise typer.BadParameter("--back needs a domain")
-        moved = {"subject": domain.value, "from": plan_in_force(settings, domain).name}
-        plan_files(settings, domain).back()
-        moved["plan"] = plan_in_force(settings, domain).name
-        if as_json:
-            print_json(moved)
-        else:
-            output.print(f"{moved['subject']}: {moved['from']} → {moved['plan']}")
-        return
-    documents = [plans_document(settings, each) for each in ([domain] if domain else settings.served_domains)]
-    if as_json:
-        print_json({"plans": documents})
-    else:
-        _print_plans(documents)
-
-
 def _print_evaluations(evaluations: Sequence[EvaluationDocument]) -> None:
     """Print a row for each evaluation: what was served, with intervals."""
     from nornweave.ask.views.evaluations import set_title
@@ -177,7 +119,7 @@ def _print_evaluations(evaluations: Sequence[EvaluationDocument]) -> None:
     if not evaluations:
         output.print("nothing was measured yet; `nornweave eval` does")
         return
-    table = _table("at (UTC)", "set", "scope", "generation", "plan")
+    table = _table("at (UTC)", "set", "scope", "generation")
     for measure in SHOWN_MEASURES:
         table.add_column(measure, justify="right", no_wrap=True)
     for evaluation in evaluations:
@@ -188,7 +130,6 @@ def _print_evaluations(evaluations: Sequence[EvaluationDocument]) -> None:
             set_title(evaluation["domain"], evaluation["set"]),
             evaluation["scope"],
             evaluation["generation"] + remark,
-            evaluation["plan"],
         )
         table.add_row(evaluation["at"][:16].replace("T", " "), *names, *figures)
     output.print(table)
@@ -219,20 +160,6 @@ def _print_comparison(compared: ComparisonDocument) -> None:
             worst,
         )
     output.print(table)
-
-
-def _print_plans(documents: Sequence[Mapping[str, Any]]) -> None:
-    """Print what each subject answers with, and the plans that there are."""
-    for document in documents:
-        output.print(f"{document['subject']}: {document['in_force']}")
-        if document["problem"]:
-            output.print(f"  {document['problem']}", style="yellow")
-        for plan in document["plans"]:
-            if "problem" in plan:
-                output.print(f"  {plan['plan']}: {plan['problem']}", style="yellow")
-            else:
-                made_at = f"{plan['made_at'][:16].replace('T', ' ')} UTC"
-                output.print(f"  {plan['plan']}, {made_at}, {plan['queries']} queries: {plan['reason']}")
 
 
 def _table(*names: str) -> Table:

@@ -1,6 +1,6 @@
 """Settings of one domain: chunking, embedding, plan, reranking, storage, filters, evaluation.
 
-A plan holds the weights and switches that evaluations tune.
+A plan holds the weights and switches of retrieval.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Bm25Settings(FrozenSettings):
 
 
 class PlanSettings(Bm25Settings):
-    """How a domain answers, BM25 included: what evaluations tune (docs/recall.md has the measurements)."""
+    """How a domain answers, BM25 included: its weights and switches (docs/recall.md has the measurements)."""
 
     combine: Literal["convex", "rrf"] = "convex"
     weights: SourceWeights = SourceWeights()

@@ -45,7 +45,7 @@ class EvaluationComparison:
         low: lower end of the 95 % bootstrap interval of the mean difference.
         high: upper end.
         p_value: two-sided, of the paired randomisation test; 1 when no query differs.
-        p_drop: one-sided: how probable so large a drop is if both are equally good; ``p_gain`` likewise.
+        p_drop: one-sided: how probable so large a drop is if both are equally good.
         worse: worst first, then by query id.
         better: how many queries gained.
     """
@@ -57,7 +57,6 @@ class EvaluationComparison:
     high: float
     p_value: float
     p_drop: float
-    p_gain: float
     worse: tuple[QueryChange, ...]
     better: int
 
@@ -85,7 +84,7 @@ def compare(before: Mapping[str, float], after: Mapping[str, float]) -> Evaluati
         return None
     changes = [QueryChange(query, before[query], after[query]) for query in common]
     differences = np.array([change.difference for change in changes], np.float64)
-    p_value, p_drop, p_gain = _randomisation_test(differences[differences != 0])
+    p_value, p_drop = _randomisation_test(differences[differences != 0])
     low, high = bootstrap_interval(differences)
     return EvaluationComparison(
         queries=len(common),
@@ -95,28 +94,27 @@ def compare(before: Mapping[str, float], after: Mapping[str, float]) -> Evaluati
         high=high,
         p_value=p_value,
         p_drop=p_drop,
-        p_gain=p_gain,
         worse=tuple(sorted((change for change in changes if change.difference < 0),
                            key=lambda change: (change.difference, change.query))),
         better=int((differences > 0).sum()),
     )  # fmt: skip
 
 
-def _randomisation_test(differences: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return the two-sided probability, that of a drop and that of a gain, for differences that are not 0."""
+def _randomisation_test(differences: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the two-sided probability and that of a drop, for differences that are not 0."""
     if not len(differences):
-        return 1.0, 1.0, 1.0
+        return 1.0, 1.0
     found = differences.sum()
     sums = _flipped_sums(differences)
     # Sums of the same numbers in another order differ in their last digits.
     slack = 1e-9 * np.abs(differences).sum()
     # What was found is one of the flips: a probability estimated from a sample is never 0.
     drawn = 0 if len(differences) <= EXACT_UP_TO else 1
-    two_sided, lower, upper = (
+    two_sided, lower = (
         float((flips.sum() + drawn) / (len(sums) + drawn))
-        for flips in (np.abs(sums) >= abs(found) - slack, sums <= found + slack, sums >= found - slack)
+        for flips in (np.abs(sums) >= abs(found) - slack, sums <= found + slack)
     )
-    return two_sided, lower, upper
+    return two_sided, lower
 
 
 def _flipped_sums(differences: NDArray[np.float64]) -> NDArray[np.float64]:

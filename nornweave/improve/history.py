@@ -32,7 +32,7 @@ DEFAULT_LIMIT = 100
 # came before; beyond so many evaluations of a set the means are kept alone.
 KEEP_VALUES = 30
 _FIELDS = (
-    "evaluation_id", "run_id", "at", "domain", "set", "origin", "scope", "generation", "verdict", "commit", "plan",
+    "evaluation_id", "run_id", "at", "domain", "set", "origin", "scope", "generation", "verdict", "commit",
     "queries", "measured", "missing", "failed", "p50_ms", "p95_ms",
 )  # fmt: skip
 _ATTRIBUTES = {"set": "set_name"}
@@ -121,7 +121,9 @@ def rows_of(
 ) -> Iterator[tuple[str, Sequence[str], list[tuple[Any, ...]]]]:
     """Yield the rows that record an evaluation: the table, the names of its columns, and their values."""
     identity = evaluation.evaluation_id
-    yield "evaluations", _FIELDS, [tuple(getattr(evaluation, _ATTRIBUTES.get(name, name)) for name in _FIELDS)]
+    values_of_fields = (getattr(evaluation, _ATTRIBUTES.get(name, name)) for name in _FIELDS)
+    # Until 2026-11 a plan could be tuned. Histories have the column, and it takes no null.
+    yield "evaluations", (*_FIELDS, "plan"), [(*values_of_fields, "configured")]
     metrics = [(identity, place, *_values_of(metric)) for place, metric in enumerate(evaluation.metrics)]
     yield "metrics", ("evaluation_id", "place", *StageMetric.__slots__), metrics
     yield "query_values", ("evaluation_id", *QueryValue.__slots__), [(identity, *_values_of(each)) for each in values]

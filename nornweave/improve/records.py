@@ -62,7 +62,6 @@ class Evaluation:
         origin: who made the judgments: people, public, generated, feedback.
         scope: what it was run against; see ``evals.results.Scope``.
         verdict: what was evaluated, and what became of it.
-        plan: what the domain answered with: ``configured`` or the name of a tuned plan.
         measured: those that count: with a relevant judgment whose document is there.
         missing: judged documents that the generation does not hold.
         failed: queries that were refused or could not be answered; they count as unanswered.
@@ -81,7 +80,6 @@ class Evaluation:
     generation: str
     verdict: Verdict
     commit: str
-    plan: str
     queries: int
     measured: int
     missing: int

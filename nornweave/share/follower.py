@@ -22,12 +22,7 @@ from nornweave.index.wiring import store_of
 from nornweave.share.bring import Stopped, bring
 from nornweave.share.manifest import Pointer, pointer_key, read_json
 from nornweave.share.standing import DomainStanding, Standing, read_standing, standing_file, write_standing
-from nornweave.share.workspace_document import (
-    KEY,
-    WorkspaceDocument,
-    replica_configuration,
-    take_over_plans,
-)
+from nornweave.share.workspace_document import KEY, WorkspaceDocument, replica_configuration, take_over
 
 log = logging.getLogger(__name__)
 
@@ -196,7 +191,7 @@ class Follower:
         for domain in document.served:
             if domain not in self.settings.served_domains or not any(self.settings.sources_of(domain)):
                 self.settings.inbox(domain).mkdir(parents=True, exist_ok=True)
-        take_over_plans(document, self.settings)
+        take_over(document, self.settings)
 
     def _follow(self, domain: Domain) -> str | None:
         """Bring a domain up to date; whatever goes wrong, what was brought before stays. Return what is wrong."""

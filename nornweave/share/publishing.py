@@ -87,13 +87,13 @@ def publish_after_sync(settings: Settings, domain: Domain) -> str | None:
 
 
 def refresh_workspace(settings: Settings) -> None:
-    """Tell the store of new plans or a new ledger; a failure is logged, and the next sync tries again."""
+    """Tell the store of a new ledger; a failure is logged, and the next sync tries again."""
     if settings.publish is None:
         return
     try:
         publish_workspace(ObjectStore(settings.publish), settings, publisher_id(settings))
     except (NornWeaveError, OSError) as error:
-        log.warning("the store does not know of the new ledger and plans: %s", error)
+        log.warning("the store does not know of the new ledger: %s", error)
 
 
 def note_problem(settings: Settings, domain: Domain, problem: str) -> None:

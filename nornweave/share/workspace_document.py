@@ -1,4 +1,4 @@
-"""What a replica has to know to answer besides the files: settings of domains and fusion, plans, the conflict ledger.
+"""What a replica has to know to answer besides the files: settings of domains and fusion, the conflict ledger.
 
 No secret is in it, nor who is in which group: that is said where a replica runs. Which groups may see a source is.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +16,6 @@ from typing import Any
 from pydantic import Field
 
 from nornweave.config import USUAL_FILTERS, DomainSettings, Settings
-from nornweave.config.tuned_plans import plan_files
 from nornweave.connect.connectors import bound_of
 from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
 from nornweave.core.files.atomic_write import write_whole
@@ -34,7 +32,6 @@ from nornweave.share.standing import Published, read_published, record_file, wri
 log = logging.getLogger(__name__)
 
 KEY = "WORKSPACE"
-_PLAN_NAME = re.compile(r"plan-\w+\.json")
 _RECORD = "workspace"
 # Of a domain: what only ingestion and evaluations use stays at home, paths of that machine among it.
 _NOT_SENT = {"evaluation", "filters", "domain_id"}
@@ -49,7 +46,6 @@ class WorkspaceDocument(ManifestDocument):
         configuration: ``domains``, ``fusion`` and ``sources`` as a configuration file says them; of sources only ids
             and groups.
         served: the domains that have a source or an inbox.
-        plans: by domain the tuned plan in force: the name of its file, and what it says.
         ledger: the conflict ledger as its file says it.
         verified: by domain what its sources confirmed of the generation that the store has.
     """
@@ -59,7 +55,6 @@ class WorkspaceDocument(ManifestDocument):
     published_at: str
     configuration: dict[str, Any]
     served: tuple[Domain, ...]
-    plans: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
     ledger: str | None = None
     verified: Mapping[Domain, Verified] = Field(default_factory=dict)
 
@@ -89,7 +84,7 @@ def publish_workspace(
                 "`nornweave publish --take-over` replaces it"
             )
         if there:
-            document = _completed(document, there, settings)
+            document = _completed(document, there)
         if there and is_signed(there, settings.data_dir) and _says_the_same(there, document):
             return there
     store.replace(KEY, to_json(document, signer_of(settings.data_dir)), stored.tag if stored else None)
@@ -109,7 +104,6 @@ def workspace_document(settings: Settings, publisher: str) -> WorkspaceDocument:
         published_at=utc_text(present(), "seconds"),
         configuration={"domains": domains, "fusion": fusion, "sources": sources},
         served=settings.served_domains,
-        plans=dict(_plans(settings)),
         ledger=_text(ledger_file(settings)),
         verified={domain: sent for domain in settings.served_domains if (sent := _verified(settings, domain))},
     )
@@ -120,12 +114,10 @@ def _says_the_same(one: WorkspaceDocument, other: WorkspaceDocument) -> bool:
     return one.model_dump(exclude=without) == other.model_dump(exclude=without)
 
 
-def _completed(document: WorkspaceDocument, there: WorkspaceDocument, settings: Settings) -> WorkspaceDocument:
-    """Return a document with the plans and the ledger of the store where this machine has never had any."""
-    unknown = {domain.value for domain in settings.served_domains if not plan_files(settings, domain).folder.is_dir()}
-    plans = {subject: plan for subject, plan in there.plans.items() if subject in unknown}
-    known = {"plans": {**plans, **document.plans}, "verified": {**there.verified, **document.verified}}
-    return document.model_copy(update={**known, "ledger": document.ledger or there.ledger})
+def _completed(document: WorkspaceDocument, there: WorkspaceDocument) -> WorkspaceDocument:
+    """Return a document with what the store says where this machine knows nothing."""
+    verified = {**there.verified, **document.verified}
+    return document.model_copy(update={"verified": verified, "ledger": document.ledger or there.ledger})
 
 
 def _sent(configured: DomainSettings) -> dict[str, Any]:
@@ -135,22 +127,6 @@ def _sent(configured: DomainSettings) -> dict[str, Any]:
         if each.is_declared and each not in USUAL_FILTERS
     ]
     return {**configured.model_dump(mode="json", exclude=_NOT_SENT), **({"filters": declared} if declared else {})}
-
-
-def _plans(settings: Settings) -> list[tuple[str, tuple[str, str]]]:
-    """Return the tuned plans in force; one that cannot be read is left out, as the configured one answers then."""
-    plans = []
-    for domain in settings.served_domains:
-        files = plan_files(settings, domain)
-        try:
-            number = files.current()
-        except Exception as error:
-            log.warning("%s: no plan is sent: %s", domain.value, error)
-            continue
-        text = _text(files.path(number)) if number is not None else None
-        if number is not None and text is not None:
-            plans.append((domain.value, (files.path(number).name, text)))
-    return plans
 
 
 def _verified(settings: Settings, domain: Domain) -> Verified | None:
@@ -181,14 +157,14 @@ def _read_or_none(content: bytes) -> WorkspaceDocument | None:
 
 
 def take_over_workspace(store: ObjectStore, settings: Settings) -> None:
-    """Put the plans and the ledger of the store in the place of those of this machine.
+    """Put what the store knows in the place of what this machine knows.
 
     Raises:
         PublicationError: the store cannot be reached, or the document is damaged.
         OSError: they cannot be written.
     """
     with suppress(MissingObjectError):
-        take_over_plans(read_document(store, WorkspaceDocument, KEY), settings)
+        take_over(read_document(store, WorkspaceDocument, KEY), settings)
 
 
 def replica_configuration(document: WorkspaceDocument, url: str, own: Mapping[str, Any]) -> str:
@@ -214,21 +190,13 @@ def replica_configuration(document: WorkspaceDocument, url: str, own: Mapping[st
     return json.dumps(configuration, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
-def take_over_plans(document: WorkspaceDocument, settings: Settings) -> None:
-    """Put the plans, the ledger and what sources confirmed where the engine of a replica looks for them.
+def take_over(document: WorkspaceDocument, settings: Settings) -> None:
+    """Put the ledger and what sources confirmed where the engine of a replica looks for them.
 
     Raises:
         OSError: they cannot be written.
     """
     for domain in settings.served_domains:
-        files = plan_files(settings, domain)
-        name, text = document.plans.get(domain.value, (None, ""))
-        if name is not None or files.folder.is_dir():
-            files.folder.mkdir(parents=True, exist_ok=True)
-            is_plan = name is not None and _PLAN_NAME.fullmatch(name) is not None
-            if name is not None and is_plan:
-                _write_changed(files.folder / name, text)
-            _write_changed(files.folder / "CURRENT", f"{Path(name).stem if name and is_plan else 'configured'}\n")
         if verified := document.verified.get(domain):
             domain_folder(settings, domain).mkdir(parents=True, exist_ok=True)
             write_verified(domain_folder(settings, domain), verified)

@@ -31,7 +31,6 @@ def evaluation(generation: str, set_name: str = "golden") -> tuple[Evaluation, l
             generation=generation,
             verdict=Verdict.PUBLISHED,
             commit="0.1.0+abc1234",
-            plan="configured",
             queries=3,
             measured=3,
             missing=0,
@@ -59,9 +58,7 @@ def test_what_was_measured_comes_newest_first(get: Any) -> None:
         "gen-000002-golden", "gen-000002-other", "gen-000001-golden"
     ]  # fmt: skip
     first = document["evaluations"][-1]
-    assert (first["set"], first["generation"], first["commit"], first["plan"]) == (
-        "golden", "gen-000001", "0.1.0+abc1234", "configured"
-    )  # fmt: skip
+    assert (first["set"], first["generation"], first["commit"]) == ("golden", "gen-000001", "0.1.0+abc1234")
     assert first["stages"] == {"fused": {"RR@10": {"mean": 0.6667, "interval": [0.0, 1.0]}}}
     assert first["latency_ms"] == {"p50": 4.25, "p95": None}
 

@@ -49,7 +49,11 @@ def test_a_new_workspace_lacks_a_sync_and_nothing_else(workspace: Path) -> None:
     index = found["index documentation"]
     assert (index["level"], index["remedy"]) == ("warning", "run `nornweave sync`")
     assert nornweave(workspace, "sync").returncode == 0
-    assert examined(workspace, 0)["index documentation"]["level"] == "ok"
+    (workspace / "var/plans/documentation").mkdir(parents=True)
+    (workspace / "var/plans/documentation/plan-000001.json").write_text("{}")
+    found = examined(workspace, 0)
+    assert found["index documentation"]["level"] == "ok"
+    assert found["plan documentation"]["text"] == "a tuned plan of an earlier version is not read"
     shown = nornweave(workspace, "doctor").stdout
     assert "ok      source docs: lists 1 document" in shown
 

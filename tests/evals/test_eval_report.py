@@ -51,7 +51,7 @@ def run_eval(
     """Run sets that were never run before."""
     sets = [SetToRun(one, tuple(domains)) for one in read_sets(folders)]
     return tuple(
-        Evaluated(result=one, generation="gen-000001", plan="configured", before={})
+        Evaluated(result=one, generation="gen-000001", before={})
         for one in evaluate_all(searcher, sets, count_missing=count_missing)
     )
 
@@ -80,7 +80,6 @@ def test_the_json_holds_the_measures_per_domain_set_and_stage(folders: list[Path
     assert {key: value for key, value in docs.items() if key != "scopes"} == {
         "origin": "people",
         "generation": "gen-000001",
-        "plan": "configured",
         "queries": 3,
         "measured": 2,
         "judgments": 3,
@@ -113,7 +112,7 @@ def test_the_json_holds_the_measures_per_domain_set_and_stage(folders: list[Path
 
 def test_the_table_shows_every_scope_and_stage(folders: list[Path]) -> None:
     lines = printed(run_eval(WordSearcher(CORPUS), folders)).splitlines()
-    assert lines[0] == "chat (conversations, people)  queries: 1, judgments: 1, gen-000001, plan configured"
+    assert lines[0] == "chat (conversations, people)  queries: 1, judgments: 1, gen-000001"
     heads = [line.split("  ")[0] for line in lines if "  Recall@10  " in line]
     assert heads == ["domain", "domain, no filter", "all domains", "domain", "all domains"]
     answers = [line.split() for line in lines if line.startswith("fused")]

@@ -62,7 +62,7 @@ def result(
 
 def published(was: SetResult) -> Baseline:
     """Return results as history gives them back."""
-    subject = HistorySubject(run_id="r", generation="gen-000001", plan="configured", verdict=Verdict.PUBLISHED, at=NOW)
+    subject = HistorySubject(run_id="r", generation="gen-000001", verdict=Verdict.PUBLISHED, at=NOW)
     evaluation, values = kept(was, was.scopes[0], subject)
     known: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     for one in values:

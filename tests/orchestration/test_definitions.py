@@ -34,9 +34,6 @@ def test_each_served_domain_is_a_group_of_six_assets_in_line(settings: Settings)
             asset_key(domain, "generation") for domain in (Domain.CODE, Domain.DOCUMENTATION)
         }
         assert (last.group_name, bool(last.description)) == (group, True)
-    tuned = {key for key in specs if key.startswith("tuning/")}
-    assert tuned == {"tuning/code", "tuning/documentation"}
-    assert all(specs.pop(key).description for key in tuned)
     assert set(specs) == {f"{domain}/{step}" for domain in ("code", "documentation") for step in STEPS}
     for domain in (Domain.CODE, Domain.DOCUMENTATION):
         for before, after in zip(STEPS, STEPS[1:], strict=False):
@@ -53,9 +50,8 @@ def test_without_sources_all_four_domains_are_there(settings: Settings) -> None:
         *(domain.value for domain in Domain),
         "ledger",
         "evaluation",
-        "tuning",
     }
-    assert len(specs) == 4 * len(STEPS) + 2 + 4
+    assert len(specs) == 4 * len(STEPS) + 2
 
 
 def test_every_invariant_is_a_described_blocking_check_before_publication(settings: Settings) -> None:

@@ -189,12 +189,7 @@ def test_three_runs_plot_three_values_on_both_curves(settings: Settings, instanc
     report = publish(settings, instance)
     passed = known(settings)[0]
     assert (passed.run_id, passed.generation, passed.verdict) == (report.run_id, SECOND, Verdict.PASSED)
-    assert (passed.domain, passed.set_name, passed.scope, passed.plan) == (
-        "documentation",
-        "golden",
-        "domain",
-        "configured",
-    )
+    assert (passed.domain, passed.set_name, passed.scope) == ("documentation", "golden", "domain")
     assert (passed.queries, passed.measured, passed.missing, passed.failed) == (12, 12, 0, 0)
 
     publish(settings, instance)

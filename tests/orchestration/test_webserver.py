@@ -179,7 +179,7 @@ def test_the_ui_and_its_queries_work(ui: str) -> None:
     assert httpx.get(urllib.parse.urljoin(ui, script), headers=OPENED, timeout=START_S).status_code == 200
     (entry,) = graphql(ui, LOCATIONS)["workspaceOrError"]["locationEntries"]
     jobs = {job["name"] for job in entry["locationOrLoadError"]["repositories"][0]["jobs"]}
-    assert {"sync", "evaluation", "tuning"} <= jobs
+    assert {"sync", "evaluation"} <= jobs
 
 
 @pytest.mark.parametrize("name", ["x", "%00", "..%2f..%2fetc", "x" * 5_000, "00000000-0000-0000-0000-000000000000"])

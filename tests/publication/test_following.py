@@ -12,11 +12,10 @@ from s3_proxy import Call, Proxy
 
 from lab.small_segments import small_segments
 from nornweave.ask.engine import Engine
-from nornweave.config.tuned_plans import plan_digest, plan_files, plan_in_force
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import PublicationError, SourceUnavailableError
-from nornweave.share.workspace_document import WorkspaceDocument, replica_configuration, take_over_plans
+from nornweave.share.workspace_document import WorkspaceDocument, replica_configuration
 
 To = dict[str, object]
 NOBODY = Viewer(name="somebody")
@@ -184,26 +183,22 @@ def test_a_reader_that_is_slower_than_the_grace_period_says_so_and_goes_on_with_
     assert not replica.problem
 
 
-def test_a_replica_takes_over_plans_and_filters_and_is_told_to_start_again_for_settings(
+def test_a_replica_takes_over_filters_and_is_told_to_start_again_for_settings(
     replica: Replica, publisher: Publisher, publish_to: To
 ) -> None:
-    settings = publisher.settings
-    configured = settings.domains[DOCUMENTATION].plan
-    plans = plan_files(settings, DOCUMENTATION)
-    plan = configured.model_copy(update={"document_share": 0.42})
-    plans.activate(plan, base=plan_digest(configured), evidence={})
-    publisher.number()
     replica.look()
-    assert plan_in_force(replica.follower.settings, DOCUMENTATION).name == "plan-1"
     domains = json.loads(publisher.file.read_text(encoding="utf-8"))["domains"]
     domains["documentation"]["filters"] = [{"key": "team", "type": "keyword", "from": ["front_matter.team"]}]
+    domains["documentation"]["plan"] = {"document_share": 0.42}
     publisher.configure(domains=domains)
     publisher.number()
     replica.look()
     assert replica.follower._standing.restart
     again = Replica(replica.folder, publish_to)
     again.look()
-    assert "team" in {each.key for each in again.follower.settings.domains[DOCUMENTATION].filters}
+    taken_over = again.follower.settings.domains[DOCUMENTATION]
+    assert "team" in {each.key for each in taken_over.filters}
+    assert taken_over.plan.document_share == 0.42
     assert not again.follower._standing.restart
 
 
@@ -228,7 +223,6 @@ def test_where_questions_are_sent_and_files_are_read_is_said_at_the_replica(
     forged = json.loads(stored.content)
     forged["configuration"]["fusion"]["synthesis_model"] = "oobabooga/http://127.0.0.1:9"
     forged["configuration"]["domains"]["documentation"]["evaluation"] = {"judgments": ["/etc"]}
-    forged["plans"] = {"documentation": ["plan-../../x.json", "{}"]}
     document = WorkspaceDocument.model_validate(forged)
     for said, model in (({}, ""), ({"fusion": {"synthesis_model": "openai/own"}}, "openai/own")):
         file = tmp_path / "nornweave.yaml"
@@ -236,9 +230,6 @@ def test_where_questions_are_sent_and_files_are_read_is_said_at_the_replica(
         settings = load_settings(file)
         assert (settings.fusion.synthesis_model, settings.fusion.synthesis_top_k) == (model, 7)
         assert settings.domains[DOCUMENTATION].evaluation.judgments == ()
-    take_over_plans(document, settings)
-    current = plan_files(settings, DOCUMENTATION).folder / "CURRENT"
-    assert current.read_text(encoding="utf-8") == "configured\n"
 
 
 def test_documents_for_groups_stay_hidden_at_a_replica_that_knows_no_groups(

@@ -65,7 +65,6 @@ def evaluation(
         generation=generation,
         verdict=verdict,
         commit="0.1.0+abc",
-        plan="configured",
         queries=30,
         measured=25,
         missing=2,
@@ -217,21 +216,19 @@ def test_refused_candidates_do_not_push_out_what_they_are_compared_with(history:
     assert history.values("030")
 
 
-def test_the_view_says_which_generation_commit_and_plan_gave_which_value(
-    history: EvaluationHistory, tmp_path: Path
-) -> None:
+def test_the_view_says_which_generation_and_commit_gave_which_value(history: EvaluationHistory, tmp_path: Path) -> None:
     keep(history, evaluation("one"))
 
-    said = 'select generation, "commit", plan, "set", query, measure, "value" from history order by query'
+    said = 'select generation, "commit", "set", query, measure, "value" from history order by query'
     if isinstance(history, PostgresHistory):
         rows = history._server.rows(said)
     else:
         with duckdb.connect(str(tmp_path / "history.duckdb"), read_only=True) as connection:
             rows = connection.execute(said).fetchall()
     assert rows == [
-        ("gen-000001", "0.1.0+abc", "configured", "golden", "q0", "RR@10", 0.0),
-        ("gen-000001", "0.1.0+abc", "configured", "golden", "q1", "RR@10", 1 / 7),
-        ("gen-000001", "0.1.0+abc", "configured", "golden", "who", "RR@10", 1.0),
+        ("gen-000001", "0.1.0+abc", "golden", "q0", "RR@10", 0.0),
+        ("gen-000001", "0.1.0+abc", "golden", "q1", "RR@10", 1 / 7),
+        ("gen-000001", "0.1.0+abc", "golden", "who", "RR@10", 1.0),
     ]
 
 

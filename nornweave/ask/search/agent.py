@@ -21,7 +21,6 @@ from nornweave.ask.search.recall import rank_among, recall_from, search_expanded
 from nornweave.ask.search.records import AgentState, DomainRank, Filters, RecallResponse
 from nornweave.ask.search.search import SearchContext
 from nornweave.config import DomainSettings, PlanSettings
-from nornweave.config.tuned_plans import PlanInForce
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.tracing import retrieval_span
@@ -66,7 +65,6 @@ class Agent:
         self._executor = executor
         self._started = False
         self._closing = False
-        self.plan = PlanInForce(settings.plan)
         self._counts = FilterCountsMemo()
 
     @property
@@ -153,14 +151,6 @@ class Agent:
     def conditions(self, filters: Filters) -> tuple[Condition, ...]:
         """Read filters of this domain; raises ``QueryError`` for one that is not declared, or a wrong value."""
         return read_filters(self.settings.filters, filters, f"filters.{self.domain.value}")
-
-    def follow(self, plan: PlanInForce) -> None:
-        """Answer by this plan from now on."""
-        if plan != self.plan:
-            log.info("%s answers by plan %s now", self.agent_id, plan.name)
-            if plan.problem:
-                log.warning("%s: %s", self.agent_id, plan.problem)
-            self.plan, self.settings = plan, self.settings.model_copy(update={"plan": plan.plan})
 
     def altered(self, *, plan: PlanSettings | None = None, encoder: Encoder | None = None) -> Agent:
         """Return an agent that answers by another plan or encoder, out of the same generation; not to be closed."""

@@ -67,7 +67,6 @@ def problems(agent: Agent) -> list[str]:
         _generation_problem(agent),
         agent.encoding.problem,
         agent.encoding.mismatch(agent.generation.meta),
-        agent.plan.problem,
         *(following.problems if following else ()),
     )
     return [problem for problem in found if problem]
@@ -90,7 +89,6 @@ def describe(agent: Agent, viewer: Viewer) -> dict[str, JsonValue]:
         "reranking": {"model": settings.reranking.model, "state": str(agent.reranker.state)},
         "filters": described_filters(settings.filters, agent.filter_counts(viewer)),
         "plan": settings.plan.model_dump(mode="json"),
-        "plan_name": agent.plan.name,
         **_index_facts(agent, viewer),
     }
 

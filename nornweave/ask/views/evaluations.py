@@ -39,7 +39,6 @@ class EvaluationDocument(TypedDict):
     generation: str
     verdict: Annotated[str, Field(description="published, outdated: measured; passed, refused: a candidate")]
     commit: Annotated[str, Field(description="of NornWeave itself")]
-    plan: str
     queries: int
     measured: int
     missing_documents: int
