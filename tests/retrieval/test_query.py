@@ -26,6 +26,9 @@ PHRASES = [
     ("the `retry_limit` of “two  words”", ("retry_limit", "two  words")), ('" padded "', ("padded",)), ('""', ()),
     ('"  "', ()), ('an "unfinished quote', ()), ('"over\nlines"', ()), (f'"{"x" * 513}"', ()), ('"=>"', ("=>",)),
     ("it's the client's", ()),
+    ("which release dropped Python 3.10?", ("Python 3.10",)), ("does Kiln run on Windows 11", ("Windows 11",)),
+    ("is Node.js v18 too old", ("Node.js v18",)), ("what changed in Version 2.1 of May 2", ()), ("Is 3.1 out", ()),
+    ("which release dropped Python 3.10?" + " It failed." * 20, ()), ("the IPv4 address 10.0.0.1", ()),
 ]  # fmt: skip
 
 

@@ -60,6 +60,8 @@ def phrases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     texts = {f"{number:03d}": f"we retry; some limit => no {number}" for number in range(300)}
     texts["y"] = "the\n  Retry\tLIMIT\u00a0is three"
     texts["z"] = "limit => retry"
+    texts["old"] = "drops Python 3.1"
+    texts["new"] = "drops python 3.10, at last"
     with published(tmp_path_factory.mktemp("phrases"), texts) as generation:
         yield generation
 
@@ -180,6 +182,13 @@ def test_a_quoted_phrase_is_found_whatever_its_case_and_blank_space(phrases: Ind
     assert found_paths(phrases, finding)[0] == "y"
     assert finding.hits.scores[0] == 1
     assert scores_of(finding).count(1) == 1, "its words alone are no phrase"
+
+
+@pytest.mark.parametrize(("version", "path"), [("3.1", "old"), ("3.10", "new")])
+def test_a_product_and_its_version_are_one_phrase(phrases: Index, version: str, path: str) -> None:
+    scores = scores_of(fulltext(f"which release drops support for Python {version}", phrases))
+    [held] = np.flatnonzero(np.equal(scores, 1))
+    assert paths_of(phrases, [held]) == [path]
 
 
 def test_a_phrase_is_read_word_for_word(phrases: Index) -> None:

@@ -23,10 +23,18 @@ MAX_TOP_K = 100
 # What stands further back in a long query is pasted text, which shows before.
 MAX_WORDS, MAX_IN_ORDER = 32, 64
 MAX_PHRASES = 32
+# What is longer was not typed.
+MAX_ASKED_CHARACTERS = 200
 # From so many words on a query is a sentence, whose ordinary words name nothing.
 SENTENCE_WORDS = 4
 
 _QUOTED = re.compile(r'"([^"\n]{1,512})"|`([^`\n]{1,512})`|“([^”\n]{1,512})”')
+_NAMED_VERSION = re.compile(
+    r"(?<![\w.-])(?!(?:version|release|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*)\b)(?-i:[A-Z])[\w+#.-]*"
+    r"\s+v?\d{1,2}(?:\.\d{1,4})*(?![\w-]|\.\w)",
+    re.IGNORECASE,
+)
+"""A product with its version, ``Python 3.10``: together they are one name, whose parts say little."""
 FLAG = re.compile(r"(?<![\w-])--?(?=[A-Za-z])")
 """What stands before a word that is the name of a flag."""
 _WORD = re.compile(r"[\w$]+(?:-[\w$]+)*")
@@ -63,7 +71,8 @@ class Query:
     Attributes:
         terms: distinct terms of the analyzer.
         pairs: distinct neighbours among them → the key of the pair in the index.
-        phrases: what stands in quotation marks or backticks, each once; the first ``MAX_PHRASES``.
+        phrases: what stands in quotation marks or backticks, and products with a version, each once; the first
+            ``MAX_PHRASES``.
         keys: what it may mean by name (``asked_keys``).
         places: lines of files that it points at, in order.
         words: those that may name something, distinct by spelling.
@@ -101,7 +110,9 @@ class TermStatistics:
 def read_query(text: str) -> Query:
     """Analyze a query, once for all domains that are asked."""
     quoted = dict.fromkeys(phrase for found in _QUOTED.findall(text) if (phrase := "".join(found).strip()))
-    phrases = tuple(islice(quoted, MAX_PHRASES))
+    asked = text if len(text) <= MAX_ASKED_CHARACTERS else ""  # in what is pasted a number is a value
+    named = (found for found in _NAMED_VERSION.findall(asked) if found.split()[0].lower() not in FUNCTION_WORDS)
+    phrases = tuple(islice(dict.fromkeys([*quoted, *named]), MAX_PHRASES))
     terms, in_order = analyzer.query_terms(text), analyzer.sequence(text)
     words, meaning = _names_in(text), words_of(text)
     followed = enumerate(pairwise(in_order[:MAX_IN_ORDER]))

@@ -12,6 +12,7 @@ Every source scores on its theoretical bounds, so that a score means the same fo
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -115,7 +116,10 @@ def _finding(scores: Scores, k: int, within: Mask | None) -> RetrieverFinding:
 
 
 def _holding_phrase(phrase: str, generation: Index, within: Mask | None) -> Numbers:
-    """Return the chunks that hold a phrase, whatever the case and the blank space between its words."""
+    """Return the chunks that hold a phrase, whatever the case and the blank space between its words.
+
+    A number at its end is the whole number: ``Python 3.1`` is not in ``Python 3.10``.
+    """
     terms = sequence(phrase)
     if not terms:  # punctuation only: nothing but reading finds it
         if within is None:
@@ -127,9 +131,9 @@ def _holding_phrase(phrase: str, generation: Index, within: Mask | None) -> Numb
         candidates = np.intersect1d(candidates, _holding_pairs(pairs, generation), assume_unique=True)
     if within is not None:
         candidates = candidates[within[candidates]]
-    wanted = _squeezed(phrase)
+    wanted = re.compile(re.escape(_squeezed(phrase)) + (r"(?!\.?\d)" if phrase[-1].isdigit() else ""))
     texts = generation.contents(candidates[:_READ_FOR_PHRASE])
-    return np.array([number for number, text in texts.items() if wanted in _squeezed(text)], np.int32)
+    return np.array([number for number, text in texts.items() if wanted.search(_squeezed(text))], np.int32)
 
 
 def _holding_pairs(pairs: Collection[int], generation: Index) -> Numbers:
