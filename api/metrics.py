@@ -38,9 +38,8 @@ UNMATCHED = "unmatched"
 OF_DOMAIN = ("domain",)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 REMOTE_COUNTS = {
-    "requests": "Requests to an agent elsewhere, at all its addresses.",
+    "requests": "Requests to an agent elsewhere.",
     "failures": "Requests to an agent elsewhere that failed.",
-    "hedges": "Requests to a second address of an agent elsewhere, because the first one took long.",
 }
 GAUGES = {
     "nornweave_http_requests_in_progress": "Requests that are being answered.",
@@ -83,10 +82,6 @@ class Metrics:
             for name, help_text in REMOTE_COUNTS.items()
         ]
         self._sent = dict(zip(REMOTE_COUNTS, of_agent, strict=True))
-        self._breakers = Gauge(
-            "nornweave_remote_agent_breakers_open", "Addresses of an agent that are left alone after failures.",
-            ("agent",), multiprocess_mode="livemax", **made,
-        )  # fmt: skip
         self._lock = threading.Lock()
         self._seen: dict[object, int] = {}
         self._state = IndexState(engine)
@@ -109,7 +104,6 @@ class Metrics:
             for agent in self._engine.path.remote.agents() if self._engine.path.remote else ():
                 for name, counter in self._sent.items():
                     counter.labels(agent.agent_id).inc(self._since((agent.agent_id, name), getattr(agent.counts, name)))
-                self._breakers.labels(agent.agent_id).set(agent.open_breakers)
 
     def _since(self, what: object, count: int) -> int:
         """Return by how much a count has grown; one that began anew counts from 0."""

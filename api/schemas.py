@@ -108,14 +108,6 @@ class AgentDocument(TypedDict):
     seen_at: NotRequired[Annotated[str, Field(description="the last sign of life")]]
     lease_expires_at: NotRequired[str]
     lease_expired: NotRequired[bool]
-    p95_ms: NotRequired[
-        Annotated[float | None, Field(description="of the agent's last answers, null before there are 16")]
-    ]
-    breaker: NotRequired[
-        Annotated[
-            Literal["closed", "open", "half-open"], Field(description="`open`: left alone after several failures")
-        ]
-    ]
 
 
 class RegistryDocument(TypedDict):

@@ -15,8 +15,8 @@ from api.openapi import problem_responses
 from api.requests import Body
 from api.schemas import AgentDocument, json_response
 from api.state import Served, Serving
-from nornweave.ask.agents.directory import ListedAgent, RemoteAgents
-from nornweave.ask.agents.registry import Capabilities, Registrant, RemoteState
+from nornweave.ask.agents.directory import RemoteAgents
+from nornweave.ask.agents.registry import Capabilities, Registrant, Registration, RemoteState
 from nornweave.config.addresses import checked_server
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import ConflictingAgentError
@@ -26,7 +26,7 @@ from nornweave.core.types import Domain
 AgentId = Annotated[
     str,
     StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$"),
-    Field(description="names the agent in answers and coverage gaps; several addresses of one agent share it"),
+    Field(description="names the agent in answers and coverage gaps; it is at one address"),
 ]
 Server = Annotated[
     str,
@@ -58,7 +58,7 @@ class HeartbeatBody(Body):
     """A sign of life."""
 
     state: StateName | None = None
-    url: Annotated[Server | None, Field(description="of the address that is alive; null: of all addresses")] = None
+    url: Annotated[Server | None, Field(description="where the agent is; anywhere else changes nothing")] = None
 
 
 class LeaseDocument(TypedDict):
@@ -73,15 +73,15 @@ class LeaseDocument(TypedDict):
 
 
 class RemovedDocument(TypedDict):
-    """At how many addresses an agent was taken out of the registry."""
+    """How many agents were taken out of the registry: one, or none."""
 
     agent_id: str
     removed: int
 
 
-def listed_document(listed: ListedAgent, viewer: Viewer) -> AgentDocument:
-    """Return an address of an agent as it is listed; where it is, to who operates the service."""
-    found, now = listed.registration, time.time()
+def listed_document(found: Registration, viewer: Viewer) -> AgentDocument:
+    """Return an agent as it is listed; where it is, to who operates the service."""
+    now = time.time()
     document: AgentDocument = {
         "agent_id": found.agent_id,
         "domain_id": found.domain,
@@ -94,8 +94,6 @@ def listed_document(listed: ListedAgent, viewer: Viewer) -> AgentDocument:
         "seen_at": _moment(found.seen_at),
         "lease_expires_at": _moment(found.expires_at),
         "lease_expired": found.expires_at <= now,
-        "p95_ms": listed.p95_ms,
-        "breaker": listed.breaker,
     }
     if viewer.operates:
         document["url"] = found.url
@@ -174,7 +172,7 @@ async def heartbeat(agent_id: AgentName, body: HeartbeatBody, serving: Served, t
 async def deregister(
     agent_id: AgentName,
     serving: Served,
-    url: Annotated[str | None, Query(max_length=2_000, description="Only this address.")] = None,
+    url: Annotated[str | None, Query(max_length=2_000, description="Only if it is at this address.")] = None,
     token: AgentToken = None,
 ) -> Response:
     """Let an agent leave; once more changes nothing."""

@@ -117,7 +117,7 @@ class AgentsSettings(FrozenSettings):
     lease_s: float = Field(30.0, ge=1, le=3_600)
     """An agent that was silent for so long is not asked any more."""
     wait_s: float = Field(2.0, ge=0.05, le=600)
-    """A question waits at most so long for an agent elsewhere, and less for one whose answers are usually quick."""
+    """A question waits at most so long for an agent elsewhere."""
     budget_s: float = Field(0.5, ge=0, le=600)
     """And at most so long once the agents here have answered; where none is asked here, once half of them have."""
 

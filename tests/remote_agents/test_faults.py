@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from remote_hub import ForeignServer, Hub
-from waiting import GENEROUS_MS, SOON_S, until
+from waiting import GENEROUS_MS, SOON_S
 
 Start = Callable[..., ForeignServer]
 Serve = Callable[..., Hub]
@@ -82,46 +82,17 @@ def test_a_citation_is_of_the_registered_domain_and_leads_where_it_may_or_nowher
     assert item["citation"]["url"] == f"{server.url}/own"
 
 
-def test_after_three_failures_an_agent_is_left_alone_and_it_comes_back_by_itself(joined: Join) -> None:
+def test_an_agent_that_failed_is_asked_again_and_the_failures_are_counted(joined: Join) -> None:
     served, server = joined("status 500")
     for _ in range(3):
         assert "status 500" in reason_of(served)
-    assert served.listed()[server.url]["breaker"] == "open"
-    assert (served.measured("failures"), served.measured("breakers_open", "")) == (3, 1)
+    assert (served.measured("requests"), served.measured("failures")) == (3, 3)
     page = served.http.get("/status", headers={"accept": "text/html"}).text
-    for shown in (server.url, "open: left alone after failures", "not known yet", "just now"):
-        assert shown in page
-    assert "is left alone for" in reason_of(served)
-    assert len(server.asked) == 3
+    assert server.url in page
+    assert "just now" in page
     server.answers("answer")
-    until(lambda: served.query(**ASKED)["items"])
-    assert served.listed()[server.url]["breaker"] == "closed"
-
-
-def test_a_slow_address_is_hedged_by_another_one(foreign: Start, hub: Serve) -> None:
-    slow, quick = foreign("hang"), foreign()
-    served = hub(slow.url, quick.url)
-    for server in (slow, quick):
-        served.register(server.url)
-    for _ in range(8):  # of two addresses each is the first one in half of the cases
-        assert len(served.query(**ASKED, timeout_ms=60_000)["items"]) == 3
-    assert len(quick.asked) == 8
-    twice = len(slow.asked)
-    assert served.measured("requests") == 8 + twice
-    assert served.measured("hedges") == twice
-    assert served.measured("failures") <= twice  # those that were given a second and more
-
-
-def test_an_address_that_died_is_replaced_within_the_same_question(foreign: Start, hub: Serve) -> None:
-    dead, alive = foreign(), foreign()
-    served = hub(dead.url, alive.url)
-    for server in (dead, alive):
-        served.register(server.url)
-    dead.kill()
-    for _ in range(8):
-        answer = served.query(**ASKED)
-        assert len(answer["items"]) == 3
-        assert answer["coverage_gaps"] == []
+    assert served.query(**ASKED)["items"]
+    assert (served.measured("requests"), served.measured("failures")) == (4, 3)
 
 
 def test_one_agent_that_hangs_costs_the_others_nothing(foreign: Start, hub: Serve) -> None:
@@ -165,19 +136,7 @@ def test_a_filter_that_an_agent_does_not_take_is_not_lost(joined: Join) -> None:
     assert 0 < asked["timeout_ms"] < 5_000
 
 
-def test_a_quick_agent_that_hangs_is_not_waited_for_as_long_as_a_slow_one(joined: Join) -> None:
-    served, server = joined(agents={"wait_s": 60})
-    for _ in range(16):
-        assert served.query(**ASKED, timeout_ms=60_000)["items"]
-    server.answers("slow 4")
-    reason = reason_of(served, timeout_ms=60_000)
-    assert reason.startswith("no answer in time: it was given ")
-    assert float(reason.split()[-2]) < SOON_S
-    assert served.listed()[server.url]["p95_ms"] is not None, "known after sixteen answers"
-
-
-def test_an_agent_that_is_always_late_is_soon_left_alone(joined: Join) -> None:
+def test_an_agent_that_is_late_is_given_the_configured_time(joined: Join) -> None:
     served, _ = joined("slow 6", agents={"wait_s": 1.1})
-    for _ in range(3):
-        assert reason_of(served, timeout_ms=60_000) == "no answer in time: it was given 1.1 s"
-    assert "is left alone for" in reason_of(served, timeout_ms=60_000)
+    assert reason_of(served, timeout_ms=60_000) == "no answer in time: it was given 1.1 s"
+    assert served.measured("failures") == 1

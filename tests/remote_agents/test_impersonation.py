@@ -115,10 +115,12 @@ def test_an_agent_cannot_register_beat_or_leave_as_another(foreign: Start, hub: 
         )
         assert served.http.delete("/agents/vault", headers=headers).status_code == 403
     assert served.listed()[server.url]["state"] == "READY"
-    again = served.http.post("/agents/register", json={**body, "url": "http://127.0.0.1:1"}, headers=own)
-    assert (again.status_code, again.json()["token"]) == (201, None)
+    elsewhere = served.http.post("/agents/register", json={**body, "url": "http://127.0.0.1:1"}, headers=own)
+    assert (elsewhere.status_code, "at another address" in elsewhere.text) == (409, True)
+    again = served.http.post("/agents/register", json=body, headers=own)
+    assert (again.status_code, again.json()["token"]) == (200, None)
     assert served.http.post("/agents/vault/heartbeat", json={}, headers=own).status_code == 200
-    assert served.http.delete("/agents/vault", headers=own).json()["removed"] == 2
+    assert served.http.delete("/agents/vault", headers=own).json()["removed"] == 1
     assert served.http.post("/agents/register", json=body, headers=join).json()["token"] != made, "the name is free"
 
 

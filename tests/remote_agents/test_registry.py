@@ -84,19 +84,27 @@ def test_the_registry_is_bounded_and_makes_room_for_the_living(tmp_path: Path) -
     clock = Clock()
     registry = Registry(tmp_path, 30, clock)
     for place in range(MOST_REGISTRATIONS):
-        registry.register("vault", Domain.CODE, f"{URL}/{place}", {})
+        registry.register(f"vault-{place}", Domain.CODE, f"{URL}/{place}", {})
     with pytest.raises(ConflictingAgentError, match="no more are taken"):
-        registry.register("vault", Domain.CODE, f"{URL}/new", {})
+        registry.register("new", Domain.CODE, f"{URL}/new", {})
     clock.now += 31
-    assert registry.register("vault", Domain.CODE, f"{URL}/new", {})[0]
+    assert registry.register("new", Domain.CODE, f"{URL}/new", {})[0]
     assert len(registry.registrations()) == 1
 
 
-def test_a_name_is_of_one_domain(tmp_path: Path) -> None:
-    registry = Registry(tmp_path, 30)
+def test_an_agent_is_at_one_address_and_moves_when_its_lease_has_run_out(tmp_path: Path) -> None:
+    clock = Clock()
+    registry = Registry(tmp_path, 30, clock)
     registry.register("vault", Domain.CODE, URL, {})
-    with pytest.raises(ConflictingAgentError, match="'code'"):
-        registry.register("vault", Domain.RESEARCH, f"{URL}/other", {})
+    for domain in (Domain.CODE, Domain.RESEARCH):
+        with pytest.raises(ConflictingAgentError, match="registered at another address"):
+            registry.register("vault", domain, f"{URL}/other", {})
+    assert not registry.register("vault", Domain.RESEARCH, URL, {})[0], "at its address it may say what it is"
+    clock.now += 30
+    assert registry.register("vault", Domain.CODE, f"{URL}/other", {})[0]
+    assert [one.url for one in registry.registrations()] == [f"{URL}/other"]
+    assert (registry.beat("vault", URL), registry.remove("vault", URL)) == (0, 0), "the old one ends nothing"
+    assert registry.beat("vault", f"{URL}/other") == 1
 
 
 def test_a_damaged_registry_says_what_to_do(tmp_path: Path) -> None:

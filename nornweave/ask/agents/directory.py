@@ -7,11 +7,9 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
-from nornweave.ask.agents.agent import AgentAddress, RemoteAgent
+from nornweave.ask.agents.agent import AgentCounts, RemoteAgent
 from nornweave.ask.agents.registry import Registration, Registry
-from nornweave.ask.agents.replicas import BreakerState
 from nornweave.ask.agents.transport import Transport
 from nornweave.config import Settings
 from nornweave.config.access import AgentsSettings, AllowedAgent
@@ -25,20 +23,6 @@ log = logging.getLogger(__name__)
 
 FRESH_S = 0.25
 THREADS_PER_AGENT = 16
-
-
-@dataclass(frozen=True, slots=True)
-class ListedAgent:
-    """One address as it is listed: what the registry has, and what this process knows of it.
-
-    Attributes:
-        breaker: whether it is asked.
-        p95_ms: of the agent's last answers, wherever they came from; ``None`` before there are enough.
-    """
-
-    registration: Registration
-    breaker: BreakerState
-    p95_ms: float | None
 
 
 class RemoteAgents:
@@ -95,18 +79,9 @@ class RemoteAgents:
         """Return the agents whose items may be shown to a viewer, by domain and name."""
         return tuple(agent for agent in self._current() if agent.is_for(viewer))
 
-    def listed_for(self, viewer: Viewer) -> tuple[ListedAgent, ...]:
-        """Return all addresses of the agents that are asked for a viewer."""
-        return tuple(
-            ListedAgent(
-                address.registration,
-                agent.breaker_state(address.registration.url),
-                None if agent.p95_s is None else round(agent.p95_s * 1000, 1),
-            )
-            for agent in self._current()
-            if viewer.operates or agent.is_for(viewer)
-            for address in agent.addresses
-        )
+    def listed_for(self, viewer: Viewer) -> tuple[Registration, ...]:
+        """Return the registrations of the agents that are asked for a viewer; of all to who operates the service."""
+        return tuple(agent.registration for agent in self._current() if viewer.operates or agent.is_for(viewer))
 
     def agents(self) -> tuple[RemoteAgent, ...]:
         """Return all agents, by domain and name, for who operates the service."""
@@ -144,31 +119,22 @@ class RemoteAgents:
             return tuple(self._agents.values())
 
     def _follow(self, registrations: tuple[Registration, ...]) -> None:
-        addresses: dict[str, list[AgentAddress]] = {}
-        for one in registrations:
-            entry = self.allowed(one.url)
-            if entry:
-                address = AgentAddress(registration=one, allowed=entry, token=self._tokens[entry.url])
-                addresses.setdefault(one.agent_id, []).append(address)
         agents: dict[str, RemoteAgent] = {}
-        for agent_id, found in addresses.items():
-            domain = max(found, key=lambda address: address.registration.seen_at).registration.domain
-            known = self._agents.get(agent_id)
-            agent = known if known and known.domain is domain else self._agent(agent_id, found[0])
-            agent.follow([address for address in found if address.registration.domain is domain])
-            agents[agent_id] = agent
-        self._agents = agents
-
-    def _agent(self, agent_id: str, address: AgentAddress) -> RemoteAgent:
-        domain = address.registration.domain
-        return RemoteAgent(
-            agent_id,
-            domain,
-            self._settings.domains[domain].filters,
-            self._transport,
-            has_access=self._settings.access is not None,
-            wait_s=self._allowed.wait_s,
-        )
+        # An earlier version kept several addresses of a name: the one that was heard of last answers.
+        for one in sorted(registrations, key=lambda each: each.seen_at):
+            if entry := self.allowed(one.url):
+                known = self._agents.get(one.agent_id)
+                agents[one.agent_id] = RemoteAgent(
+                    registration=one,
+                    allowed=entry,
+                    token=self._tokens[entry.url],
+                    filters=self._settings.domains[one.domain].filters,
+                    transport=self._transport,
+                    has_access=self._settings.access is not None,
+                    wait_s=self._allowed.wait_s,
+                    counts=known.counts if known else AgentCounts(),
+                )
+        self._agents = {each.agent_id: each for each in sorted(agents.values(), key=lambda x: (x.domain, x.agent_id))}
 
 
 def _token(entry: AllowedAgent, environment: Mapping[str, str]) -> str | None:

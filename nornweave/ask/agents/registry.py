@@ -62,7 +62,7 @@ class Capabilities(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """One address of an agent, as the registry has it.
+    """An agent, as the registry has it.
 
     Attributes:
         url: of the server; it answers at ``<url>/recall``.
@@ -134,11 +134,8 @@ where agent_id = :agent_id and (:url is null or url = :url)
 """
 _REMOVE = "delete from registrations where agent_id = :agent_id and (:url is null or url = :url)"
 _FORGET = "delete from registrations where expires_at < :before"
-_OTHER_DOMAIN = """
-select domain_id
-from registrations
-where agent_id = :agent_id and domain_id <> :domain_id and url <> :url and expires_at > :now
-"""
+_ELSEWHERE = "select url from registrations where agent_id = :agent_id and url <> :url and expires_at > :now"
+_MOVE = "delete from registrations where agent_id = :agent_id and url <> :url"
 _KNOWN = "select 1 from registrations where agent_id = :agent_id and url = :url"
 _HELD = "select token from registrations where agent_id = :agent_id and token is not null limit 1"
 _HOLD = "update registrations set token = :token where agent_id = :agent_id"
@@ -175,7 +172,7 @@ class Registry:
             Whether it was not known there; and the token that was made for it, if it brought none.
 
         Raises:
-            ConflictingAgentError: the name is another domain's, or no more agents are taken.
+            ConflictingAgentError: the agent is alive at another address, or no more agents are taken.
             NotPermittedError: the name is another agent's.
             StoreError: it cannot be stored now.
         """
@@ -194,6 +191,7 @@ class Registry:
             held = self._check_token(connection, agent_id, by)
             self._check_room(connection, values)
             known = connection.execute(_KNOWN, values).fetchone()
+            connection.execute(_MOVE, values)
             connection.execute(_PUT, values)
             made = None if held or by.secret else secrets.token_urlsafe(32)
             secret = made or by.secret
@@ -204,7 +202,7 @@ class Registry:
     def beat(
         self, agent_id: str, url: str | None = None, state: RemoteState | None = None, by: Registrant = OPERATOR
     ) -> int:
-        """Renew the lease of an agent, at one address or at all of them; return at how many it is known.
+        """Renew the lease of an agent, unless ``url`` is not where it is; return how many it has renewed.
 
         Raises:
             NotPermittedError: it is another agent's.
@@ -216,7 +214,7 @@ class Registry:
             return connection.execute(_BEAT, {**values, "now": now, "expires_at": now + self.lease_s}).rowcount
 
     def remove(self, agent_id: str, url: str | None = None, by: Registrant = OPERATOR) -> int:
-        """Forget an agent, at one address or at all of them; return how many that were.
+        """Forget an agent, unless ``url`` is not where it is; return how many it has forgotten.
 
         Raises:
             NotPermittedError: it is another agent's.
@@ -226,7 +224,7 @@ class Registry:
             return connection.execute(_REMOVE, {"agent_id": agent_id, "url": url}).rowcount
 
     def registrations(self) -> tuple[Registration, ...]:
-        """Return who has joined, by domain, name and address; those that were silent for long are left out.
+        """Return who has joined, by domain and name; those that were silent for long are left out.
 
         Raises:
             StoreError: the file cannot be read.
@@ -254,14 +252,15 @@ class Registry:
         return row["token"] if row else None
 
     def _check_room(self, connection: sqlite3.Connection, values: Mapping[str, object]) -> None:
-        other = connection.execute(_OTHER_DOMAIN, values).fetchone()
-        if other:
-            found = f"agent {values['agent_id']!r} is registered for {other['domain_id']!r} at another address"
-            raise ConflictingAgentError(f"{found}; choose another agent_id, or remove it there first")
+        if connection.execute(_ELSEWHERE, values).fetchone():
+            raise ConflictingAgentError(
+                f"agent {values['agent_id']!r} is registered at another address; choose another agent_id, remove it "
+                f"there first, or wait until its lease of {self.lease_s:g} s has run out"
+            )
         if connection.execute(_COUNT, values).fetchone()[0] >= MOST_REGISTRATIONS:
             connection.execute("delete from registrations where expires_at < :now", values)
         if connection.execute(_COUNT, values).fetchone()[0] >= MOST_REGISTRATIONS:
-            raise ConflictingAgentError(f"{MOST_REGISTRATIONS} addresses are registered; no more are taken")
+            raise ConflictingAgentError(f"{MOST_REGISTRATIONS} agents are registered; no more are taken")
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nornweave.ask.agents.directory import ListedAgent, RemoteAgents
+from nornweave.ask.agents.directory import RemoteAgents
+from nornweave.ask.agents.registry import Registration
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import AgentState, RecallResponse
@@ -97,7 +98,7 @@ class SeenAgents:
         """Return the agents of this process by domain, in the order of the enumeration."""
         return {domain: SeenAgent(agent, self._viewer) for domain, agent in self._agents.items()}
 
-    def joined(self) -> tuple[ListedAgent, ...]:
+    def joined(self) -> tuple[Registration, ...]:
         """Return the agents on other machines that the viewer is shown."""
         return self._remote.listed_for(self._viewer) if self._remote else ()
 
