@@ -51,6 +51,8 @@ _ORG_FIELD = re.compile(r"^#\+(\w+):[ \t]+(\S.{0,1000})$", re.MULTILINE)
 _RST_DATE = re.compile(r"\$\w+:([^$]*)\$")
 _LEADING_HTML = re.compile(r"<h1\b[^<>]*>(.{1,1000}?)</h1\s*>", re.I | re.S)
 
+_VERSION = re.compile(r"\W{0,3}(?:(?:version|release|ver\.?)\s+)?v?\d+[.-]\d", re.IGNORECASE)
+
 MAX_FIELDS = 200
 """Of one mapping that a head states, and members of one list."""
 MAX_CHARACTERS = 1_024
@@ -262,12 +264,22 @@ def _in_known_format(text: str) -> datetime:
 
 
 def first_heading(text: str, format: str) -> str | None:  # noqa: A002
-    """Return the first heading near the head of a text."""
+    """Return the first heading near the head of a text, unless it is one of several sections without a title above.
+
+    A second heading beside it tells that, below the first level; on the first level it is a title all the same, but for
+    a version: in ``# 2.1.0`` above ``# 2.0.9`` nobody gave a title.
+    """
     head = text[:_HEAD]
     if format == "html":
         found = _LEADING_HTML.search(without_long_references(head))
         return (plain_line(found[1].strip()) or None) if found else None
-    return next((block.info for block in read_blocks(head, format).blocks if block.kind == "heading"), None)
+    headings = [block for block in read_blocks(head, format).blocks if block.kind == "heading"]
+    if not headings:
+        return None
+    first = headings[0]
+    following = next((block.level for block in headings[1:] if block.level <= first.level), 0)
+    is_section = following == first.level and (first.level > 1 or _VERSION.match(first.info))
+    return None if is_section else first.info
 
 
 def plain_fields(fields: Mapping[str, object], depth: int = MAX_DEPTH) -> dict[str, JsonValue]:

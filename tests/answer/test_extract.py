@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fact_support import fact
 from growth import assert_subquadratic
@@ -103,6 +105,19 @@ def test_sentences_are_of_one_version_unless_two_are_compared() -> None:
     quoted = [each.chunk_id for each in extract(pages, "upload limit")]
     assert quoted == ["docs/v3/limits.md", "docs/sizes.md"]
     assert len(extract(pages, "upload limit in v2 and v3")) == 3
+
+
+@pytest.mark.parametrize(("question", "quoted"), [
+    ("what changed in 2.1.0?", ["Glazes dry faster.", "Ovens cool on Sundays."]),
+    ("release notes v2.1", ["Glazes dry faster.", "Ovens cool on Sundays."]),
+    ("what is the latest release", ["2.1.0 - 2026-05-04", "Glazes dry faster.", "Ovens cool on Sundays."]),
+    ("what changed in 2.0.0?", []), ("when do ovens cool in 2.1.0", ["Ovens cool on Sundays."]),
+])  # fmt: skip
+def test_the_section_of_a_release_is_quoted_from_its_beginning(question: str, quoted: list[str]) -> None:
+    text = "## 2.1.0 - 2026-05-04\n\n- Glazes dry faster.\n- Ovens cool on Sundays.\n"
+    cited = replace(citation("documentation", "CHANGELOG.md"), section="2.1.0 - 2026-05-04")
+    item = ranked("changes", text, domain="documentation", cited=cited)
+    assert [each.text for each in extract([item], question)] == quoted
 
 
 def test_the_opposite_of_what_is_asked_is_not_quoted() -> None:

@@ -107,6 +107,11 @@ def test_citation_tags_of_html() -> None:
     ("# no markup here\n", "text", None),
     ("---\ntitle: [broken\n---\n# After\n", "markdown", "After"),
     ('+++\ntitle = "Toml"\n+++\n# After\n', "markdown", "Toml"),
+    ("## 0.7.0\n\n- New\n\n## 0.6.9\n\n- Old\n", "markdown", None),
+    ("## One\n\n### Part\n\n## Two\n", "markdown", None),
+    ("# 2.1.0\n\n- New\n\n# 2.0.9\n\n- Old\n", "markdown", None), ("# Install\n\n# Use\n", "markdown", "Install"),
+    ("Version 2.1\n-----------\n\nNew.\n\nVersion 2.0\n-----------\n\nOld.\n", "rst", None),
+    ("## One\n\n### Part\n", "markdown", "One"), ("### Note\n\n# Guide\n\n# More\n", "markdown", "Note"),
 ])  # fmt: skip
 def test_titles(text: str, form: str, title: str | None) -> None:
     assert describe(text, form).title == title

@@ -19,13 +19,13 @@ from itertools import islice
 
 from nornweave.ask.answer.snippet import Unit, terms_of_units, units_of
 from nornweave.ask.fuse.records import Answer, ExtractedSentence, FusedItem
-from nornweave.ask.search.exact import ASKS_FOR_VALUE, settings_in
+from nornweave.ask.search.exact import ASKS_FOR_NEWEST, ASKS_FOR_RELEASE, ASKS_FOR_VALUE, settings_in
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
-from nornweave.core.text.index_fields import is_identifier
+from nornweave.core.text.index_fields import is_identifier, release_of
 from nornweave.core.text.inline_markup import front_matter, one_line
 from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
-from nornweave.core.text.variants import asked_versions, variant_of
+from nornweave.core.text.variants import asked_versions, is_version, variant_of
 from nornweave.core.types import Domain, Fact, Span
 from nornweave.disagree.facts.names import read_name, words_of
 
@@ -47,7 +47,7 @@ _COMMENT = re.compile(
 )
 _COMMENT_MARK = re.compile(r"\s*(?:[#*!/-]+\s+)*")
 _LINE_MARK = re.compile(r"\n[^\S\n]*(?:/{2,3}!?|#+|\*|--)(?=\s)")
-_ENTRY_MARK = re.compile(r"(?:[-*+>]|\d{1,3}[.)])\s+(?=\S)")
+_ENTRY_MARK = re.compile(r"(?:[-*+>]|#{1,6}|\d{1,3}[.)])\s+(?=\S)")
 # Headings, underlines, fences and questions say what a passage is about, and answer nothing.
 _NO_ANSWER = re.compile(
     r"\s*(?:[#=]{1,6}\s[^\n]*|\[[\w%,#.=\"' ]*\]|[|]?[=~^*+#_.-]{3,}"
@@ -55,6 +55,7 @@ _NO_ANSWER = re.compile(
     re.DOTALL,
 )
 _WORDS = re.compile(r"\w+")
+_NUMBER = re.compile(r"v?\d+")
 _UNSET = frozenset({"unset", "undefined", "unspecified", "missing", "not set", "not specified", "not given"})
 _ASKS_FOR_DEFAULT = frozenset({"default", "defaults"})
 # In reStructuredText a heading stands above a line of signs.
@@ -96,9 +97,12 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     the question negates, if another does not, or a page of another version than the first, if none are compared.
 
     Returns:
-        Nothing when no sentence holds a word of the question.
+        Nothing when no sentence holds a word of the question. What begins the section of a release where the question
+        asks for nothing else, "what changed in 2.1": three sentences of that one.
     """
     holding = _fitting([item for item in items[:READ_PASSAGES] if not item.demoted], question)
+    if holding and (begins := _released(holding[0], question)):
+        return begins
     valued = frozenset(fact.name for item in holding for fact in item.facts if not _is_unset(fact))
     read = partial(_candidates, asked=_asked(question), valued=valued)
     least = LEAST_SHARE * max((item.score for item in holding), default=0.0)
@@ -134,6 +138,27 @@ def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
     negated = negated_terms(question)
     others = [item for item in items if item.domain == Domain.CODE or not affirms(item.item.content, negated)]
     return (others or items) if negated else items
+
+
+def _released(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:
+    """Return what begins the section of a release, with its heading where the newest is asked for.
+
+    Nothing where the passage is no such section, or the question asks for something in it.
+    """
+    citation = item.citation
+    words = [word.whole for word in read_query(question).words if not word.is_function_word]
+    asks = [word for word in words if not _NUMBER.fullmatch(word)]
+    if not asks or not {*asks} <= ASKS_FOR_RELEASE | ASKS_FOR_NEWEST:
+        return ()
+    release, versions = release_of(citation.source_path, citation.title, citation.section), asked_versions(question)
+    if not release or (versions and not any(is_version(release, version) for version in versions)):
+        return ()
+    text = item.item.content
+    units = [unit for unit in _sentences(text) if _WORDS.search(text, *unit)]
+    if ASKS_FOR_NEWEST.isdisjoint(asks):
+        units = [unit for unit in units if not _is_heading_or_question(text, unit)]
+    nothing = frozenset[str]()
+    return tuple(_sentence(_Candidate(item, unit, nothing, nothing)) for unit in units[:MOST_SENTENCES])
 
 
 def nearest(answer: Answer) -> tuple[ExtractedSentence, ...]:

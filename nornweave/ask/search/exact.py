@@ -80,14 +80,15 @@ ASKS_FOR_VALUE = frozenset({
     "limit", "limited", "read", "option", "flag", "parameter", "environment", "variable", "env",
 })  # fmt: skip
 """What a question says beside the name of a setting."""
-_ASKS_FOR_RELEASE = frozenset({
+ASKS_FOR_RELEASE = frozenset({
     "version", "release", "released", "releases", "notes", "changed", "changes", "changelog", "new", "upgrade", "fixed",
 })  # fmt: skip
 """What a question says beside a version."""
 _ASKS_WHERE = frozenset({"function", "method", "class", "code", "implemented", "defined", "called"})
 """What a question says beside what something does."""
 MOST_TRIED = 6
-_ASKS_FOR_NEWEST = frozenset({"latest", "newest", "last", "recent", "recently"})
+ASKS_FOR_NEWEST = frozenset({"latest", "newest", "last", "recent", "recently"})
+"""What a question says that asks for the newest release."""
 MAX_SETTING_WORDS = 4
 _HEAD = 200
 _UNRELEASED = re.compile(
@@ -350,7 +351,7 @@ def _numbered(searched: _Searched) -> Scores | None:
     for version in versions_in(searched.query.text):
         pieces = frozenset((*version.split("."), f"v{version.split('.')[0]}"))
         named[f"name:{version}"] = [word for word in searched.query.words if word.whole in pieces]
-    return _holding(named, _ASKS_FOR_RELEASE, len, searched)
+    return _holding(named, ASKS_FOR_RELEASE, len, searched)
 
 
 def _newest(searched: _Searched) -> Scores | None:
@@ -359,7 +360,7 @@ def _newest(searched: _Searched) -> Scores | None:
     What says at its head that it is not released is passed over where the file has an older one.
     """
     whole = [word.whole for word in searched.query.words]
-    if _ASKS_FOR_NEWEST.isdisjoint(whole) or _ASKS_FOR_RELEASE.isdisjoint(whole):
+    if ASKS_FOR_NEWEST.isdisjoint(whole) or ASKS_FOR_RELEASE.isdisjoint(whole):
         return None
     marked = searched.generation.named([RELEASE]).get(RELEASE, NO_HITS.numbers)[:MAX_POINTED]
     sections: dict[tuple[str, str], dict[tuple[int, ...], int]] = {}
@@ -377,8 +378,8 @@ def _newest(searched: _Searched) -> Scores | None:
     )
     if not len(leading):
         return None
-    named = {RELEASE: [word for word in searched.query.words if word.whole in _ASKS_FOR_NEWEST]}
-    return _weigh_held({RELEASE: leading}, named, _ASKS_FOR_RELEASE, len, searched)
+    named = {RELEASE: [word for word in searched.query.words if word.whole in ASKS_FOR_NEWEST]}
+    return _weigh_held({RELEASE: leading}, named, ASKS_FOR_RELEASE, len, searched)
 
 
 def _saying(searched: _Searched) -> Scores | None:
