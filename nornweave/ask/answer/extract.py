@@ -135,9 +135,9 @@ def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
         versions = [variant_of(path).version for path in paths]
         first = next(filter(None, versions), ())
         items = [item for item, version in zip(items, versions, strict=True) if version in {(), first}]
-    negated = negated_terms(question)
-    others = [item for item in items if item.domain == Domain.CODE or not affirms(item.item.content, negated)]
-    return (others or items) if negated else items
+    if not (negated := negated_terms(question)):
+        return items
+    return [item for item in items if item.domain == Domain.CODE or not affirms(item.item.content, negated)] or items
 
 
 def _released(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:

@@ -36,7 +36,7 @@ Unit = tuple[int, int]
 
 _SENTENCE_END = re.compile(r"[.!?…][\"')\]»”’*_`]{0,3}+\s++(?![a-z])|[。！？][\"')\]」』”’]{0,2}+\s*+")
 _NO_END = re.compile(
-    r"(?:\b(?:e\.g|i\.e|vs|cf|resp|approx|ca|Dr|Mr|Mrs|Ms|No|Nr|Fig|Eq|Sec|Vol|pp?|[A-Z])|^\s*\d+)$", re.M
+    r"(?:\b(?:e\.?g|i\.?e|vs|cf|resp|approx|ca|Dr|Mr|Mrs|Ms|No|Nr|Fig|Eq|Sec|Vol|pp?|[A-Z])|^\s*\d+)$", re.M
 )
 _LINE_END = re.compile(r"\n(?:[^\S\n]*+\n)*+")
 _STRUCTURE = re.compile(
