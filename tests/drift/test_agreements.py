@@ -261,6 +261,8 @@ def test_values_that_are_not_held_are_listed_with_what_code_says(tmp_path: Path)
     ("- `__SLOT__`: the text\n- `sessions#make`: a method\n- `a b c`: words\n- `max_rows`: rows\n", ["max_rows"]),
     ("```\nUsage: tool --wide\n\n  -p, --port <port>   Port\n      --max-age  as --wide\n  [env: TOOL_MODE=]\n```\n",
      ["--port", "--max-age", "TOOL_MODE"]),
+    ("* **maxRows** - _integer_ - rows\n* **Note** that\n\n```ts\n/**\n * @property maxAge Days.\n */\n```\n",
+     ["maxRows", "maxAge"]),
     ("```sh\ntool --wide \\\n  --port 3\nTOOL_MODE=fast tool\n```\n", ["TOOL_MODE"]),
 ])  # fmt: skip
 def test_what_names_an_option_on_a_page_is_counted_and_nothing_else(text: str, names: list[str]) -> None:
@@ -289,6 +291,19 @@ def test_another_column_beside_the_defaults_holds_nothing(tmp_path: Path) -> Non
     )
     root = write(tmp_path, {"docs/a.md": page, "a.py": code})
     assert {one["state"] for one in json.loads(run(str(root), "--json")[1])["options"]} == {"not_compared"}
+
+
+def test_a_page_whose_values_other_code_has_is_not_rotten(tmp_path: Path) -> None:
+    names = ("pump_flow", "pump_rate", "pump_wait", "pump_size", "pump_heat", "pump_mode")
+    page = "# Options\n\n| Option | Default |\n|---|---|\n" + "".join(
+        f"| `{name}` | {at + 40} |\n" for at, name in enumerate(names)
+    )
+    numbers = "".join(f"DEFAULT_{name.upper()} = {at}\n" for at, name in enumerate(names))
+    defaults = "".join(f"DEFAULT_{name.upper()} = {at + 40}\n" for at, name in enumerate(names))
+    stale = write(tmp_path / "stale", {"docs/a.md": page, "src/a.py": numbers})
+    held = write(tmp_path / "held", {"docs/a.md": page, "src/a.py": numbers, "src/b.py": defaults})
+    found = [json.loads(run(str(one), "--json")[1])["findings"] for one in (stale, held)]
+    assert [any(one["rule"] == "nornweave/page" for one in of) for of in found] == [True, False]
 
 
 def test_files_that_are_excluded_are_not_read(tmp_path: Path) -> None:

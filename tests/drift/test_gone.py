@@ -129,3 +129,47 @@ def test_a_file_that_moved_is_gone_where_the_page_says(tmp_path: Path) -> None:
 def test_a_mark_on_the_page_silences_it(tmp_path: Path) -> None:
     page = PAGE.replace("`strobe`.", "`strobe`. <!-- drift-ignore: strobe -->")
     assert found(tmp_path, CODE.replace(', "strobe"', ""), page) == []
+
+
+SPELT = """# Lamp
+
+* **beamWidth** - _integer_ - how wide.
+
+### dimSlowly
+
+.. option:: purge_moths
+
+    LAMP_COLOUR=red, or --strobe-rate
+
+| Key | |
+|---|---|
+| glow-time | LAMP_GLOW |
+
+```ts
+/**
+ * @property flickerRate How often.
+ */
+```
+
+Ask `GET /moths?n=1`, or run `lamp:clean`. It is said that `soft-fall` is a `catalog` of lamps.
+"""
+DECLARED = """LAMP_COLOUR LAMP_GLOW beamWidth dimSlowly purge_moths glow-time flickerRate --strobe-rate
+lamp:clean /moths soft-fall"""
+
+
+@pytest.mark.parametrize("name", DECLARED.split())
+def test_names_that_a_page_explains_or_spells_as_names_need_no_marks(tmp_path: Path, name: str) -> None:
+    go = "package lamp\n" + "".join(
+        f'var v{at} = get("{one}")\n'
+        for at, one in enumerate(DECLARED.split())
+        if one not in ("lamp:clean", "soft-fall")
+    )
+    go += 'type S struct {\n\tF bool `json:"soft-fall,omitempty"`\n}\n'
+    php = "<?php\nclass Clean {\n"
+    php += "    public $signature = 'lamp:clean\n        {log? : A log.}';\n}\n$moths = 1; $catalog = 2;\n"
+    repository = Repository(tmp_path)
+    base = repository.commit({"docs/a.md": SPELT, "lamp.go": go, "clean.php": php}, DATES[0])
+    repository.commit({"lamp.go": go.replace(name, "other"), "clean.php": php.replace(name, "other")}, DATES[1])
+    (finding,) = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
+    assert finding.name == name
+    assert finding.first.origin is None and "removed by" in finding.first.value

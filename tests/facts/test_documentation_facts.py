@@ -113,6 +113,18 @@ GRID = """+------------+---------+----------------------+
 |            |         | at its end.          |
 +------------+---------+----------------------+
 """
+BELOW = """============== ==========================
+Name           Description
+============== ==========================
+``lane_turns`` How often a lane
+               turns. Defaults to ``40``.
+``lane_grip``
+               Whether it grips. Defaults
+               to ``True``.
+``lane_slope`` The slope. Defaults to
+               ``7``.
+============== ==========================
+"""
 
 
 @pytest.mark.parametrize(("text", "expected"), [
@@ -128,6 +140,8 @@ GRID = """+------------+---------+----------------------+
         [("lane width", "default", "3", "s"), ("lane colour", "default", "none", None)],
     ),
     (GRID, [("lane depth", "default", "12", None)]),
+    (BELOW, [("lane grip", "default", "true", None), ("lane slope", "default", "7", None),
+             ("lane turns", "default", "40", None)]),
 ])  # fmt: skip
 def test_tables_are_read_by_their_header(text: str, expected: list[Row]) -> None:
     found = rows(text, title="Lanes")

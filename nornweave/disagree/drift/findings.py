@@ -11,7 +11,7 @@ from nornweave.core.types import Fact, Origin, digest
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.drift.agreements import BrokenAgreement
-from nornweave.disagree.drift.records import RULES, STALE, Finding, Place, Which
+from nornweave.disagree.drift.records import GONE, RULES, STALE, Finding, Place, Which
 from nornweave.disagree.facts.names import read_name
 from nornweave.disagree.facts.values import show
 
@@ -130,9 +130,18 @@ def _place(one: LocatedFact, text_of: TextOf) -> Place:
 
 
 def lines_whose_writer_matters(findings: Sequence[Finding]) -> dict[tuple[str, int], str]:
-    """Return the lines of both sides of every finding, by path and number."""
-    places = [place for finding in findings for place in (finding.first, finding.second)]
+    """Return the lines of both sides of every finding, by path and number; not those that are gone."""
+    places = [
+        place
+        for finding in findings
+        for place in ((finding.second,) if _is_removed(finding) else (finding.first, finding.second))
+    ]
     return {(place.path, place.line): place.text for place in places}
+
+
+def _is_removed(finding: Finding) -> bool:
+    """Tell whether the line of the code stood at the base only; its value names the commit that removed it."""
+    return finding.rule == GONE.id and finding.moved == "first"
 
 
 def with_origins(finding: Finding, origins: Mapping[tuple[str, int], Origin]) -> Finding:
@@ -140,6 +149,8 @@ def with_origins(finding: Finding, origins: Mapping[tuple[str, int], Origin]) ->
     first, second = (
         replace(place, origin=origins.get((place.path, place.line))) for place in (finding.first, finding.second)
     )
+    if _is_removed(finding):  # another finding may be about what stands there now
+        first = finding.first
     newer = _newer(first.origin, second.origin)
     latest = None if newer is None else (first if newer == "first" else second).origin
     both_at_once = first.origin == second.origin and first.origin is not None

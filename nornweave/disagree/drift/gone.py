@@ -26,6 +26,7 @@ from nornweave.core.types import digest
 from nornweave.disagree.drift.files import SourceFile, git
 from nornweave.disagree.drift.findings import MAX_ALSO
 from nornweave.disagree.drift.induced.code import code_words
+from nornweave.disagree.drift.options import documented_options
 from nornweave.disagree.drift.records import GONE, Finding, Place
 from nornweave.disagree.facts.expressions import read_value
 
@@ -41,12 +42,17 @@ MAX_RENAMED = 3
 """Words that stand in the place of as many others."""
 _FENCE = lazy_pattern(r"^[ \t]*(```|~~~)")
 _CODE = lazy_pattern(r"``([^`\n]{2,200})``|`([^`\n]{2,200})`")
-_WORD = lazy_pattern(r"--?[A-Za-z][\w-]+|/?[\w.@-]+(?:/[\w.@-]+)+/?|[A-Za-z_$][\w$]*(?:[-.:][\w$]+)*")
+_WORD = lazy_pattern(
+    r"--?[A-Za-z][\w-]+|/?[\w.@-]+(?:/[\w.@-]+)+/?|(?<!\S)/[A-Za-z][\w.-]*|[A-Za-z_$][\w$]*(?:[-.:][\w$]+)*"
+)
 _FLAG = lazy_pattern(r"--[a-z][\w-]+|-[a-z]\w{2,}")
 _VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 _KEY = lazy_pattern(r"[ \t]*-?[ \t]*([a-z]\w*_\w+)[ \t]*[:=](?!=)")
 """A key that a line of a configuration sets; one word says too little."""
-_PARTS = lazy_pattern(r"[^./:\s]+")
+_UNMARKED = lazy_pattern(r"(?<![\w-])--[a-z][\w-]+|(?<![\w./-])[A-Za-z]\w*_\w+")
+"""What is spelt so is a name also where a page does not mark it as code."""
+_WORDS = lazy_pattern(r"[^,\s]+")
+_PARTS = lazy_pattern(r"[^./:,\s]+")
 
 _TELLING = lazy_pattern(r"^--?[A-Za-z]|\w[-_/.]\w|[a-z][A-Z]|^/\w")
 """As only names are spelt."""
@@ -66,7 +72,12 @@ class _Mention:
     @property
     def name(self) -> str:
         """The name alone, or the path of a file."""
-        return self.written.lstrip("-").strip("/")
+        return _bare(self.written).lstrip("/")
+
+    @property
+    def spellings(self) -> tuple[str, str]:
+        """The name as code spells it, and without the slash of a route."""
+        return _bare(self.written), self.name
 
     @property
     def key(self) -> str:
@@ -95,18 +106,20 @@ def gone(
     }
     said: dict[str, list[_Mention]] = defaultdict(list)
     for mention in _mentions(new, text_of):
-        if mention.key in removed or mention.name in files or mention.name in renamed:
-            said[mention.name].append(mention)
+        if mention.key in removed or mention.name in files or not renamed.keys().isdisjoint(mention.spellings):
+            said[mention.spellings[0]].append(mention)
     of_pages = [one for page in pages for one in _renamed_on(before[page.path], page, text_of)]
     programs = [file for file in new if file.kind == "code"] if said or of_pages else []
     left = _places_of(programs, text_of)
-    spelt = _spelt(programs, text_of) if of_pages or any(name in renamed for name in said) else set()
+    spelt = _spelt(programs, text_of) if of_pages or renamed else set()
     found = []
-    for name, mentions in sorted(said.items()):
+    for _, mentions in sorted(said.items()):
+        name = mentions[0].name
+        lost = next((one for one in mentions[0].spellings if one in renamed and one not in spelt), None)
         if name in files:
             found.append(((name, 0), mentions))
-        elif name in renamed and name not in spelt:
-            found.append((renamed[name], mentions))
+        elif lost is not None:
+            found.append((renamed[lost], mentions))
         elif mentions[0].key in removed and mentions[0].key not in left:
             found.append((removed[mentions[0].key], mentions))
     there = {**after, **{file.path: file for file in code}}
@@ -118,7 +131,7 @@ def gone(
     ]  # fmt: skip
     misnamed: dict[tuple[str, str], list[_Mention]] = defaultdict(list)
     for was, now in of_pages:
-        if was.name in spelt and was.key in left and now.key not in known:
+        if not spelt.isdisjoint(was.spellings) and was.key in left and now.key not in known:
             misnamed[was.written, now.written].append(now)
     return reports + [
         _misnamed(left[_key(was)], was, mentions, lambda path: lines_of(text_of(after[path])))
@@ -130,8 +143,10 @@ def _renamed(file: SourceFile, after: Mapping[str, SourceFile], text_of: TextOf)
     """Yield each word of a program in whose place another stands at the head, with its line at the base."""
     was, now = (list(code_words(text_of(one), PurePosixPath(file.path).suffix)) for one in (file, after[file.path]))
     for (old, line), (new, _) in _replaced(was, now, lambda one: one[0]):
-        if _spelling(old) != _spelling(new):
-            yield old.lstrip("-").strip("/"), line
+        parts = _WORDS.findall(old), _WORDS.findall(new)
+        for one, other in zip(*parts, strict=True) if len(parts[0]) == len(parts[1]) else ():
+            if _spelling(one) != _spelling(other):
+                yield _bare(one), line
 
 
 def _renamed_on(old: SourceFile, new: SourceFile, text_of: TextOf) -> Iterator[tuple[_Mention, _Mention]]:
@@ -164,7 +179,12 @@ def _shared(old: Sequence[str], new: Sequence[str]) -> int:
 def _spelt(files: Iterable[SourceFile], text_of: TextOf) -> set[str]:
     """Return the names and strings of programs as they are spelt, and the parts of dotted ones."""
     words = {word for file in files for word, _ in code_words(text_of(file), PurePosixPath(file.path).suffix)}
-    return {part.lstrip("-").strip("/") for word in words for part in (word, *_PARTS.findall(word))}
+    return {_bare(part) for word in words for part in (*_WORDS.findall(word), *_PARTS.findall(word))}
+
+
+def _bare(word: str) -> str:
+    """Return a word without the dashes of a flag and the end of a path."""
+    return word.lstrip("-").rstrip("/")
 
 
 def _spelling(word: str) -> str:
@@ -188,24 +208,29 @@ def _key(written: str) -> str:
 
 
 def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention]:
-    """Yield the names that pages mark as code; of blocks of code flags, variables and keys alone."""
+    """Yield the names that pages mark as code, explain, or spell as such; of code only flags, variables and keys."""
     for file in files:
         if file.kind != "documentation":
             continue
-        is_fenced = False
+        is_fenced, explained = False, defaultdict(list)
+        for written, line in documented_options(text_of(file)):
+            explained[line].append(written)
         for line, text in enumerate(lines_of(text_of(file))):
             if _FENCE.match(text):
                 is_fenced = not is_fenced
                 continue
-            stretches = [text] if is_fenced else [one or other for one, other in _CODE.findall(text)]
-            for stretch in stretches:
+            marked = [] if is_fenced else [one or other for one, other in _CODE.findall(text)]
+            said = {word for word in explained[line] if _TELLING.search(word)}
+            said |= set() if is_fenced else set(_UNMARKED.findall(_CODE.sub(" ", text)))
+            for stretch in [text] if is_fenced else marked:
                 words = _WORD.findall(stretch)
                 key = _KEY.match(stretch) if is_fenced else None
                 for word in words:
                     is_telling = _FLAG.fullmatch(word) or _VARIABLE.fullmatch(word) or (key and word == key[1])
-                    is_alone = not is_fenced and len(words) == 1 and not _is_literal(word)
-                    if len(_key(word)) >= LEAST and (is_telling or is_alone):
-                        yield _Mention(word, file.path, line)
+                    is_route = word[0] == "/" and words[0].isupper()  # GET /lamps
+                    is_alone = not is_fenced and (len(words) == 1 or is_route) and not _is_literal(word)
+                    said |= {word} if is_telling or is_alone else set()
+            yield from (_Mention(word, file.path, line) for word in sorted(said) if len(_key(word)) >= LEAST)
 
 
 def _is_literal(word: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.drift.agreements import option_of
 from nornweave.disagree.drift.files import SourceFile
@@ -32,6 +33,11 @@ _NOT_OPTIONS = re.compile(r"[/\\(){}<>=\s]|\.\w{1,4}$|^\d|^__\w+__$|\w#\w")
 _SAYS_DEFAULT = frozenset(("default", "defaults", "to", "is", ":", "=", "(", ")"))
 """What may stand in a heading between a name and its value."""
 _VARIABLE = re.compile(r"(?:^[ \t]*(?:export |set )?|[ \[:])(?P<name>[A-Z][A-Z0-9]*_[A-Z0-9_]+)=")
+_EXPLAINED = lazy_pattern(
+    r"[ \t]*(?:\*|//+|#)?[ \t]*[@\\](?:property|prop|param|option)[ \t]+(?:\{[^{}\n]{1,120}\}[ \t]*)?"
+    r"\[?(?P<name>[A-Za-z_$][\w.$-]*)"
+)
+"""In a comment of a block of code."""
 _COMMANDS = frozenset(("sh", "bash", "console", "shell", "shell-session", "zsh", "powershell", "batch"))
 
 
@@ -59,7 +65,7 @@ def _in_code(text: str, block: DocumentedBlock) -> Iterator[Token]:
         is_continued = block.info.lower() in _COMMANDS or line.rstrip().endswith("\\")
         if not is_command and (flag := flag_of(line)):
             yield replace(flag, start=start + flag.start, end=start + flag.end)
-        for named in _VARIABLE.finditer(line):
+        for named in (*_VARIABLE.finditer(line), *_EXPLAINED.finditer(line)):
             yield Token(named["name"], start + named.start("name"), start + named.end("name"), quoted=True)
 
 
@@ -79,10 +85,17 @@ def _named(text: str, block: DocumentedBlock) -> Iterator[Token]:
                 yield words[0]
             return
         is_lead = match.start() == 0 and block.kind != "paragraph"
-        if words and (words[0].quoted or words[0].text.startswith("-")) and (is_lead or len(words) == 1):
+        is_marked = words and (words[0].quoted or words[0].text.startswith("-") or _is_bold(text, words[0]))
+        if is_marked and (is_lead or len(words) == 1):
             yield words[0]
         if block.kind != "paragraph":
             return
+
+
+def _is_bold(text: str, word: Token) -> bool:
+    """Tell whether a word stands alone in bold, and is none that begins a sentence."""
+    is_name = word.text[0].islower() or _SPELT.search(word.text) is not None
+    return is_name and text.endswith(("**", "__"), 0, word.start) and text.startswith(("**", "__"), word.end)
 
 
 def _words(text: str, start: int) -> list[Token]:

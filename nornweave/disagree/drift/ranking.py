@@ -263,22 +263,23 @@ def stale_pages(pairs: Iterable[CandidatePair]) -> list[tuple[float, list[Candid
     A section that agrees with the code about nothing convinces nobody of a single value. A whole page that names what
     one file declares, and gives most of it another value, is about that file and rotted.
 
+    A value that any other file has is not rotten.
+
     Returns:
         The page with the most differing values first.
     """
+    settled: set[tuple[str, str]] = set()
     by_name: dict[tuple[str, str], dict[str, list[CandidatePair]]] = defaultdict(lambda: defaultdict(list))
     for pair in pairs:
+        if pair.outcome is FactComparison.AGREE:
+            settled.add((pair.other.path, pair.other.fact.name))
         is_default = pair.code.fact.attribute == "default" and pair.other.fact.attribute == "default"
         is_one = match_names(pair.code, pair.other) is NameMatch.SAME and pair.code.fact.kind == pair.other.fact.kind
         if is_default and is_one and pair.code.path != pair.other.path:
             by_name[pair.other.path, pair.code.path][pair.other.fact.name].append(pair)
     found = []
-    for names in by_name.values():
-        differing = [
-            max(of, key=lambda one: one.strength)
-            for of in names.values()
-            if all(one.outcome is FactComparison.DIFFER for one in of)
-        ]
+    for (page, _), names in by_name.items():
+        differing = [max(of, key=lambda one: one.strength) for name, of in names.items() if (page, name) not in settled]
         if len(names) >= STALE_NAMES and len(differing) >= STALE_SHARE * len(names):
             found.append((len(differing) / len(names), differing))
     return sorted(found, key=lambda one: -len(one[1]))

@@ -39,7 +39,7 @@ _TOKEN = lazy_pattern(
     (?P<comment>/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)|//[^\n]*)
     |(?P<hash>\#[^\n]*)
     |(?P<string>\"\"\"(?:[^"]|"(?!""))*(?:\"\"\"|\Z)|'''(?:[^']|'(?!''))*(?:'''|\Z)
-       |"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.){0,80}')
+       |"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.){0,80}'|(?<==\s)["'][\w:. -]{1,80}(?=\n))
     |(?P<number>0[xX][0-9a-fA-F_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?[a-zA-Z%]{0,4}\d{0,2})
     |(?P<name>[@$:]?[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)*)
     |(?P<line>\n)
@@ -128,8 +128,6 @@ def code_statements(
         constants: of the repository.
     """
     suffix = PurePosixPath(path).suffix
-    if suffix == ".go":  # the tags of a field hold names and defaults
-        text = _TAGS.sub(lambda match: f" {match[1]} ", text)
     tokens = _tokens_of(text, suffix)
     named: dict[int, Name] = {}
     for at, token in enumerate(tokens):
@@ -177,6 +175,8 @@ def _tokens_of(text: str, suffix: str) -> list[_Token]:
     """Return the tokens of a program without its comments."""
     tokens: list[_Token] = []
     text = without_tests(text, suffix)
+    if suffix == ".go":  # the tags of a field hold names and defaults
+        text = _TAGS.sub(lambda match: f" {match[1]} ", text)
     line, at = 0, 0
     while (found := _TOKEN.search(text, at)) is not None and len(tokens) < MAX_TOKENS:
         at = found.end()

@@ -169,19 +169,27 @@ class Walk:
         rows, header = read_table(text, block)
         columns = [re.sub(r"[^a-z ]", "", cell.text.lower()).strip() for cell in header or ()]
         has_defaults = any("default" in column for column in columns[1:])
+        item: Item | None = None
+        carried: dict[int, list[Token]] = {}
+        is_drawn = block.info == "simple" or text[block.start] == "+"
         for row in rows:
+            # A row of a drawn table may go over several lines.
+            is_continued = is_drawn and item is not None and not row[0].text
             names = [one for one in _cell(text, row[0]) if self.is_name(one)]
             first = max(names, key=lambda one: len(one.text), default=None)
-            item = Item("row", first.name, first.start) if first else None
+            if not is_continued:
+                item, carried = Item("row", first.name, first.start) if first else None, {}
             if item is None and self.is_strict and 3 <= len(row[0].text) <= MAX_CELL and "`" not in row[0].text:
                 item = Item("row", row[0].text.strip("*_ "), row[0].start)
             for at, cell in enumerate(row[1:], 1):
+                lead = carried.get(at, [])
                 tokens = [one for one in _cell(text, cell) if one.text not in MARKS]
                 if len(tokens) > 1 and not _OF_PARTS.search(cell.text):  # localhost:8125
                     tokens = [Token(cell.text, cell.start, cell.end, quoted=True)]
                 column = columns[at] if at < len(columns) else ""
-                if not item or len(tokens) != 1:
-                    yield from (replace(one, column=column) for one in self._line(tokens, f"T{column}", [], item))
+                carried[at] = [*lead, *tokens][-CARRIED:]
+                if lead or not item or len(tokens) != 1:
+                    yield from (replace(one, column=column) for one in self._line(tokens, f"T{column}", lead, item))
                     continue
                 value = tokens[0].value or replace(tokens[0], quoted=True).value
                 # Beside a column of defaults, others say types, units and scopes.
