@@ -10,6 +10,7 @@ from typing import Final, TypeVar, cast
 Shape = TypeVar("Shape")
 LEFT_OUT: Final = object()
 """Instead of a value: the key is not there."""
+_AS_THEY_ARE = frozenset({str, int, float, bool, list, dict})
 
 
 def in_shape(shape: type[Shape], *records: object, **others: object) -> Shape:
@@ -35,7 +36,9 @@ def moment_text(moment: datetime | None) -> str | None:
 
 def _attribute(records: Sequence[object], name: str) -> object:
     """Return an attribute as JSON has it; raises ``StopIteration`` for one that no record has."""
-    value = next(getattr(record, name) for record in records if hasattr(record, name))
+    value = next(value for record in records if (value := getattr(record, name, LEFT_OUT)) is not LEFT_OUT)
+    if value is None or type(value) in _AS_THEY_ARE:  # asking whether they are mappings costs more than all else here
+        return value
     match value:
         case Enum():
             return value.value
