@@ -16,7 +16,7 @@ collect_rarely()
 # ruff: noqa: E402
 from api.access.service_token import service_token
 from nornweave.config import Settings
-from nornweave.core.errors import NornWeaveError
+from nornweave.core.errors import ConfigError, NornWeaveError
 from nornweave.core.extras import optional
 from nornweave.core.files.full_disk import disk_full_said, not_writable
 from nornweave.core.process import note_alive
@@ -27,9 +27,16 @@ from orchestration.standby import alone
 
 
 def _open_once(settings: Settings) -> None:
-    """Make the tables before several processes need them, and end runs that were abandoned."""
-    with disk_full_said(settings.data_dir), open_instance(settings):
-        pass
+    """Make the tables before several processes need them, and end runs that were abandoned.
+
+    Raises:
+        ConfigError: nothing can launch runs as it is configured.
+    """
+    with disk_full_said(settings.data_dir), open_instance(settings) as instance:
+        try:
+            _ = instance.run_launcher
+        except Exception as error:  # Dagster's, of a module, a class or a key that it does not find
+            raise ConfigError(f"workers.run_launcher: {error}") from error
 
 
 def main() -> int:
@@ -52,7 +59,7 @@ def main() -> int:
         # The code server says why definitions cannot be loaded, once; without this the web server repeats it.
         os.environ["DAGSTER_IS_DEV_CLI"] = "1"
         # What runs elsewhere is not for a process of this machine.
-        watches = settings.workers is None or settings.workers.runs == "here"
+        watches = settings.workers is None or settings.workers.run_launcher is None
         processes = DagsterProcesses(home / "workspace.yaml", watches=watches)
         try:
             with alone(os.environ, partial(_open_once, settings), processes.start, note) as is_over:

@@ -29,6 +29,7 @@ from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.assets.ledger import GROUP as LEDGER_GROUP
 from orchestration.assets.ledger import LEDGER_KEY
 from orchestration.instance import UNFINISHED, forget_old_runs
+from orchestration.leases import fail_abandoned_runs
 from orchestration.watched import read_watched
 
 SYNC_JOB = "sync"
@@ -68,6 +69,7 @@ def automation(
         change_sensor(settings, job),
         ledger_sensor(settings, job),
         *([webhook_sensor(settings)] if settings.webhook or os.environ.get(BROKERS) else []),
+        *([lost_runs_sensor()] if settings.workers and settings.workers.run_launcher else []),
     ]
 
 
@@ -80,6 +82,15 @@ def webhook_sensor(settings: Settings) -> dg.SensorDefinition:
 
     does = "Posts events that the webhook did not take at first; after each failure it waits longer."
     return _sensor("webhook_delivery", look, does, every_s=WEBHOOK_INTERVAL_S)
+
+
+def lost_runs_sensor() -> dg.SensorDefinition:
+    """Return the sensor that ends runs elsewhere whose process was killed, which not every launcher notices."""
+
+    def look(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+        return dg.SkipReason(f"{fail_abandoned_runs(context.instance)} runs have given no sign of life and were ended")
+
+    return _sensor("lost_runs", look, "Ends runs on other machines that give no sign of life; each is tried once more.")
 
 
 def corpus_refresh(

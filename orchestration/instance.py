@@ -16,7 +16,6 @@ import yaml
 from dagster._core.instance.ref import InstanceRef
 
 from nornweave.config import Settings
-from nornweave.config.publish import BROKER_VARIABLE
 from nornweave.core.deletion import Deleted, Place, Search
 from nornweave.core.errors import ConfigError
 from nornweave.core.extras import optional
@@ -24,7 +23,6 @@ from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.bundled import bundled_folder
 from nornweave.index.leases.lease import DATABASE_VARIABLE as POSTGRES_VARIABLE
 from nornweave.index.run_leases import DOMAIN_TAG
-from nornweave.share.workers.wiring import broker_of
 from orchestration.history import history_said
 from orchestration.leases import BEGUN, LOOK_S, fail_abandoned_runs, forget_lease
 
@@ -45,7 +43,6 @@ WORKSPACE = {
 }
 # SQLite serves two writers well; PostgreSQL is for more.
 MAX_CONCURRENT_RUNS = 2
-RUNS_QUEUE = "dagster"
 START_S, START_ELSEWHERE_S = 100, 180
 """Seconds from a run's launch to its first step; elsewhere it may wait for a worker or a node."""
 KEEP_TICKS_DAYS = 7
@@ -84,15 +81,11 @@ def write_instance(settings: Settings, environment: MutableMapping[str, str] | N
         with optional("postgresql", POSTGRES_VARIABLE):
             import dagster_postgres  # noqa: F401 - Dagster imports it by name
     content = instance_config(home, postgres=bool(address))
-    if (workers := settings.workers) and workers.runs != "here":
+    if (workers := settings.workers) and workers.run_launcher:
         if not address:
-            raise ConfigError(
-                f"workers.runs: {workers.runs!r} needs PostgreSQL; set {POSTGRES_VARIABLE} to its address"
-            )
-        if workers.runs == "celery":
-            environment[BROKER_VARIABLE] = broker_of(workers, environment)
+            raise ConfigError(f"workers.run_launcher: needs PostgreSQL; set {POSTGRES_VARIABLE} to its address")
         content |= {
-            "run_launcher": _CELERY if workers.runs == "celery" else _kubernetes(workers.kubernetes),
+            "run_launcher": workers.run_launcher.model_dump(by_alias=True),
             "run_monitoring": {**content["run_monitoring"], "start_timeout_seconds": START_ELSEWHERE_S},
         }
     _write(home / "dagster.yaml", content)
@@ -163,24 +156,6 @@ def instance_config(home: Path, *, postgres: bool) -> dict[str, Any]:
                 "purge_after_days": {"skipped": 1, **dict.fromkeys(("success", "failure", "started"), KEEP_TICKS_DAYS)}
             },
         },
-    }
-
-
-# A run is one task of the broker. A worker that died renews the run's lease no more; the monitor sees that, and the run
-# is tried once more. The broker's address stays in the environment: it may hold a password.
-_CELERY: Mapping[str, Any] = {
-    "module": "orchestration.launcher",
-    "class": "WorkerRunLauncher",
-    "config": {"broker": {"env": BROKER_VARIABLE}, "backend": None, "default_queue": RUNS_QUEUE},
-}
-
-
-def _kubernetes(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the launcher of a job for each run; the instance's file is written in the job, not mounted."""
-    return {
-        "module": "orchestration.kubernetes_launcher",
-        "class": "JobRunLauncher",
-        "config": {"instance_config_map": "unused", "service_account_name": "default", **config},
     }
 
 

@@ -25,7 +25,7 @@ from dagster._core.execution.context.system import PlanOrchestrationContext
 from dagster._core.execution.plan.plan import ExecutionPlan
 from dagster._core.execution.retries import RetryMode
 from dagster._core.executor.in_process import InProcessExecutor
-from dagster._core.launcher import CheckRunHealthResult, DefaultRunLauncher, LaunchRunContext, RunLauncher, WorkerStatus
+from dagster._core.launcher import CheckRunHealthResult, DefaultRunLauncher, LaunchRunContext, WorkerStatus
 from dagster._core.storage.runs.schema import KeyValueStoreTable
 
 from nornweave.core.types import present
@@ -111,15 +111,15 @@ class LeaseWatch:
         return silent
 
 
-class LeasedRuns(RunLauncher):
-    """What our launchers share: the launched run has a lease, and is over when nobody renews it."""
+class HereRunLauncher(DefaultRunLauncher):
+    """Dagster's launcher of processes beside its code server: a run has a lease, and is over when nobody renews it."""
 
     _watch: LeaseWatch | None = None
 
     def launch_run(self, context: LaunchRunContext) -> None:
         """Make the lease, then launch."""
         renew(self._instance, context.dagster_run.run_id, executes=False)
-        super().launch_run(context)  # type: ignore[safe-super]
+        super().launch_run(context)
 
     @property
     def supports_check_run_worker_health(self) -> bool:
@@ -137,10 +137,6 @@ class LeasedRuns(RunLauncher):
         if silent < LEASE_S and not _is_gone(lease):
             return CheckRunHealthResult(WorkerStatus.RUNNING)
         return CheckRunHealthResult(WorkerStatus.FAILED, _ended(lease))
-
-
-class HereRunLauncher(LeasedRuns, DefaultRunLauncher):
-    """Dagster's launcher of processes beside its code server."""
 
 
 def fail_abandoned_runs(instance: dg.DagsterInstance) -> int:

@@ -44,7 +44,6 @@ LONGEST = (
     "api/test_mcp_stdio.py",
     "api/test_receipts_route.py",
     "chunking/test_sections.py",
-    "cluster/test_kubernetes_jobs.py",
     "publication/test_following.py",
     "test_path.py",
 )

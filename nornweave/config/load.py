@@ -25,6 +25,11 @@ from nornweave.core.types import Domain
 
 DOMAIN_FILES = Path(__file__).parent / "domains"
 MAX_CONFIG_BYTES = 1_000_000
+GONE: Mapping[str, str] = dict.fromkeys(
+    ("workers.runs", "workers.kubernetes"),
+    "`nornweave dagster` executes runs, or on other machines what workers.run_launcher names (docs/workers.md)",
+)
+"""Settings of earlier versions → what takes their place."""
 
 T = TypeVar("T", bound=BaseModel)
 SourceKinds: TypeAlias = Mapping[str, type[SourceSettings]]
@@ -241,6 +246,8 @@ def _explain(problem: Mapping[str, Any], model: type[BaseModel], file: Path, pre
     path = [*(prefix.split(".") if prefix else []), *(str(part) for part in location)]
     key, where = ".".join(path) or "(top level)", f"{file}{line_of(file, path)}"
     found, kind = problem["input"], problem["type"]
+    if kind == "extra_forbidden" and key in GONE:
+        return f"{where}: {key!r} is no setting any more: {GONE[key]}"
     if kind == "extra_forbidden":
         allowed = sorted(_fields_at(model, location[:-1]))
         meant = did_you_mean(path[-1], allowed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
@@ -97,6 +97,14 @@ def checked_broker(text: str) -> str:
     return text
 
 
+class RunLauncherSettings(FrozenSettings):
+    """What executes Dagster's runs: ``run_launcher`` of its ``dagster.yaml``."""
+
+    module: Text
+    class_: Annotated[Text, Field(alias="class")]
+    config: Mapping[str, Any] = Field(default_factory=dict)
+
+
 class WorkersSettings(FrozenSettings):
     """Workers that encode, and run domains, on other machines."""
 
@@ -110,19 +118,15 @@ class WorkersSettings(FrozenSettings):
     """A sync that gets no batch for so many seconds encodes itself."""
     leases: bool = False
     """Take a domain by a lease in PostgreSQL, and carry its files through ``objects``: runs on several machines."""
-    runs: Literal["here", "celery", "kubernetes"] = "here"
-    """Where the runs that Dagster's schedule, sensors and UI start are executed; elsewhere needs leases."""
-    kubernetes: Mapping[str, Any] = Field(default_factory=dict)
-    """What the job of a run looks like: the configuration of dagster-k8s' ``K8sRunLauncher``."""
+    run_launcher: RunLauncherSettings | None = None
+    """Executes the runs that Dagster's schedule, sensors and UI start, in place of Dagster's machine; needs leases."""
     lease_s: float = Field(30.0, ge=1, le=3_600)
     """A worker that has not renewed its lease for so many seconds has lost the domain."""
 
     @model_validator(mode="after")
     def _leases_for_runs(self) -> WorkersSettings:
-        if self.runs != "here" and not self.leases:
+        if self.run_launcher and not self.leases:
             raise ValueError("runs on other machines need leases: true")
-        if bool(self.kubernetes) != (self.runs == "kubernetes"):
-            raise ValueError("runs: kubernetes and kubernetes: {job_image: …} belong together")
         return self
 
     @property

@@ -15,6 +15,8 @@ from nornweave.index.leases.wiring import lease_lock
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.share.workers.wiring import broker_of, distributed, workers_of
 
+LAUNCHER = {"module": "dagster_celery.launcher", "class": "CeleryRunLauncher"}
+
 
 def settings_with(tmp_path: Path, **workers: object) -> Settings:
     file = tmp_path / "nornweave.yaml"
@@ -33,9 +35,10 @@ def test_without_workers_everything_stays_on_this_machine(tmp_path):
     ({"objects": "s3://b/p", "broker": "redis://:hidden@h/0"}, "holds a password"),
     ({"objects": "ftp://b/p"}, "expected an address of s3, gs, az, file"),
     ({"objects": "s3://b/p", "broker": "http://h"}, "expected an address that begins with redis"),
-    ({"objects": "s3://b/p", "runs": "celery"}, "runs on other machines need leases: true"),
-    ({"objects": "s3://b/p", "runs": "kubernetes", "leases": True}, "belong together"),
-    ({"objects": "s3://b/p", "kubernetes": {"job_image": "nornweave"}}, "belong together"),
+    ({"objects": "s3://b/p", "run_launcher": LAUNCHER}, "runs on other machines need leases: true"),
+    ({"objects": "s3://b/p", "leases": True, "run_launcher": {"module": "m"}}, "run_launcher.class' is missing"),
+    ({"objects": "s3://b/p", "runs": "celery"}, r"yaml:3: 'workers.runs' is no setting any more: .*run_launcher names"),
+    ({"objects": "s3://b/p", "kubernetes": {"job_image": "nornweave"}}, "'workers.kubernetes' is no setting any more"),
 ])  # fmt: skip
 def test_wrong_settings_are_named(tmp_path, workers, message):
     with pytest.raises(ConfigError, match=message) as caught:

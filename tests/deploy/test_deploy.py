@@ -37,7 +37,7 @@ FULL_VALUES = {
         "pod": {"priorityClassName": "high"},
     },
     "encoding": {"pod": {"nodeSelector": {"gpu": "yes"}}},
-    "runs": {"secrets": ["slack"]},
+    "dagster": {"secrets": ["slack"]},
     "networkPolicy": {"from": [{"podSelector": {}}], "objectStore": {"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}},
 }
 REFUSED: Sequence[tuple[dict[str, object], str]] = (
@@ -86,7 +86,7 @@ def commands() -> list[list[str]]:
 
 def test_every_process_is_a_command_that_takes_these_options() -> None:
     known = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    assert len(commands()) >= 12
+    assert len(commands()) >= 10
     for name, *options in commands():
         assert name in known, name
         known[name].make_context(name, list(options), resilient_parsing=False, parent=None)
@@ -94,22 +94,7 @@ def test_every_process_is_a_command_that_takes_these_options() -> None:
 
 def test_the_same_processes_are_started_everywhere() -> None:
     started = {re.sub(r"nornweave-|@?\.service", "", file.name) for file in UNITS}
-    assert set(OWN) == started == {"dagster", "runs", "encoding", "api"}
-    assert {each["name"] for each in containers()} == started - {"runs"}  # a job each
-
-
-def test_kubernetes_jobs_run_as_everything_else_does() -> None:
-    jobs = KUBERNETES["workers"]["kubernetes"]
-    (pod, *_) = [deployment["spec"]["template"]["spec"] for deployment in OBJECTS]
-    (container, *_) = pod["containers"]
-    assert jobs["run_k8s_config"]["pod_spec_config"]["securityContext"] == pod["securityContext"]
-    assert jobs["security_context"] == container["securityContext"]
-    assert jobs["volume_mounts"] == container["volumeMounts"]
-    assert jobs["env_vars"] == [f"{each['name']}={each['value']}" for each in container["env"]]
-    assert {*jobs["env_secrets"]} == {"postgres", "broker", "objects"}
-    assert jobs["job_image"] == container["image"]
-    (dagster,) = (each["spec"]["template"]["spec"] for each in OBJECTS if each["metadata"]["name"] == "nw-dagster")
-    assert jobs["volumes"] == dagster["volumes"]
+    assert set(OWN) == started == {each["name"] for each in containers()} == {"dagster", "encoding", "api"}
 
 
 def test_nothing_runs_as_root() -> None:
@@ -148,7 +133,7 @@ def test_no_file_holds_a_secret() -> None:
 def test_each_role_on_kubernetes_has_its_own_secrets_alone() -> None:
     given = {each["name"]: {one["secretRef"]["name"] for one in each["envFrom"]} for each in containers()}
     assert given == {
-        "dagster": {"postgres", "objects", "token"},
+        "dagster": {"postgres", "broker", "objects", "token"},
         "encoding": {"broker", "objects"},
         "api": {"objects-read", "token"},
     }
@@ -183,7 +168,8 @@ def test_what_is_asked_for_is_rendered() -> None:
     settings = yaml.safe_load(configuration(FULL))
     assert settings["access"] == {"groups": {}}
     assert settings["workers"]["patience_s"] == 30
-    assert "slack" in settings["workers"]["kubernetes"]["env_secrets"]
+    (dagster,) = by_name["Deployment", "nw-dagster"]["spec"]["template"]["spec"]["containers"]
+    assert {"secretRef": {"name": "slack"}} in dagster["envFrom"]
     assert settings["workers"]["leases"]
     egress = by_name["NetworkPolicy", "nw-api"]["spec"]["egress"][1]
     assert egress["to"] == [{"ipBlock": {"cidr": "10.0.0.0/8"}}]
@@ -203,7 +189,6 @@ def test_every_manifest_is_what_kubernetes_knows(manifest: dict[str, Any]) -> No
 
 def test_what_manifests_name_is_there() -> None:
     labels = [each["spec"]["template"]["metadata"]["labels"] for each in OBJECTS]
-    labels.append(KUBERNETES["workers"]["kubernetes"]["run_k8s_config"]["pod_template_spec_metadata"]["labels"])
     for manifest in MANIFESTS:
         spec = manifest.get("spec", {})
         selected = spec.get("selector", spec.get("podSelector", {}))
@@ -251,14 +236,10 @@ def test_the_api_is_published_on_loopback_alone() -> None:
 
 def test_the_configuration_is_valid_and_the_same(tmp_path: Path) -> None:
     settings = load_settings(DEPLOY / "nornweave.yaml", {})
-    assert settings.workers
-    assert settings.workers.runs == "celery"
     assert settings.publish
     (tmp_path / "nornweave.yaml").write_text(configuration(MANIFESTS))
     on_kubernetes = load_settings(tmp_path / "nornweave.yaml", {})
-    assert on_kubernetes.workers
-    workers = on_kubernetes.workers.model_copy(update={"runs": "celery", "kubernetes": {}})
-    assert on_kubernetes.model_copy(update={"workers": workers, "file": settings.file}) == settings
+    assert on_kubernetes.model_copy(update={"file": settings.file}) == settings
     for command in commands():
         if command[0] == "serve":
             assert command[2] == settings.publish.url

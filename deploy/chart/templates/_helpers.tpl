@@ -57,11 +57,7 @@ metadata:
     app.kubernetes.io/component: {{ .role }}
   annotations: {checksum/configuration: {{ include "nornweave.configuration" .root | sha256sum }}}
 spec:
-  {{- if eq .role "dagster" }}
-  serviceAccountName: {{ .root.Release.Name }}-dagster
-  {{- else }}
   automountServiceAccountToken: false
-  {{- end }}
   terminationGracePeriodSeconds: 180
   {{- with .root.Values.imagePullSecrets }}
   imagePullSecrets: {{ toYaml . | nindent 4 }}
@@ -104,35 +100,13 @@ spec:
 exec: {command: [sh, -c, 'test -n "$(find /var/lib/nornweave/alive -mmin -{{ . }})"']}
 {{- end }}
 
-{{- /* nornweave.yaml. The job of a run is configured as dagster-k8s' K8sRunLauncher is. */ -}}
+{{- /* nornweave.yaml. */ -}}
 {{- define "nornweave.configuration" -}}
-{{- $variables := list }}
-{{- range $name, $value := include "nornweave.env" . | fromYaml }}
-{{- $variables = append $variables (printf "%s=%s" $name $value) }}
-{{- end }}
-{{- $pod := merge (dict "automountServiceAccountToken" false "securityContext" (include "nornweave.podSecurity" . | fromYaml)) .Values.runs.pod }}
-{{- with .Values.imagePullSecrets }}{{ $pod = merge $pod (dict "imagePullSecrets" .) }}{{ end }}
-{{- $job := dict
-  "job_namespace" .Release.Namespace
-  "job_image" (include "nornweave.image" .)
-  "image_pull_policy" .Values.image.pullPolicy
-  "env_secrets" (concat (list .Values.secrets.postgres .Values.secrets.broker .Values.secrets.objects) .Values.runs.secrets)
-  "env_vars" $variables
-  "fail_pod_on_run_failure" true
-  "resources" .Values.runs.resources
-  "security_context" (include "nornweave.security" . | fromYaml)
-  "volume_mounts" (include "nornweave.mounts" . | fromYamlArray)
-  "volumes" (concat (include "nornweave.volumes" . | fromYamlArray) (include "nornweave.work" . | fromYamlArray))
-  "run_k8s_config" (dict
-    "pod_template_spec_metadata" (dict "labels" (include "nornweave.labels" . | fromYaml))
-    "pod_spec_config" $pod
-    "job_spec_config" (dict "ttlSecondsAfterFinished" 86400))
-}}
 {{- $own := dict
   "data_dir" "/var/lib/nornweave"
   "sources" .Values.sources
   "publish" (dict "url" .Values.objectStore.published)
-  "workers" (dict "objects" .Values.objectStore.workers "leases" true "runs" "kubernetes" "kubernetes" $job)
+  "workers" (dict "objects" .Values.objectStore.workers "leases" true)
 }}
 {{- mergeOverwrite $own (deepCopy .Values.configuration) | toYaml }}
 {{- end }}

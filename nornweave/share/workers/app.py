@@ -11,7 +11,7 @@ import base64
 import itertools
 import logging
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from nornweave.core.extras import optional
@@ -32,21 +32,6 @@ CONNECT_S = 3.0
 EXPIRES_S = 3_600
 
 
-CONFIGURATION: Mapping[str, object] = {
-    "task_serializer": "json",
-    "accept_content": ["json"],
-    "result_backend": None,
-    "task_ignore_result": True,
-    "worker_prefetch_multiplier": 1,
-    "worker_enable_remote_control": False,
-    "broker_connection_retry_on_startup": True,
-    "broker_connection_max_retries": None,
-    "worker_hijack_root_logger": False,
-    "worker_redirect_stdouts": False,
-}
-"""Of every worker: JSON only, one message at a time, no results; the broker is waited for, however long it is gone."""
-
-
 def note_while_working(app: Celery, note: Callable[[], None]) -> None:
     """Call ``note`` from the loop that takes messages: a worker that hangs, or waits for its broker, does not."""
     from celery import bootsteps
@@ -60,7 +45,7 @@ def note_while_working(app: Celery, note: Callable[[], None]) -> None:
     app.steps["worker"].add(Noting)
 
 
-def work(app: Celery, *, name: str, pool: str, processes: int, queues: Sequence[str]) -> int:
+def work(app: Celery, *, name: str, processes: int) -> int:
     """Take messages until SIGTERM, which lets the one in hand finish; return the exit code."""
     from celery.signals import setup_logging
 
@@ -70,8 +55,8 @@ def work(app: Celery, *, name: str, pool: str, processes: int, queues: Sequence[
     worker: Any = app.Worker(
         hostname=f"{name}@{socket.gethostname()}",
         concurrency=processes,
-        pool=pool,
-        queues=list(queues),
+        pool="prefork",
+        queues=[ENCODING_QUEUE, LARGE_QUEUE],
         without_gossip=True,
         without_mingle=True,
         without_heartbeat=True,
@@ -148,7 +133,16 @@ def celery_app(broker: str) -> Celery:
         from celery import Celery
     app = Celery("nornweave", broker=broker, set_as_current=False)
     app.conf.update(
-        **CONFIGURATION,
+        task_serializer="json",
+        accept_content=["json"],
+        result_backend=None,
+        task_ignore_result=True,
+        worker_prefetch_multiplier=1,
+        worker_enable_remote_control=False,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,  # the broker is waited for, however long it is gone
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
         task_acks_late=True,
         task_reject_on_worker_lost=False,
         task_acks_on_failure_or_timeout=True,

@@ -10,7 +10,7 @@ from typing import Protocol
 from nornweave.core.errors import EncoderError, PublicationError
 from nornweave.index.object_store import ObjectStore
 from nornweave.models.encoders.port import Vectors
-from nornweave.share.workers.app import ENCODE, ENCODING_QUEUE, LARGE_QUEUE, celery_app, note_while_working, work
+from nornweave.share.workers.app import ENCODE, celery_app, note_while_working, work
 from nornweave.share.workers.batches import forget_old, receive_texts, store_vectors
 
 log = logging.getLogger(__name__)
@@ -89,4 +89,4 @@ def run_worker(
         forget_once()
 
     app.task(encode, name=ENCODE)
-    return work(app, name=name, pool="prefork", processes=processes, queues=[ENCODING_QUEUE, LARGE_QUEUE])
+    return work(app, name=name, processes=processes)
