@@ -1,4 +1,4 @@
-"""A real PostgreSQL server with pgvector, from a package."""
+"""A real PostgreSQL server, from a package."""
 
 import atexit
 import itertools
@@ -79,9 +79,8 @@ def store_in(
         folder,
         settings,
         dimensions=dimensions,
-        open_lock=server_lock(server, settings),
-        elsewhere=FilesInServer(server, folder, settings),
-        has_server=True,
+        open_lock=server_lock(server),
+        elsewhere=FilesInServer(server, folder),
     )
 
 

@@ -255,14 +255,13 @@ def look_at_models(settings: Settings, domains: tuple[Domain, ...]) -> Iterator[
 
 
 def look_at_vector_index(settings: Settings, domains: tuple[Domain, ...]) -> CheckFinding:
-    """Say whether DuckDB has the extension for ``vector_index: hnsw``, which domains in files may ask for."""
+    """Say whether DuckDB has the extension for ``vector_index: hnsw``, which a domain may ask for."""
     asking = [each.value for each in domains if settings.domains[each].storage.vector_index == "hnsw"]
-    needed = bool(asking) and settings.storage is None
     finding = partial(CheckFinding, "vector index", "vss")
     try:
         check_vss()
     except StoreError as error:
-        if not needed:
+        if not asking:
             return finding("ok", "cannot be loaded, and no domain asks for it: vectors are searched exactly")
         text, _, remedy = str(error).partition("; ")
         return finding("error", f"{text}; asked for by {', '.join(asking)}", remedy)

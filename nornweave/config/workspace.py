@@ -37,7 +37,7 @@ class FeedbackSettings(FrozenSettings):
 
 
 class WorkspaceStorageSettings(FrozenSettings):
-    """Where documents and generations are stored: a PostgreSQL server with pgvector."""
+    """Where documents and generations are stored: a PostgreSQL server."""
 
     url: str
     """Of the database, without a password: libpq takes that from ``PGPASSWORD`` or its password file."""

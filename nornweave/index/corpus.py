@@ -46,12 +46,11 @@ class DuckDBStore:
         token_vectors: str = "",
         open_lock: OpenLock = file_lock,
         elsewhere: Elsewhere | None = None,
-        has_server: bool = False,
     ) -> None:
         self.folder = folder
         self._open_lock = open_lock
         self.files = GenerationFiles(folder / "generations", elsewhere)
-        self._layout = Layout(settings, dimensions, declared, token_vectors, has_server)
+        self._layout = Layout(settings, dimensions, declared, token_vectors)
 
     @contextmanager
     def writer(self, *, wait_s: float = 0, purpose: str = "sync") -> Iterator[Writer]:

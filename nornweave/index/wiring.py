@@ -44,8 +44,8 @@ def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0, token_v
         server = _server(settings, _schema(settings.storage, domain))
         from nornweave.index.postgresql.carrier import FilesInServer, server_lock
 
-        elsewhere = FilesInServer(server, folder, storage)
-        return store(open_lock=server_lock(server, storage), elsewhere=elsewhere, has_server=True)
+        elsewhere = FilesInServer(server, folder)
+        return store(open_lock=server_lock(server), elsewhere=elsewhere)
     if workers and workers.leases:
         return store(open_lock=partial(lease_lock, workers), elsewhere=files_elsewhere(workers, folder))
     return store()

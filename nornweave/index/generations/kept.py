@@ -25,7 +25,7 @@ from nornweave.index.index import Index
 from nornweave.index.manifest import Manifest, read_manifest
 from nornweave.index.searching.access_today import AccessToday, access_today
 from nornweave.index.searching.arrays import arrays_file
-from nornweave.index.searching.generation import no_index, open_shared
+from nornweave.index.searching.generation import open_shared
 from nornweave.index.searching.generation_file import DataFile, facts_of
 from nornweave.index.searching.segments import open_segments
 from nornweave.index.searching.visibility import NO_STATEMENTS
@@ -149,8 +149,7 @@ class KeptGenerations(SegmentFiles):
         for file in files:
             self.bring(file)
             self.bring(arrays_file(file))
-        nearest = self._elsewhere.nearest if self._elsewhere else no_index
-        opening = partial(open_shared, statements=statements, today=today, nearest=nearest)
+        opening = partial(open_shared, statements=statements, today=today)
         return open_segments(files, manifest, opening)
 
     def facts(self, generation: GenerationId) -> Mapping[str, str]:

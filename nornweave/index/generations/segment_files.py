@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
 from nornweave.core.errors import StoreError
 from nornweave.index.generations.checksums import check
 from nornweave.index.searching.arrays import arrays_file, check_arrays
-from nornweave.index.searching.vectors import Nearest
 
 log = logging.getLogger(__name__)
 
@@ -34,9 +32,6 @@ class Elsewhere(Protocol):
         Raises:
             StoreError: it cannot be asked.
         """
-
-    def nearest(self, file: Path, meta: Mapping[str, str]) -> Nearest | None:
-        """Return what asks an index over the vectors of a segment that is not in its file, if there is one."""
 
 
 class SegmentFiles:

@@ -26,7 +26,6 @@ from nornweave.core.files.lock import WriterLock, held
 from nornweave.index.generations.checksums import checksum_file
 from nornweave.index.leases.lease import Claim
 from nornweave.index.leases.parts import Digests, Objects, join, send, sha256_of
-from nornweave.index.searching.vectors import Nearest
 from nornweave.index.writing.moving import DOCUMENTS_FILE, WORKING_FILE
 
 log = logging.getLogger(__name__)
@@ -173,10 +172,6 @@ class FilesElsewhere:
 
     def look(self) -> None:
         """Return: what was published is pulled, once a command or a step."""
-
-    def nearest(self, file: Path, meta: Mapping[str, str]) -> Nearest | None:  # noqa: ARG002
-        """Return nothing: a segment has its index in its file."""
-        return None
 
     def has(self, file: Path) -> bool:
         """Tell whether the row names a file."""

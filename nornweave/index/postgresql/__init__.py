@@ -1,1 +1,1 @@
-"""PostgreSQL with pgvector as the store: a schema per domain, tables per generation, a row that points at one."""
+"""PostgreSQL as the store: a schema per domain, tables per generation, a row that points at one."""

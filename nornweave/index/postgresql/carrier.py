@@ -17,18 +17,15 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from nornweave.config import StorageSettings
 from nornweave.core.errors import MissingObjectError
 from nornweave.core.files.lock import holder_text
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.leases.domain_lease import DomainLease, FilesElsewhere, pull_generations
 from nornweave.index.object_store import PART_BYTES, StoredDocument, StoredObject
-from nornweave.index.postgresql.nearest import ServerIndex, index_segments, table_of
 from nornweave.index.postgresql.people import show
 from nornweave.index.postgresql.pool import Connection
 from nornweave.index.postgresql.schema import compact, prepare_schema, release_lock, take_lock, writing
 from nornweave.index.postgresql.server import Server, translated
-from nornweave.index.searching.vectors import Nearest
 
 
 class PostgresCarrier:
@@ -37,13 +34,12 @@ class PostgresCarrier:
     Objects are rows of 8 MB at most, which a reader fetches within the deadline of one statement.
     """
 
-    def __init__(self, server: Server, folder: Path, settings: StorageSettings, purpose: str) -> None:
+    def __init__(self, server: Server, folder: Path, purpose: str) -> None:
         """Store the parameters; ``folder`` has the files of the domain on this machine."""
         self.url = server.name
         self.fence = 0
         self._server = server
         self._files = GenerationFiles(folder / "generations", FilesElsewhere(lambda: self, lambda: self, folder))
-        self._settings = settings
         self._purpose = purpose
         self._former_copies = folder / "copies"
         self._resources = ExitStack()
@@ -80,13 +76,11 @@ class PostgresCarrier:
             self._connection.execute("select 1")
 
     def commit(self, state: Mapping[str, Any]) -> None:
-        """Write the row, and what people with SQL and searches of vectors find; see ``Claim``."""
+        """Write the row, and what people with SQL find; see ``Claim``."""
         connection = self._connection
-        with translated(self._server, "nothing was published, the old generation stays"):
-            index_segments(connection, self._server, self._files, self._settings)
-            with connection.transaction():
-                connection.execute("update carried set state = %s", [Jsonb(dict(state))])
-                show(connection, self._files)
+        with translated(self._server, "nothing was published, the old generation stays"), connection.transaction():
+            connection.execute("update carried set state = %s", [Jsonb(dict(state))])
+            show(connection, self._files)
 
     def release(self) -> None:
         """Let others take the lock; see ``Claim``."""
@@ -154,10 +148,9 @@ class FilesInServer(FilesElsewhere):
         StoreError: from every method, while the server cannot be asked.
     """
 
-    def __init__(self, server: Server, folder: Path, settings: StorageSettings) -> None:
-        self._carrier = PostgresCarrier(server, folder, settings, "read")
+    def __init__(self, server: Server, folder: Path) -> None:
+        self._carrier = PostgresCarrier(server, folder, "read")
         super().__init__(lambda: self._carrier, lambda: self._carrier, folder)
-        self._server = server
         self._seen: str | None = None
 
     def look(self) -> None:
@@ -166,18 +159,12 @@ class FilesInServer(FilesElsewhere):
         if committed != self._seen and pull_generations(self._carrier, self._carrier, self._folder):
             self._files, self._seen = {}, committed
 
-    def nearest(self, file: Path, meta: Mapping[str, str]) -> Nearest | None:
-        """Return what asks the index over a segment's vectors; a candidate has none yet."""
-        if meta["built_with"] != "pgvector" or file.name.startswith("."):
-            return None
-        return ServerIndex(self._server, table_of(file.name), int(meta["dimensions"]), int(meta["hnsw_ef_search"]))
 
-
-def server_lock(server: Server, settings: StorageSettings) -> Callable[[Path, str, float], DomainLease]:
+def server_lock(server: Server) -> Callable[[Path, str, float], DomainLease]:
     """Return what makes the lock of a domain's folder."""
 
     def lock(folder: Path, purpose: str, wait_s: float) -> DomainLease:
-        carrier = PostgresCarrier(server, folder, settings, purpose)
+        carrier = PostgresCarrier(server, folder, purpose)
         return DomainLease(carrier, carrier, folder, purpose=purpose, wait_s=wait_s)
 
     return lock

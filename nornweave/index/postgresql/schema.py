@@ -87,23 +87,6 @@ def make_schema(connection: Connection, server: Server) -> None:
         connection.execute(sql.SQL("create schema {}").format(sql.Identifier(server.schema)))
 
 
-def need_pgvector(connection: Connection, server: Server) -> None:
-    """Make the extension unless it is there.
-
-    Raises:
-        StoreError: it is missing.
-    """
-    if connection.execute("select 1 from pg_extension where extname = 'vector'").fetchone():
-        return
-    try:
-        connection.execute("create extension if not exists vector")
-    except psycopg.Error as error:
-        raise StoreError(
-            f"{server.name}: pgvector is missing; install it on the server, then run as its administrator: "
-            f"create extension vector ({str(error).strip().splitlines()[0]})"
-        ) from error
-
-
 def compact(connection: Connection, tables: Iterable[str]) -> None:
     """Write tables anew without their deleted rows; nobody reads them meanwhile.
 

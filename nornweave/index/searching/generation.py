@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 from nornweave.core.access.rules import Statement
 from nornweave.core.access.viewer import Viewer
@@ -30,13 +29,10 @@ from nornweave.index.searching.reading import FileTexts
 from nornweave.index.searching.search import FileSearch, Mapped
 from nornweave.index.searching.terms import TermLists
 from nornweave.index.searching.token_vectors import TokenVectors
-from nornweave.index.searching.vectors import HnswVectors, Nearest, VectorIndex, load_hnsw, load_matrix
+from nornweave.index.searching.vectors import VectorIndex, load_hnsw, load_matrix
 from nornweave.index.searching.visibility import Visibilities, Visible
 
 log = logging.getLogger(__name__)
-
-NearestOf: TypeAlias = Callable[[Path, Mapping[str, str]], Nearest | None]
-"""A segment and how it was built → what asks an index over its vectors that is elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +82,6 @@ class Segment:
         return self if visible is None else Segment(self.opened, visible.lengths(self.opened.mapped.terms), visible)
 
 
-def no_index(_: Path, __: Mapping[str, str]) -> None:
-    """Return nothing: a segment has its index in its file."""
-
-
 class _Shared:
     """A file that is open for several generations of a process."""
 
@@ -112,7 +104,6 @@ def open_shared(
     *,
     statements: Mapping[str, Statement],
     today: AccessToday | None,
-    nearest: NearestOf,
 ) -> OpenFile:
     """Open a segment, once for all generations of this process that have it; ``stack`` gives it back.
 
@@ -121,7 +112,6 @@ def open_shared(
         live: which of its documents there are, by number; ``None`` for all.
         statements: what the configuration says now about who may see each source, beside what the file says.
         today: of an older generation, what is stated of its documents today.
-        nearest: says what asks an index over its vectors that is elsewhere.
 
     Raises:
         StoreError: the file is missing, damaged or of another schema.
@@ -137,7 +127,7 @@ def open_shared(
     stack.callback(_give_back, key, shared)
     with shared.lock:
         if shared.opened is None:
-            shared.opened = (*_opened(shared.resources, path, nearest), {})
+            shared.opened = (*_opened(shared.resources, path), {})
         file, mapped, masks = shared.opened
     if live is not None and len(live) != file.all_documents:
         raise StoreError(f"{path}: is not the file that the manifest means; roll back")
@@ -153,7 +143,7 @@ def _give_back(key: tuple[str, int, int, int], shared: _Shared) -> None:
     shared.resources.close()
 
 
-def _opened(stack: ExitStack, path: Path, nearest: NearestOf) -> tuple[GenerationFile, Mapped]:
+def _opened(stack: ExitStack, path: Path) -> tuple[GenerationFile, Mapped]:
     """Open one file; ``stack`` closes it.
 
     Raises:
@@ -163,12 +153,9 @@ def _opened(stack: ExitStack, path: Path, nearest: NearestOf) -> tuple[Generatio
     stack.callback(file.close)
     with file.opening():
         arrays = open_arrays(path, file.meta["arrays"])
-        asking = nearest(path, file.meta)
-        vectors = HnswVectors(asking, load_matrix(arrays)) if asking else _vectors(file, arrays)
         keys, names = load_names(arrays)
-        mapped = Mapped(
-            TermLists(arrays), load_pairs(arrays), names, keys, Cards(arrays), vectors, TokenVectors(arrays)
-        )
+        pairs, vectors = load_pairs(arrays), _vectors(file, arrays)
+        mapped = Mapped(TermLists(arrays), pairs, names, keys, Cards(arrays), vectors, TokenVectors(arrays))
         stack.callback(vars(mapped).clear)
         # One thread a query: several run at once, and for a handful of rows a second one only gets in the way.
         file.connection.execute("set threads = 1")

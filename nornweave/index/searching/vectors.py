@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any, Protocol, Self, TypeAlias
+from collections.abc import Iterator
+from typing import Any, Protocol, Self
 
 import numpy as np
 import simsimd
@@ -42,10 +41,6 @@ class VectorIndex(Protocol):
 
     def vectors(self, numbers: Numbers) -> Vectors:
         """Return the vectors of some chunks, in their order, of shape ``(len(numbers), dimensions)``."""
-
-
-Nearest: TypeAlias = Callable[[Vectors, int], Numbers | None]
-"""Query and ``k`` → the nearest chunks that an index knows; ``None`` when it cannot be asked now."""
 
 
 class VectorMatrix:
@@ -88,8 +83,8 @@ class VectorMatrix:
 class HnswVectors:
     """An HNSW index for searches among all chunks; the matrix for all else."""
 
-    def __init__(self, nearest: Nearest, matrix: VectorMatrix):
-        self._nearest = nearest
+    def __init__(self, connection: Connection, matrix: VectorMatrix):
+        self._connection = connection
         self._matrix = matrix
 
     def search(self, query: Vectors, k: int, within: Mask | None, seen: Numbers | None = None) -> Hits:
@@ -99,9 +94,13 @@ class HnswVectors:
         must not be seen. So the matrix is searched where some chunks do not count. Scores are always those of the
         matrix: they do not tell which of the two was searched.
         """
-        numbers = self._nearest(query, k) if within is None and seen is None else None
-        if numbers is None:
+        if within is not None or seen is not None:
             return self._matrix.search(query, k, within, seen)
+        # Six digits keep single precision; a bound list costs fifty times as much (facts).
+        literal = "[" + ",".join(f"{value:.6g}" for value in query) + "]"
+        with _HNSW_SEARCHES:
+            nearest = self._connection.cursor().execute(nearest_statement(len(query)), [literal, k]).fetchnumpy()
+        numbers = nearest["chunk_no"].astype(np.int32)
         return best(self.similarities(query, numbers), k, numbers)
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
@@ -109,14 +108,6 @@ class HnswVectors:
 
     def vectors(self, numbers: Numbers) -> Vectors:
         return self._matrix.vectors(numbers)
-
-
-def _nearest_in_file(connection: Connection, query: Vectors, k: int) -> Numbers:
-    # Six digits keep single precision; a bound list costs fifty times as much (facts).
-    literal = "[" + ",".join(f"{value:.6g}" for value in query) + "]"
-    with _HNSW_SEARCHES:
-        nearest = connection.cursor().execute(nearest_statement(len(query)), [literal, k]).fetchnumpy()
-    return nearest["chunk_no"].astype(np.int32)
 
 
 def nearest_statement(dimensions: int) -> str:
@@ -162,7 +153,7 @@ def load_hnsw(connection: Connection, arrays: Arrays, *, search_width: int) -> H
             with the default of ``vss`` finds .95 of the ten nearest.
     """
     connection.execute(f"set global hnsw_ef_search = {search_width:d}")
-    return HnswVectors(partial(_nearest_in_file, connection), load_matrix(arrays))
+    return HnswVectors(connection, load_matrix(arrays))
 
 
 def _estimates(query: Vectors, codes: NDArray[np.int8], scales: Scores, numbers: Numbers | None) -> Scores:

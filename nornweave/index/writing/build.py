@@ -54,21 +54,17 @@ class Layout:
     Attributes:
         dimensions: of the vectors; matters to writers only.
         token_vectors: version of the vectors of tokens beside those of texts; empty for none.
-        has_server: whether a server has the index over the vectors, if there is one.
     """
 
     settings: StorageSettings
     dimensions: int
     declared: DeclaredFilters = NO_DECLARED_FILTERS
     token_vectors: str = ""
-    has_server: bool = False
 
     @property
-    def built_with(self) -> Literal["exact", "hnsw", "pgvector"]:
+    def built_with(self) -> Literal["exact", "hnsw"]:
         """Return how the vectors of a segment are searched."""
-        if self.settings.vector_index != "hnsw":
-            return "exact"
-        return "pgvector" if self.has_server else "hnsw"
+        return "hnsw" if self.settings.vector_index == "hnsw" else "exact"
 
     def facts(self) -> dict[str, str]:
         """Return the versions that decide how a generation is built; if they change, the published one is outdated."""
@@ -152,7 +148,7 @@ def _build(
     return Candidate(
         generation=publication.generation,
         counts=counts,
-        vector_index="exact" if layout.built_with == "exact" else "hnsw",
+        vector_index=layout.built_with,
         size_bytes=file.stat().st_size + arrays_file(file).stat().st_size,
         publication=publication,
         facts=facts,

@@ -110,7 +110,7 @@ class DuckDBWriter(MovingTables):
         return Candidate(
             generation=generation,
             counts=manifest.counts,
-            vector_index="exact" if self._layout.built_with == "exact" else "hnsw",
+            vector_index=self._layout.built_with,
             size_bytes=self._files.of_candidate(generation).size_bytes(generation),
             publication=publication,
             facts=self._facts(facts),

@@ -8,24 +8,19 @@ declare
   each record;
 begin
   for each in
-    select oid::regclass as relation, relname ~ '^vectors_[0-9_]+$' as is_of_segment from pg_class
+    select oid::regclass as relation from pg_class
     where relnamespace = '{schema}'::regnamespace and relkind in ('r', 'v', 'S')
       and not exists (select from pg_depend where objid = pg_class.oid and deptype in ('a', 'i'))  -- with their table
       and pg_get_userbyid(relowner) not in ('nornweave_owner', 'nornweave_writer')
   loop
-    if each.is_of_segment then
-      execute format('alter table %s owner to nornweave_writer', each.relation);
-      execute format('grant select on %s to nornweave_reader', each.relation);
-    else
-      execute format('alter table %s owner to nornweave_owner', each.relation);
-    end if;
+    execute format('alter table %s owner to nornweave_owner', each.relation);
   end loop;
 end
 $$;
 
 revoke all on schema {schema} from public;
 
-grant usage, create on schema {schema} to nornweave_writer;
+grant usage on schema {schema} to nornweave_writer;
 
 grant usage on schema {schema} to nornweave_reader;
 
@@ -36,7 +31,7 @@ set role nornweave_owner;
 {tables}
 insert into meta values ('schema', '{version}') on conflict (key) do nothing;
 
--- Not on all tables: those of generations are the writer's, and the owner may grant nothing on them.
+-- Not on all tables: those of earlier versions for vectors are the writer's, and the owner may grant nothing on them.
 do $$
 declare
   each record;
