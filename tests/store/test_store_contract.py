@@ -194,7 +194,7 @@ def test_a_writer_that_is_killed_leaves_what_was_published(store: Any, server: P
     parts = parts_of(store, source)
     sync(parts)
     elsewhere = store.files._elsewhere
-    place = (server.url, elsewhere._server.schema) if isinstance(elsewhere, FilesInServer) else ("", "")
+    place = (server.url, elsewhere._carrier._server.schema) if isinstance(elsewhere, FilesInServer) else ("", "")
     doomed = forked.Popen(
         [sys.executable, "-c", KILLED, str(Path(__file__).parents[1]), str(store.folder), *place],
         stdin=subprocess.PIPE,
