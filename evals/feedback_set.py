@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentOrigin, parse_place
-from nornweave.ask.feedback.records import JudgedAnswer, ShownItem
+from nornweave.ask.feedback import JudgedAnswer, ShownItem
 from nornweave.core.types import Domain, canonical_json, digest, freeze
 
 NAME = "feedback"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from nornweave.ask.feedback.database import FILE
+from nornweave.ask.feedback import FILE
 from nornweave.ask.views.answer import FusionResult
 
 Lines = tuple[int, int] | None

@@ -15,7 +15,7 @@ from api.requests import Body
 from api.routes.login import checked_form
 from api.schemas import json_response
 from api.state import Served, serving_of
-from nornweave.ask.feedback.book import REMEMBERED_DAYS, FeedbackDocument
+from nornweave.ask.feedback import REMEMBERED_DAYS, FeedbackDocument
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.core.text.checked_values import Name, textual
 

@@ -14,7 +14,7 @@ import httpx
 from lab.campaigns.processes import CampaignChild, EndedProcess, command, until
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import VERSIONS, WORDS, References, Workspace, differences, disorder, published_state
-from nornweave.ask.feedback.book import feedback_of
+from nornweave.ask.feedback import feedback_of
 
 CLIENTS = 3
 PAUSE_S = 0.05

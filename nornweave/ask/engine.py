@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from nornweave.ask.agents.directory import RemoteAgents
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
-from nornweave.ask.feedback.book import feedback_of
+from nornweave.ask.feedback import feedback_of
 from nornweave.ask.query_models import QueryModels
 from nornweave.ask.query_path import DOMAIN_THREADS, QueryPath
 from nornweave.ask.search.agent import Agent

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from nornweave.ask.agents.directory import RemoteAgents
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
-from nornweave.ask.feedback.book import FeedbackBook
+from nornweave.ask.feedback import FeedbackBook
 from nornweave.ask.fuse.records import Answer
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.lanes import Lanes

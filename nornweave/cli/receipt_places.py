@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nornweave.ask.feedback.book import database_of
+from nornweave.ask.feedback import feedback_of
 from nornweave.config import Settings
 from nornweave.connect.connectors import open_source
 from nornweave.connect.inbox.source import InboxSource
@@ -25,7 +25,7 @@ from nornweave.index.corpus import DuckDBStore
 from nornweave.index.ledger_file import ledger_place
 from nornweave.index.port import Remains, Writer
 from nornweave.index.searching.generation_file import read_rows
-from nornweave.index.wiring import INBOX, store_of
+from nornweave.index.wiring import INBOX, store_of, workspace_server
 from nornweave.share.garbage import store_places
 
 SYNC = "a sync removes it: run `nornweave sync`, then the receipt again"
@@ -156,20 +156,22 @@ def _source(settings: Settings, deleted: Deleted) -> Source | None:
 
 
 def _feedback(settings: Settings) -> Place:
-    database = database_of(settings)
+    book, server = feedback_of(settings), workspace_server(settings)
 
     def showing(deleted: Deleted) -> list[str]:
         place = (deleted.domain.value, deleted.source_id, deleted.path)
+        # An earlier version kept feedback in PostgreSQL; docs/upgrading.md says how its tables go.
+        left = server.rows_if_there("select query_id, text, items from shown") if server else []
         return [
             query_id
-            for query_id, question, items in database.answers()
+            for query_id, question, items in (*book.answers(), *left)
             if any((item["domain_id"], item["source_id"], item["source_path"]) == place for item in json.loads(items))
             or deleted.is_quoted_in(json.loads(question))
         ]
 
     def purge(deleted: Deleted) -> None:
         if answers := showing(deleted):
-            database.remove(answers)
+            book.remove(answers)
 
     return Place(
         name="feedback", search=lambda deleted: Search(len(showing(deleted)), "answers that were shown"), purge=purge

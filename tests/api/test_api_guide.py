@@ -12,7 +12,7 @@ from api.requests.ingest import MAX_DOCUMENTS
 from api.server.limits import MAX_LARGE_BODY_BYTES, MAX_WAITING
 from api.state import QUESTIONS
 from nornweave.ask.agents.exchange import MAX_CONTENT_CHARACTERS, MAX_ITEMS
-from nornweave.ask.feedback.book import MOST_WAITING, REMEMBERED_ANSWERS, REMEMBERED_DAYS
+from nornweave.ask.feedback import MOST_WAITING, REMEMBERED_ANSWERS, REMEMBERED_DAYS
 from nornweave.core.text.checked_values import MAX_DEPTH
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import pytest
 from api_support import Ask, client_of, conforms, is_problem
 from scripted_engine import ScriptedEngine
 
-from nornweave.ask.feedback.book import FeedbackBook, FeedbackDocument, feedback_of
+from nornweave.ask.feedback import FeedbackBook, FeedbackDocument, feedback_of
 from nornweave.config import FeedbackSettings, Settings
 
 FEEDBACK = "/feedback"
@@ -100,14 +100,14 @@ async def test_what_others_found_and_texts_cannot_be_judged(
         body = {"query_id": answer["query_id"], "chunk_id": "c-1", "useful": True}
         is_problem(await client.post(FEEDBACK, json=body), 404)
         assert (await client.post("/query", json={"query": "pay", "format": "text"})).status_code == 200
-        assert not list(book._database._file.parent.glob("*")), "nothing is kept of either"
+        assert not list(book.file.parent.glob("*")), "nothing is kept of either"
 
 
 async def test_a_disk_that_cannot_be_written_costs_the_query_nothing(
     settings: Settings, engine: ScriptedEngine, book: FeedbackBook
 ) -> None:
-    book._database._file.parent.parent.mkdir(exist_ok=True)
-    book._database._file.parent.write_text("no folder")
+    book.file.parent.parent.mkdir(exist_ok=True)
+    book.file.parent.write_text("no folder")
     async with client_of(settings, engine) as client:
         answer = await client.post("/query", json={"query": "pay"})
         assert answer.status_code == 200
@@ -115,7 +115,7 @@ async def test_a_disk_that_cannot_be_written_costs_the_query_nothing(
         body = {"query_id": document["query_id"], "chunk_id": document["items"][0]["chunk_id"], "useful": True}
         refused = await client.post(FEEDBACK, json=body)
         assert "cannot be stored" in is_problem(refused, 503)["detail"]
-        assert str(book._database._file.parent) not in refused.text
+        assert str(book.file.parent) not in refused.text
 
 
 def test_settings_say_whether_queries_are_kept(settings: Settings) -> None:

@@ -10,8 +10,7 @@ from questions import question_of
 from shown_answers import document as answered
 from shown_answers import remembered
 
-from nornweave.ask.feedback.book import REMEMBERED_DAYS, FeedbackBook
-from nornweave.ask.feedback.database import FeedbackFile
+from nornweave.ask.feedback import REMEMBERED_DAYS, FeedbackBook
 from nornweave.config import Settings
 
 READY_WITHIN_S = 120
@@ -64,7 +63,7 @@ async def test_what_nobody_judged_in_a_month_is_forgotten_while_it_serves(tmp_pa
     folder = settings.data_dir / "feedback"
     for days in (REMEMBERED_DAYS + 1, 1):
         shown_at = datetime.now(UTC) - timedelta(days=days)
-        book = FeedbackBook(FeedbackFile(folder), now=lambda at=shown_at: at)  # type: ignore[misc]
+        book = FeedbackBook(folder, now=lambda at=shown_at: at)  # type: ignore[misc]
         book.shown(question_of("x"), answered(f"{days} days ago"))
         book.close()
     async with client_of(settings, None) as client:

@@ -21,8 +21,7 @@ from waiting import until
 
 from api.server.serving import serve
 from api.server.workers import HAS_WORKERS, WorkerPlace, supervise, usual_workers
-from nornweave.ask.feedback.book import FeedbackBook
-from nornweave.ask.feedback.database import FeedbackFile
+from nornweave.ask.feedback import FeedbackBook
 from nornweave.config import Settings
 from nornweave.share.supervisor import PortInUseError
 
@@ -231,7 +230,7 @@ def test_feedback_of_any_answer_is_kept_by_those_that_are_killed_and_workers_end
     assert psutil.wait_procs(workers, STOP_S)[1] == []
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{url}/health", trust_env=False, timeout=START_S)
-    judged = FeedbackBook(FeedbackFile(published.data_dir / "feedback")).judged()
+    judged = FeedbackBook(published.data_dir / "feedback").judged()
     kept = {answer.query_id: list(answer.votes.values()) for answer in judged}
     assert {query_id: kept[query_id] for query_id in said} == {query_id: [useful] for query_id, useful in said.items()}
 

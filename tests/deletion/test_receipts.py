@@ -28,7 +28,7 @@ from lab.apis.site import SiteServer
 from lab.apis.slack import SlackServer
 from lab.small_segments import small_segments
 from nornweave.ask.engine import Engine
-from nornweave.ask.feedback.book import database_of, feedback_of
+from nornweave.ask.feedback import feedback_of
 from nornweave.ask.search.question import Question
 from nornweave.cli.receipt import make_receipt
 from nornweave.config import PublishSettings, Settings
@@ -360,7 +360,7 @@ def test_what_names_the_document_goes_with_it(tmp_path: Path) -> None:
     made = make_receipt(settings, deleted, purge=True)
     assert made["gone"], [place for place in made["places"] if place["found"]]
     assert [file for file in settings.data_dir.rglob("*") if file.is_file() and b"7781x" in file.read_bytes()] == []
-    questions = {json.loads(question) for _, question, _ in database_of(settings).answers()}
+    questions = {json.loads(question) for _, question, _ in feedback_of(settings).answers()}
     assert questions == {"delivery timeout seconds", "what is said of other things"}, "others stay"
     assert ledger_place(settings).read()
     refresh_ledger(settings)

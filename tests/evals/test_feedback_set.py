@@ -14,9 +14,7 @@ from word_searcher import Passage, WordSearcher
 from evals.feedback_set import sets_of_answers
 from evals.judgments import JudgedSet, JudgmentOrigin, parse_place
 from evals.runs import evaluate
-from nornweave.ask.feedback.book import FeedbackBook
-from nornweave.ask.feedback.database import FeedbackFile
-from nornweave.ask.feedback.records import JudgedAnswer, ShownItem
+from nornweave.ask.feedback import FeedbackBook, JudgedAnswer, ShownItem
 from nornweave.core.types import Domain, freeze
 
 
@@ -168,7 +166,7 @@ def test_whatever_was_said_the_sets_are_the_same_in_any_order_and_can_be_written
 
 
 def test_from_what_users_said_to_a_measure(tmp_path: Path) -> None:
-    book = FeedbackBook(FeedbackFile(tmp_path))
+    book = FeedbackBook(tmp_path)
     for text, path in (("found", "a.py"), ("missed", "b.py"), ("useless", "a.py")):
         book.shown(question_of(text), document(text, item("c-1", path), item("c-2", "c.py")))
         book.add(text, "c-1", useful=text != "useless")

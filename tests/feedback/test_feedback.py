@@ -1,9 +1,5 @@
-"""Feedback: remembered, judged, forgotten in time, whatever else happens to its file.
+"""Feedback: remembered, judged, forgotten in time, whatever else happens to its file."""
 
-What both stores promise is tested over a file and over a real PostgreSQL server.
-"""
-
-import itertools
 import logging
 import os
 import signal
@@ -21,24 +17,15 @@ import forked
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from postgres_server import PostgresServer, postgres_server, shared_server
 from questions import question_of
 from shown_answers import document, item, remembered, stored
-from waiting import HANGS_S, SOON_S, until
+from waiting import HANGS_S, SOON_S
 
-from nornweave.ask.feedback import book as feedback_book
-from nornweave.ask.feedback import database as database_module
-from nornweave.ask.feedback import postgresql as postgresql_module
-from nornweave.ask.feedback.book import MOST_WAITING, REMEMBERED_DAYS, FeedbackBook
-from nornweave.ask.feedback.database import FILE, FeedbackFile
-from nornweave.ask.feedback.postgresql import FeedbackTables
-from nornweave.ask.feedback.records import FeedbackDatabase
+from nornweave.ask import feedback as feedback_module
+from nornweave.ask.feedback import FILE, REMEMBERED_DAYS, FeedbackBook
 from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.types import Domain
-from nornweave.index.postgresql.pool import close_idle
-from nornweave.index.postgresql.server import Server
 
-NUMBERS = itertools.count()
 START = datetime(2026, 1, 20, 10, tzinfo=UTC)
 
 
@@ -52,34 +39,19 @@ class Clock:
         return self.now
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    yield shared_server()
-    close_idle()
-
-
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait until an answer is written: the machine of a test may be slow."""
-    monkeypatch.setattr(feedback_book, "PATIENCE_S", HANGS_S)
+    monkeypatch.setattr(feedback_module, "PATIENCE_S", HANGS_S)
 
 
-@pytest.fixture(params=["file", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> FeedbackDatabase:
-    if request.param == "file":
-        return FeedbackFile(tmp_path / "new" / "folder")
-    running: PostgresServer = request.getfixturevalue("server")
-    return FeedbackTables(Server(running.url, f"feedback_{next(NUMBERS)}"))
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "new" / "folder"
 
 
-def remembered_in(database: FeedbackDatabase, tmp_path: Path) -> list[str]:
-    if isinstance(database, FeedbackTables):
-        return [name for (name,) in database._server.rows("select query_id from shown order by number")]
-    return remembered(tmp_path / "new" / "folder")
-
-
-def test_what_was_shown_and_said_comes_back(database: FeedbackDatabase) -> None:
-    book = FeedbackBook(database, now=Clock())
+def test_what_was_shown_and_said_comes_back(folder: Path) -> None:
+    book = FeedbackBook(folder, now=Clock())
     assert book.judged() == ()
     question = question_of("why?", filters={Domain.CODE: {"language": "python", "tags": ("a", "b")}})
     book.shown(question, document("q-1", item("c-1"), item("c-2", "b.json", None, ["1.0", "2.0"]), item("c-3")))
@@ -99,19 +71,18 @@ def test_what_was_shown_and_said_comes_back(database: FeedbackDatabase) -> None:
     assert (second.source_path, second.line_range, second.message_ids) == ("b.json", None, ("1.0", "2.0"))
 
 
-def test_the_last_word_counts_and_repeating_it_is_no_second_vote(database: FeedbackDatabase) -> None:
-    book = FeedbackBook(database)
+def test_the_last_word_counts_and_repeating_it_is_no_second_vote(folder: Path) -> None:
+    book = FeedbackBook(folder)
     book.shown(question_of("x"), document("q-1"))
     said = [book.add("q-1", "c-1", useful) for useful in (True, True, False, False, True)]
     assert [one and one["previous"] for one in said] == [None, True, True, False, False]
     book.add("q-1", "c-2", useful=False)
     (answer,) = book.judged()
     assert dict(answer.votes) == {"c-1": True, "c-2": False}
-    assert len(database.votes()) == 2
 
 
-def test_answers_come_in_the_order_in_which_they_were_given(database: FeedbackDatabase) -> None:
-    book = FeedbackBook(database)
+def test_answers_come_in_the_order_in_which_they_were_given(folder: Path) -> None:
+    book = FeedbackBook(folder)
     for name in ("q-3", "q-1", "q-2"):
         book.shown(question_of(name), document(name))
     for name in ("q-1", "q-2", "q-3"):
@@ -119,23 +90,21 @@ def test_answers_come_in_the_order_in_which_they_were_given(database: FeedbackDa
     assert [answer.text for answer in book.judged()] == ["q-3", "q-1", "q-2"]
 
 
-def test_an_answer_that_nobody_remembers(database: FeedbackDatabase, tmp_path: Path) -> None:
-    book = FeedbackBook(database)
+def test_an_answer_that_nobody_remembers(folder: Path) -> None:
+    book = FeedbackBook(folder)
     unknown = ("q-2", "", "' or 1=1 --", "q-1 ", "x" * 10_000, "\0")
     assert [book.add(query_id, "c-1", useful=True) for query_id in unknown] == [None] * 6
     book.tidy()
     assert book.judged() == ()
-    if isinstance(database, FeedbackTables):
-        assert database._server.rows("select to_regnamespace(%s) is null", [database._server.schema]) == [(True,)]
-    assert not (tmp_path / "new").exists(), "asking leaves nothing behind"
+    assert not folder.parent.exists(), "asking leaves nothing behind"
     book.shown(question_of("x"), document("q-1"))
     assert [book.add(query_id, "c-1", useful=True) for query_id in unknown] == [None] * 6
     assert book.judged() == ()
 
 
 @pytest.mark.parametrize(("chunk_id", "named"), [("c-3", "'c-3'"), ("x" * 500, "500 characters"), ("%", "'%'")])
-def test_what_was_not_shown_cannot_be_judged(database: FeedbackDatabase, chunk_id: str, named: str) -> None:
-    book = FeedbackBook(database)
+def test_what_was_not_shown_cannot_be_judged(folder: Path, chunk_id: str, named: str) -> None:
+    book = FeedbackBook(folder)
     book.shown(question_of("x"), document("q-1"))
     with pytest.raises(QueryError) as raised:
         book.add("q-1", chunk_id, useful=True)
@@ -146,7 +115,7 @@ def test_what_was_not_shown_cannot_be_judged(database: FeedbackDatabase, chunk_i
 
 @pytest.fixture(scope="module")
 def any_book(tmp_path_factory: pytest.TempPathFactory) -> FeedbackBook:
-    return FeedbackBook(FeedbackFile(tmp_path_factory.mktemp("any")))
+    return FeedbackBook(tmp_path_factory.mktemp("any"))
 
 
 ITEMS = st.builds(
@@ -186,7 +155,7 @@ def test_any_answer_comes_back_as_it_was(
 
 
 def test_texts_of_items_are_not_kept(tmp_path: Path) -> None:
-    book = FeedbackBook(FeedbackFile(tmp_path))
+    book = FeedbackBook(tmp_path)
     book.shown(question_of("asked"), document("q-1"))
     book.close()
     kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
@@ -195,7 +164,7 @@ def test_texts_of_items_are_not_kept(tmp_path: Path) -> None:
 
 
 def test_without_queries_nothing_is_kept(tmp_path: Path) -> None:
-    book = FeedbackBook(FeedbackFile(tmp_path / "feedback"), keep_queries=False)
+    book = FeedbackBook(tmp_path / "feedback", keep_queries=False)
     book.shown(question_of("x"), document("q-1"))
     assert book.add("q-1", "c-1", useful=True) is None
     book.tidy()
@@ -204,12 +173,12 @@ def test_without_queries_nothing_is_kept(tmp_path: Path) -> None:
 
 
 def test_who_turns_queries_off_has_those_forgotten_that_were_not_judged(tmp_path: Path) -> None:
-    book = FeedbackBook(FeedbackFile(tmp_path))
+    book = FeedbackBook(tmp_path)
     for name in ("q-1", "q-2"):
         book.shown(question_of(f"text of {name}"), document(name))
     book.add("q-1", "c-1", useful=True)
     book.close()
-    off = FeedbackBook(FeedbackFile(tmp_path), keep_queries=False)
+    off = FeedbackBook(tmp_path, keep_queries=False)
     off.tidy()
     assert remembered(tmp_path) == ["q-1"]
     assert off.add("q-1", "c-2", useful=False), "what was judged before can be judged further"
@@ -219,47 +188,44 @@ def test_who_turns_queries_off_has_those_forgotten_that_were_not_judged(tmp_path
     assert b"text of q-2" not in kept, "not even in what the file no longer uses"
 
 
-def test_what_nobody_judged_is_forgotten_in_time(database: FeedbackDatabase, tmp_path: Path) -> None:
+def test_what_nobody_judged_is_forgotten_in_time(folder: Path) -> None:
     clock = Clock()
     for name, days in (("old", 0), ("judged", 0), ("new", 2)):
         clock.now = START + timedelta(days=days)
-        FeedbackBook(database, now=clock).shown(question_of(name), document(name))
+        FeedbackBook(folder, now=clock).shown(question_of(name), document(name))
     clock.now = START + timedelta(days=REMEMBERED_DAYS)
-    book = FeedbackBook(database, now=clock)
+    book = FeedbackBook(folder, now=clock)
     book.tidy()
-    assert remembered_in(database, tmp_path) == ["old", "judged", "new"], "not before their time"
+    assert remembered(folder) == ["old", "judged", "new"], "not before their time"
     book.add("judged", "c-1", useful=True)
     clock.now += timedelta(seconds=1)
     book.tidy()
-    assert remembered_in(database, tmp_path) == ["old", "judged", "new"], "once a minute is enough"
-    FeedbackBook(database, now=clock).tidy()
-    assert remembered_in(database, tmp_path) == ["judged", "new"]
+    assert remembered(folder) == ["old", "judged", "new"], "once a minute is enough"
+    FeedbackBook(folder, now=clock).tidy()
+    assert remembered(folder) == ["judged", "new"]
     assert book.add("old", "c-1", useful=True) is None
 
 
-def test_the_oldest_are_forgotten_when_there_are_too_many(
-    database: FeedbackDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(feedback_book, "REMEMBERED_ANSWERS", 5)
-    for module in (database_module, postgresql_module):
-        monkeypatch.setattr(module, "BATCH", 4)
-    book = FeedbackBook(database)
+def test_the_oldest_are_forgotten_when_there_are_too_many(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feedback_module, "REMEMBERED_ANSWERS", 5)
+    monkeypatch.setattr(feedback_module, "BATCH", 4)
+    book = FeedbackBook(folder)
     for number in range(20):
         book.shown(question_of("x"), document(f"q-{number}"))
     book.add("q-3", "c-1", useful=False)
     book.tidy()
-    assert remembered_in(database, tmp_path) == ["q-3", "q-15", "q-16", "q-17", "q-18", "q-19"]
+    assert remembered(folder) == ["q-3", "q-15", "q-16", "q-17", "q-18", "q-19"]
 
 
 def test_an_answer_of_enormous_filters_is_not_remembered(tmp_path: Path) -> None:
-    book = FeedbackBook(FeedbackFile(tmp_path))
+    book = FeedbackBook(tmp_path)
     book.shown(question_of("x", filters={Domain.CODE: {"path_glob": ["y" * 1000] * 300}}), document("large"))
     book.shown(question_of("x"), document("small"))
     assert remembered(tmp_path) == ["small"]
 
 
 def test_it_is_a_log_that_readers_and_writers_share(tmp_path: Path) -> None:
-    book = FeedbackBook(FeedbackFile(tmp_path))
+    book = FeedbackBook(tmp_path)
     book.shown(question_of("x"), document("q-1"))
     assert stored(tmp_path / FILE, "pragma journal_mode") == [("wal",)]
     reading = sqlite3.connect(tmp_path / FILE, isolation_level=None)
@@ -281,10 +247,10 @@ def held(folder: Path) -> sqlite3.Connection:
 def test_a_locked_file_costs_queries_nothing_but_a_line_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feedback_book, "PAUSE_S", 3600)
-    monkeypatch.setattr(feedback_book, "PATIENCE_S", 0.2)
-    monkeypatch.setattr(database_module, "BUSY_S", 1)
-    book = FeedbackBook(FeedbackFile(tmp_path))
+    monkeypatch.setattr(feedback_module, "PAUSE_S", 3600)
+    monkeypatch.setattr(feedback_module, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(feedback_module, "FEEDBACK_PATIENCE_S", 0.2)
+    book = FeedbackBook(tmp_path)
     book.shown(question_of("private"), document("before"))
     holder = held(tmp_path)
     started = time.monotonic()
@@ -292,32 +258,18 @@ def test_a_locked_file_costs_queries_nothing_but_a_line_in_the_log(
         book.shown(question_of("private"), document(f"q-{number}"))
     # One of them waits, 0.2 s; if all did it would be 40 s.
     assert time.monotonic() - started < SOON_S
-    for _ in range(2):
-        with pytest.raises(StoreError, match="locked; try again later") as raised:
-            book.add("before", "c-1", useful=True)
+    with pytest.raises(StoreError, match="locked; try again later") as raised:
+        book.add("before", "c-1", useful=True)
     assert str(tmp_path) not in str(raised.value)
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warnings) == 1 and "database is locked" in warnings[0].getMessage()
     assert "private" not in caplog.text
     holder.close()
-    assert book.add("q-0", "c-1", useful=True), "what waited is there as soon as it can be written"
-    assert len(remembered(tmp_path)) == 201
-
-
-def test_no_more_waits_in_memory_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feedback_book, "PAUSE_S", 3600)
-    monkeypatch.setattr(database_module, "BUSY_S", 0.2)
-    book = FeedbackBook(FeedbackFile(tmp_path))
-    book.shown(question_of("x"), document("before"))
-    holder = held(tmp_path)
-    names = [f"q-{number}" for number in range(3 * MOST_WAITING)]
-    for name in names:
-        book.shown(question_of("x"), document(name))
-    holder.close()
-    book.close()
-    # Beside what waits there is what the thread is about to write.
-    assert len(remembered(tmp_path)) <= 1 + 2 * MOST_WAITING
-    assert remembered(tmp_path)[-MOST_WAITING:] == names[-MOST_WAITING:]
+    assert book.add("before", "c-1", useful=True)
+    assert book.add("q-0", "c-1", useful=True) is None, "what could not be written is not remembered"
+    book._not_before = 0
+    book.shown(question_of("x"), document("after"))
+    assert remembered(tmp_path) == ["before", "after"]
 
 
 FULL = """
@@ -327,25 +279,24 @@ sys.path.insert(0, sys.argv[2])
 from questions import question_of
 from shown_answers import document, remembered
 from nornweave.core.errors import StoreError
-from nornweave.ask.feedback.book import FeedbackBook
-from nornweave.ask.feedback.database import FeedbackFile
-import nornweave.ask.feedback.book
+import nornweave.ask.feedback
 logging.basicConfig(format="%(levelname)s %(message)s")
-nornweave.ask.feedback.book.PAUSE_S = 0
+nornweave.ask.feedback.PAUSE_S = 0
 folder = Path(sys.argv[1])
-book = FeedbackBook(FeedbackFile(folder))
+book = nornweave.ask.feedback.FeedbackBook(folder)
 book.shown(question_of("x"), document("q-0"))
 before = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
 for number in range(1, 60):
     book.shown(question_of("x" * 4000), document(f"q-{number}"))
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
 try:
-    book.add("q-59", "c-1", True)
+    book.add("q-0", "c-1", True)
 except StoreError as error:
     print("refused:", error)
 resource.setrlimit(resource.RLIMIT_FSIZE, before)
 book.shown(question_of("x"), document("q-60"))
-print(book.add("q-59", "c-1", True)["useful"], remembered(folder) == [f"q-{n}" for n in range(61)])
+print(book.add("q-0", "c-1", True)["useful"], book.add("q-60", "c-1", True)["useful"])
 """
 
 
@@ -361,7 +312,7 @@ def run(program: str, *arguments: object) -> forked.Popen:
     )
 
 
-def test_a_full_disk_is_said_once_and_nothing_is_lost_when_there_is_room_again(tmp_path: Path) -> None:
+def test_a_full_disk_is_said_once_and_what_was_written_stays(tmp_path: Path) -> None:
     out, log = run(FULL, tmp_path, Path(__file__).parents[1]).communicate(timeout=60)
     assert out.splitlines()[0].startswith("refused: feedback cannot be stored now:"), log
     assert out.splitlines()[1] == "True True"
@@ -373,7 +324,7 @@ def test_a_full_disk_is_said_once_and_nothing_is_lost_when_there_is_room_again(t
 )
 def test_a_damaged_file_stays_as_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
-    book = FeedbackBook(FeedbackFile(tmp_path))
+    book = FeedbackBook(tmp_path)
     book.shown(question_of("x"), document("q-1"))
     book.tidy()
     with pytest.raises(StoreError) as raised:
@@ -386,19 +337,51 @@ def test_a_damaged_file_stays_as_it_is(tmp_path: Path, caplog: pytest.LogCapture
 
 
 def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
-    book = FeedbackBook(FeedbackFile(tmp_path))
+    book = FeedbackBook(tmp_path)
     book.shown(question_of("x"), document("q-1"))
     book.close()
-    stored(tmp_path / FILE, "pragma user_version = 3")
-    newer = FeedbackBook(FeedbackFile(tmp_path))
+    stored(tmp_path / FILE, "pragma user_version = 4")
+    newer = FeedbackBook(tmp_path)
     newer.shown(question_of("x"), document("q-2"))
-    with pytest.raises(StoreError, match="version 3"):
+    with pytest.raises(StoreError, match="version 4"):
         newer.add("q-1", "c-1", useful=True)
     assert remembered(tmp_path) == ["q-1"]
 
 
+OF_VERSION_2 = """
+create table shown (
+  number integer primary key, query_id text not null unique, at text not null, text text not null,
+  filters text not null, domains text not null, items text not null, asker text not null default '',
+  judged integer not null default 0
+);
+create index shown_unjudged on shown (at) where judged = 0;
+create table feedback (
+  query_id text not null references shown (query_id), chunk_id text not null, useful integer not null, at text not null,
+  primary key (query_id, chunk_id)
+) without rowid;
+insert into shown (query_id, at, text, filters, domains, items, judged)
+select value, '2026-01-20T10:00:00.000000Z', '"why?"', '{}', '["code"]', '[]', value = 'q-1'
+from json_each('["q-1", "q-2"]');
+insert into feedback values ('q-1', 'c-"1"', 1, ''), ('q-1', 'c-2', 0, '');
+pragma user_version = 2;
+"""
+
+
+def test_a_file_of_the_version_before_keeps_what_was_said(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / FILE)
+    connection.executescript(OF_VERSION_2)
+    connection.close()
+    book = FeedbackBook(tmp_path)
+    (answer,) = book.judged()
+    assert (answer.query_id, dict(answer.votes)) == ("q-1", {'c-"1"': True, "c-2": False})
+    book.shown(question_of("x"), document("q-3"))
+    assert book.add("q-3", "c-1", useful=True)
+    book.tidy()
+    assert remembered(tmp_path) == ["q-1", "q-3"]
+
+
 def test_rows_that_somebody_else_wrote_are_said_to_be_damaged(tmp_path: Path) -> None:
-    book = FeedbackBook(FeedbackFile(tmp_path))
+    book = FeedbackBook(tmp_path)
     book.shown(question_of("x"), document("q-1"))
     book.add("q-1", "c-1", useful=True)
     book.close()
@@ -410,8 +393,8 @@ def test_rows_that_somebody_else_wrote_are_said_to_be_damaged(tmp_path: Path) ->
         book.judged()
 
 
-def test_threads_write_at_once(database: FeedbackDatabase) -> None:
-    book = FeedbackBook(database)
+def test_threads_write_at_once(folder: Path) -> None:
+    book = FeedbackBook(folder)
 
     def use(thread: int) -> None:
         for number in range(25):
@@ -431,9 +414,8 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from questions import question_of
 from shown_answers import document
-from nornweave.ask.feedback.book import FeedbackBook
-from nornweave.ask.feedback.database import FeedbackFile
-book = FeedbackBook(FeedbackFile(Path(sys.argv[1])))
+from nornweave.ask.feedback import FeedbackBook
+book = FeedbackBook(Path(sys.argv[1]))
 sys.stdin.readline()
 for number in range(int(sys.argv[4])):
     name = f"{sys.argv[3]}-{number}"
@@ -474,46 +456,9 @@ def test_processes_write_at_once_and_what_was_stored_survives_the_death_of_one(
     killed.send_signal(signal.SIGKILL)
     said += killed.stdout.read().split()  # a line is written in one piece
     assert killed.wait() == -signal.SIGKILL
-    kept = [answer.query_id for answer in FeedbackBook(FeedbackFile(tmp_path / "feedback")).judged()]
+    kept = [answer.query_id for answer in FeedbackBook(tmp_path / "feedback").judged()]
     assert len(kept) == len(set(kept))
     assert len(said) >= 70
     assert set(said) <= set(kept)
     assert len(kept) <= len(said) + 1, "and what it was about to say"
     assert stored(tmp_path / "feedback" / FILE, "pragma integrity_check") == [("ok",)]
-
-
-def test_what_one_machine_showed_is_judged_on_another(server: PostgresServer) -> None:
-    one, other = (FeedbackBook(FeedbackTables(Server(server.url, "feedback_shared"))) for _ in range(2))
-    one.shown(question_of("x"), document("q-1"))
-    assert other.add("q-1", "c-1", useful=True)
-    assert [answer.query_id for answer in one.judged()] == ["q-1"]
-    one.close()
-
-
-def test_a_server_that_is_away_costs_queries_nothing_and_is_used_again_when_it_is_back(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(feedback_book, "PAUSE_S", 0)
-    with postgres_server(monkeypatch) as server:
-        book = FeedbackBook(FeedbackTables(Server(server.url, "feedback")))
-        book.shown(question_of("x"), document("before"))
-        monkeypatch.setattr(feedback_book, "PATIENCE_S", 0.025)
-        server.stop()
-        started = time.monotonic()
-        for number in range(20):
-            book.shown(question_of("private"), document(f"q-{number}"))
-        assert time.monotonic() - started < SOON_S, "twenty times what it waits for the server would be a minute"
-        with pytest.raises(StoreError, match="feedback cannot be stored now: PostgreSQL"):
-            book.add("before", "c-1", useful=True)
-        assert "private" not in caplog.text
-        server.start()
-
-        def is_judged() -> bool:
-            try:
-                return book.add("q-19", "c-1", useful=True) is not None
-            except StoreError:
-                return False
-
-        until(is_judged)
-        assert [book.add(f"q-{number}", "c-1", useful=True) is None for number in range(20)] == [False] * 20
-        book.close()

@@ -5,13 +5,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 from postgres_server import PostgresServer, postgres_server, store_in
-from questions import question_of
-from shown_answers import document
 from test_history import evaluation, values_of
 
 from lab.access.corpora import Written, publish_into
-from nornweave.ask.feedback.book import FeedbackBook
-from nornweave.ask.feedback.postgresql import FeedbackTables
 from nornweave.core.access.viewer import ANYONE, OPERATOR
 from nornweave.core.errors import StoreError
 from nornweave.improve.postgresql_history import PostgresHistory
@@ -133,13 +129,8 @@ def test_writers_replace_each_other(server: PostgresServer) -> None:
         rows(server, "ingest", "drop table documents")
 
 
-def test_who_serves_stores_feedback_and_shows_the_history_and_the_ledger(server: PostgresServer) -> None:
+def test_who_serves_shows_the_history_and_the_ledger(server: PostgresServer) -> None:
     serving, syncing = (Server(server.url_of(role), WORKSPACE) for role in ("serve", "ingest"))
-    book = FeedbackBook(FeedbackTables(serving))
-    book.shown(question_of("x"), document("q-1"))
-    assert book.add("q-1", "c-1", useful=True)
-    book.close()
-    assert len(FeedbackBook(FeedbackTables(syncing)).judged()) == 1
     PostgresHistory(syncing).record([(evaluation("one"), values_of("one"))])
     LedgerRow(syncing).write("{}")
     assert [one.evaluation_id for one in PostgresHistory(serving).evaluations()] == ["one"]
@@ -151,6 +142,6 @@ def test_who_serves_stores_feedback_and_shows_the_history_and_the_ledger(server:
     ):
         with pytest.raises(StoreError, match="permission denied"):
             refused()
-    for table in ("shown", "feedback", "evaluations", "ledger"):
+    for table in ("evaluations", "ledger"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             rows(server, "eve", f"select * from {WORKSPACE}.{table}")

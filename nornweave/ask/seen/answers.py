@@ -9,7 +9,7 @@ from functools import partial
 
 from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.answer.text_renderer import render_answer
-from nornweave.ask.feedback.book import FeedbackDocument
+from nornweave.ask.feedback import FeedbackDocument
 from nornweave.ask.fuse.records import Answer, Recalled
 from nornweave.ask.pipeline import answer, answer_from
 from nornweave.ask.query_path import QueryPath

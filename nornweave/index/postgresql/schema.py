@@ -72,7 +72,7 @@ def prepare_workspace(connection: Connection, server: Server) -> None:
     if found != (WORKSPACE_SCHEMA,):
         raise StoreError(
             f"{server.name}: has version {found and found[0]!r}, this version needs {WORKSPACE_SCHEMA!r}; use the "
-            "program that made it, or rename the schema: history and feedback begin anew"
+            "program that made it, or rename the schema: history begins anew"
         )
 
 

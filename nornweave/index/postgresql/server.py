@@ -84,22 +84,14 @@ class Server:
         Raises:
             StoreError: it cannot be answered.
         """
-        return self.read_if_there(lambda connection: connection.execute(statement, values).fetchall(), [])
 
-    def read_if_there(self, work: Callable[[Connection], T], nothing: T) -> T:
-        """Do the work of a reader; return ``nothing`` where no writer has made the tables yet.
-
-        Raises:
-            StoreError: the server is away, or a statement fails.
-        """
-
-        def attempt(connection: Connection) -> T:
+        def ask(connection: Connection) -> list[tuple[Any, ...]]:
             try:
-                return work(connection)
+                return connection.execute(statement, values).fetchall()
             except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
-                return nothing
+                return []
 
-        return self.read(attempt)
+        return self.read(ask)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Do the work of a reader with a connection of the pool; once more if the connection had died meanwhile.

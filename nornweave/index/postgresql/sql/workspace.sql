@@ -1,4 +1,4 @@
--- What belongs to no single domain, and is shared by all machines: the history of evaluations, feedback, the ledger.
+-- What belongs to no single domain, and is shared by all machines: the history of evaluations, the ledger.
 create table if not exists meta (key text collate "C" primary key, value text not null);
 
 create table if not exists evaluations (
@@ -51,29 +51,6 @@ create or replace view history as
 select "at", domain, generation, verdict, "commit", plan, "set", scope, stage, query, measure, "value"
 from query_values
 join evaluations using (evaluation_id);
-
--- What answers showed. Texts are JSON in ASCII, moments such as sort as texts do.
-create table if not exists shown (
-  number bigint generated always as identity primary key,
-  query_id text collate "C" not null unique,
-  at text collate "C" not null,
-  text text not null,
-  filters text not null,
-  domains text not null,
-  items text not null,
-  asker text collate "C" not null,
-  judged boolean not null default false
-);
-
-create index if not exists shown_unjudged on shown (at) where not judged;
-
-create table if not exists feedback (
-  query_id text collate "C" not null references shown (query_id),
-  chunk_id text collate "C" not null,
-  useful boolean not null,
-  at text collate "C" not null,
-  primary key (query_id, chunk_id)
-);
 
 create table if not exists ledger (
   one boolean primary key default true check (one),

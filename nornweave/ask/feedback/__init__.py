@@ -1,1 +1,0 @@
-"""Feedback of users on answers, kept in SQLite."""
