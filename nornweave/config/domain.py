@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -122,37 +122,16 @@ class EmbeddingSettings(FrozenSettings):
     precision: Literal["auto", "float", "int8"] = "auto"
 
 
-class HeuristicSettings(FrozenSettings):
-    """The bonuses of ``ask/search/heuristics.py``; 0 turns a heuristic off."""
-
-    symbol_match_bonus: float = Field(0, ge=0, le=1)
-    path_match_bonus: float = Field(0, ge=0, le=1)
-    heading_match_bonus: float = Field(0, ge=0, le=1)
-    recency_bonus_max: float = Field(0, ge=0, le=1)
-    recency_decay: Literal["linear", "exponential"] = "linear"
-    recency_days: float = Field(90, ge=1, le=36_500)
-    """Age at which nothing is left of a linear bonus, and a share of 1/e of an exponential one."""
-    engagement_bonus_max: float = Field(0, ge=0, le=1)
-    engagement_full_at: int = Field(10, ge=1, le=1_000_000)
-    """Reactions that earn the whole bonus."""
-    accepted_answer_bonus: float = Field(0, ge=0, le=1)
-    citation_bonus_max: float = Field(0, ge=0, le=1)
-    citation_bonus_step: float = Field(0.02, ge=0, le=1)
-    """Bonus per power of ten of citations."""
+BonusSetting: TypeAlias = Literal["symbol_match_bonus", "heading_match_bonus", "recency_bonus_max"]
 
 
 class RerankingWeights(FrozenSettings):
-    """How much relevance and each kind of bonus count; a kind without a weight of its own takes ``heuristic``."""
+    """How much relevance and bonuses count."""
 
     model: float = Field(0.7, gt=0, le=1)
     """Of the cross-encoder's score, or of the combined score that takes its place."""
-    heuristic: float = Field(0.3, ge=0, le=1)
-    symbol: float | None = Field(None, ge=0, le=1)
-    path: float | None = Field(None, ge=0, le=1)
-    heading: float | None = Field(None, ge=0, le=1)
-    recency: float | None = Field(None, ge=0, le=1)
-    engagement: float | None = Field(None, ge=0, le=1)
-    authority: float | None = Field(None, ge=0, le=1)
+    heuristic: float | None = Field(None, ge=0, le=1)
+    """Of every bonus; null takes those of the table in ``ask/search/heuristics.py``."""
 
 
 class RerankingSettings(FrozenSettings):
@@ -163,7 +142,8 @@ class RerankingSettings(FrozenSettings):
     device: Literal["cpu", "cuda"] = "cpu"
     """Where the cross-encoder runs."""
     overfetch_factor: int = Field(3, ge=1, le=20)
-    heuristics: HeuristicSettings = HeuristicSettings()
+    heuristics: Mapping[BonusSetting, Annotated[float, Field(ge=0, le=1)]] = {}
+    """Highest bonuses that differ from the table in ``ask/search/heuristics.py``; 0 turns a heuristic off."""
     weights: RerankingWeights = RerankingWeights()
 
 

@@ -11,30 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ranked_items import citation
 
-from nornweave.ask.search.heuristics import HEURISTICS, all_bonuses, cues_of
+from nornweave.ask.search.heuristics import TABLE, all_bonuses, cues_of, heuristics_of
 from nornweave.ask.search.items import dated
 from nornweave.ask.search.records import RecallItem
-from nornweave.config import HeuristicSettings, RerankingSettings
+from nornweave.config import RerankingSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import ChunkId, Domain, JsonValue
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
-CODE = HeuristicSettings(symbol_match_bonus=0.15, path_match_bonus=0.10)
-DOCS = HeuristicSettings(heading_match_bonus=0.10, recency_bonus_max=0.05)
-CHAT = HeuristicSettings(
-    recency_bonus_max=0.15, recency_decay="exponential", recency_days=30, engagement_bonus_max=0.05
-)
-RESEARCH = HeuristicSettings(accepted_answer_bonus=0.05, citation_bonus_max=0.10, recency_bonus_max=0.05)
-ALL = HeuristicSettings(
-    symbol_match_bonus=0.15,
-    path_match_bonus=0.10,
-    heading_match_bonus=0.10,
-    recency_bonus_max=0.05,
-    engagement_bonus_max=0.05,
-    accepted_answer_bonus=0.05,
-    citation_bonus_max=0.10,
-)
+CODE, DOCS, CHAT, RESEARCH = Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS, Domain.RESEARCH
 
 
 def candidate(
@@ -44,19 +30,25 @@ def candidate(
     title: str | None = None,
     timestamp: datetime | None = None,
     metadata: Mapping[str, JsonValue] | None = None,
+    domain: Domain = DOCS,
 ) -> RecallItem:
     return RecallItem(
         chunk_id=ChunkId("one"),
         score=0.5,
         content="text",
-        citation=citation("documentation", path, title=title, section=section, timestamp=timestamp),
+        citation=citation(domain.value, path, title=title, section=section, timestamp=timestamp),
         sources={},
         metadata=metadata or {},
     )
 
 
-def given_to(one: RecallItem, query: str, numbers: HeuristicSettings) -> dict[str, float]:
-    return dict(all_bonuses([one], query, numbers, NOW)[0])
+def said(moment: datetime | None) -> RecallItem:
+    return candidate(domain=CHAT, metadata={"message_timestamp": moment.isoformat()} if moment else {})
+
+
+def given_to(one: RecallItem, query: str, domain: Domain, **settings: float) -> dict[str, float]:
+    known = heuristics_of(domain, RerankingSettings(heuristics=settings))  # type: ignore[arg-type]
+    return dict(all_bonuses([one], query, known, NOW)[0])
 
 
 @pytest.mark.parametrize(("query", "function", "owner", "matches"), [
@@ -131,7 +123,7 @@ def test_linear_recency_is_gone_after_ninety_days(days: float, bonus: float) -> 
 
 @pytest.mark.parametrize(("days", "bonus"), [(0, 0.15), (30, 0.055), (90, 0.007), (-1, 0.15)])
 def test_exponential_recency_has_the_figures_of_the_source(days: float, bonus: float) -> None:
-    found = given_to(candidate(timestamp=NOW - timedelta(days=days)), "", CHAT)["recency"]
+    found = given_to(said(NOW - timedelta(days=days)), "", CHAT)["recency"]
     assert found == pytest.approx(bonus, abs=0.0005)
     assert found == pytest.approx(0.15 * math.exp(-max(days, 0) / 30))
 
@@ -140,8 +132,8 @@ def test_a_date_without_a_zone_is_utc_and_no_date_gives_nothing() -> None:
     there = timezone(timedelta(hours=-5))
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     moments = [noon, noon.replace(tzinfo=None), noon.astimezone(there)]
-    assert len({given_to(candidate(timestamp=moment), "", CHAT)["recency"] for moment in moments}) == 1
-    assert given_to(candidate(timestamp=None), "", CHAT) == {}
+    assert len({given_to(said(moment), "", CHAT)["recency"] for moment in moments}) == 1
+    assert given_to(said(None), "", CHAT) == {}
 
 
 @pytest.mark.parametrize(
@@ -167,7 +159,7 @@ def test_citations_count_by_powers_of_ten(cited: int, bonus: float) -> None:
 @pytest.mark.parametrize("count", [None, "many", True, -5, math.nan, math.inf, -math.inf, [3], {}], ids=repr)
 def test_what_is_no_count_gives_nothing(count: JsonValue) -> None:
     one = candidate(metadata={"reaction_count": count, "citation_count": count})
-    assert given_to(one, "", ALL) == {}
+    assert [given_to(one, "", domain) for domain in Domain] == [{}] * 4
 
 
 def test_only_an_accepted_answer_is_rewarded() -> None:
@@ -176,18 +168,19 @@ def test_only_an_accepted_answer_is_rewarded() -> None:
         assert given_to(candidate(metadata={"is_accepted": other}), "", RESEARCH) == {}
 
 
-def test_a_heuristic_without_a_number_is_off() -> None:
-    everything = candidate(
-        section="Refund",
-        timestamp=NOW,
-        metadata={"function_name": "do_refund", "reaction_count": 9, "citation_count": 9, "is_accepted": True},
-    )
+def test_the_configuration_sets_the_highest_bonus_of_three_and_the_weight_of_all() -> None:
+    everything = candidate(section="Refund", timestamp=NOW, metadata={"function_name": "do_refund"})
     query = "do_refund in src/payments/handlers.py"
-    assert set(given_to(everything, query, ALL)) == {heuristic.name for heuristic in HEURISTICS}
-    assert given_to(everything, query, HeuristicSettings()) == {}
-    for heuristic in HEURISTICS:
-        only = HeuristicSettings(**{heuristic.setting: 0.5})
-        assert set(given_to(everything, query, only)) == {heuristic.name}
+    assert given_to(everything, query, CODE) == {"symbol_match": 0.15, "path_match": 0.10}
+    assert given_to(everything, query, CODE, symbol_match_bonus=0, heading_match_bonus=0.5) == {
+        "path_match": 0.10,
+        "heading_match": 0.5,
+    }
+    changed = RerankingSettings.model_validate(
+        {"heuristics": {"recency_bonus_max": 0.4}, "weights": {"heuristic": 0.5}}
+    )
+    assert heuristics_of(DOCS, changed) == {"heading_match": (0.10, 0.5), "recency": (0.4, 0.5)}
+    assert heuristics_of(CODE, changed)["recency"] == (0.4, 0.5)
 
 
 def test_each_domain_counts_from_its_own_date() -> None:
@@ -224,23 +217,23 @@ METADATA = st.dictionaries(
 def test_bonuses_stay_within_their_settings_whatever_comes(
     query: str, path: str, section: str | None, timestamp: datetime | None, metadata: dict[str, JsonValue]
 ) -> None:
-    found = given_to(candidate(path, section=section, timestamp=timestamp, metadata=metadata), query, ALL)
-    settings = {heuristic.name: getattr(ALL, heuristic.setting) for heuristic in HEURISTICS}
-    assert all(0.0 < bonus <= settings[name] for name, bonus in found.items())
+    for domain in Domain:
+        one = candidate(path, section=section, timestamp=timestamp, metadata=metadata, domain=domain)
+        found = given_to(one, query, domain)
+        assert all(0.0 < bonus <= TABLE[domain][name][0] for name, bonus in found.items())
 
 
 @pytest.mark.parametrize("piece", ["a", "A", "a_", "a.", "a/", ":1", "#L1-", "(", "🧾", "x:", "Aa_", ".a"])
 def test_long_queries_are_read_in_linear_time(piece: str) -> None:
-    assert_subquadratic(lambda query: cues_of(query, ALL, NOW), lambda size: (piece * size)[:size], 4_096)
+    assert_subquadratic(lambda query: cues_of(query, NOW), lambda size: (piece * size)[:size], 4_096)
 
 
 @pytest.mark.parametrize(("reranking", "problem"), [
     ("heuristics: {recency_bonus: 0.1}", "recency_bonus_max"),
+    ("heuristics: {path_match_bonus: 0.1}", "path_match_bonus.*symbol_match_bonus"),
     ("heuristics: {symbol_match_bonus: .nan}", "symbol_match_bonus"),
     ("heuristics: {symbol_match_bonus: -0.1}", "symbol_match_bonus"),
-    ("heuristics: {recency_decay: steep}", "exponential"),
-    ("heuristics: {recency_days: 0}", "recency_days"),
-    ("weights: {models: 0.5}", "engagement"),
+    ("weights: {recency: 0.5}", "weights.recency.*heuristic"),
     ("weights: {model: .inf}", "weights.model"),
     ("model: ''", "reranking.model"),
 ])  # fmt: skip
@@ -249,15 +242,3 @@ def test_numbers_that_cannot_be_are_named(tmp_path: Path, reranking: str, proble
     file.write_text(f"domains: {{code: {{reranking: {{{reranking}}}}}}}", encoding="utf-8")
     with pytest.raises(ConfigError, match=problem):
         load_settings(file, {})
-
-
-def test_domain_files_have_the_numbers_of_the_source(tmp_path: Path) -> None:
-    file = tmp_path / "nornweave.yaml"
-    file.write_text("", encoding="utf-8")
-    found: dict[Domain, RerankingSettings] = {
-        domain: domain_settings.reranking for domain, domain_settings in load_settings(file, {}).domains.items()
-    }
-    assert found[Domain.CODE].heuristics == CODE
-    assert found[Domain.DOCUMENTATION].heuristics == DOCS
-    assert found[Domain.CONVERSATIONS].heuristics == CHAT
-    assert found[Domain.RESEARCH].heuristics == RESEARCH

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ranked_items import citation
 
 from nornweave.ask.search.records import RecallItem
-from nornweave.ask.search.rerank import Ranked, final_score, rerank
-from nornweave.config import HeuristicSettings, RerankingSettings, RerankingWeights
+from nornweave.ask.search.rerank import Ranked, rerank
+from nornweave.config import RerankingSettings, RerankingWeights
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import ChunkId, Domain, JsonValue
 
@@ -36,6 +36,7 @@ def candidate(
     path: str = "a.md",
     section: str | None = None,
     age: float | None = None,
+    domain: Domain = Domain.DOCUMENTATION,
     metadata: Mapping[str, JsonValue] | None = None,
     **more: JsonValue,
 ) -> RecallItem:
@@ -44,10 +45,15 @@ def candidate(
         score=score,
         content=f"content of {name}",
         citation=citation(
-            "documentation", path, section=section, timestamp=None if age is None else NOW - timedelta(days=age)
+            domain.value, path, section=section, timestamp=None if age is None else NOW - timedelta(days=age)
         ),
         sources={},
-        metadata={**(metadata or {}), **more},
+        metadata={
+            **(metadata or {}),
+            **({} if age is None else {"message_timestamp": (NOW - timedelta(days=age)).isoformat()}),
+            **({} if age is None else {"publication_date": (NOW - timedelta(days=age)).isoformat()}),
+            **more,
+        },
     )
 
 
@@ -67,6 +73,7 @@ def test_the_code_formula(settings: Mapping[Domain, RerankingSettings]) -> None:
             candidate("none", 0.3, path="c.py", function_name="retry"),
         ],
         query="why does RefundClient call retry_refund in pay/retry.py",
+        domain=Domain.CODE,
         settings=settings[Domain.CODE],
         now=NOW,
         model_scores=[0.6, 0.65, 0.7],
@@ -108,25 +115,26 @@ def test_the_formulas_of_other_domains(
     model_score: float,
     expected: Mapping[str, float],
 ) -> None:
-    candidates = [candidate(name, 0.5, **facts) for name, facts in found.items()]
+    candidates = [candidate(name, 0.5, domain=domain, **facts) for name, facts in found.items()]
     scores = [model_score] * len(candidates)
-    ranked = rerank(candidates, query="how are refunds made", settings=settings[domain], now=NOW, model_scores=scores)
+    ranked = rerank(
+        candidates, query="how are refunds made", domain=domain, settings=settings[domain], now=NOW, model_scores=scores
+    )
     assert finals(ranked) == pytest.approx(expected)
 
 
-def test_the_general_formula_is_clamped() -> None:
-    weights = RerankingWeights()
-    assert final_score(0.5, {"recency": 0.15, "engagement": 0.05}, weights) == pytest.approx(0.41)
-    assert final_score(0.0, {}, weights) == 0.0
-    assert final_score(1.0, {"symbol_match": 1.0}, RerankingWeights(model=1.0, heuristic=1.0)) == 1.0
-    # A weight of its own goes before the general one, also when it is 0.
-    assert final_score(0.5, {"recency": 1.0}, RerankingWeights(recency=0.0)) == pytest.approx(0.35)
+def test_the_formula_is_clamped_and_a_general_weight_goes_before_the_tables() -> None:
+    settings = RerankingSettings.model_validate({"weights": {"model": 1.0, "heuristic": 1.0}})
+    items = [candidate("a", 0.95, function_name="do_refund"), candidate("b", 0.5, function_name="do_refund")]
+    ranked = rerank(items, query="do_refund", domain=Domain.CODE, settings=settings, now=NOW)
+    assert finals(ranked) == pytest.approx({"a": 1.0, "b": 0.65})
 
 
 def test_without_a_model_the_combined_score_takes_its_place(settings: Mapping[Domain, RerankingSettings]) -> None:
     ranked = rerank(
         [candidate("first", 0.62, function_name="other"), candidate("second", 0.60, function_name="retry_refund")],
         query="retry_refund",
+        domain=Domain.CODE,
         settings=settings[Domain.CODE],
         now=NOW,
     )
@@ -141,6 +149,7 @@ def test_switched_off_without_a_model_nothing_changes(settings: Mapping[Domain, 
     ranked = rerank(
         [candidate("b", 0.3, age=0), candidate("c", 0.3, age=0), candidate("a", 0.2999999999999), candidate("d", 1.0)],
         query="anything",
+        domain=Domain.CONVERSATIONS,
         settings=settings[Domain.CONVERSATIONS],
         now=NOW,
         heuristics=False,
@@ -158,6 +167,7 @@ def test_switched_off_with_a_model_its_score_alone_decides(settings: Mapping[Dom
     ranked = rerank(
         [candidate("a", 0.9, age=0), candidate("b", 0.1)],
         query="anything",
+        domain=Domain.CONVERSATIONS,
         settings=settings[Domain.CONVERSATIONS],
         now=NOW,
         model_scores=np.array([0.25, 0.5], dtype=np.float32),
@@ -171,6 +181,7 @@ def test_equal_places_are_told_apart_by_the_order(settings: Mapping[Domain, Rera
         ranked = rerank(
             [candidate(name, score) for name in "abc"],
             query="q",
+            domain=Domain.CODE,
             settings=settings[Domain.CODE],
             now=NOW,
             model_scores=[0.1, 0.3, 0.2],
@@ -187,17 +198,27 @@ def test_equal_places_are_told_apart_by_the_order(settings: Mapping[Domain, Rera
 def test_scores_that_are_none_are_refused(scores: list[float], model_scores: list[float] | None, problem: str) -> None:
     found = [candidate(f"c{at}", score) for at, score in enumerate(scores)]
     with pytest.raises(ValueError, match=problem):
-        rerank(found, query="q", settings=RerankingSettings(), now=NOW, model_scores=model_scores)
+        rerank(found, query="q", domain=Domain.CODE, settings=RerankingSettings(), now=NOW, model_scores=model_scores)
 
 
 def test_a_chunk_given_twice_is_refused_and_rounding_is_not() -> None:
     with pytest.raises(ValueError, match="twice"):
-        rerank([candidate("a", 0.1), candidate("a", 0.2)], query="q", settings=RerankingSettings(), now=NOW)
+        rerank(
+            [candidate("a", 0.1), candidate("a", 0.2)],
+            query="q",
+            domain=Domain.CODE,
+            settings=RerankingSettings(),
+            now=NOW,
+        )
     ranked = rerank(
-        [candidate("a", 1.0 + 1e-12), candidate("b", -1e-12)], query="q", settings=RerankingSettings(), now=NOW
+        [candidate("a", 1.0 + 1e-12), candidate("b", -1e-12)],
+        query="q",
+        domain=Domain.CODE,
+        settings=RerankingSettings(),
+        now=NOW,
     )
     assert [one.score for one in ranked] == [1.0, 0.0]
-    assert rerank([], query="q", settings=RerankingSettings(), now=NOW) == ()
+    assert rerank([], query="q", domain=Domain.CODE, settings=RerankingSettings(), now=NOW) == ()
 
 
 SCORES = st.floats(0, 1) | st.sampled_from([0.0, 0.25, 0.5, 1.0])
@@ -219,25 +240,26 @@ CANDIDATES = st.lists(
     ),
     max_size=12,
 )
+BONUS = st.sampled_from(["symbol_match_bonus", "heading_match_bonus", "recency_bonus_max"])
 SETTINGS = st.builds(
     RerankingSettings,
-    heuristics=st.builds(
-        HeuristicSettings,
-        symbol_match_bonus=SCORES,
-        path_match_bonus=SCORES,
-        recency_bonus_max=SCORES,
-        recency_decay=st.sampled_from(["linear", "exponential"]),
-        engagement_bonus_max=SCORES,
-        accepted_answer_bonus=SCORES,
-        citation_bonus_max=SCORES,
-    ),
-    weights=st.builds(RerankingWeights, model=st.floats(0.1, 1), heuristic=SCORES, recency=st.none() | SCORES),
+    heuristics=st.dictionaries(BONUS, SCORES),
+    weights=st.builds(RerankingWeights, model=st.floats(0.1, 1), heuristic=st.none() | SCORES),
 )
+DOMAINS = st.sampled_from(Domain)
 
 
-@given(found=CANDIDATES, settings=SETTINGS, modelled=st.booleans(), heuristics=st.booleans(), seed=st.integers(0, 99))
+@given(
+    found=CANDIDATES,
+    domain=DOMAINS,
+    settings=SETTINGS,
+    modelled=st.booleans(),
+    heuristics=st.booleans(),
+    seed=st.integers(0, 99),
+)
 def test_reranking_only_orders(
     found: list[tuple[float, float, str, int | None, dict[str, JsonValue]]],
+    domain: Domain,
     settings: RerankingSettings,
     modelled: bool,
     heuristics: bool,
@@ -253,6 +275,7 @@ def test_reranking_only_orders(
         return rerank(
             [candidates[at] for at in order],
             query="do_refund in payments/handlers.py",
+            domain=domain,
             settings=settings,
             now=NOW,
             model_scores=[models[at] for at in order] if modelled else None,
@@ -274,9 +297,9 @@ def test_reranking_only_orders(
     assert [one.score for one in ranked] == pytest.approx(before, abs=1e-6)
 
 
-@given(found=CANDIDATES, settings=SETTINGS)
+@given(found=CANDIDATES, domain=DOMAINS, settings=SETTINGS)
 def test_a_better_model_score_never_ranks_lower(
-    found: list[tuple[float, float, str, int | None, dict[str, JsonValue]]], settings: RerankingSettings
+    found: list[tuple[float, float, str, int | None, dict[str, JsonValue]]], domain: Domain, settings: RerankingSettings
 ) -> None:
     candidates = [
         candidate(f"c{at:02}", score, path=path, age=age, metadata=metadata)
@@ -287,7 +310,9 @@ def test_a_better_model_score_never_ranks_lower(
         better = [*models[:at], min(1.0, model + 0.2), *models[at + 1 :]]
         name = candidates[at].chunk_id
         ranks = [
-            names(rerank(candidates, query="q", settings=settings, now=NOW, model_scores=scores)).index(name)
+            names(rerank(candidates, query="q", domain=domain, settings=settings, now=NOW, model_scores=scores)).index(
+                name
+            )
             for scores in (models, better)
         ]
         assert ranks[1] <= ranks[0]

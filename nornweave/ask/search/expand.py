@@ -99,10 +99,17 @@ def variants(text: str, *, category: str | None = None, limit: int = MAX_VARIANT
     The first variant of each kind comes before the second of any: acronyms (one replaced at a time), the keywords of
     an error category that is known, identifiers as words, synonyms (all words of a variant at once).
     """
-    identifiers = _COMPOUND.sub(lambda match: " ".join(words_of(match[1])) if match[1] else match[0], text)
-    kinds: list[Iterable[str]] = [_acronyms(text), [identifiers], _synonyms(text)]
-    if category:
-        kinds.insert(1, _with_keywords(text, _vocabulary().keywords[category]))
+    known, words = _vocabulary(), set(_normal(text).split())
+    kinds = (
+        _acronyms(text),
+        (
+            f"{text.rstrip()} {word}"
+            for word in known.keywords.get(category or "", ())
+            if not words >= {*_normal(word).split()}
+        ),
+        (_COMPOUND.sub(lambda match: " ".join(words_of(match[1])) if match[1] else match[0], text),),
+        _synonyms(text),
+    )
     return _distinct(text, (variant for turn in zip_longest(*kinds) for variant in turn if variant is not None), limit)
 
 
@@ -148,12 +155,6 @@ def _synonyms(text: str) -> Iterator[str]:
 
 def _replaced(text: str, pattern: re.Pattern[str], forms: Mapping[int, str]) -> str:
     return pattern.sub(lambda match: forms.get(match.start(), match[0]), text)
-
-
-def _with_keywords(text: str, keywords: Sequence[str]) -> Iterator[str]:
-    """Add one keyword that the query does not have; then the next one."""
-    words = set(_normal(text).split())
-    return (f"{text.rstrip()} {keyword}" for keyword in keywords if not words.issuperset(_normal(keyword).split()))
 
 
 def _distinct(text: str, others: Iterable[str], limit: int) -> tuple[str, ...]:

@@ -201,6 +201,7 @@ def select(
         ranked = rerank(
             items,
             query=question.text,
+            domain=context.domain,
             settings=settings.reranking,
             now=question.now,
             model_scores=model_scores,

@@ -24,15 +24,15 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.ask.search.heuristics import HEURISTICS, NO_BONUSES, Bonuses, all_bonuses
+from nornweave.ask.search.heuristics import NO_BONUSES, Bonuses, all_bonuses, heuristics_of
 from nornweave.ask.search.records import RecallItem
-from nornweave.config import RerankingSettings, RerankingWeights
+from nornweave.config import RerankingSettings
+from nornweave.core.types import Domain
 
 STEP = 1e-9
 """Tells apart, in their order, items that would get equal calibrated scores."""
 ROUNDING = 1e-6
 """How far a sum of weighted scores may miss [0, 1]."""
-_WEIGHT_OF = {heuristic.name: heuristic.weight for heuristic in HEURISTICS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +58,7 @@ def rerank(
     items: Sequence[RecallItem],
     *,
     query: str,
+    domain: Domain,
     settings: RerankingSettings,
     now: datetime,
     model_scores: Sequence[float] | NDArray[np.float32] | None = None,
@@ -84,24 +85,17 @@ def rerank(
     relevances = [before if model is None else model for before, model in zip(befores, models, strict=True)]
     bonuses, finals = [NO_BONUSES] * len(items), relevances
     if heuristics:
-        bonuses = all_bonuses(items, query, settings.heuristics, now)
-        finals = [final_score(*pair, settings.weights) for pair in zip(relevances, bonuses, strict=True)]
+        known = heuristics_of(domain, settings)
+        bonuses = all_bonuses(items, query, known, now)
+        finals = [
+            min(1.0, math.fsum([relevance * settings.weights.model, *(each[name] * known[name][1] for name in each)]))
+            for relevance, each in zip(relevances, bonuses, strict=True)
+        ]
     order = sorted(range(len(items)), key=lambda at: (-finals[at], items[at].chunk_id))
     return tuple(
         Ranked(item=items[at], score=place, model_score=models[at], final_score=finals[at], bonuses=bonuses[at])
         for at, place in zip(order, _places(befores, [finals[at] for at in order]), strict=True)
     )
-
-
-def final_score(relevance: float, bonuses: Bonuses, weights: RerankingWeights) -> float:
-    """Blend relevance and bonuses, ``clamp(relevance · w_model + Σ bonus · w_bonus, 0, 1)``."""
-    parts = [relevance * weights.model, *(bonus * _weight(name, weights) for name, bonus in bonuses.items())]
-    return min(1.0, max(0.0, math.fsum(parts)))
-
-
-def _weight(name: str, weights: RerankingWeights) -> float:
-    own: float | None = getattr(weights, _WEIGHT_OF[name])
-    return weights.heuristic if own is None else own
 
 
 def _places(befores: Sequence[float], finals: Sequence[float]) -> list[float]:
