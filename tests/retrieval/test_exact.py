@@ -101,6 +101,7 @@ FILES = {
         for n in range(30)
     ),
     "db/secrets.py": "def hash_password(text):\n    return digest(text, rounds=12)\n",
+    "db/cookies.py": "def read_x_session_mark(env):\n    return env['MARK']\n",
     "examples/plain.py": "def plainly(table):\n    return table.rows\n",
     "db/basic.py": "".join(f"import module_{n}\n" for n in range(40))
     + "\n\ndef begin(table):\n"
@@ -291,6 +292,16 @@ def test_what_is_filtered_out_has_none(code: Index) -> None:
 @pytest.mark.parametrize("text", ["where is the password hashed", "which function hashes passwords"])
 def test_a_name_is_found_by_its_words_in_another_order_and_form(code: Index, text: str) -> None:
     assert leading(text, code).startswith("def hash_password")
+
+
+@pytest.mark.parametrize(("text", "is_found"), [
+    ("where is the X-Session-Mark header parsed", True), ("which function builds the session mark x", True),
+    ("how long is the session mark x", False),
+])  # fmt: skip
+def test_who_asks_where_may_have_another_verb_than_the_name(code: Index, text: str, is_found: bool) -> None:
+    evidence = evidence_of(text, code)
+    assert (evidence.scores is not None and bool(evidence.scores.any())) == is_found
+    assert not is_found or leading(text, code).startswith("def read_x_session_mark")
 
 
 class MarkdownSource(MemorySource):

@@ -32,6 +32,8 @@ from nornweave.core.text.index_fields import (
     MOST_WORDS_OF_NAME,
     RELEASE,
     VARIANT,
+    WORDS,
+    WORDS_DONE_TO,
     release_of,
     versions_in,
     words_key,
@@ -86,6 +88,9 @@ ASKS_FOR_RELEASE = frozenset({
 """What a question says beside a version."""
 _ASKS_WHERE = frozenset({"function", "method", "class", "code", "implemented", "defined", "called"})
 """What a question says beside what something does."""
+_DONE = re.compile(r"\bwhere\s+(?:is|are|was|were|do|does|did)\b", re.IGNORECASE)
+"""What ends with what is done, for which the code may have another word."""
+_WHERE = re.compile(r"\bwhere\b|\b(?:which|what) (?:function|method|class|file)\b|\bin the code\b", re.IGNORECASE)
 MOST_TRIED = 6
 ASKS_FOR_NEWEST = frozenset({"latest", "newest", "last", "recent", "recently"})
 """What a question says that asks for the newest release."""
@@ -219,21 +224,25 @@ def _named_in_words(searched: _Searched) -> Scores | None:
     """Weigh definitions whose names consist of words of the query: ``hashPassword`` of "where is a password hashed".
 
     Which of the words make a name is not known, so that all of the rarest are tried together. What is written as a name
-    means what is called so.
+    means what is called so, but for words with a dash, as code writes no names. Who asks where something is done may
+    have another verb for it: ``read_cookie_header`` of "where is the Cookie header parsed".
     """
     if not is_question(searched.query.text):
         return None
     idf = searched.statistics.idf
-    told = (word for word in searched.query.words if not (word.is_function_word or word.is_name))
-    words = [word for word in told if word.whole not in _ASKS_WHERE]
+    asked = [word for word in searched.query.words if not word.is_function_word and word.whole not in _ASKS_WHERE]
+    words = [word for word in asked if not word.is_name or "-" in word.written]
     rarest = sorted(words, key=lambda word: -idf[word.whole])[:MOST_TRIED]
+    fields = (WORDS, WORDS_DONE_TO) if _WHERE.search(searched.query.text) else (WORDS,)
     named = {
         key: chosen
-        for count in range(2, MOST_WORDS_OF_NAME + 1)
+        for count in range(1, MOST_WORDS_OF_NAME + 1)
         for chosen in combinations(rarest, count)
-        if (key := words_key(chain(*(sequence(word.written) for word in chosen))))
+        for field in fields
+        if (key := words_key(chain(*(sequence(word.written) for word in chosen)), field))
     }
-    return _holding(named, _ASKS_WHERE, searched.defined_in, searched)
+    done = {asked[-1].whole} if asked and _DONE.search(searched.query.text) else set[str]()
+    return _holding(named, _ASKS_WHERE | done, searched.defined_in, searched)
 
 
 def _weights(searched: _Searched, unexplained: Collection[Word]) -> dict[Word, float]:

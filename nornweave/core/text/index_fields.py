@@ -6,8 +6,8 @@ a chunk's keys (``lookup_keys``), a query asks for those that it mentions (``ask
 
 What code defines has keys that forgive the spelling: ``defines:upsertall`` for ``upsert_all``, ``upsertAll`` and
 ``UpsertAll``, beside ``spelled:upsert_all`` and ``spelled:Table.upsert_all``, and ``words:all upsert`` for its words in
-whatever order and form; ``owner:table`` for the class, module,
-folder and package around it. ``place:aside`` marks tests, examples and stubs, ``place:imports`` import blocks,
+whatever order and form, ``done_to:cache key`` for ``build_cache_key``; ``owner:table`` for the class, module, folder
+and package around it. ``place:aside`` marks tests, examples and stubs, ``place:imports`` import blocks,
 ``place:variant`` pages whose path says that they are a translation, one version or a copy that is kept, and
 ``place:release`` the sections of changelogs that have a version or a day for a heading.
 """
@@ -23,7 +23,7 @@ from nornweave.core.text.analyzer import FUNCTION_TERMS, FUNCTION_WORDS, analyze
 from nornweave.core.text.variants import variant_of
 from nornweave.core.types import Chunk, Document, Domain, Frequencies, JsonValue
 
-VERSION = "fields-8"
+VERSION = "fields-9"
 
 MAX_VALUE_CHARACTERS = 120
 # "How do I configure rate limits" asks for "configure rate limits" and "rate limits"; nothing longer is named.
@@ -35,6 +35,7 @@ _SYMBOL_KEYS = ("function_name", "class_name")
 _NAME_KEYS = ("speaker", "participants", "authors", "author", "tags", "channel")
 _DATE_KEYS = ("message_timestamp", "message_timestamps", "publication_date")
 
+WORDS, WORDS_DONE_TO = "words", "done_to"
 ASIDE, IMPORTS, VARIANT, RELEASE = "place:aside", "place:imports", "place:variant", "place:release"
 _ASIDE = re.compile(
     r"(?:^|[/_.-])(?:tests?|specs?|__tests__|examples?|bench(?:es|marks?)?|fixtures?|mocks?)(?:[/_.-]|$)"
@@ -137,10 +138,14 @@ def _prefixes(number: str) -> Iterator[str]:
     yield from (".".join(parts[:count]) for count in range(2, len(parts) + 1))
 
 
-def words_key(terms: Iterable[str]) -> str:
-    """Return the key of names that consist of these words; empty for less than two words, and for more than four."""
+def words_key(terms: Iterable[str], field: str = WORDS) -> str:
+    """Return the key of names that consist of these words; empty for less than two words, and for more than four.
+
+    Args:
+        field: ``WORDS_DONE_TO`` for names that have one more word in front.
+    """
     words = sorted({term for term in terms if term not in FUNCTION_TERMS})
-    return f"words:{' '.join(words)}" if 2 <= len(words) <= MOST_WORDS_OF_NAME else ""
+    return f"{field}:{' '.join(words)}" if 2 <= len(words) <= MOST_WORDS_OF_NAME else ""
 
 
 def folded(name: str) -> str:
@@ -163,6 +168,7 @@ def _definition_keys(document: Document, chunk: Chunk) -> Iterator[str]:
     yield from (f"spelled:{name[:MAX_VALUE_CHARACTERS]}" for name in names | qualified)
     real = {names[-1] for names in defined if ".".join(names) not in declared}
     yield from (key for name in real if (key := words_key(sequence(name))))
+    yield from (key for name in real if (key := words_key(sequence(name)[1:], WORDS_DONE_TO)))
     for field, values in (("defines", real), ("declares", names - real), ("owner", owners)):
         yield from (f"{field}:{value}" for name in values if (value := folded(name)))
 
