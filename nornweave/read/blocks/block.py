@@ -220,13 +220,16 @@ def lines(text: str, span: Span) -> Iterator[Span]:
         start = end
 
 
+_BULLET = re.compile(r"[ \t]*(?:[-*+•]|\(?\d{1,9}[.)])[ \t]+\S")
+
+
 def paragraphs(text: str) -> Blocks:
-    """Read plain text: paragraphs between blank lines, no headings."""
+    """Read plain text: paragraphs and lists between blank lines, no headings."""
     return read_lines(text, 0, _paragraph)
 
 
 def _paragraph(_reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
-    return Found("paragraph", end_of(stretch.rows, at, bool))
+    return Found("list" if _BULLET.match(stretch.rows[at]) else "paragraph", end_of(stretch.rows, at, bool))
 
 
 def end_of(rows: Sequence[str], line: int, goes_on: Callable[[str], object]) -> int:

@@ -32,16 +32,14 @@ class Unit:
 
 
 def units_of(blocks: Iterable[Block], above: tuple[Block, ...] = (), *, opens: bool = False) -> Iterator[Unit]:
-    """Yield blocks as units; what holds headings is opened, and lists are where code or tables stand in them.
+    """Yield blocks as units; what holds headings is opened.
 
     Args:
         opens: whether all that holds blocks is opened.
     """
     for block in blocks:
         is_holding = block.kind in HOLDING and bool(block.parts)
-        if block.kind == "list" and block.parts:
-            yield from units_of(block.parts, above)
-        elif is_holding and (opens or _has_heading(block)):
+        if is_holding and (opens or _has_heading(block)):
             head = Span(block.span.start, block.parts[0].span.start)
             if len(head):
                 yield Unit(block, head, "label", (*above, block))

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
 from nornweave.core.text.spans import (
     LINE,
+    PARAGRAPH,
     SENTENCE,
     WORD,
     KnownStarts,
@@ -29,6 +30,7 @@ from nornweave.read.blocks.block import Block, Blocks
 from nornweave.read.blocks.html import read_html
 from nornweave.read.blocks.reader import read_blocks
 from nornweave.read.blocks.tables import rows_of
+from nornweave.read.chunking.lists import gathered, items_of, leads_in, one_sentence
 from nornweave.read.chunking.outline import (
     HEADS,
     HOLDING,
@@ -49,10 +51,8 @@ from nornweave.read.chunking.papers import page_of
 # How far code may exceed the limit before it is cut after all, in multiples of it.
 _WHOLE = 4
 
-# Before an item of a list, and at blank lines.
-_ITEM = re.compile(r"\n[ \t]*(?:\r?\n\s*|(?=(?:[-*+]|\d{1,9}[.)])[ \t]))")
 _BOUNDARIES: Mapping[UnitKind, Sequence[re.Pattern[str]]] = {
-    "list": (_ITEM, LINE, SENTENCE, WORD),
+    "list": (PARAGRAPH, SENTENCE, LINE, WORD),
     "front": (LINE, WORD),
     "code": (LINE, WORD),
     "table": (LINE, WORD),
@@ -96,7 +96,14 @@ class SectionPart:
         whole = [level[0] for level in same]
         begun = [block for block in self.pieces[0].unit.above if block.span.start < self.span.start]
         longest = max(whole, begun, key=len)
-        return tuple(block.info for block in longest if block.info and block.info not in self.section.path)
+        names = (block.info for block in longest if block.info and block.kind in HOLDING)
+        return tuple(name for name in names if name not in self.section.path)
+
+    @property
+    def led_in(self) -> tuple[str, ...]:
+        """What leads in the lists that it goes on with, and the items that hold it, the outermost first."""
+        above = self.pieces[0].unit.above
+        return tuple(block.info for block in above if block.kind == "list" and block.span.start < self.span.start)
 
 
 def cut_section(section: OutlineSection, index: TokenIndex, limit: int) -> Iterator[SectionPart]:
@@ -112,13 +119,22 @@ def cut_section(section: OutlineSection, index: TokenIndex, limit: int) -> Itera
             yield SectionPart(inner, OutlineSection((), 0) if alone else section, group)
 
 
-def _opened(units: Iterable[Unit], index: TokenIndex, limit: int) -> Iterator[Unit]:
-    """Open what holds blocks and is too long for one part."""
-    for unit in units:
-        if unit.kind in HOLDING and index.count(unit.span) > limit:
+def _opened(units: Sequence[Unit], index: TokenIndex, limit: int) -> Iterator[Unit]:
+    """Open what holds blocks and lists that are too long for one part; what leads in what follows becomes a label."""
+    led_in = ""
+    for unit, below in zip(units, [*units[1:], None], strict=True):
+        said = index.text[unit.span.start : unit.span.end]
+        is_long = index.count(unit.span) > limit
+        if unit.kind == "list" and is_long:
+            items = list(items_of(unit, index.text, led_in))
+            yield from _opened(items, index, limit) if len(items) > 1 else items
+        elif unit.kind in HOLDING and is_long:
             yield from _opened(opened(unit, index.text), index, limit)
+        elif unit.kind == "paragraph" and below and below.kind != "heading" and leads_in(said, below.kind):
+            yield replace(unit, kind="label")
         else:
             yield unit
+        led_in = one_sentence(said) if unit.kind == "paragraph" and leads_in(said, "list") else ""
 
 
 def _packed(groups: Iterator[list[Piece]], index: TokenIndex, limit: int) -> list[list[Piece]]:
@@ -141,7 +157,7 @@ def _grouped(units: Iterable[Unit], index: TokenIndex, limit: int) -> Iterator[l
         # More than half a chunk of headings is text that somebody made bold.
         below = last in {"heading", "label"} and group[0].kind in {"heading", "label"} and used <= limit // 2
         is_narrowed = below and unit.kind != "code"
-        first, *others = _pieces(unit, index, limit - used if is_narrowed else limit)
+        first, *others = _pieces(unit, index, limit - used if is_narrowed else limit, limit)
         is_tied = last in HEADS or (is_whole and last in {"paragraph", "list"})
         if is_tied and (below or used + index.count(first.span) <= limit):
             group.append(first)
@@ -157,7 +173,7 @@ def _grouped(units: Iterable[Unit], index: TokenIndex, limit: int) -> Iterator[l
         yield group
 
 
-def _pieces(unit: Unit, index: TokenIndex, limit: int) -> list[Piece]:
+def _pieces(unit: Unit, index: TokenIndex, limit: int, row_limit: int) -> list[Piece]:
     if index.count(unit.span) <= (limit * _WHOLE if unit.kind == "code" else limit):
         return [Piece(unit.span, unit)]
     is_whole = unit.kind in _WHOLE_KINDS
@@ -170,11 +186,13 @@ def _pieces(unit: Unit, index: TokenIndex, limit: int) -> list[Piece]:
     header = "\n".join(row.line for row in rows if row.is_header)
     below = [row.span.start for row in rows if not row.is_header][1:]  # a header stays with the first row below it
     starts = [unit.span.start, *below, unit.span.end]
-    parts = [part for start, end in pairwise(starts) for part in split(Span(start, end), index, limit, (LINE, WORD))]
+    parts = [
+        part for start, end in pairwise(starts) for part in split(Span(start, end), index, row_limit, (LINE, WORD))
+    ]
     return [Piece(span, unit, True, header if at else "") for at, span in enumerate(pack(parts, index, limit))]
 
 
-VERSION = "sections-7"
+VERSION = "sections-8"
 
 CONVERTED = frozenset({"docx", "pptx", "xlsx", "epub", "ipynb", "eml", "mbox"})
 """Formats whose text is Markdown that their parser wrote; their sections name places (``cell 12``)."""
@@ -249,7 +267,9 @@ def _token_starts(words: Iterable[tuple[Span, int]], index: TokenIndex) -> list[
 
 def _parts(document: Document, read: Blocks, index: TokenIndex, h1_limit: int, limit: int) -> list[SectionPart]:
     research = document.domain is Domain.RESEARCH
-    units = tile(units_of(read.blocks), read.text, Span(0, len(read.text)))
+    # Lists of Markdown hold what belongs to them, and those of HTML are lists of their items.
+    blocks = read.blocks if document.format in {"markdown", "html", *CONVERTED} else gathered(read.blocks, read.text)
+    units = tile(units_of(blocks), read.text, Span(0, len(read.text)))
     sections = list(joined(sections_of(units, academic=research), index))
     top = top_level(sections) if research else 1
     if document.format == "text":
@@ -269,7 +289,7 @@ def _chunk(document: Document, part: SectionPart, span: Span, index: TokenIndex,
         span=span,
         content=content,
         token_count=index.count(part.span),
-        context="\n".join(filter(None, (context, part.pieces[0].header))),
+        context="\n".join(filter(None, (context, *part.led_in, part.pieces[0].header))),
         title=path[-1] if path else document.title,
         section=" > ".join((*path, place) if place else path) or None,
         page=page_of(document.page_starts, span.start),
@@ -310,7 +330,7 @@ def _same(title: str, heading: str) -> bool:
 
 def _metadata(document: Document, part: SectionPart, path: tuple[str, ...], content: str) -> dict[str, JsonValue]:
     kinds = frozenset[str]().union(
-        *(kinds_of(piece.unit.block) if piece.kind in HOLDING else {piece.kind} for piece in part.pieces)
+        *(kinds_of(piece.unit.block) if piece.kind in {*HOLDING, "list"} else {piece.kind} for piece in part.pieces)
     )
     return {
         "heading_path": path,
