@@ -62,8 +62,8 @@ def _columns(text: str) -> int:
 
 
 def leads_in(said: str, below: UnitKind) -> bool:
-    """Say whether a paragraph says what follows it: it ends in a colon, is a bold line, or names a list."""
-    said = said.strip()
+    """Say whether a text says what follows it: it ends in a colon, is a bold line, or a line that names a list."""
+    said = _JOINS_BELOW.sub("", said).strip()
     return bool(_COLON.search(said) or _BOLD.match(said) or (below == "list" and _NO_SENTENCE.match(said)))
 
 
@@ -81,7 +81,8 @@ def items_of(unit: Unit, text: str, said: str) -> Iterator[Unit]:
     ]
     starts, is_item = _outermost(found), False
     if len(starts) == 1 and not text[whole.start : starts[0]].strip():
-        said, is_item = one_sentence(_MARK.sub("", text[starts[0] : whole.end].split("\n", 1)[0])), True
+        line = _MARK.sub("", text[starts[0] : whole.end].split("\n", 1)[0], count=1)
+        said, is_item = one_sentence(SENTENCE.split(line)[0]), True
         starts = _outermost([(at, depth) for at, depth in found if at > starts[0]])
     above = (*unit.above, replace(unit.block, info=said))
     if not starts:

@@ -130,11 +130,16 @@ def _opened(units: Sequence[Unit], index: TokenIndex, limit: int) -> Iterator[Un
             yield from _opened(items, index, limit) if len(items) > 1 else items
         elif unit.kind in HOLDING and is_long:
             yield from _opened(opened(unit, index.text), index, limit)
-        elif unit.kind == "paragraph" and below and below.kind != "heading" and leads_in(said, below.kind):
+        elif below and _leads_in(unit, said, below):
             yield replace(unit, kind="label")
         else:
             yield unit
         led_in = one_sentence(said) if unit.kind == "paragraph" and leads_in(said, "list") else ""
+
+
+def _leads_in(unit: Unit, said: str, below: Unit) -> bool:
+    is_text = unit.kind == "paragraph" or (unit.kind == "list" and below.kind in _WHOLE_KINDS)
+    return is_text and below.kind != "heading" and leads_in(said, below.kind)
 
 
 def _packed(groups: Iterator[list[Piece]], index: TokenIndex, limit: int) -> list[list[Piece]]:
