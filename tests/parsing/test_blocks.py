@@ -92,6 +92,43 @@ def test_lines_of_a_chunk_are_those_of_the_file() -> None:
     assert chunk.token_count == 5
 
 
+GIVEN = "= The {product} guide\n:product: Acme\n:long: {product} waits \\\n  {wait}\n:wait: nine\n:twice: a\n:twice: b\n:!gone:\n\n"
+VALUES = {
+    "The {product}, {Product}": "The Acme, Acme",
+    "{long}": "Acme waits {wait}",
+    "{unknown} {twice} {gone} {counter:x}": "{unknown} {twice} {gone} {counter:x}",
+    "\\{product} ${product}": "\\{product} ${product}",
+    "----\n{product}\n----": "----\n{product}\n----",
+    '[source,subs="+quotes,attributes"]\n----\n{product}\n----': '[source,subs="+quotes,attributes"]\n----\nAcme\n----',
+    "====\nIn a block, {product}.\n\n:inner: {wait}\n{inner}\n====": "====\nIn a block, Acme.\n\n\nnine\n====",
+    "|===\n| {product} | {wait}\n|===": "|===\n| Acme | nine\n|===",
+}
+
+
+@pytest.mark.parametrize(("written", "shown"), VALUES.items())
+def test_attributes_of_asciidoc_are_shown_as_the_document_sets_them(written: str, shown: str) -> None:
+    (chunk,) = chunks(f"{GIVEN}// {{product}}\n{written}\n", "asciidoc")
+    assert chunk.title == "The Acme guide"
+    assert chunk.content.startswith("= The Acme guide\n")
+    assert chunk.content.rstrip().endswith(f"\n\n{shown}")
+
+
+def test_the_description_of_asciidoc_is_shown_once_where_it_is_named() -> None:
+    text = "= A\n:description: It waits nine seconds.\n\n[.lead]\n{description}\n\n== [[b]]B anchor:c[]\n\nMore.\n"
+    first, second = chunks(text, "asciidoc")
+    assert first.content.split() == ["=", "A", "[.lead]", "It", "waits", "nine", "seconds."]
+    assert second.title == "B"
+    (alone,) = chunks(text.replace("{description}", "Words."), "asciidoc")[:1]
+    assert ":description: It waits" in alone.content
+
+
+def test_values_that_grow_stay_small() -> None:
+    grown = ":a0: ten letters\n" + "".join(f":a{n + 1}: {{a{n}}}{{a{n}}}\n" for n in range(60))
+    shown = said(f"= A\n{grown}\n{'{a6} ' * 500}{{a60}}\n", "asciidoc")
+    assert len(shown) < 3 * (len(grown) + 2600)
+    assert "{a60}" in shown
+
+
 def kinds(blocks: tuple[Block, ...] | list[Block]) -> list[object]:
     return [
         (block.kind, block.info, kinds(block.parts)) if block.parts else (block.kind, block.info) for block in blocks

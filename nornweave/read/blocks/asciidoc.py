@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from nornweave.core.text.inline_markup import one_line
-from nornweave.read.blocks.block import Blocks, Found, Kind, Reading, Stretch, end_of, read_lines
+from nornweave.core.types import Span
+from nornweave.read.blocks.block import Block, Blocks, Found, Kind, Reading, Stretch, blanked, end_of, read_lines
 
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?$")
 _UNDERLINE = re.compile(r"([=~^+-])\1{2,}$")
@@ -19,32 +21,97 @@ _ATTRIBUTES = re.compile(r"\[(?:\[[^\[\]]*\]|[^\[\]]*)\]$|\.[^\s.].*$")
 _SOURCE = re.compile(r"\[(?:source|,|listing)[\w%]*,?[ \t]*([\w+#.-]*)")
 _COMMENT = re.compile(r"//(?!/)")
 _ENTRY = re.compile(r":!?[\w-]+!?:(?:[ \t]|$)")
+_SET = re.compile(r"^:(!?[\w-]+!?):(?:[ \t]+([^\n]*))?$", re.MULTILINE)
+_REFERENCE = re.compile(r"(?<![\\$])\{(\w[\w-]*)\}")
+_LONGEST_VALUE = 1_000
+# Of a block of code: attributes are replaced in it.
+_SUBSTITUTES = re.compile(r"subs=[\"']?[^\"'\]]*(?:attributes|normal)")
 # Pages show this entry of their head by its name: ``{description}``.
 _DESCRIPTION = ":description: "
+_DESCRIBED = re.compile(rf"^{_DESCRIPTION}[^\n]*$", re.MULTILINE)
 _PREPROCESSOR = re.compile(r"(?:ifdef|ifndef|ifeval|endif)::")
 _TERM = re.compile(r"[ \t]*((?!//|\[)\S.*?)(?::{2,4}|;;)(?:[ \t]+(?=\S)|$)")
 _ITEM = re.compile(r"[ \t]*(?:\*{1,6}|-|\.{1,6}|\d{1,4}\.|[a-zA-Z]\.|<(?:\d+|\.)>)[ \t]+\S")
 _MARKS = re.compile(
-    r"<<[^<>,]*,([^<>]*)>>|(?:link:|https?:)\S*?\[([^\[\]]*)\]|[`*_+#]{1,2}(?=\S)([^`*_+#]*)[`*_+#]{1,2}"
+    r"\[\[[^\[\]]*\]\]|anchor:\S*?\[[^\[\]]*\]|<<[^<>,]*,([^<>]*)>>|(?:link:|https?:)\S*?\[([^\[\]]*)\]|[`*_+#]{1,2}(?=\S)([^`*_+#]*)[`*_+#]{1,2}"
 )
 
 
 def read_asciidoc(text: str) -> Blocks:
-    """Read AsciiDoc."""
-    return read_lines(text, 0, _block_at)
+    """Read AsciiDoc; ``{name}`` is shown as the value that the document gives it, where it gives one."""
+    asciidoc = _Asciidoc()
+    read = read_lines(text, 0, asciidoc.block_at)
+    values = {name: value for name, value in asciidoc.values.items() if value}
+    if not values:
+        return read
+    said: list[tuple[Span, str]] = []
+    room = len(text)  # values that name values may grow without end
+    shown = blanked(read.text, sorted(asciidoc.literal, key=lambda span: span.start))
+    for match in _REFERENCE.finditer(shown):
+        value = values.get(match[1].lower(), "")
+        room -= len(value)
+        if value and room > 0:
+            said.append((Span(*match.span()), value))
+    if entry := _DESCRIBED.search(read.text) if any(value == values.get("description") for _, value in said) else None:
+        said.append((Span(*entry.span()), ""))  # it is shown where the page names it
+    return Blocks(
+        read.text, _with_values(read.blocks, values), read.hidden, sorted(said, key=lambda each: each[0].start)
+    )
 
 
-def _block_at(reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
-    rows = stretch.rows
-    start = at
-    while start + 1 < len(rows) and (_ATTRIBUTES.match(rows[start]) or (start > at and not rows[start])):
-        start += 1
-    named = rows[at:start]
-    found = _below_attributes(rows, start, named)
-    if found.kind == "table":
-        comments = (row for row in range(start, found.end) if _COMMENT.match(rows[row]))
-        reading.hidden += [stretch.spans[row] for row in comments]
-    return Found("hidden", found.end) if any(row.startswith("[comment") for row in named) else found
+def _with_values(blocks: Iterable[Block], values: Mapping[str, str]) -> tuple[Block, ...]:
+    return tuple(
+        replace(
+            block,
+            info=one_line(_resolved(block.info, values)) if block.kind != "code" else block.info,
+            parts=_with_values(block.parts, values),
+        )
+        for block in blocks
+    )
+
+
+def _resolved(text: str, values: Mapping[str, str]) -> str:
+    if "{" not in text or len(text) > _LONGEST_VALUE:
+        return text
+    return _REFERENCE.sub(lambda name: values.get(name[1].lower()) or name[0], text)
+
+
+@dataclass(slots=True)
+class _Asciidoc:
+    """Reads one text.
+
+    Attributes:
+        values: of the attributes that it sets; empty of those that it unsets or sets to several.
+        literal: code, in which a name in braces is no attribute.
+    """
+
+    values: dict[str, str] = field(default_factory=dict)
+    literal: list[Span] = field(default_factory=list)
+
+    def block_at(self, reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
+        """Say what begins at a line."""
+        rows = stretch.rows
+        start = at
+        while start + 1 < len(rows) and (_ATTRIBUTES.match(rows[start]) or (start > at and not rows[start])):
+            start += 1
+        named = rows[at:start]
+        found = _below_attributes(rows, start, named)
+        if _ENTRY.match(rows[start]):
+            self._set(rows[start : found.end])
+        if found.kind == "table":
+            comments = (row for row in range(start, found.end) if _COMMENT.match(rows[row]))
+            reading.hidden += [stretch.spans[row] for row in comments]
+        if found.kind == "code" and not any(_SUBSTITUTES.search(row) for row in named):
+            self.literal.append(stretch.span(start, found.end))
+        return Found("hidden", found.end) if any(row.startswith("[comment") for row in named) else found
+
+    def _set(self, rows: Sequence[str]) -> None:
+        for entry in _SET.finditer("\n".join(rows).replace(" \\\n", " ")):
+            name, given = entry[1].strip("!").lower(), one_line(entry[2] or "").removesuffix("@")
+            is_plain = "!" not in entry[1] and len(given) <= _LONGEST_VALUE and not given.startswith("pass:")
+            value = _resolved(given, self.values) if is_plain else ""
+            is_one = len(value) <= _LONGEST_VALUE and self.values.get(name, value) == value
+            self.values[name] = value if is_one else ""
 
 
 def _below_attributes(rows: Sequence[str], at: int, named: Sequence[str]) -> Found:
@@ -54,7 +121,10 @@ def _below_attributes(rows: Sequence[str], at: int, named: Sequence[str]) -> Fou
     if row.startswith(_DESCRIPTION):
         return Found("paragraph", at + 1)
     if _ENTRY.match(row):
-        return Found("hidden", end_of(rows, at, _is_unseen_entry) if not row.endswith("\\") else at + 2)
+        end = at + 1
+        while end < len(rows) and (rows[end - 1].endswith("\\") or _is_unseen_entry(rows[end])):
+            end += 1
+        return Found("hidden", end)
     if _PREPROCESSOR.match(row):
         return Found("hidden", at + 1)
     if delimiter := _DELIMITER.match(row):

@@ -7,14 +7,16 @@ whatever the nesting, and nothing that a page names is executed or included.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from nornweave.core.types import Span
 
 Kind: TypeAlias = Literal["front", "heading", "paragraph", "list", "code", "table", "note", "term"]
+
+T = TypeVar("T")
 
 MAX_DEPTH = 12
 """Levels of notes and terms in each other; what is deeper is one paragraph."""
@@ -51,23 +53,30 @@ class Blocks:
         text: what is shown: as long as the document, blanks for what nobody sees. Of HTML the readable text.
         blocks: in order; they do not overlap.
         hidden: what nobody sees, in order.
+        said: what is shown in the place of a span of ``text``, in order; ``text`` itself keeps its length.
     """
 
     text: str
     blocks: Sequence[Block]
     hidden: Sequence[Span] = ()
+    said: Sequence[tuple[Span, str]] = ()
 
     def shown(self, span: Span) -> str:
         """Return what is shown of a span; a line that held nothing else stays as an empty one."""
-        first = bisect_right(self.hidden, span.start, key=lambda each: each.end)
+        hidden = ((each, "") for each in _touched(self.hidden, span, lambda each: each))
+        said = _touched(self.said, span, lambda each: each[0])
         kept, at = [], span.start
-        for each in self.hidden[first:]:
-            if each.start >= span.end:
-                break
+        for each, value in sorted((*hidden, *said), key=lambda each: each[0].start):
             kept.append(self.text[at : max(at, each.start)])
-            kept.append("\n" * self.text.count("\n", max(at, each.start), min(each.end, span.end)))
-            at = min(each.end, span.end)
+            kept.append(value or "\n" * self.text.count("\n", max(at, each.start), min(each.end, span.end)))
+            at = max(at, min(each.end, span.end))
         return "".join((*kept, self.text[at : span.end]))
+
+
+def _touched(items: Sequence[T], span: Span, place: Callable[[T], Span]) -> Sequence[T]:
+    """Return the items, which are in order, whose places touch a span."""
+    first = bisect_right(items, span.start, key=lambda item: place(item).end)
+    return items[first : bisect_left(items, span.end, lo=first, key=lambda item: place(item).start)]
 
 
 class Found(NamedTuple):

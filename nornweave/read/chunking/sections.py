@@ -239,7 +239,8 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
         spans = [part.span for part in parts]
         anchors = [""] * len(parts)
     for part, span, anchor in zip(parts, spans, anchors, strict=True):
-        yield _chunk(document, part, span, index, read.shown(part.span), anchor)
+        if content := read.shown(part.span).strip("\n"):
+            yield _chunk(document, part, span, index, content, anchor)
 
 
 def _anchors(blocks: Sequence[Block], parts: Sequence[SectionPart]) -> list[str]:
