@@ -180,6 +180,33 @@ def test_titles(path: str, text: str) -> None:
     assert titles(text, path) == TITLES[path, text]
 
 
+def test_a_script_of_a_component_ends_with_its_tag() -> None:
+    script = "<script setup>\nfunction a() {\n  return 1\n}\n</script>\n"
+    for path, text in {
+        "A.vue": f"{script}\n<template>\n  <p/>\n</template>\n<style>\np {{ color: red }}\n</style>\n",
+        "A.svelte": f"{script}<p>x</p>\n",
+        "B.vue": f"<template>\n  <p/>\n</template>\n{script}",
+        "C.vue": "<SCRIPT>\nconst a = 1\n</SCRIPT >\n\n<script setup>\nconst b = 2\n</script>\n<i/>\n",
+    }.items():
+        chunks = chunks_of(text, path)
+        assert_tiles(text, chunks)
+        assert not any(chunk.content.lstrip().startswith("</") for chunk in chunks)
+
+
+def test_a_title_is_what_a_reader_calls_it() -> None:
+    test = f"describe('a', () => {{\n  it('doesn\\'t \\\"run\\\"', () => {{\n{MEMBERS}  }})\n  it('goes', () => {{\n{MEMBERS}  }})\n}})\n"
+    assert 'a > doesn\'t "run"' in titles(test, "a.test.ts")
+    taken = f"const {{ submit, pending: waits }} = use(async () => {{\n{MEMBERS}}})\nconst [x, y] = use(() => {{\n{MEMBERS}}})\n"
+    assert not any("submit" in (title or "") or "x, y" in (title or "") for title in titles(taken, "a.ts"))
+
+
+def test_the_last_part_of_a_long_function_is_no_rest_of_two_lines() -> None:
+    for lines in range(40, 140, 3):
+        body = "".join(f"  expect(ledger_{n}).toBe({n}, 'x')\n" for n in range(lines))
+        found = [chunk.token_count for chunk in chunks_of(f"function keeps() {{\n{body}}}\n", "a.ts", limit=256)]
+        assert min(found) > 32 or len(found) == 1, (lines, found)
+
+
 def test_a_package_behind_a_licence_stands_with_what_follows() -> None:
     licence = "/*\n * Copyright (C) 2024 A\n *\n * Licensed under the Apache License, Version 2.0 (the License);\n * you may not use this file except in compliance with the License.\n */\n"
     chunks = chunks_of(f"{licence}package a.b\n\nimport c.d\n\nfun post() {{\n    run()\n}}\n", "Post.kt")

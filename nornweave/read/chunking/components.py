@@ -16,7 +16,6 @@ _TAG = re.compile(
     rf"<!--.*?-->|<(?P<tag>script|style)\b{_ATTRIBUTES}>(?P<inner>.*?)(?P<end></(?P=tag)\s*>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_CLOSING = re.compile(r"</script\s*>", re.IGNORECASE)
 _LANGUAGE = re.compile(r"""\blang\s*=\s*["']?(\w+)""")
 _FENCED = re.compile(r"\s*---[^\n]*\n(?P<inner>.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _LANGUAGES = {
@@ -30,8 +29,7 @@ class Part:
     """A part of a document in one language.
 
     Attributes:
-        span: the parts of a document tile it; a tag that opens a part belongs to it, one that closes a script to the
-            next part, so that a function ends where it ends.
+        span: the parts of a document tile it; the tags that open and close a part belong to it.
         inner: what is to be parsed.
         language: as ``languages.GRAMMARS`` names it.
     """
@@ -54,18 +52,14 @@ def parts_of(text: str, format_: str) -> list[Part]:
     end = 0
     for part in _embedded(text, format_):
         before = Span(end, part.span.start)
-        if _says_something(text, before):
+        if text[before.start : before.end].strip():
             parts.append(Part(before, before, "html"))
         parts.append(replace(part, span=Span(parts[-1].span.end if parts else 0, part.span.end)))
         end = part.span.end
     rest = Span(end, len(text))
-    if not parts or _says_something(text, rest):
+    if not parts or text[rest.start :].strip():
         return [*parts, Part(rest, rest, "html")]
     return [*parts[:-1], replace(parts[-1], span=Span(parts[-1].span.start, rest.end))]
-
-
-def _says_something(text: str, span: Span) -> bool:
-    return bool(_CLOSING.sub("", text[span.start : span.end]).strip())
 
 
 def _embedded(text: str, format_: str) -> Iterator[Part]:
@@ -80,5 +74,4 @@ def _embedded(text: str, format_: str) -> Iterator[Part]:
         language = _LANGUAGES[kind].get(told[1].lower() if told else "", "")
         if kind == "script" and format_ == "astro" and not told:
             language = "typescript"
-        end = tag.start("end") if kind == "script" else tag.end()
-        yield Part(Span(tag.start(), end), Span(*tag.span("inner")), language)
+        yield Part(Span(*tag.span()), Span(*tag.span("inner")), language)

@@ -25,6 +25,8 @@ LISTS = node_types(
 )
 SHORT_HEAD = 4
 """Of what is shorter than the limit by so many times, a scope's beginning, more than its first line has to follow."""
+SHORT_REST = 4
+"""A last part that is shorter than the limit by so many times says little: the parts are made about even."""
 _LEVELS = 100
 """Of nodes that are looked through for the name of a part; code nests as deep as it likes."""
 
@@ -68,8 +70,12 @@ class Division:
 
     def parts(self, region: Region, span: Span) -> list[Part]:
         """Divide ``region``, which covers ``span``, into parts of at most ``limit`` tokens that tile it."""
-        atoms = self._atoms(_Task(span, [(node, True) for node in region.nodes]))
+        atoms = list(self._atoms(_Task(span, [(node, True) for node in region.nodes])))
         spans = list(pack(atoms, self.index, self.limit))
+        if self.index.count(spans[-1]) < self.limit // SHORT_REST:
+            about_even = self.index.count(span) // len(spans) + self.limit // 8
+            smaller = (list(pack(atoms, self.index, most)) for most in (about_even, self.limit - self.limit // 8))
+            spans = next((each for each in smaller if len(each) == len(spans)), spans)
         return [self._part(each, region, is_first=each.start == span.start) for each in spans]
 
     def _atoms(self, whole: _Task) -> Iterator[Span]:

@@ -25,6 +25,9 @@ _PLAIN_NAME = re.compile(r"[\w$]+")
 
 _CALLEE = re.compile(r"[A-Za-z_$@][\w$]*(?:(?:\.|::|->|\?\.)[\w$]+)*[!?]?")
 _STRING = r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`'
+_ESCAPED = re.compile(r"\\([\"'`])")
+# Of ``const { a, b } = …``: several names.
+_PATTERNS = frozenset({"object_pattern", "array_pattern"})
 _LITERAL = re.compile(
     rf"[\s,]*(?:(?P<said>{_STRING})|:(?P<symbol>\w+)|(?P<key>[a-z]\w*):(?=\s+[\[:%])"
     r"|(?P<constant>[A-Z]\w*(?:(?:\.|::)\w+)*)(?![\w(.:]))(?=\s*(?:[,)\]{|]|do\b|=>|\Z))"
@@ -160,7 +163,7 @@ def _said(word: str, arguments: str, grammar: Grammar) -> str:
             if match["constant"] and grammar.class_words:  # ``if Some.module do`` is a call as well
                 break
             name = match["said"][1:-1] if match["said"] else match["symbol"] or match["key"] or match["constant"]
-            names.append(_shorten(name))
+            names.append(_shorten(_ESCAPED.sub(r"\1", name)))
             start = match.end()
             if match["said"] or not arguments.startswith(",", start):
                 break
@@ -266,7 +269,7 @@ def names_of(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:
         named = _name_node(found.named_by, grammar)
     if node.type == "impl_item":
         named = node.child_by_field_name("type")
-    if named is None:
+    if named is None or named.type in _PATTERNS:
         name = _unnamed(found, text)
         return (name,) if name else ()
     if grammar.name == "hcl":
@@ -329,8 +332,8 @@ def value_name(node: Node, grammar: Grammar, text: str, *, with_pairs: bool = Fa
             if named.type in grammar.announcements:
                 return None
             named = inner
-    # C# calls an accessor by its keyword.
-    if named is None or not named.is_named:
+    # C# calls an accessor by its keyword; a pattern gives several names.
+    if named is None or not named.is_named or named.type in _PATTERNS:
         return None
     return _shorten(text[named.start_byte : named.end_byte]).strip("'\"") or None
 
