@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -46,8 +46,6 @@ from api.routes import (
     status_page,
     texts,
 )
-from api.routes.inbox import check_path
-from api.server.large_bodies import LargeBodies
 from api.server.limits import BodyLimit
 from api.server.prefix import Prefix
 from api.state import Service
@@ -76,7 +74,6 @@ def create_app(
     agent: Domain | None = None,
     environment: Mapping[str, str] | None = None,
     names: Collection[str] | None = None,
-    body_process: Sequence[str] | None = None,
 ) -> FastAPI:
     """Build the app; its lifespan starts the engine in the background and closes it.
 
@@ -85,7 +82,6 @@ def create_app(
         agent: serve this domain alone, its agent also at the root.
         environment: ``os.environ`` unless given; holds the token.
         names: by which the API may be called (``access/origins.py``); ``None`` answers to every name.
-        body_process: arguments of the processes that answer requests with large bodies; ``None`` answers them here.
     """
     environment = os.environ if environment is None else environment
     service = _service(settings, engine or _engine(settings, agent), agent, environment)
@@ -97,7 +93,7 @@ def create_app(
     service.engine.path.on_answer = app.state.metrics.observe_answer
     add_handlers(app)
     app.exception_handlers[HTTPException] = page_routes.missing_as_page(app.exception_handlers[HTTPException])
-    _surround(app, names, body_process)
+    _surround(app, names)
     _route(app)
     return app
 
@@ -138,11 +134,9 @@ def _service(settings: Settings, engine: Engine, agent: Domain | None, environme
     )
 
 
-def _surround(app: FastAPI, names: Collection[str] | None, body_process: Sequence[str] | None) -> None:
+def _surround(app: FastAPI, names: Collection[str] | None) -> None:
     """Add what every request passes through, the innermost first."""
     service: Service = app.state.serving
-    if body_process:
-        app.add_middleware(LargeBodies, arguments=body_process, check=partial(check_path, service))
     app.add_middleware(BodyLimit)
     app.add_middleware(
         BearerAuth,

@@ -26,13 +26,6 @@ MAX_DOCUMENTS = 1_000
 MAX_DOCUMENT_BYTES = 10 * 1024 * 1024
 
 
-def _fitting(content: str) -> str:
-    size = len(textual(content).encode())
-    if size > MAX_DOCUMENT_BYTES:
-        raise ValueError(f"{size:,} bytes; allowed are {MAX_DOCUMENT_BYTES:,}")
-    return content
-
-
 class HandedInBody(Body):
     """A document."""
 
@@ -46,9 +39,8 @@ class HandedInBody(Body):
     ]
     content: Annotated[
         str,
-        StringConstraints(max_length=MAX_DOCUMENT_BYTES),
-        AfterValidator(_fitting),
-        Field(description="Text, at most 10 MiB of UTF-8."),
+        AfterValidator(textual),
+        Field(description="Text. A body of JSON has 1 MiB at most; larger documents are sent as files."),
     ]
     metadata: Annotated[PlainJson, Field(description="Any JSON; `author`, `title`, `url`, `tags` are known.")] = {}
     source_updated_at: Annotated[

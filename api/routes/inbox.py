@@ -6,7 +6,6 @@ Text comes as JSON, files as ``multipart/form-data``: two routes of one path, ch
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -23,7 +22,7 @@ from api.requests import Parameters
 from api.requests.ingest import MEDIA_TYPE, SCHEMA, IngestBody, IngestDocument, is_multipart, read_files
 from api.routes.agents import DomainName
 from api.schemas import json_response
-from api.state import Served, Service, Serving
+from api.state import Served, Serving
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.seen.agents import SeenAgent
 from nornweave.ask.views.texts import Deposit, DocumentsDocument, WithdrawnDocument
@@ -104,7 +103,7 @@ async def ingest(domain: DomainName, body: IngestBody, serving: Served, key: Key
     """Hand documents in. The next sync of the domain indexes them; handing one in again replaces it.
 
     What is `ACCEPTED` is durable. What is `REJECTED` says why, `duplicate` what is there already; the others are kept.
-    Text comes as JSON, files of other formats as `multipart/form-data`.
+    Text comes as JSON of 1 MiB at most, larger documents and files of other formats as `multipart/form-data` of 32 MiB.
     """
     return await _ingest(serving, serving.agent(domain), [document.deposit() for document in body.documents], key)
 
@@ -133,7 +132,6 @@ async def _ingest(serving: Serving, agent: SeenAgent, documents: Sequence[Deposi
 
 
 RETRY_DEGRADED_S = 30
-_INGEST = re.compile(r"/agents/([^/]*)/ingest")
 
 
 def check_takes_documents(agent: Agent | SeenAgent) -> None:
@@ -144,19 +142,6 @@ def check_takes_documents(agent: Agent | SeenAgent) -> None:
     """
     if problem := agent.ingestion_problem:
         raise unavailable("agent-degraded", f"{agent.agent_id} takes no documents now: {problem}", RETRY_DEGRADED_S)
-
-
-def check_path(service: Service, path: str) -> None:
-    """Refuse a request to an ingest path before its body is read; says nothing of other paths.
-
-    Raises:
-        ProblemError: 503, see ``check_takes_documents``.
-    """
-    match = _INGEST.fullmatch(path)
-    name = match[1] if match else service.alone.value if service.alone and path == "/ingest" else None
-    for domain in service.domains:
-        if domain.value == name:
-            check_takes_documents(service.engine.agents[domain])
 
 
 SourcePath = Annotated[str, Path(description="As it was handed in, URL-encoded; `/` may stay.")]

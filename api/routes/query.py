@@ -77,7 +77,8 @@ async def why(body: WhyBody, serving: Served) -> Response:
 async def fuse(body: FuseBody, serving: Served) -> Response:
     """Fuse the answers of any agents: six stages, from collecting to synthesis.
 
-    Agents may know less than ours: of an item `chunk_id`, `content` and `score` are enough.
+    Agents may know less than ours: of an item `chunk_id`, `content` and `score` are enough. A body has 1 MiB at most:
+    send fewer or shorter items where it would be larger.
     """
     arrived = arrive(body.timeout_ms, serving.viewer)
     question = body.question(arrived)

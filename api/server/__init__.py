@@ -1,1 +1,1 @@
-"""One serving process and several: sockets, limits and large bodies around uvicorn."""
+"""One serving process and several: sockets and limits around uvicorn."""

@@ -17,11 +17,12 @@ from api.errors import ProblemError, unavailable
 from nornweave.core.sandbox.limits import cpu_count
 
 MAX_BODY_BYTES = 1 << 20
-# Whole documents, and the answers of many agents: three documents of the largest size.
-MAX_LARGE_BODY_BYTES = 32 << 20
+# Files that are handed in, three of the largest size: they are read in pieces. JSON of this size would hold Python's
+# lock for seconds, in a thread as well.
+MAX_FILES_BYTES = 32 << 20
 # For which a client may keep us waiting while it sends a body; while we are not reading, no time passes.
 BODY_WITHIN_S = 30.0
-LARGE_BODIES = re.compile(r"/fuse|/ingest|/agents/[^/]*/ingest")
+INGEST = re.compile(r"/ingest|/agents/[^/]*/ingest")
 # A recall is computation: more of them at once than CPUs makes each slower and none faster. At about 15 ms each, on two
 # CPUs the last of 64 that wait is served within half a second; who comes after that is better told to come back.
 MAX_WAITING = 64
@@ -30,17 +31,17 @@ RETRY_BUSY_S = 1
 T = TypeVar("T")
 
 
-def body_limit(path: str) -> int:
-    """Return how large the body of a request to ``path`` may be, in bytes."""
-    return MAX_LARGE_BODY_BYTES if LARGE_BODIES.fullmatch(path) else MAX_BODY_BYTES
+def body_limit(path: str, media_type: str) -> int:
+    """Return how large the body of a request may be, in bytes."""
+    has_files = INGEST.fullmatch(path) and media_type.lower().startswith("multipart/form-data")
+    return MAX_FILES_BYTES if has_files else MAX_BODY_BYTES
 
 
 class BodyLimit:
     """Ends a request whose body is too large, announced or not (chunked), or too slow, before more of it is read."""
 
-    def __init__(self, app: ASGIApp, limit: Callable[[str], int] = body_limit, within_s: float = BODY_WITHIN_S) -> None:
+    def __init__(self, app: ASGIApp, within_s: float = BODY_WITHIN_S) -> None:
         self._app = app
-        self._limit = limit
         self._within_s = within_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,7 +49,8 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        limit, announced = self._limit(scope["path"]), announced_bytes(scope) or 0
+        limit = body_limit(scope["path"], Headers(scope=scope).get("content-type", ""))
+        announced = announced_bytes(scope)
         read, left_s, is_complete = 0, self._within_s, False
 
         # Errors are raised to the reader of the body: inside the error handlers, which answer them.
@@ -66,16 +68,17 @@ class BodyLimit:
                 is_complete = not message.get("more_body", False)
                 read += len(message.get("body", b""))
             if max(announced, read) > limit:
-                raise ProblemError(413, f"the body is larger than the {limit} bytes that are allowed")
+                instead = "; hand larger documents in as multipart/form-data" if INGEST.fullmatch(scope["path"]) else ""
+                raise ProblemError(413, f"the body is larger than the {limit} bytes that are allowed{instead}")
             return message
 
         await self._app(scope, counted, send)
 
 
-def announced_bytes(scope: Scope) -> int | None:
-    """Return the length of a body as its headers say, ``None`` where they do not (chunked)."""
+def announced_bytes(scope: Scope) -> int:
+    """Return the length of a body as its headers say, 0 where they do not (chunked)."""
     announced = Headers(scope=scope).get("content-length", "")
-    return int(announced) if announced.isdecimal() and len(announced) < 19 else None
+    return int(announced) if announced.isdecimal() and len(announced) < 19 else 0
 
 
 class Admission:

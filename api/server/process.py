@@ -71,8 +71,7 @@ def serve_on(
     # With a token a page that rebinds its name learns nothing: no browser sends the token for it.
     is_open = service_token(environment) is None and settings.access is None
     names = answered_names(host) if is_open else None
-    bodies = [str(settings.file), *([agent.value] if agent else [])]
-    app = create_app(settings, agent=agent, environment=environment, names=names, body_process=bodies)
+    app = create_app(settings, agent=agent, environment=environment, names=names)
     # `log_trace_ids` configures logging. Nothing is written to stdout.
     # What was imported, 128,000 objects, stays: a full collection need not look at it while a question waits.
     gc.collect()

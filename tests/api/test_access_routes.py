@@ -459,17 +459,13 @@ async def test_a_source_is_restricted_by_the_next_sync_of_a_running_server(own: 
                 await asyncio.sleep(0.05)
 
 
-async def test_large_bodies_are_answered_for_who_sent_them(settings: Settings) -> None:
-    document = {"source_path": "large.md", "content": "word " * 220_000}
-
-    async def test(app: Any) -> None:
+async def test_files_are_handed_in_by_operators_alone(settings: Settings) -> None:
+    async with app_of(settings) as app:
         for token, status in ((BOARD, 403), (SERVICE, 202)):
             async with client_as(app, token) as client:
-                answer = await client.post("/agents/documentation/ingest", json={"documents": [document]}, timeout=120)
+                files = {"file": ("large.md", b"word " * 440_000)}
+                answer = await client.post("/agents/documentation/ingest", files=files)
                 assert answer.status_code == status, answer.text
-
-    async with app_of(settings, body_process=[str(settings.file)]) as app:
-        await test(app)
 
 
 @pytest.mark.parametrize(("token", "status"), [(OUTSIDER, 404), (STAFF, 404), (BOARD, 200), (SERVICE, 200)])

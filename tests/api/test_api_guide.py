@@ -9,7 +9,7 @@ from api_support import Ask, is_problem
 from scripted_engine import ScriptedEngine
 
 from api.requests.ingest import MAX_DOCUMENTS
-from api.server.limits import MAX_LARGE_BODY_BYTES, MAX_WAITING
+from api.server.limits import MAX_BODY_BYTES, MAX_FILES_BYTES, MAX_WAITING
 from api.state import QUESTIONS
 from nornweave.ask.agents.exchange import MAX_CONTENT_CHARACTERS, MAX_ITEMS
 from nornweave.ask.feedback import MOST_WAITING, REMEMBERED_ANSWERS, REMEMBERED_DAYS
@@ -49,7 +49,8 @@ def test_its_problem_is_the_one_that_is_answered(look: Ask) -> None:
 
 def test_its_limits_are_the_limits() -> None:
     assert f"At most {MAX_ITEMS:,} items, {MAX_CONTENT_CHARACTERS:,} characters each" in GUIDE
-    assert f"in {MAX_LARGE_BODY_BYTES >> 20} MiB" in GUIDE
+    assert f"in {MAX_BODY_BYTES >> 20} MiB" in GUIDE
+    assert f"files of {MAX_FILES_BYTES >> 20} MiB in all" in GUIDE
     assert f"1 to {MAX_DOCUMENTS:,} documents" in GUIDE
     assert f"up to {MAX_DEPTH} levels deep" in GUIDE
     assert f"after {REMEMBERED_DAYS} days, or when {REMEMBERED_ANSWERS:,} newer ones" in GUIDE

@@ -13,6 +13,7 @@ from questions import answers_of, question_of
 from scripted_engine import ScriptedEngine
 
 from api.requests.fuse import FuseBody
+from api.server.limits import MAX_BODY_BYTES
 from api.state import arrive
 from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import ConflictStrategy
@@ -271,8 +272,12 @@ def test_ten_thousand_items_and_not_one_more(look: Ask, still_engine: ScriptedEn
     assert_subquadratic(lambda recalled: answers.fuse(question_of("x"), recalled), of_items, 4_000, times=8)
 
 
-def test_a_large_body_is_read_and_a_larger_one_is_not(look: Ask) -> None:
-    items = [{**LEAST, "chunk_id": str(number), "content": f"{number} " + "x" * 99_000} for number in range(40)]
+def test_a_body_of_a_mebibyte_is_read_and_a_larger_one_is_not(look: Ask) -> None:
+    items = [{**LEAST, "chunk_id": str(number), "content": f"{number} " + "x" * 99_000} for number in range(10)]
     assert look("POST", "/fuse", json=with_response(items=items)).status_code == 200
-    body = json.dumps(with_item()).encode() + b" " * (32 << 20)
-    is_problem(look("POST", "/fuse", content=body, headers={"content-type": "application/json"}), 413)
+    body = json.dumps(with_item()).encode()
+    for room, status in ((0, 200), (1, 413)):
+        padded = body + b" " * (MAX_BODY_BYTES - len(body) + room)
+        answer = look("POST", "/fuse", content=padded, headers={"content-type": "application/json"})
+        assert answer.status_code == status
+    assert "larger than the 1048576 bytes" in is_problem(answer, 413)["detail"]

@@ -8,10 +8,11 @@ import anyio
 import pytest
 from api_support import client_of, is_problem
 from scripted_engine import ScriptedAgent, ScriptedEngine
+from starlette.types import Message, Receive, Scope, Send
 from waiting import HANGS_S, SOON_S, WITHIN_S, until_async
 
 from api.errors import ProblemError
-from api.server.limits import MAX_BODY_BYTES, MAX_LARGE_BODY_BYTES, Admission, body_limit
+from api.server.limits import MAX_BODY_BYTES, MAX_FILES_BYTES, Admission, BodyLimit, body_limit
 from nornweave.config import Settings
 from nornweave.core.sandbox.limits import cpu_count
 
@@ -97,12 +98,25 @@ def test_a_recall_whose_request_is_cancelled_does_not_hold_up_the_end() -> None:
     assert asyncio.run(main()) < SOON_S
 
 
-def test_only_documents_and_answers_may_be_large() -> None:
-    large = {path: body_limit(path) == MAX_LARGE_BODY_BYTES for path in (
-        "/fuse", "/agents/code/ingest", "/query", "/agents/code/recall", "/fuse/", "/agents/a/b/ingest", "/x/fuse",
-    )}  # fmt: skip
-    assert [path for path, is_large in large.items() if is_large] == ["/fuse", "/agents/code/ingest"]
-    assert body_limit("/query") == MAX_BODY_BYTES
+def test_only_files_that_are_handed_in_may_be_large() -> None:
+    paths = ("/fuse", "/agents/code/ingest", "/ingest", "/query", "/ingest/", "/agents/a/b/ingest", "/x/ingest")
+    of_files = {path: body_limit(path, "Multipart/Form-Data; boundary=x") for path in paths}
+    assert [path for path, limit in of_files.items() if limit == MAX_FILES_BYTES] == ["/agents/code/ingest", "/ingest"]
+    assert {body_limit(path, kind) for path in paths for kind in ("", "application/json")} == {MAX_BODY_BYTES}
+
+
+async def test_a_body_that_does_not_arrive_is_given_up() -> None:
+    async def read(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+
+    async def forever() -> Message:
+        await asyncio.sleep(600)
+        raise AssertionError
+
+    scope = {"type": "http", "method": "POST", "path": "/fuse", "headers": []}
+    with pytest.raises(ProblemError) as caught:
+        await BodyLimit(read, within_s=0.05)(scope, forever, lambda _: None)  # type: ignore[arg-type]
+    assert (caught.value.status_code, caught.value.headers) == (408, {"Connection": "close"})
 
 
 async def test_whatever_runs_is_counted(settings: Settings, engine: ScriptedEngine) -> None:
