@@ -165,7 +165,7 @@ class _Writer:
         return "".join(piece if place % 2 else self._marked(piece) for place, piece in enumerate(pieces))
 
     def _marked(self, text: str) -> str:
-        if self.format == "html":
+        if self.format in {"html", "man"}:
             return _SPECIAL.sub(r"\\\1\2", text)
         for pattern, replacement in _INLINE.get(self.format, ()):
             text = pattern.sub(replacement, text)

@@ -262,6 +262,7 @@ Form: TypeAlias = Literal[
     "signature",
     "manifest",
     "setting",
+    "example",
     "table",
     "heading",
     "list",
@@ -270,7 +271,8 @@ Form: TypeAlias = Literal[
     "topic",
     "learned",
 ]
-"""How a fact is written: a definition (constant, field, parameter), a declared option, a fallback (``x or 30``);
+"""How a fact is written: a definition (constant, field, parameter), a declared option, a fallback (``x or 30``); what a
+configuration sets, or an example of one and a line of it that is commented out, which are compared with nothing;
 in documentation a signature (source code
 that a page shows), a row of a table, a line below an option's heading, an entry of a list, a field of a docstring, a
 sentence about a name, a sentence whose heading has to say what it is about, or a notation that its repository

@@ -9,10 +9,11 @@ from nornweave.core.access.rules import KEY
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.text.decode import ENCODING, check_size, decode
 from nornweave.core.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
+from nornweave.read.blocks.man import is_man
 from nornweave.read.formats.reader import CONVERTED, read_converted
 from nornweave.read.formats.reader import VERSION as CONVERTED_VERSION
 from nornweave.read.front_matter import FORMATS, describe
-from nornweave.read.kinds import TEMPLATES, format_of
+from nornweave.read.kinds import TEMPLATES, format_of, is_called_manual
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf.document import VERSION as PDF_VERSION
 from nornweave.read.pdf.document import parse_pdf
@@ -118,8 +119,11 @@ def _not_worth_reading(path: str, text: str, domain: Domain, format_: str | None
     """Return why a text is left out that its name does not leave out: a label and an explanation."""
     name, suffix = PurePosixPath(path).name, PurePosixPath(path.lower()).suffix
     if domain is not Domain.CODE and format_ is None:
-        return "code: its first line names a language"
+        is_page = is_called_manual(name)
+        return f"{suffix}: not a manual page" if is_page else "code: its first line names a language"
     if domain is Domain.CODE:
+        if is_called_manual(name) and is_man(text):
+            return "manual page: documentation, not code"
         if format_ is None:
             return f"{suffix or 'no language'}: neither its name nor a #! line says a language of code"
         if suffix not in TEMPLATES and is_generated(text):  # a template says it of what it writes

@@ -19,6 +19,7 @@ from nornweave.core.text.inline_markup import front_matter, one_line, plain_line
 from nornweave.core.text.legible import field_key
 from nornweave.core.types import JsonValue, freeze
 from nornweave.read.access_statements import access_metadata
+from nornweave.read.blocks.man import title_of
 from nornweave.read.blocks.reader import read_blocks
 from nornweave.read.parsed import Parsed
 from nornweave.read.plain_yaml import load_plain_yaml
@@ -48,6 +49,7 @@ _TAGS = ("tags", "keywords", "categories")
 _DATE_FORMATS = ("%Y/%m/%d", "%Y/%m", "%Y-%m", "%Y", "%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%Y")
 _RST_FIELD = re.compile(r":([A-Za-z][\w ._-]{0,60}):[ \t]+([^\n]{1,2000})")
 _ORG_FIELD = re.compile(r"^#\+(\w+):[ \t]+(\S.{0,1000})$", re.MULTILINE)
+_MAN_DATE = re.compile(r"^[.'](?:Dd[ \t]+(\S.*)|TH[ \t]+\S+[ \t]+\S+[ \t]+(\"[^\"\n]*\"|\S+))", re.MULTILINE)
 _RST_DATE = re.compile(r"\$\w+:([^$]*)\$")
 _LEADING_HTML = re.compile(r"<h1\b[^<>]*>(.{1,1000}?)</h1\s*>", re.I | re.S)
 
@@ -70,8 +72,8 @@ def describe(text: str, format: str) -> Parsed:  # noqa: A002 - the word of ``Do
     Args:
         format: one of ``read.blocks``; any other is plain text, which says nothing but who may see it.
     """
-    readers = {"asciidoc": _rst_fields, "html": _html_fields, "markdown": _markdown_fields, "org": _org_fields,
-               "rst": _rst_fields}  # fmt: skip
+    readers = {"asciidoc": _rst_fields, "html": _html_fields, "man": _man_fields, "markdown": _markdown_fields,
+               "org": _org_fields, "rst": _rst_fields}  # fmt: skip
     access = access_metadata((text, format))
     if format not in readers:
         return Parsed(text=text, metadata=freeze(access))
@@ -143,6 +145,12 @@ def _rst_fields(text: str) -> dict[str, object]:
 
 def _org_fields(text: str) -> dict[str, object]:
     return {field_key(key): one_line(value) for key, value in reversed(_ORG_FIELD.findall(text[:_HEAD]))}
+
+
+def _man_fields(text: str) -> dict[str, object]:
+    said = _MAN_DATE.search(text[:_HEAD])
+    date = one_line(said[1] or said[2]).strip('"') if said else ""
+    return {"title": title_of(text), **({"date": date} if _moment(date) else {})}
 
 
 def _html_fields(text: str) -> dict[str, object]:

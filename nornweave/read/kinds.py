@@ -13,7 +13,8 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from nornweave.core.types import Domain
-from nornweave.read.chunking.languages import UNTOLD, code_format_of, program_suffix
+from nornweave.read.blocks.man import is_man
+from nornweave.read.chunking.languages import UNTOLD, below_example, code_format_of, program_suffix
 from nornweave.read.formats.reader import CONVERTED
 from nornweave.read.front_matter import FORMATS
 
@@ -79,6 +80,12 @@ _UNDERLINED = re.compile(r"^(?=\S)([^|\n]{3,80})\n(([=~^*-])\3{2,})\n", re.MULTI
 """A heading of RST and of Markdown, where the line is as long. A letter may begin with one, and is text."""
 # The head of YAML, of an INI file and of XML.
 _CONFIGURATION = re.compile(r"\A(?:#.*\n|\s)*(?:---\s*$|\[[\w.: -]+\]\s*$|<\?xml\b)", re.MULTILINE)
+_MANUAL = re.compile(r"(?<!\.so)(\.[1-9](?:p|pm|posix|ssl|x|m|tcl)?|\.man|\.mdoc)(?:\.in)?$", re.IGNORECASE)
+"""What manual pages are called, and much else."""
+_SETTING = re.compile(
+    r"[ \t]*(?:[#;]+[ \t]*(?=\S+[ \t]*[=:]))?(?:export[ \t]+)?[A-Za-z_][\w.-]*(?:[ \t]*[=:].*|[ \t]+\S+)$"
+)
+_REMARK = re.compile(r"[ \t]*(?:[#;]|\[[\w.: -]+\]$|$)")
 _FIRST = {"": ("asciidoc", "markdown", "rst")}
 """By suffix the markup that is likeliest, first; of files without one what READMEs are written in."""
 
@@ -91,12 +98,21 @@ def format_of(path: str, text: str, domain: Domain) -> str | None:
     name = PurePosixPath(path).name
     suffix = PurePosixPath(name.lower()).suffix
     if domain is Domain.CODE:
-        is_known = is_code_name(name) or suffix in CODE_SUFFIXES or program_suffix(text) or _CONFIGURATION.match(text)
+        suffix = PurePosixPath(below_example(name.lower())).suffix
+        is_known = (
+            is_code_name(name)
+            or suffix in CODE_SUFFIXES
+            or program_suffix(text)
+            or _CONFIGURATION.match(text)
+            or (below_example(name.lower()) != name.lower() and _sets_values(text))
+        )
         return code_format_of(path, text) or ("text" if is_known else None)
     known = FORMATS.get(suffix, "text")
     if known != "text":
         return known
-    if program_suffix(text):
+    if is_man(text):
+        return "man"
+    if program_suffix(text) or (is_called_manual(name) and suffix != ".mdoc"):  # Markdoc is called so as well
         return None
     underlined = sum(
         abs(len(found[1]) - len(found[2])) < 3 for found in islice(_UNDERLINED.finditer(text), _MOST_MARKS)
@@ -111,8 +127,21 @@ def format_of(path: str, text: str, domain: Domain) -> str | None:
     return form if marks[form] else "text"
 
 
+def _sets_values(text: str) -> bool:
+    """Tell whether the lines of a text give values to names, or are remarks: configuration of whatever program."""
+    rows = text.splitlines()[:_MOST_MARKS]
+    settings = [_SETTING.match(row) is not None for row in rows]
+    told = sum(sets or _REMARK.match(row) is not None for row, sets in zip(rows, settings, strict=True))
+    return any(settings) and told >= 0.9 * len(rows)
+
+
 def _count(marks: re.Pattern[str], text: str) -> int:
     return sum(1 for _ in islice(marks.finditer(text), _MOST_MARKS))
+
+
+def is_called_manual(name: str) -> bool:
+    """Tell whether a file name is one of manual pages: ``tool.1``, ``tool.conf.5.in``; what it holds has to tell."""
+    return _MANUAL.search(name) is not None
 
 
 def is_code_name(name: str) -> bool:
@@ -131,11 +160,13 @@ def reads(domain: Domain, path: str, *, is_program: bool = False) -> bool:
         is_program: the file may be executed; its first line may say in what language it is.
     """
     name = PurePosixPath(path).name
-    suffix = PurePosixPath(name.lower()).suffix
+    suffix = PurePosixPath(below_example(name.lower()) if domain is Domain.CODE else name.lower()).suffix
+    if domain is Domain.DOCUMENTATION and is_called_manual(name):
+        return True
     if suffix in SUFFIXES[domain]:
         return domain is not Domain.DOCUMENTATION or not is_code_name(name)
     if domain is Domain.CODE:
-        if code_format_of(name) is not None or is_code_name(name):
+        if code_format_of(name) is not None or is_code_name(name) or below_example(name.lower()) != name.lower():
             return True
         return is_program or suffix in UNTOLD or not (suffix or name.startswith("."))
     return not (suffix or name.startswith(".") or is_code_name(name))

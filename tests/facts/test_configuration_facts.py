@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.core.types import Fact
+from nornweave.disagree.conflicts.comparable import keys_of
 from nornweave.disagree.facts.configuration import configuration_facts, is_configuration
 from nornweave.disagree.facts.passage import Passage
 
@@ -77,13 +78,20 @@ def test_settings_of_a_file_of_defaults_are_defaults() -> None:
     assert said("depth: 12\n", "roles/queue/vars/main.yml") == {("", "depth", "setting", "12")}
 
 
-def test_what_a_file_of_examples_sets_is_no_fact() -> None:
-    assert not facts("timeout = 30\n", "spool.example.ini")
+def test_what_an_example_sets_is_found_and_compared_with_nothing() -> None:
+    (fact,) = facts("timeout = 30\n", "spool.example.ini")
+    assert (fact.name, fact.value, fact.form, keys_of(fact)) == ("timeout", "30", "example", frozenset())
 
 
-def test_comments_of_other_files_are_not_settings() -> None:
-    assert facts("# timeout = 30\nretries = 2\n", "spool.ini")[0].name == "retries"
-    assert len(facts("# timeout = 30\nretries = 2\n", "spool.ini")) == 1
+@pytest.mark.parametrize(("line", "value"), [
+    ("# timeout = 30", "30"), ("#timeout: 30   # in seconds", "30"), (";timeout=30", "30"),
+    ("  # timeout: 'a b'", "a b"), ("# Timeout: see below", ""), ("# timeout: how long it waits", ""),
+    ("# timeout", ""), ("## timeout = a b", ""), ("# db_password = hunter2", ""),
+])  # fmt: skip
+def test_a_setting_that_is_commented_out_is_found_and_compared_with_nothing(line: str, value: str) -> None:
+    told = facts(f"{line}\nretries = 2\n", "spool.ini")
+    assert [fact.value for fact in told if fact.name != "retries"] == ([value] if value else [])
+    assert {keys_of(fact) for fact in told if fact.name != "retries"} <= {frozenset()}
 
 
 @pytest.mark.parametrize("line", [

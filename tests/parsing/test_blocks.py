@@ -16,6 +16,7 @@ from nornweave.read.blocks.reader import read_blocks
 from nornweave.read.blocks.tables import rows_of
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.front_matter import describe
+from nornweave.read.kinds import format_of, reads
 
 
 def chunks(text: str, form: str, limit: int = 512) -> list[Chunk]:
@@ -253,3 +254,122 @@ def test_front_matter_of_all_forms(head: str, form: str, fields: str | None) -> 
     found = front_matter(text)
     assert (found.form, text[found.end :].lstrip() == "Body.\n") == (form, bool(form))
     assert describe(text, "markdown").title == fields
+
+
+PAGE = r"""'\" t
+.\" yes, a comment: no1
+.de XX
+.B no2
+..
+.TH GIT\-YES 1 "2024-05-06" no3
+.SH NAME
+git\-yes \- say \(lqyes\(rq
+.SH "SEE ALSO" \" no4
+.TP
+.BR \-C " \fIfile\fR"
+Read \fBfile\fP\&.
+.B Bold
+words.
+.RS
+.TP
+.B nested
+Deeper.
+.RE
+.TP
+\fB\-\-all\fR
+.TP
+.B \-a
+All of it (default 7).
+.IP \(bu 2
+One
+.IP \(bu
+Two
+.PP
+Behind the items.
+.nf
+code  here
+.fi
+"""
+MDOC = r""".Dd May 6, 2024
+.Dt YES 8
+.Os
+.Sh NAME
+.Nm yesterday
+.Nd say it
+.Sh DESCRIPTION
+The
+.Nm
+tool reads
+.Xr no 5 ,
+and takes
+.Op Fl v Ar level .
+.Bl -tag -width x
+.It Fl p Ar port , Fl Fl port Ns = Ns Ar port
+Of the server
+.Pq default 22 .
+.Pp
+More.
+.It Xo
+.Ic set Ar name
+.Xc
+Sets.
+.El
+.Bd -literal
+x = 1
+.Ed
+"""
+
+
+def outlined(blocks: tuple[Block, ...] | list[Block]) -> list[object]:
+    return [
+        (block.kind, block.info, block.lines.start + 1, *([outlined(block.parts)] if block.parts else []))
+        for block in blocks
+    ]
+
+
+def test_a_manual_page_has_sections_items_and_code_on_their_lines() -> None:
+    read = read_blocks(PAGE, "man")
+    assert outlined(list(read.blocks)) == [
+        ("heading", "NAME", 7), ("paragraph", "", 8), ("heading", "SEE ALSO", 9),
+        ("term", "-C file", 11, [("paragraph", "", 12), ("term", "nested", 17, [("paragraph", "", 18)])]),
+        ("term", "--all, -a", 21, [("paragraph", "", 24)]),
+        ("list", "", 25), ("list", "", 27), ("paragraph", "", 30), ("code", "", 32),
+    ]  # fmt: skip
+    assert len(read.text) == len(PAGE)
+    shown = said(PAGE, "man")
+    assert not re.search(r"no\d|\\|^\.", shown, re.MULTILINE)
+    assert "git-yes - say “yes”\n" in shown and "-C file\nRead file.\nBold\nwords." in shown and "•" in shown
+    assert describe(PAGE, "man").title == "git-yes(1)"
+    assert str(describe(PAGE, "man").updated_at)[:10] == "2024-05-06"
+
+
+def test_macros_of_mdoc_mark_words_and_show_what_is_longer_than_its_line() -> None:
+    assert [block.info for block in read_blocks(MDOC, "man").blocks if block.kind == "term"] == [
+        "-p port, --port=port", "set name"
+    ]  # fmt: skip
+    shown = said(MDOC, "man")
+    assert "The\nyesterday\ntool reads\nno(5),\nand takes\n[-v level]." in shown
+    assert "Of the server\n(default 22)." in shown and "x = 1" in shown
+    assert describe(MDOC, "man").title == "yes(8)"
+
+
+def test_a_manual_page_is_told_by_what_it_holds() -> None:
+    pages = [("a.1", PAGE), ("a.conf.5.in", PAGE), ("yes.mdoc", MDOC), ("page", MDOC)]
+    assert {format_of(path, text, Domain.DOCUMENTATION) for path, text in pages} == {"man"}
+    assert format_of("page.mdoc", "# Title\n\ntext\n", Domain.DOCUMENTATION) == "markdown"
+    assert format_of("log.1", "one\ntwo\n", Domain.DOCUMENTATION) is None
+    assert not reads(Domain.DOCUMENTATION, "libyes.so.1")
+
+
+EXAMPLES = {
+    "a.yml.example": ("a: 1\n", "yaml"), ".env.example": ("PORT=3000\n# X=1\n", "text"), "a.json.dist": ("{}", "json"),
+    "a.py.sample": ("import os\n", "python"), "a.toml.default": ("a = 1\n", "text"), "sshd.example": ("Port 22\n# Y\n", "text"),
+    "a.example": ("These are the words of a text.\nIt goes on.\n", None), "README.md.template": ("# A title\n", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_read_as_what_it_is_an_example_of(name: str) -> None:
+    text, form = EXAMPLES[name]
+    assert reads(Domain.CODE, name)
+    assert format_of(name, text, Domain.CODE) == form

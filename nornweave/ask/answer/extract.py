@@ -236,7 +236,15 @@ def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Itera
 
 
 def _place(fact: Fact, item: FusedItem) -> Unit:
-    first = item.citation.char_range[0]
+    """Return where a fact stands in its passage; the line of it where something of the document is not shown."""
+    first, last = item.citation.char_range
+    text, numbers = item.item.content, item.citation.line_range
+    if len(text) != last - first and numbers and text.count("\n") == numbers[1] - numbers[0]:
+        lines = text.split("\n")
+        number = fact.line + 1 - numbers[0]
+        if 0 <= number < len(lines):
+            start = sum(len(line) + 1 for line in lines[:number])
+            return start, start + len(lines[number])
     return fact.span.start - first, fact.span.end - first
 
 

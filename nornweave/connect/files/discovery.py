@@ -16,13 +16,15 @@ from nornweave.core.errors import DocumentError, SourceUnavailableError
 from nornweave.core.files.regular import open_regular
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
+from nornweave.read.blocks.man import is_man
 from nornweave.read.chunking.languages import language_of, program_suffix
-from nornweave.read.kinds import is_code_name
+from nornweave.read.kinds import is_called_manual, is_code_name
 
 # Deep enough for a folder of checkouts, with a folder of each.
 MAX_DEPTH = 3
 MAX_FOLDERS = 5_000
 MAX_PROPOSALS = 40
+_PAGE_HEAD = 64_000  # behind the definitions that programs write at the head of a manual page
 _OWN = "var"  # where the configuration that is written keeps what the system writes
 _RECORDINGS = frozenset({".vtt", ".srt"})
 _DATA = frozenset({".json", ".jsonc", ".xml"})
@@ -158,15 +160,19 @@ def _count(tree: _Tree, root: Path, path: str, rules: Mapping[Domain, Rules]) ->
         suffix or is_code_name(PurePosixPath(path).name) or program_suffix(head)
     ):
         tree.code[language_of(path, head) or suffix or PurePosixPath(path).name] += 1
-    is_document = suffix or PurePosixPath(path.lower()).name.startswith("readme")
+    if is_called_manual(path):
+        is_document = is_man(_head(root / path, _PAGE_HEAD))
+    else:
+        is_document = bool(suffix) or PurePosixPath(path.lower()).name.startswith("readme")
     if is_document and rules[Domain.DOCUMENTATION].skip_file(path, 0) is None:
         tree.documents[suffix] += 1
 
 
-def _head(file: Path) -> str:
+def _head(file: Path, characters: int = 0) -> str:
+    """Return the first line of a file, or so many characters; nothing of one that cannot be read."""
     try:
         with open_regular(file) as opened:
-            return opened.readline(200).decode("utf-8", "replace")
+            return (opened.read(characters) if characters else opened.readline(200)).decode("utf-8", "replace")
     except (OSError, DocumentError):
         return ""
 

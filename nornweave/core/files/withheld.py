@@ -19,7 +19,7 @@ _ENDINGS = frozenset(
     {"env", "pem", "key", "p12", "pfx", "jks", "keystore", "kdbx", "ppk", "keytab", "tfstate", "p8", "pk8"}
 )
 # ``.env.example`` says which variables there are, not what they hold.
-_TEMPLATES = frozenset({"example", "sample", "template", "dist", "defaults", "schema"})
+_TEMPLATES = frozenset({"example", "sample", "template", "dist", "default", "defaults", "schema"})
 OWN, SECRET = "NornWeave's own; no source reads it", "its name is that of a secret; no source reads it"
 
 _OUT = "below the folder of the configuration none leads out of it: write as 'path' where it leads"

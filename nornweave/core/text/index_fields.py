@@ -42,6 +42,8 @@ _ASIDE = re.compile(
     r"|[a-z]Tests?\.\w{1,5}$|[a-z]Spec\.(?:groovy|hs|js|kt|scala|swift|ts)$"  # a ``MethodSpec.java`` is no test
     r"|\.t$|\.pyi$|\.d\.[cm]?ts$"  # stubs announce what is defined elsewhere
 )
+# An example of a configuration is where its settings are said.
+_EXAMPLE = re.compile(r"[._-](?:example|sample)(?=$|\.(?:ya?ml|json|toml|ini|conf|cfg|env|properties)$)")
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)", re.MULTILINE)
 _PACKAGED = frozenset({"go", "java", "kotlin"})
 _HEAD_CHARACTERS = 4_000
@@ -107,7 +109,7 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
     )
     keys.update(key for name in _DATE_KEYS for value in _strings(known.get(name)) for key in _date_keys(value))
     keys.update(_definition_keys(document, chunk))
-    if _ASIDE.search(document.path):
+    if _ASIDE.search(_EXAMPLE.sub("", document.path)):
         keys.add(ASIDE)
     if chunk.metadata.get("node_type") == "import_block":
         keys.add(IMPORTS)

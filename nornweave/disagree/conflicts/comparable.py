@@ -100,6 +100,8 @@ def keys_of(fact: Fact) -> frozenset[str]:
     Names that say only what kind of value it is (``timeout``) are joined with a word of their owner, too (``webhook
     timeout``). Statuses go by single words.
     """
+    if fact.form == "example":
+        return frozenset()
     keys = set(join_keys(fact.name))
     if fact.attribute in WORD_ATTRIBUTES:
         keys |= {f"{fact.attribute} {word}" for word in fact.name.split() if len(word) > 3 and not is_generic(word)}

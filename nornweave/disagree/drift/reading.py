@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from threading import Lock
 from typing import Any, cast
@@ -91,4 +91,5 @@ def facts_of(path: str, kind: Kind, raw: bytes) -> Extracted:
     language = language_of(path) if kind == "code" else None
     if language and (is_generated(text) or minified_line(text)):
         return Extracted(())
-    return extract(Passage(text=text, domain=kind, language=language, format=format_of(path), path=path))
+    read = extract(Passage(text=text, domain=kind, language=language, format=format_of(path), path=path))
+    return replace(read, facts=tuple(fact for fact in read.facts if fact.form != "example"))

@@ -134,18 +134,26 @@ def program_suffix(text: str) -> str:
     return INTERPRETERS.get(started["name"], "") if started else ""
 
 
+_EXAMPLE = re.compile(r"[.-](?:example|sample|dist|template|defaults?)$")
+
+
+def below_example(name: str) -> str:
+    """Return a file name, in small letters, without what makes an example of it: ``app.yml`` of ``app.yml.sample``."""
+    return _EXAMPLE.sub("", name)
+
+
 def code_format_of(path: str, text: str = "") -> str | None:
     """Name the language that a file is cut into chunks as; ``None`` where neither its name nor its text says one.
 
     Args:
         text: as of ``language_of``.
     """
-    name = PurePosixPath(path).name.lower()
+    name = below_example(PurePosixPath(path).name.lower())
     suffix = PurePosixPath(name).suffix
     known = OTHER_FILE_NAMES.get(name) or _BY_OTHER_EXTENSION.get(suffix)
     if known == "perl" and (text or suffix in UNTOLD) and not _PERL.search(text):
         known = None
-    known = known or language_of(path, text) or OTHER_FILE_NAMES.get(name.partition(".")[0])  # Dockerfile.dev
+    known = known or language_of(name, text) or OTHER_FILE_NAMES.get(name.partition(".")[0])  # Dockerfile.dev
     return known or _BY_OTHER_EXTENSION.get(program_suffix(text))
 
 

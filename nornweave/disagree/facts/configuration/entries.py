@@ -25,6 +25,7 @@ class Entry:
         value: as it is written, without a comment.
         start, end: offsets of key and value in the text.
         parents: the keys above, outermost first.
+        is_remark: it is commented out.
     """
 
     key: str
@@ -32,6 +33,7 @@ class Entry:
     start: int
     end: int
     parents: tuple[str, ...] = ()
+    is_remark: bool = False
 
 
 # Strings that are not closed end with their line.
@@ -66,6 +68,11 @@ _SETTING = lazy_pattern(
 _SECTION = lazy_pattern(r"[ \t]*\[{1,2}(?P<name>[\w.\-\"' :/\t]{1,120})\]{1,2}[ \t]*(?:[#;][^\n]*)?$")
 _BLOCK_SCALAR = lazy_pattern(r"[|>][+-]?\d?")
 _REMARKS = ("#", ";", "!", "//")
+# A setting that is commented out: a name and one value, of which no sentence consists.
+_COMMENTED = lazy_pattern(
+    r"[ \t]*[#;]+[ \t]*(?:export[ \t]+)?(?P<key>[a-z_][\w.-]{0,79}(?=[ \t]*:)|[A-Za-z_][\w.-]{0,79}(?=[ \t]*=))[ \t]*"
+    r"(?::[ \t]+|=(?!=)[ \t]*)(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'\[{&*!|>][^\s]*)[ \t]*(?:[#;].*)?\r?$"
+)
 _COMMENT = lazy_pattern(r"(?P<quoted>\"[^\"\n]*\"|'[^'\n]*')|(?:(?<![^ \t])[#;][^\n]*)")
 """A string in quotes, which may hold the mark of a comment; or a comment, at the start or behind a blank."""
 
@@ -82,6 +89,8 @@ def line_entries(text: str) -> Iterator[Entry]:
         start, bare = at, line.strip(" \t\r")
         at += len(line) + 1
         if not bare or len(line) > MAX_LINE or bare.startswith(_REMARKS):
+            if len(line) <= MAX_LINE and (said := _COMMENTED.match(line)):
+                yield Entry(said["key"], said["value"], start + said.start("key"), start + said.end("value"), (), True)
             continue
         if header := _SECTION.match(line.rstrip("\r")):
             above = [(-1, tuple(part for one in re.split(r"[.:]", header["name"]) if (part := one.strip("\"' "))))]

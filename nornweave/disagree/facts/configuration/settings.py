@@ -74,9 +74,9 @@ def is_secret(entry: Entry) -> bool:
 def setting_facts(passage: Passage, entry: Entry) -> Iterator[Fact]:
     """Yield what an entry states: one fact; two where a variable has a fallback (``timeout: ${TIMEOUT:30}``).
 
-    What a file of examples sets is no fact.
+    What a file of examples sets, or a line that is commented out, has a form of its own: it holds nowhere.
     """
-    if is_secret(entry) or _EXAMPLE.search(PurePosixPath(passage.path).name):
+    if is_secret(entry):
         return
     fallback = _WITH_FALLBACK.match(entry.value)
     value = value_of(fallback["value"] if fallback else entry.value)
@@ -90,6 +90,11 @@ def _facts(passage: Passage, entry: Entry, value: Value, variable: str) -> Itera
     made = partial(
         fact_of, passage, value=value, start=entry.start, end=entry.end, statement=passage.text[entry.start : entry.end]
     )
+    if entry.is_remark or _EXAMPLE.search(PurePosixPath(passage.path).name):
+        yield made(
+            name=entry.key, attribute="setting", side="configuration", form="example", owner=" > ".join(entry.parents)
+        )
+        return
     if variable:
         yield made(name=variable, attribute="default", side="configuration", form="fallback")
     is_prose = value.kind == "string" and (value.text.count(" ") > MAX_BLANKS or entry.key.lower() in _PROSE_KEYS)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.types import Fact, Side
+from nornweave.core.types import Fact, Side, Span
 from nornweave.disagree.facts.documentation.reader import Reader, Subject
 from nornweave.disagree.facts.documentation.surface import surface_of
 from nornweave.disagree.facts.documentation.tokens import MAX_LINE
+from nornweave.disagree.facts.documentation.walk import flag_of
 from nornweave.disagree.facts.passage import Passage
+from nornweave.read.blocks.block import Block
+from nornweave.read.blocks.man import read_man
 from nornweave.read.blocks.reader import shown_text
 from nornweave.read.chunking.languages import language_of
 
 MAX_FACTS = 2_000
 """Of one passage."""
+_TAG_NAME = lazy_pattern(r"[\w.-]{2,}")
 _SIDES: dict[str, Side] = {"conversations": "conversation", "research": "research"}
 _LONG = lazy_pattern(rf"^([^\n]{{{MAX_LINE}}})([^\n]+)", re.MULTILINE)
 
@@ -33,6 +38,9 @@ def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "")
     Returns:
         At most ``MAX_FACTS``, in the order of the text as far as its structure goes; spans lie inside the passage.
     """
+    if passage.format == "man":
+        yield from islice(_of_manual(passage), MAX_FACTS)
+        return
     comment = bool(subject or passage.language or language_of(passage.path))
     shown = passage.text if comment else shown_text(passage.text, passage.format)
     text = _LONG.sub(lambda match: match[1] + " " * len(match[2]), shown)
@@ -40,3 +48,33 @@ def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "")
     side = _SIDES.get(passage.domain, "documentation")
     reader = Reader(passage, surface_of(text, comment=comment), side, comment, root)
     yield from islice(reader.read(), MAX_FACTS)
+
+
+def _of_manual(passage: Passage) -> Iterator[Fact]:
+    """Read a manual page: what an item explains is what its tag names, an option or a key; the rest as prose."""
+    read = read_man(passage.text)
+    page = replace(passage, text=read.text, format="")
+    rest, at = [], 0
+    for name, span, section in _items(read.blocks):
+        said = read.text[span.start : span.end]
+        part = replace(page, text=said.replace("\n", " "), start=passage.start + span.start)
+        for fact in documentation_facts(part, subject=name, owner=section):
+            first, last = fact.span.start - passage.start, fact.span.end - passage.start
+            yield replace(fact, line=page.line_of(first), statement=page.lines_between(first, last))
+        if span.start >= at:
+            rest += [read.text[at : span.start], re.sub(r"[^\n]", " ", said)]
+            at = span.end
+    yield from documentation_facts(replace(page, text="".join((*rest, read.text[at:]))))
+
+
+def _items(blocks: Iterable[Block], section: str = "") -> Iterator[tuple[str, Span, str]]:
+    """Yield the items of a manual page: what each tag names, its text, its section."""
+    for block in blocks:
+        section = block.info if block.kind == "heading" else section
+        tags = block.info.split(", ") if block.kind == "term" else []
+        flags = [flag.name for tag in tags if (flag := flag_of(tag))]
+        name = max(flags, key=len) if flags else named[0] if tags and (named := _TAG_NAME.match(tags[0])) else ""
+        own = [part for part in block.parts if part.kind not in {"term", "heading"}]
+        if name and own:
+            yield name, Span(own[0].span.start, own[-1].span.end), section
+        yield from _items((part for part in block.parts if part.kind == "term"), name or section)

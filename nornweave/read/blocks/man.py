@@ -1,0 +1,312 @@
+"""The blocks of manual pages, man(7) and mdoc(7): sections, items with their tags, examples.
+
+A line of the page is a line of what is shown; macros, fonts and escapes are taken away. Nothing is set in columns, and
+no macro that a page defines is run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal, TypeAlias
+
+from nornweave.core.text.inline_markup import one_line
+from nornweave.core.types import Span
+from nornweave.read.blocks.block import (
+    Blocks,
+    Found,
+    Reading,
+    Stretch,
+    even_line_ends,
+    lines,
+    paragraphs,
+    read_lines,
+)
+
+_HEAD = re.compile(r"^[.'][ \t]*(TH|Dd)\b", re.MULTILINE)
+_TITLE = re.compile(r"^[.'][ \t]*(?:TH|Dt)[ \t]+(\S+)[ \t]+(\S+)", re.MULTILINE)
+_SECTION = re.compile(r"^[.'][ \t]*S[Hh]\b", re.MULTILINE)
+_MACRO = re.compile(r"(?:\.[ \t]*|'(?=[a-z]{2}\b|\\\"))(?:([A-Za-z]\w*)[ \t]*|(?=\\[\"#]|$)|[\\\]}].*)")
+_ARGUMENT = re.compile(r'"((?:[^"]|"")*)(?:"|$)|((?:\\.|[^ \t\\])+)')
+_COMMENT = re.compile(r"(?<!\\)\\[\"#].*")
+_FOR_TERMINALS = re.compile(r"\.[ \t]*i[ef] n[ \t]+(?=\.)")
+_DEFINED = re.compile(r"(?:de1?|am1?|ig|dei)$")
+_ESCAPE = re.compile(
+    r"\\(?:[fFmMgYV](?:\(..|\[[^\]]*\]|.)|s(?:[-+]?\(\d\d|[-+]?\[[^\]]*\]|[-+]?'[^']*'|[1-3]\d|[-+]?\d)"
+    r"|[hvwlLbxXDZRSHBoA]'[^']*'|n[-+]?(?:\(..|\[[^\]]*\]|.)|k(?:\(..|\[[^\]]*\]|.)|N'[^']*'"
+    r"|\*(?:\((?P<two>..)|\[(?P<long>[^\]]*)\]|(?P<one>.))|\((?P<sign>..)|\[(?P<name>[^\]]*)\]|(?P<plain>.)|$)"
+)
+_BULLET = re.compile(r"[\W_o]|[(]?(?:\d{1,3}|[a-zA-Z])[.)]$")
+
+
+def _table(text: str) -> dict[str, str]:
+    """Read pairs, of which the second may be several characters: ``bu • em —``."""
+    words = text.split()
+    return dict(zip(words[::2], words[1::2], strict=True))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Signs by their names, strings that macro packages and pod2man define, and what stands behind a backslash alone.
+_SIGNS: Mapping[str, str] = _table("""
+    bu • em — en – hy - mi - co © rg ® tm ™ aq ' dq " lq “ rq ” oq ‘ cq ’ rs \\ ti ~ ha ^ ga ` pl + -> → <- ←
+    >= ≥ <= ≤ != ≠ mu × sc § de ° +- ± Fo « Fc » sq ■ at @ sh # ba | bv | or | lB [ rB ] lC { rC } sl / Do $ Eu € eu €
+    12 ½ ss ß ae æ
+    :a ä :o ö :u ü 'e é `e è ^e ê 'a á ,c ç ~n ñ oA Å aa ´
+""")
+_STRINGS: Mapping[str, str] = _table("""
+    lq “ rq ” L" “ R" ” C` " C' " R ® Tm ™ -- -- Aq ' Lq “ Rq ” Le ≤ Ge ≥
+""")
+_PLAIN: Mapping[str, str] = {
+    **dict.fromkeys("&%:/|^,)!?{}cudprz", ""), **dict.fromkeys(" ~0", " "), "e": "\\", "t": " ", '"': ""
+}  # fmt: skip
+
+_HEADINGS = {"SH": 2, "SS": 3, "Sh": 2, "Ss": 3}
+_ALTERNATING = _words("BR RB BI IB IR RI")
+_BREAKS = _words("PP LP P HP Pp SY YS TP TQ IP")
+_ENDS_ITEM = _words("PP LP P HP")
+_CODE = _table("nf fi EX EE Vb Ve TS TE EQ EN Bd Ed PS PE")
+_DEEPER, _HIGHER = _words("RS Bl"), _words("RE El")
+_LITERAL = _words("-literal -unfilled")
+_TAGGED = _words("-tag -hang -ohang -inset -diag")
+_UNSHOWN = _words("""
+    TH Dt Dd Os IX XX UC AT DT PD Bl El Bd Ed RS RE Bk Ek Sm UE ME Rs Re Tg Vb Ve TS TE EQ EN EX EE PS PE
+""")
+"""Macros whose arguments nobody sees; the requests of roff itself, in small letters, show nothing either."""
+
+# mdoc: macros that may stand among the arguments of another one; what they write before and behind what they mark.
+_AROUND = _table("""
+    Op [] Oo [] Bq [] Bo [] Pq () Po () Aq <> Ao <> Brq {} Bro {} Dq "" Do "" Qq "" Qo "" Sq '' So '' Ql ''
+""")
+_OPENING = _words("Oo Bo Po Ao Bro Do Qo So Xo")
+_CLOSING = {**_table('Oc ] Bc ] Pc ) Ac > Brc } Dc " Qc " Sc \''), "Xc": ""}
+_SIGNS_BEHIND = frozenset(".,;:)]?!")
+_SYSTEMS = _table("Fx FreeBSD Nx NetBSD Ox OpenBSD Bx BSD Dx DragonFly Ux UNIX At UNIX")
+_MARKING = _words("""
+    Ad An Ar Cd Cm Dv Em Er Ev Fa Fl Fn Ft Ic In Li Lk Ms Mt Nd Nm No Ns Ap Pa Pf St Sx Sy Ta Tn Va Vt Xr Dl D1 Fo Fc
+""")
+_CALLED = frozenset({*_MARKING, *_OPENING, *_CLOSING, *_AROUND, *_SYSTEMS})
+
+_Role: TypeAlias = Literal["text", "break", "heading", "tag", "item", "code"]
+
+
+def title_of(text: str) -> str:
+    """Return how people call a page, as it writes its name: ``git-add(1)``; empty where its head does not say."""
+    said = _TITLE.search(text)
+    if said is None:
+        return ""
+    name, section = (_unescaped(word.strip('"')) for word in said.groups())
+    spelled = re.compile(re.escape(name).replace(r"\-", r"\\?-"), re.IGNORECASE)
+    written = spelled.search(text, said.end())
+    return f"{_unescaped(written[0]) if written else name}({section})"
+
+
+def is_man(text: str) -> bool:
+    """Tell whether a text is a manual page: its head says so, and it has a section."""
+    head = _HEAD.search(text)
+    return head is not None and _SECTION.search(text, head.end()) is not None
+
+
+@dataclass(slots=True)
+class _Line:
+    """What a line of the page shows, and what it is.
+
+    Attributes:
+        depth: lists and indented parts that hold it.
+        ends_item: a paragraph behind the items begins here.
+    """
+
+    shown: str = ""
+    role: _Role = "text"
+    depth: int = 0
+    level: int = 0
+    ends_item: bool = False
+
+
+def read_man(text: str) -> Blocks:
+    """Read a manual page: each line of what is shown has blanks behind it in place of what was taken away.
+
+    What is no page, as the part of one that is shown, has paragraphs.
+    """
+    head = _HEAD.search(text)
+    if head is None or not is_man(text):
+        return paragraphs(text)
+    even = even_line_ends(text)
+    spans = list(lines(even, Span(0, len(even))))
+    rows = [even[span.start : span.end].rstrip("\n") for span in spans]
+    page = _Page(is_mdoc=head[1] == "Dd").read(rows)
+    shown, hidden, said = [], [], []
+    for span, row, line in zip(spans, rows, page, strict=True):
+        end = span.start + len(row)
+        shown.append(line.shown[: len(row)].ljust(len(row)) + even[end : span.end])
+        if len(line.shown) > len(row):
+            said.append((Span(span.start, end), line.shown))
+        elif row != line.shown:
+            hidden.append(Span(span.start + len(line.shown), end))
+    read = read_lines("".join(shown), 0, partial(_block_at, page))
+    return Blocks(read.text, read.blocks, hidden, said)
+
+
+@dataclass(slots=True)
+class _Page:
+    """Reads a page line by line."""
+
+    is_mdoc: bool
+    name: str = ""
+    depth: int = 0
+    code: str = ""
+    is_pending: _Role | None = None
+    level: int = 0
+    lists: list[bool] = field(default_factory=list)
+
+    def read(self, rows: Iterable[str]) -> list[_Line]:
+        """Return what each line shows."""
+        read: list[_Line] = []
+        begun, until = False, ""
+        for written in rows:
+            row = _FOR_TERMINALS.sub("", written)
+            macro = _MACRO.match(row)
+            name = (macro[1] or "") if macro else ""
+            if until:
+                until = "" if row.replace(" ", "").startswith(until) else until
+                read.append(_Line())
+            elif macro and _DEFINED.match(name):
+                words = _COMMENT.sub("", row[macro.end() :]).split()[name != "ig" :]
+                until = f".{words[0]}" if words else ".."
+                read.append(_Line())
+            elif not begun:
+                begun = name in {"TH", "Dd"}
+                read.append(_Line())
+            elif macro:
+                found = _ARGUMENT.findall(_COMMENT.sub("", row[macro.end() :]))
+                read.append(self._macro(name, [(b or a.replace('""', '"'), bool(a)) for a, b in found]))
+            else:
+                read.append(self._written(_unescaped(_COMMENT.sub("", row))))
+        return read
+
+    def _written(self, shown: str, role: _Role = "text") -> _Line:
+        """Return a line of text, which may be the heading or the tag that the line above announced."""
+        if self.is_pending and shown.strip():
+            role, self.is_pending = self.is_pending, None
+        if self.code and role == "text":
+            return _Line(shown, "code", self.depth)
+        role = "item" if role == "tag" and _BULLET.fullmatch(shown.strip()) else role
+        return _Line(shown.strip(), role, self.depth, self.level)
+
+    def _macro(self, name: str, arguments: Sequence[tuple[str, bool]]) -> _Line:
+        words = [_unescaped(word) for word, _ in arguments]
+        if name in _HEADINGS:
+            self.level, self.is_pending, self.depth, self.code = _HEADINGS[name], "heading", 0, ""
+            return self._written(" ".join(words))
+        if name in _DEEPER:
+            self.depth += 1
+            self.lists.append(name == "RS" or bool(_TAGGED.intersection(words[:1])))
+        if name in _HIGHER and self.depth:
+            self.depth -= 1
+            self.lists.pop()
+        is_code = name in _CODE and (name != "Bd" or bool(_LITERAL.intersection(words[:1])))
+        if is_code or name == self.code:
+            self.code = _CODE[name] if is_code else ""
+            return _Line(role="break", depth=self.depth)
+        if name in {"TP", "TQ"}:
+            self.is_pending = "tag"
+        if name == "IP" and words and words[0].strip():
+            return self._written(words[0], "tag")
+        if name == "It":
+            self.is_pending = "tag" if self.lists and self.lists[-1] else "item"
+            return self._written(self._mdoc(arguments))
+        if name in _BREAKS:
+            return _Line(words[0] if words and name == "SY" else "", "break", self.depth, 0, name in _ENDS_ITEM)
+        if name in _UNSHOWN or name.islower() or not name:
+            return _Line(role="code" if self.code else "text", depth=self.depth)
+        if self.is_mdoc:
+            if name == "Nm" and words and not self.name:
+                self.name = words[0]
+            return self._written(self._mdoc([(name, False), *arguments]))
+        return self._written(("" if name in _ALTERNATING else " ").join(words))
+
+    def _mdoc(self, arguments: Sequence[tuple[str, bool]]) -> str:
+        """Return what a line of mdoc shows: macros mark the words behind them."""
+        text, closing, glued = "", list[str](), True
+        lead, is_open, reference = "", False, 0
+        words = [*arguments]
+        if words[:1] == [("Nm", False)] and not any(w not in _CALLED and w not in _SIGNS_BEHIND for w, _ in words[1:2]):
+            words[:1] = [("Nm", False), (self.name, True)]
+        for word, is_quoted in words:
+            shown = _unescaped(word)
+            blank = "" if glued else " "
+            if is_quoted or word not in _CALLED:
+                reference -= 1
+                if shown in _SIGNS_BEHIND and not is_quoted:
+                    text += (blank + lead if is_open else "") + "".join(reversed(closing)) + shown
+                    closing, lead, glued = [], "", False
+                elif reference == 0:
+                    text += f"({shown})"
+                else:
+                    text, glued = text + blank + lead + shown, shown in {"(", "["} and not is_quoted
+                is_open = False
+            elif word == "Fl":
+                lead, is_open = "--" if is_open else "-", True
+            else:
+                text, glued = (text + blank + lead, False) if is_open else (text, glued)
+                lead, is_open, reference = "", False, 2 if word == "Xr" else 0
+                blank = "" if glued else " "
+                if word in _SYSTEMS:
+                    text, glued = text + blank + _SYSTEMS[word], False
+                elif word in {"Ns", "Ap"}:
+                    text, glued = text + ("'" if word == "Ap" else ""), True
+                elif word in _CLOSING:
+                    text += closing.pop() if closing else _CLOSING[word]
+                elif word in _AROUND:
+                    text, glued = text + blank + _AROUND[word][0], True
+                    is_closed_here = word not in _OPENING or f"{word[:-1]}c" in dict(words)
+                    closing += [_AROUND[word][1]] if is_closed_here else []
+        return text + (("" if glued else " ") + lead if is_open else "") + "".join(reversed(closing))
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(_sign, text) if "\\" in text else text
+
+
+def _sign(escape: re.Match[str]) -> str:
+    if string := escape["two"] or escape["long"] or escape["one"]:
+        return _STRINGS.get(string, "")
+    if name := escape["sign"] or escape["name"]:
+        point = re.fullmatch(r"u([0-9A-F]{4,5})", name)
+        return chr(int(point[1], 16)) if point else _SIGNS.get(name, "")
+    return _PLAIN.get(escape["plain"], escape["plain"]) if escape["plain"] else ""
+
+
+def _block_at(page: Sequence[_Line], _reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
+    first, last = stretch.first, len(stretch.rows)
+    line, end = page[first + at], at + 1
+    if line.role == "heading":
+        return Found("heading", end, line.level, one_line(line.shown))
+    if line.role == "tag":
+        while end < last and page[first + end].depth == line.depth and _goes_with(page[first + end]):
+            end += 1
+        names = [one_line(each.shown) for each in page[first + at : first + end] if each.role == "tag"]
+        body = end
+        while end < last and not _is_behind(page[first + end], line):
+            end += 1
+        return Found("term", end, info=", ".join(names), body=body if end > body else -1)
+    goes_on = {"text", "break"} if line.role == "item" else {"code" if line.role == "code" else "text"}
+    while end < last and page[first + end].role in goes_on and not _is_behind(page[first + end], line):
+        end += 1
+    return Found("code" if line.role == "code" else "list" if line.role == "item" else "paragraph", end)
+
+
+def _goes_with(line: _Line) -> bool:
+    """Tell whether a line between a tag and what explains it is another tag, or shows nothing."""
+    return line.role == "tag" or not (line.shown or line.ends_item)
+
+
+def _is_behind(line: _Line, tag: _Line) -> bool:
+    """Tell whether a line stands behind the item that a tag begins."""
+    if line.role == "heading" or line.depth < tag.depth:
+        return True
+    return line.depth == tag.depth and (line.role in {"tag", "item"} or line.ends_item)
