@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import resource
 import time
 from collections.abc import Iterable
 from http import HTTPStatus
@@ -19,11 +20,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from api.errors import MEDIA_TYPE, RETRY_SOON_S, problem_response
-
-try:
-    import resource
-except ImportError:  # not on Windows
-    resource = None  # type: ignore[assignment]
 
 # The request line and all headers of one request.
 MAX_HEADER_BYTES = 32 << 10
@@ -41,7 +37,7 @@ RESERVED_CONNECTIONS = 16
 
 def connection_limit() -> int:
     """Return how many connections this process takes: half of its file descriptors; the others are for files."""
-    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if resource else MAX_CONNECTIONS * 2
+    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return MAX_CONNECTIONS if descriptors < 0 else max(1, min(MAX_CONNECTIONS, descriptors // 2 - RESERVED_CONNECTIONS))
 
 

@@ -33,7 +33,6 @@ MOST_BY_DEFAULT = 4
 # Every worker holds what a query touches. For larger indexes one process serves unless --workers says otherwise.
 SMALL_INDEX_BYTES = 512 << 20
 STOP_WITHIN_S = 7.0
-HAS_WORKERS = os.name == "posix"  # elsewhere processes do not inherit sockets
 POLL_S = 0.2
 # A process that dies is replaced at once. If the next one lasts for less than a minute, replacing it waits for 1 s,
 # then 2, 4 … 30 s: where every process is killed (memory, a damaged library), starting them without end makes it worse.
@@ -55,7 +54,7 @@ Start = Callable[[bool], Worker]
 def usual_workers(settings: Settings) -> int:
     """Return how many processes serve by default: one a CPU, at most four, and one for a large index."""
     size = sum(_published_bytes(settings, domain) for domain in settings.served_domains)
-    return min(cpu_count(), MOST_BY_DEFAULT) if HAS_WORKERS and size < SMALL_INDEX_BYTES else 1
+    return min(cpu_count(), MOST_BY_DEFAULT) if size < SMALL_INDEX_BYTES else 1
 
 
 def _published_bytes(settings: Settings, domain: Domain) -> int:

@@ -250,19 +250,19 @@ def serve(
 ) -> None:
     """Serve the HTTP API until Ctrl-C."""
     from api.server.serving import serve as serve_api
-    from api.server.workers import HAS_WORKERS, usual_workers
+    from api.server.workers import usual_workers
 
     announce = (lambda url: print_json({"url": url})) if as_json else None
-    with _served(context, from_url, data_dir, renews=HAS_WORKERS) as (settings, is_outdated):
+    with _served(context, from_url, data_dir) as (settings, is_outdated):
         _check_databases(settings, {})  # runs are recorded elsewhere
-        count = workers or usual_workers(settings) if HAS_WORKERS else None
+        count = workers or usual_workers(settings)
         code = serve_api(settings, host, port, agent, announce=announce, workers=count, is_outdated=is_outdated)
     sys.exit(code)
 
 
 @contextmanager
 def _served(
-    context: typer.Context, from_url: str | None, data_dir: Path | None, *, renews: bool
+    context: typer.Context, from_url: str | None, data_dir: Path | None
 ) -> Iterator[tuple[Settings, Callable[[], bool]]]:
     """Give the settings to serve with, those of a replica if it is one, and what tells of new ones."""
     if from_url is None:
@@ -270,7 +270,7 @@ def _served(
         return
     from nornweave.cli.replica import replica
 
-    with replica(from_url, data_dir, context.obj, renews=renews) as follower:
+    with replica(from_url, data_dir, context.obj) as follower:
         yield follower.settings, follower.has_new_settings
 
 

@@ -26,14 +26,13 @@ FIRST_LOOK_S = 5.0
 
 
 @contextmanager
-def replica(url: str, data_dir: Path | None, config: Path, *, renews: bool) -> Iterator[Follower]:
+def replica(url: str, data_dir: Path | None, config: Path) -> Iterator[Follower]:
     """Follow a store while in the context; give the follower, which knows the settings to serve with.
 
     Args:
         data_dir: where the copy is kept; below the user's cache folder unless given.
         config: a configuration of this machine, if there is one: of it `access` counts, `synthesis_model` with its
             fallback, and how the store is reached.
-        renews: whether who serves takes over other settings while it runs.
 
     Raises:
         ConfigError: the address is none, or another process uses the folder.
@@ -46,7 +45,7 @@ def replica(url: str, data_dir: Path | None, config: Path, *, renews: bool) -> I
     keep_private(folder, folder / "nornweave.yaml")
     try:
         with WriterLock(folder / "replica.lock", purpose="replica"):
-            follower = Follower(store, folder, _own(local), keys=keys, renews=renews)
+            follower = Follower(store, folder, _own(local), keys=keys)
             _wait(follower.prepare, store.url)
             end = follow_in_background(follower)
             try:

@@ -43,7 +43,6 @@ class Follower:
         *,
         keys: Collection[str] = (),
         poll_s: float = POLL_S,
-        renews: bool = False,
     ) -> None:
         """Store the parts; nothing is read before ``prepare``.
 
@@ -51,13 +50,11 @@ class Follower:
             folder: of the replica: ``nornweave.yaml`` is written there, and ``var`` beside it.
             own: what this machine says itself, for that file; see ``replica_configuration``.
             keys: public keys of which one must have signed what the store says; none: it is believed.
-            renews: whether who answers takes over other settings when ``has_new_settings`` says that there are some.
         """
         self._store = store
         self._own = own
         self._keys = keys
         self._poll_s = poll_s
-        self._renews = renews
         self._renewed = threading.Event()
         self._stopping = threading.Event()
         self._read: dict[str, StoredDocument] = {}
@@ -103,7 +100,7 @@ class Follower:
         if known and known.url == self._store.url:
             served = {domain.value for domain in self.settings.served_domains}
             domains = {name: each for name, each in known.domains.items() if name in served}
-            self._standing = replace(known, restart=False, domains=domains)
+            self._standing = replace(known, domains=domains)
         return True
 
     def run(self) -> None:
@@ -125,8 +122,8 @@ class Follower:
     def poll(self) -> bool:
         """Look once at everything; return whether the store answered and had what it names."""
         try:
-            problem, restart = self._look_at_workspace()
-            self._note(replace(self._standing, problem=problem, restart=restart))
+            problem = self._look_at_workspace()
+            self._note(replace(self._standing, problem=problem))
             problems = [problem, *map(self._follow, self.settings.served_domains)]
         except Stopped:
             return True
@@ -135,25 +132,23 @@ class Follower:
         self.has_looked.set()
         return is_reached
 
-    def _look_at_workspace(self) -> tuple[str | None, bool]:
-        """Take over what the workspace document says; return what is wrong, and whether a new start takes over more."""
-        restart = self._standing.restart
+    def _look_at_workspace(self) -> str | None:
+        """Take over what the workspace document says; return what is wrong."""
         try:
             document = self._workspace()
             if document:
                 wanted = replica_configuration(document, self._store.url, self._own)
                 has_changed = wanted != self.config.read_text(encoding="utf-8")
-                restart = has_changed and not self._renews
-                if has_changed and self._renews:
+                if has_changed:
                     self._rewrite(wanted)
                 self._take_over(document)
-                if has_changed and self._renews:
+                if has_changed:
                     log.info("the publisher's settings have changed; they are taken over")
                     self._renewed.set()
         except (NornWeaveError, OSError) as error:
             self._read.pop(KEY, None)
-            return str(error), restart
-        return None, restart
+            return str(error)
+        return None
 
     def has_new_settings(self) -> bool:
         """Tell once of each change of the settings."""

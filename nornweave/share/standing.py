@@ -100,8 +100,6 @@ def _problems(standing: Standing, noted: DomainStanding, checked_s: float | None
     if checked_s is None or checked_s > SILENT_S:
         since = "ever" if checked_s is None else f"for {checked_s:.0f} s"
         problems.append(f"the store has not answered as it should {since}; what was brought before answers")
-    if standing.restart:
-        problems.append("the publisher's settings have changed; start the replica again to take them over")
     return problems
 
 
@@ -157,14 +155,12 @@ class Standing:
         url: of the store.
         checked_at: when the store last answered for every domain, in seconds since 1970.
         problem: what is wrong with the store or the workspace document.
-        restart: whether settings have changed that only a new start takes over.
         domains: by name.
     """
 
     url: str
     checked_at: float = 0.0
     problem: str | None = None
-    restart: bool = False
     domains: dict[str, DomainStanding] = field(default_factory=dict)
 
 

@@ -16,7 +16,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from waiting import until
 
 from api.metrics import reason_kind
-from api.server.workers import HAS_WORKERS
 from nornweave.config import Settings
 
 MONITORING = Path(__file__).parents[2] / "docs" / "monitoring"
@@ -91,7 +90,6 @@ def test_reasons_are_of_few_kinds(reason: str, kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not HAS_WORKERS, reason="this system does not share ports between processes")
 def test_several_processes_are_added_up_also_after_one_of_them_died(published: Settings, started: Started) -> None:
     server, url = started(SERVE, published.file, 2)
 

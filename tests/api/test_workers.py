@@ -20,14 +20,13 @@ from processes import SERVE, START_S, STOP_S, running
 from waiting import until
 
 from api.server.serving import serve
-from api.server.workers import HAS_WORKERS, WorkerPlace, supervise, usual_workers
+from api.server.workers import WorkerPlace, supervise, usual_workers
 from nornweave.ask.feedback import FeedbackBook
 from nornweave.config import Settings
 from nornweave.share.supervisor import PortInUseError
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not HAS_WORKERS, reason="this system does not share ports between processes"),
 ]
 
 

@@ -246,5 +246,4 @@ def _leave_sessions() -> None:
         encoder._leave_session()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_sessions)
+os.register_at_fork(after_in_child=_leave_sessions)
