@@ -114,3 +114,48 @@ def test_what_contradicts(one: AssertingPassage, other: AssertingPassage, detect
 )
 def test_what_does_not_contradict(one: AssertingPassage, other: AssertingPassage) -> None:
     assert find_contradictions([one, other]) == []
+
+
+@pytest.mark.parametrize(("question", "one", "other"), [
+    ("when does the tram museum close?", "The tram museum will close on 3 June.",
+     "tram museum closes on the 5th of June"),
+    ("how many trams may a depot hold?", "A depot may hold up to 14 trams.", "# Trams\nMAX_TRAMS_PER_DEPOT = 9\n"),
+    ("how long is a shift?", "Shifts last a full hour.", "# Shifts of drivers.\nSHIFT_LENGTH_MINUTES = 45\n"),
+    ("how many doors may open a second?", "The public gate opens 90 doors a minute.",
+     "# Doors that the public gate opens.\nDOOR_RATE_PER_MINUTE = 70\n"),
+    ("how often is the track cleaned?", "The track is cleaned every fifteen days.", "track is cleaned every 9 days"),
+    ("are seat lamps on by default?", "Seat lamps are off until a driver presses the key.",
+     "# Seat lamps.\nSEAT_LAMPS_ENABLED = True\n"),
+    ("is the bridge survey finished?", "The bridge survey is finished.", "bridge survey is still open, sorry"),
+    ("who sells tickets?", "Tickets go through Zugo.", "we process all tickets with Farex, so call them"),
+    ("how many approvals does a route change need?", "Two drivers have to approve a route change.",
+     "one approval is enough for a route change"),
+    ("can a ride be cancelled?", "A ride can still be cancelled, as long as the tram has not left.",
+     "a ride can no longer be cancelled"),
+    ("what does the timetable run on?", "The timetable runs on MariaDB 11, with two replicas.",
+     "timetable is on Maria 12 since the weekend, went better than the last time"),
+])  # fmt: skip
+def test_what_people_say_in_their_words_contradicts_what_was_asked_about(question: str, one: str, other: str) -> None:
+    second = code(other) if "=" in other else talk(other)
+    assert find_contradictions([passage(one), second], question=question)
+
+
+@pytest.mark.parametrize(("one", "other"), [
+    ("A depot may hold up to 14 trams.", "# Trams\nMAX_TRAMS_PER_DEPOT = 14\n"),
+    ("A depot may hold up to 14 trams.", "# Trams\nMAX_TRAMS_PER_DEPOT = compute()\n"),
+    ("A depot may hold up to 14 trams.", "a depot might hold 9 trams"),
+    ("Shifts last a full hour.", "# Shifts of drivers.\nSHIFT_LENGTH_MINUTES = 60\n"),
+    ("Seat lamps are off until a driver presses the key.", "# Roof lamps.\nROOF_LAMPS_ENABLED = True\n"),
+    ("The bridge survey is finished.", "the tunnel survey is still open"),
+    ("Tickets go through Zugo.", "we should process tickets with Farex"),
+    ("The tram museum will close on 3 June.", "the bus museum closes on the 5th of June"),
+])  # fmt: skip
+def test_what_is_equal_supposed_or_of_another_thing_does_not(one: str, other: str) -> None:
+    second = code(other) if "=" in other else talk(other)
+    assert find_contradictions([passage(one), second], question=one) == []
+
+
+def test_what_was_not_asked_about_needs_more() -> None:
+    pair = [passage("Shifts last a full hour."), code("# Shifts of drivers.\nSHIFT_LENGTH_MINUTES = 45\n")]
+    assert find_contradictions(pair, question="how long is a shift?")
+    assert find_contradictions(pair, question="who paints the benches?") == find_contradictions(pair) == []

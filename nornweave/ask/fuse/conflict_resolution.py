@@ -120,7 +120,7 @@ def resolve_conflicts(items: Sequence[FusedItem], rules: ConflictRules, notes: L
     judge = _Judge(items, rules, lines)
     records: list[ConflictRecord] = []
     losers: set[int] = set()
-    found = find_disagreements(items)
+    found = find_disagreements(items, rules.question)
     for group in _groups(pair for pair in found if pair_id(*pair.facts) not in notes.dismissed):
         verdict = judge.settle(group)
         if verdict.winner is not None:
@@ -341,8 +341,11 @@ def _hours(span: timedelta) -> str:
     return f"{span.total_seconds() / 3600:g} h" if span >= timedelta(hours=1) else "a minute"
 
 
-def find_disagreements(items: Sequence[FusedItem]) -> tuple[Disagreement, ...]:
+def find_disagreements(items: Sequence[FusedItem], question: str = "") -> tuple[Disagreement, ...]:
     """Return the pairs of items that contradict each other.
+
+    Args:
+        question: what was asked; what sentences contradict may be less likely where it is about that.
 
     Returns:
         At most one per pair, thing and attribute, the most confident one, by ``first``, then ``second``. What sentences
@@ -355,7 +358,8 @@ def find_disagreements(items: Sequence[FusedItem]) -> tuple[Disagreement, ...]:
             best.setdefault((pair.first, pair.second, pair.attribute, pair.entity), pair)
     known = {key[:3] for key in best}
     read = sorted(range(len(items)), key=lambda place: -items[place].relevance)[:READ]
-    for pair in map(_disagreement, find_contradictions([_passage(place, items[place]) for place in sorted(read)])):
+    passages = [_passage(place, items[place]) for place in sorted(read)]
+    for pair in map(_disagreement, find_contradictions(passages, question=question or None)):
         if (pair.first, pair.second, pair.attribute) not in known:
             best[pair.first, pair.second, pair.attribute, pair.entity] = pair
     return tuple(sorted(best.values(), key=lambda pair: (pair.first, pair.second)))

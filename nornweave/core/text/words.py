@@ -37,8 +37,12 @@ _NEGATIONS = frozenset(_NEGATION_LIST.split())
 _QUALIFIERS = frozenset(_QUALIFIER_LIST.split())
 _FILLERS = frozenset(_FILLER_LIST.split())
 _FUNCTION = (analyzer.FUNCTION_WORDS | _FILLERS) - _NEGATIONS - _QUALIFIERS
-_TENS = {"twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "ninety": "90", "hundred": "100"}
-_ONES = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_TENS = {
+    f"{one}ty": f"{number}0"
+    for number, one in enumerate(("twen", "thir", "for", "fif", "six", "seven", "eigh", "nine"), start=2)
+} | {"hundred": "100"}
+_ONES = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
+         "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")  # fmt: skip
 _UNITS = {"%": "percent", "s": "second", "sec": "second", "secs": "second", "ms": "millisecond", "min": "minute"} | {
     "mins": "minute", "h": "hour", "hr": "hour", "hrs": "hour", "€": "eur", "$": "usd", "£": "gbp", "¥": "jpy"
 }  # fmt: skip

@@ -27,6 +27,7 @@ ROLES = _groups("""
     run: runs run running hosted deployed checked built executed served host deploys deploy installed released
     use: uses use using relies rely based isolated sent powered secured trained optimise optimised optimize optimized
     use: authenticated signed encrypted delivered go goes handled sandboxed share shared routed isolate
+    use: process processes processed
     licence: licensed distributed
     meet: chat chats meet meets happens happen discussed ask join questions talk
     own: belongs belong
@@ -40,9 +41,14 @@ THERE = _groups("""
     yes: supported supports support available provided provides offers offered enabled enables activated
     no: removed dropped discontinued disabled unsupported unavailable deactivated gone drops disables
     old: deprecated obsolete
+    done: finished completed closed resolved
+    open: open pending outstanding unfinished unresolved
 """)
-"""Word → whether a thing is there, is not, or is deprecated."""
+"""Word → whether a thing is there, is not, or is deprecated; whether work is done or open."""
 SWITCH = MappingProxyType({"on": True, "off": False, "true": True, "false": False})
+SWITCHED = _words("turned switched stays stay remains remain")
+"""Before *on* and *off*; a form of *be* only where nothing but a condition follows."""
+UNTIL = _words("until unless by if for everywhere")
 COPULA = _words("is are be isn aren am being it's that's")
 HELPERS = COPULA | _words("was were been got gets has have")
 NOT = _words("not no never cannot neither nobody nothing")
@@ -54,6 +60,8 @@ NEEDS = _words("""
     require requires required need needs needed minimum newer later higher above compiles compile supports supported
     recommended recommend runs run release floor
 """)
+MEASURES = _words("last lasts take takes cost costs add adds hold holds allow allows wait waits")
+"""Verbs of a quantity that do not say what it is of."""
 LEAST = _words("least minimum fewer less")
 EVERY = MappingProxyType(
     {"hourly": "hour", "daily": "day", "nightly": "day", "weekly": "week", "monthly": "month", "yearly": "year"}
@@ -67,10 +75,12 @@ ORDINALS = _words(
 )
 # What makes a sentence no assertion: somebody proposes, supposes or asks it.
 UNSURE = _words("""
-    whether suppose should must might could would maybe perhaps probably think thinks guess suggest suggests propose
+    whether suppose might maybe perhaps probably think thinks guess suggest suggests propose
     proposes proposed proposal let's planned want wants wish wished consider considering idea hopefully imagine example
-    examples otherwise todo fixme expect expects recommend recommends ought e.g
+    examples otherwise todo fixme expect expects recommend recommends e.g
 """)
+MODALS = _words("should must could would ought may")
+"""Of which those behind what is said make it no supposition: ``is on, so that it finds what it should``."""
 # Who reports what somebody says. ``but`` ends that.
 REPORTS = _words("""
     says said claim claims claimed states stated according told tells wrote writes mentions mentioned list lists listed
@@ -110,7 +120,7 @@ NOTHING = _words(
 FILLERS = _words("""
     default now anymore longer reminder heads-up fyi sorry yes ok okay thanks note quick careful today please currently
     still by these days done since after before until above below at most up to via within without during through under
-    over between into onto
+    over between into onto around about roughly approximately nearly full enough still
 """)
 # Stems that say little of what a sentence is about.
 COMMON = _words("""

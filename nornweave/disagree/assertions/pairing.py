@@ -23,8 +23,10 @@ from nornweave.disagree.facts.names import singular, words_of
 
 HIGHEST = DEMOTE_FROM - 0.01
 """Confidence of such a conflict at most: it is shown and settles nothing (docs/decisions/0033-assertions.md)."""
-LEAST, LEAST_OF_CORPORA = 0.8, 0.95
+LEAST, LEAST_OF_CORPORA = 0.8, 0.9
 """Probability of a conflict of an answer; and of whole corpora, where every sentence meets thousands."""
+LEAST_PLAIN = 0.5
+"""Probability where both are about what was asked, and neither says anything by which it may be about a part of it."""
 MAX_ALIKE = 200
 """Assertions that share a word: of a word of more nothing is looked up."""
 LEAST_SHARED = 1.3
@@ -38,6 +40,8 @@ _SIDES: Mapping[str, Side] = {"code": "code", "conversations": "conversation", "
 _ATTRIBUTES: Mapping[str, Attribute] = {
     "status": "status", "date": "date", "presence": "holds", "denial": "holds", "version": "requires",
 }  # fmt: skip
+_NARROWING = ("foreign_one", "scope_one", "siblings")
+"""Features of two assertions of which one may be about a part, or another thing of that kind."""
 _LONG_WORD = lazy_pattern(r"\w{3,}")
 _CHANGELOG = lazy_pattern(r"(?:change-?_?logs?|changes|history|news|release[-_ ]?notes?)(?:[./]|$)", re.IGNORECASE)
 _RELEASE = lazy_pattern(
@@ -113,7 +117,7 @@ def find_contradictions(
     """Return the sentences of two domains that hold different things of what is probably one.
 
     Args:
-        question: what was asked; conflicts about something else are left out.
+        question: what was asked; a conflict about that may be less likely.
         least: probability from which two sentences are a conflict.
 
     Returns:
@@ -121,13 +125,20 @@ def find_contradictions(
     """
     if len({passage.domain for passage in passages}) < 2:
         return []
-    asked = None if question is None else stems(question) - forms.COMMON
+    asked = None if question is None else (stems(question) - forms.COMMON or None)
     model = shipped("nornweave.disagree.assertions")
     weighed: list[tuple[float, _Pair]] = []
-    for pair in candidates(passages, asked):
+    for pair in candidates(passages):
         here, there = passages[pair.first], passages[pair.second]
-        confidence = model.probability(features(pair.one, pair.other, here, there))
-        if confidence >= least:
+        described = features(pair.one, pair.other, here, there)
+        confidence = model.probability(described)
+        is_plain = (
+            asked is not None
+            and not any(described[each] for each in _NARROWING)
+            and _is_asked(asked, ((pair.one, here), (pair.other, there)))
+        )
+        needed = min(least, LEAST_PLAIN) if is_plain else LEAST_OF_CORPORA if described["siblings"] else least
+        if confidence >= needed:
             weighed.append((confidence, pair))
     taken: set[tuple[int, int, str]] = set()
     found: list[tuple[_Pair, FactConflict]] = []
@@ -142,12 +153,8 @@ def find_contradictions(
     return [conflict for _, conflict in sorted(found, key=lambda each: (each[0].first, each[0].second))]
 
 
-def candidates(passages: Sequence[AssertingPassage], asked: frozenset[str] | None = None) -> Iterator[_Pair]:
-    """Yield the assertions of two domains that share words and differ, unless a passage says both.
-
-    Args:
-        asked: stems of a question; without them whatever it is about.
-    """
+def candidates(passages: Sequence[AssertingPassage]) -> Iterator[_Pair]:
+    """Yield the assertions of two domains that share words and differ, unless a passage says both."""
     held = [passage.assertions for passage in passages]
     groups: dict[tuple[str, str], list[tuple[int, Assertion]]] = defaultdict(list)
     for place, each in (*_said(held), *_affirmations(passages, held)):
@@ -167,7 +174,6 @@ def candidates(passages: Sequence[AssertingPassage], asked: frozenset[str] | Non
                     here.domain != there.domain
                     and are_comparable(one, other)
                     and differ(one, other)
-                    and (asked is None or _is_asked(asked, ((one, here), (other, there))))
                     and not are_apart(one, other, here, there)
                     and not _says(held[first], other)
                     and not _says(held[second], one)
@@ -188,7 +194,7 @@ def _affirmations(
     for _, each in _said(held):
         if each.kind == "denial" and each.key not in forms.COMMON and each.about:
             denied[each.key[:HEAD]].add(each.key)
-            subjects[each.key[:HEAD]].add(max(each.about, key=lambda stem: (len(stem), stem))[:HEAD])
+            subjects[each.key[:HEAD]].update(stem[:HEAD] for stem in each.about - forms.COMMON)
     for place, passage in enumerate(passages) if denied else ():
         if not _is_about(passage.text, denied.keys(), subjects):
             continue
@@ -206,7 +212,8 @@ def _is_about(text: str, verbs: Collection[str], subjects: Mapping[str, Collecti
 
 def _is_asked(asked: frozenset[str], sides: Sequence[tuple[Assertion, AssertingPassage]]) -> bool:
     """Tell whether both sides say something of what was asked, and one of them enough."""
-    shares = [len(asked & (each.about | each.values | each.beside | place.topic)) for each, place in sides]
+    said = [stems(place.text[each.span.start : each.span.end]) | each.about | each.values for each, place in sides]
+    shares = [len(asked & (words | place.topic)) for words, (_, place) in zip(said, sides, strict=True)]
     return min(shares) > 0 and max(shares) >= ASKED * len(asked)
 
 
@@ -295,7 +302,7 @@ def are_comparable(one: Assertion, other: Assertion) -> bool:
         return False
     shared = one.about & other.about
     weight = _weight(shared)
-    if shared in (one.about, other.about):
+    if shared in (one.about, other.about) or one.head <= other.head or other.head <= one.head:
         return weight >= 1
     return weight >= LEAST_SHARED or bool(one.names & other.names)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from http import HTTPStatus
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -21,7 +22,9 @@ from nornweave.core.text.words import CONTENT, FUNCTION, NAME, TURN, VALUE, find
 from nornweave.core.types import Span
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.facts.documentation.qualifiers import sentences
-from nornweave.disagree.facts.values import UNITS
+from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.names import read_name
+from nornweave.disagree.facts.values import UNITS, measured_in
 
 Kind: TypeAlias = Literal["quantity", "date", "status", "version", "owner", "presence", "role", "denial"]
 STANDING = frozenset(("owner", "role", "presence", "denial"))
@@ -40,8 +43,8 @@ _NO_PROSE = lazy_pattern(
 )  # fmt: skip
 # What tells quickly that a sentence holds nothing that is compared.
 _HINT = lazy_pattern(
-    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|sixty|hundred|once|twice|half"
-    r"|day|week|month|year|hour|minute|second|not?|never|cannot|off|on|(?:is|are) (?:[A-Z]|by|in|at)|default"
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[a-z]+teen|[a-z]+ty|hundred|once|twice"
+    r"|half|(?:day|week|month|year|hour|minute|second)s?|not?|never|cannot|off|on|(?:is|are) (?:[A-Z]|by|in|at)|default"
     rf"|{'|'.join(sorted({*forms.ROLES, *forms.THERE, *forms.OWNS, *forms.OWNERS, *forms.EVERY}))})\b|n['’]t\b",
     _I,
 )
@@ -53,7 +56,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _TOKEN = lazy_pattern(
     r"(?P<date>(?P<year>(?:19|20)\d\d)-(?P<month>[01]\d)-(?P<day>[0-3]\d)(?!\d)"
     rf"|(?P<month2>{_MONTH})\.? (?P<day2>[0-3]?\d)(?:st|nd|rd|th)?\b(?:,? (?P<year2>(?:19|20)\d\d)\b)?"
-    rf"|(?P<day3>[0-3]?\d)(?:st|nd|rd|th)? (?P<month3>{_MONTH})\b(?:,? (?P<year3>(?:19|20)\d\d)\b)?"
+    rf"|(?P<day3>[0-3]?\d)(?:st|nd|rd|th)?(?: of)? (?P<month3>{_MONTH})\b(?:,? (?P<year3>(?:19|20)\d\d)\b)?"
     r"|(?P<weekday>(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)\b)"
     r"|(?<![-\w])\d+(?:,\d{3})+|(?<![-\w])v?\d+(?:\.(?:\d+|x\b))*(?:e-?\d{1,2}\b)?"
     r"|[^\W\d]\w*(?:-\w+){0,4}-\d+\b|[^\W\d]\w*(?:[./]\w+)*(?:['’][a-z]{1,2}\b)?|[%,;:()–—]"
@@ -69,11 +72,20 @@ _PHRASES = MappingProxyType(
 _VERBS: Mapping[str, frozenset[str]] = {
     "status": frozenset(word(each)[0] for each in forms.ANSWERS),
     "date": frozenset(word(each)[0] for each in forms.EVENTS),
+    "quantity": frozenset(word(each)[0] for each in forms.MEASURES),
 }
 _PART = lazy_pattern(r"(?:[^;]|;(?!\s)){8,}")
 _COMMENT = lazy_pattern(
     r"(?:^[ \t]*(?:#(?!!)|//|/\*|\*(?!/))[^\n]*\n?)+|\"\"\"(?:[^\"]|\"(?!\"\")){1,4000}\"\"\"", re.MULTILINE
 )
+_CONSTANT = lazy_pattern(
+    r"(?P<comment>(?:^[ \t]*(?:#(?!!)|//)[^\n]*\n){0,4})^[ \t]*(?P<line>(?:[a-z]+ ){0,4}(?:[\w.<>]+ )?"
+    r"(?P<name>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*?(?:_PER_(?P<per>SECOND|MINUTE|HOUR|DAY))?)"
+    r"(?:[ \t]*:[ \t]*[\w.]+)?[ \t]*=[ \t]*(?P<value>-?\d[\d_.]*|[Tt]rue|[Ff]alse))[ \t]*(?:;|[ \t](?:#|//)[^\n]*|$)",
+    re.MULTILINE,
+)
+_SAYS_KIND = frozenset(word(each)[0] for each in "max min limit limits size enabled disabled default per is".split())  # noqa: SIM905
+"""Words of a constant's name that say what kind of value it is."""
 _MARK = lazy_pattern(r"^[ \t]*(?:#+|//+|/?\*+/?)|\"\"\"|\*/", re.MULTILINE)
 # Who speaks in a thread, and code.
 _MARKED = lazy_pattern(
@@ -128,12 +140,38 @@ def stems(text: str) -> frozenset[str]:
 
 def read_text(text: str, domain: str) -> tuple[Assertion, ...]:
     """Return what the sentences of a text hold, in order; of a program those of its comments and docstrings."""
-    found: list[Assertion] = []
+    found = list(_constants(text)) if domain == "code" else []
     before = ""
     for start, sentence in stretches(text, code=domain == "code"):
         found += read(sentence, start, domain, before)
         before = sentence
     return tuple(found)
+
+
+def _constants(text: str) -> Iterator[Assertion]:
+    """Yield what constants of a program hold, by their names and the comments above them: ``MAX_HOLDS = 10``."""
+    for found in _CONSTANT.finditer(text):
+        name, value = read_name(found["name"]), read_value(found["value"])
+        if name is None or value is None:
+            continue
+        told = stems(name.name) | stems(_MARK.sub(" ", found["comment"] or ""))
+        value = measured_in(value, name.unit)
+        kind: Kind
+        if value.kind == "boolean":
+            kind, key, held = "presence", "there", "yes" if value.text == "true" else "no"
+        elif value.kind == "number":
+            rate = UNITS[found["per"].lower()][1] if found["per"] else None
+            kind, key = "quantity", (value.unit or "count") + ("/s" if rate else "")
+            held = _number(Fraction(value.text) / (rate or 1))
+        else:
+            continue
+        about = told - _SAYS_KIND
+        beside = about if key.startswith("count") else frozenset()
+        yield Assertion(
+            kind, key, frozenset((held,)), about, about, frozenset(), frozenset(), frozenset(), frozenset(), beside,
+            False, False, MappingProxyType({form: form for form in sorted(about)}), found["value"],
+            Span(found.start("line"), found.end("value")),
+        )  # fmt: skip
 
 
 _remembered = lru_cache(REMEMBERED)(read_text)
@@ -193,6 +231,7 @@ class _Found(NamedTuple):
     at: int
     end: int
     is_object: bool = False
+    verb: int | None = None
 
 
 class _Sentence:
@@ -244,7 +283,7 @@ class _Sentence:
                     self._read_number(at, self.forms[at])
             elif token in forms.EVERY:
                 self._add("quantity", "s", {_number(UNITS[forms.EVERY[token]][1])}, at, at + 1)
-            elif token in forms.ONE and self._counts_one(at):
+            elif token in forms.ONE and at not in self.taken and self._counts_one(at):
                 self._read_number(at, "1")
             else:
                 self._read_word(at, token)
@@ -260,18 +299,23 @@ class _Sentence:
 
     def affirmation(self, verb: str) -> Assertion | None:
         """Return that something is so, by the stem of the verb; ``None`` if the sentence denies it or is not sure."""
-        if not self._is_sure() or not forms.NOT.isdisjoint(self.lower) or verb not in self.forms:
+        if not self._is_sure() or verb not in self.forms:
             return None
         at = self.forms.index(verb)
+        if any(
+            token in forms.NOT and self.clauses[place] == self.clauses[at] for place, token in enumerate(self.lower)
+        ):
+            return None
         found = _Found("denial", verb, frozenset(("yes",)), frozenset(), at, at + 1)
         return self._assertion([found], self._about()) if self._is_now(found) else None
 
     def _is_sure(self) -> bool:
-        return forms.UNSURE.isdisjoint(self.lower) and "may" not in self.written  # May is a month
+        return forms.UNSURE.isdisjoint(self.lower)
 
     def _assertion(self, alike: Sequence[_Found], about: Mapping[str, tuple[int, str]]) -> Assertion:
         first = alike[0]
         at, own = first.at, {self.forms[each] for each in range(first.at, first.end)}
+        own |= set() if first.verb is None else {self.forms[first.verb]}
         verbs = _VERBS.get(first.kind, ())
         subject = {
             form: written
@@ -333,6 +377,14 @@ class _Sentence:
     def _is_now(self, found: _Found) -> bool:
         """Tell whether a clause says what is so: not what was, what will be, or what somebody says."""
         at = found.at
+        is_allowed = any(pair in {("up", "to"), ("at", "most")} for pair in pairwise(self.lower))
+        modals = (
+            modal
+            for modal, clause in zip(self.written, self.clauses, strict=True)
+            if modal != "May" and modal.lower() in forms.MODALS and clause <= self.clauses[at]  # May is a month
+        )
+        if any(modal != "may" or not is_allowed for modal in modals):
+            return False
         said = next((place for place, token in enumerate(self.lower[:at]) if token in forms.REPORTS), None)
         if said is not None and forms.BUT.isdisjoint(self.lower[said:at]):
             return False
@@ -362,12 +414,16 @@ class _Sentence:
         return "." in self.forms[at] or self.lower[at][0] == "v"
 
     def _add(self, kind: Kind, key: str, values: Iterable[str], at: int, end: int, beside: Iterable[str] = (), *,
-             is_object: bool = False) -> None:  # fmt: skip
-        self.found.append(_Found(kind, key, frozenset(values), frozenset(beside), at, end, is_object))
+             is_object: bool = False, verb: int | None = None) -> None:  # fmt: skip
+        self.found.append(_Found(kind, key, frozenset(values), frozenset(beside), at, end, is_object, verb))
         if kind not in {"owner", "role", "denial"}:
             self.taken.update(range(at, end))
 
     def _counts_one(self, at: int) -> bool:
+        end = at + 1 + len(self._counted(at + 1))
+        if self.lower[at] == "one" and end > at + 1 and not forms.COPULA.isdisjoint(self.lower[end : end + 1]):
+            return True
+        at += self.lower[at + 1 : at + 2] in (["full"], ["whole"])
         following = self.lower[at + 1 : at + 2]
         is_ordinal = following == ["second"] and at + 2 < len(self.lower) and self._tells(at + 2)
         is_rate = at > 1 and self.lower[at - 1] in UNITS
@@ -380,6 +436,7 @@ class _Sentence:
 
     def _read_number(self, at: int, figure: str) -> None:
         """Read what a number counts or measures, or of which thing it tells the version."""
+        at += self.lower[at] in forms.ONE and self.lower[at + 1 : at + 2] in (["full"], ["whole"])
         following = [*self.lower[at + 1 : at + 4], "", ""]
         before = self.lower[max(0, at - 3) : at]
         if self._is_since(before, figure):
@@ -389,7 +446,7 @@ class _Sentence:
         if amount is None or self._read_status(at, figure):
             return
         end = at + 1
-        if following[0] in forms.SCALES and (len(following[0]) > 1 or self.written[end].isupper()):
+        if following[0] in forms.SCALES and (following[0] != "m" or self.written[end].isupper()):
             amount *= forms.SCALES[following.pop(0)]
             end += 1
         if not forms.LEAST.isdisjoint(before):
@@ -470,7 +527,7 @@ class _Sentence:
             self._read_role(at, forms.ROLES[token])
         elif token in forms.COPULA:
             self._read_copula(at)
-        elif token in {"not", "cannot", "never"}:
+        elif token in {"not", "cannot", "never"} or self.lower[at : at + 2] == ["no", "longer"]:
             self._read_denial(at)
 
     def _is_said(self, at: int) -> bool:
@@ -504,7 +561,9 @@ class _Sentence:
 
     def _is_switch(self, at: int) -> bool:
         before = self.lower[at - 1] if at else ""
-        return self.lower[at + 1 : at + 3] == ["by", "default"] or before in {"turned", "switched"}
+        behind = self.lower[at + 1 : at + 2]
+        is_state = before in forms.COPULA and (not behind or behind[0] in forms.UNTIL | forms.BREAKS)
+        return self.lower[at + 1 : at + 3] == ["by", "default"] or before in forms.SWITCHED or is_state
 
     def _read_owner(self, at: int) -> None:
         if self.lower[at + 1 : at + 2] == ["by"] and self._is_said(at):
@@ -513,8 +572,8 @@ class _Sentence:
             self._add("owner", "owner", {self.forms[at - 1]}, at - 1, at)
 
     def _read_presence(self, at: int, group: str) -> None:
-        said = (group != "no") != self._is_denied(at)
-        key = "old" if group == "old" else "there"
+        said = (group not in {"no", "open"}) != self._is_denied(at)
+        key = "old" if group == "old" else "done" if group in {"done", "open"} else "there"
         is_object = not self.lower[at].endswith(forms.PARTICIPLES) or self.lower[at - 1] in {"we", "they"}
         self._add("presence", key, {"yes" if said else "no"}, at, at + 1, is_object=is_object)
 
@@ -522,7 +581,7 @@ class _Sentence:
         if self.lower[at] in forms.DIRECT:
             held, place, end = self._thing(at + 1)
             if held and (self.lower[end : end + 1] == ["as"] or any(map(self._is_name, range(place, end)))):
-                self._add("role", "use by", held, place, end)
+                self._add("role", "use by", held, place, end, verb=at)
                 return
         if group == "own":
             self._add_thing("owner", "owner", at + 2)
@@ -533,7 +592,7 @@ class _Sentence:
             token = self.lower[place]
             if token in ({"to", "with", "by"} if group == "move" else forms.PLACES | forms.MEANS):
                 key = group if group == "move" else f"{group} in" if token in forms.PLACES else f"{group} by"
-                if self._add_thing("role", key, place + 1):
+                if self._add_thing("role", key, place + 1, verb=at):
                     return
 
     def _read_copula(self, at: int) -> None:
@@ -561,11 +620,11 @@ class _Sentence:
         ):
             self._add("role", "is", held, place, end)
 
-    def _add_thing(self, kind: Kind, key: str, at: int) -> bool:
+    def _add_thing(self, kind: Kind, key: str, at: int, *, verb: int | None = None) -> bool:
         held, place, end = self._thing(at, joined=kind == "owner")
         if not held or self.lower[end : end + 1] == ["of"]:
             return False
-        self._add(kind, key, held, place, end)
+        self._add(kind, key, held, place, end, verb=verb)
         return True
 
     def _thing(self, at: int, *, joined: bool = False) -> tuple[frozenset[str], int, int]:
