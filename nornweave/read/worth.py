@@ -204,6 +204,7 @@ def without(licence: Span, span: Span) -> Span:
 
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _QUOTED = re.compile(r"`[^`]*`")
+_SENTENCE_END = re.compile(r"[a-z]{2}[.!?]$")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]{4}")
 PROSE_SHARE = 0.25
 """Of the characters of a text: less stands in sentences where it is data."""
@@ -229,6 +230,8 @@ def _is_prose(line: str) -> bool:
     tokens = _QUOTED.sub("", line).split()
     words = _words_among(tokens)
     if "`" in line and words == len(tokens) > 0:  # "add `--option`"
+        return True
+    if _SENTENCE_END.search(line) and len(tokens) > 1 and _words_among(tokens[-2:]) == 2:  # "<b> - do nothing."
         return True
     return (words >= 4 and words >= 0.6 * len(tokens)) or bool(_UNSPACED.search(line))
 

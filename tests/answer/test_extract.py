@@ -231,6 +231,37 @@ def test_of_code_what_it_says_in_words_answers_a_sentence(code: str, sentence: s
     assert extract([ranked("code", "webhook_timeout = 30\n", domain="code")], question) == ()
 
 
+@pytest.mark.parametrize(("text", "quoted"), [
+    (
+        "a: 1\n# How long an answer may take.\n# In ms.\n# wait: 50\n",
+        "How long an answer may take.\n# In ms.\n# wait: 50",
+    ),
+    ("# How long an answer may take.\n\nwait: 50\n", "How long an answer may take."),
+    (f"# {'Word ' * 90}.\n# How long an answer may take.\nwait: 50\n", "How long an answer may take."),
+])  # fmt: skip
+def test_a_comment_right_above_a_value_is_quoted_with_it(text: str, quoted: str) -> None:
+    facts = extract_facts(Passage(text=text, domain="code", path="a.yml"))
+    item = ranked("conf", text, facts=facts, domain="code", cited=citation(domain="code", char_range=(0, len(text))))
+    assert [each.text for each in extract([item], "how long may an answer take?")] == [quoted]
+
+
+def test_a_value_below_a_heading_of_rst_is_quoted_with_the_sentence_after_it() -> None:
+    text = ".. _most_posts:\n\nmost_posts\n~~~~~~~~~~\n\nDefault: 50\n\nHow many fences stay in memory.\n"
+    facts = extract_facts(Passage(text=text, format="rst"))
+    item = ranked("page", text, facts=facts, domain="documentation", cited=citation(char_range=(0, len(text))))
+    (sentence,) = extract([item], "how many fences stay in memory?")
+    assert sentence.text == "Default: 50\n\nHow many fences stay in memory."
+
+
+def test_of_a_passage_that_shows_less_than_its_document_the_line_of_a_value_is_quoted() -> None:
+    page = ".TH A 1\n.SH X\n.TP\n.B \\-\\-wait \\fIms\\fR\nTime of an answer.\nDefault: 50.\n"
+    facts = extract_facts(Passage(text=page, format="man"))
+    shown = "X\n\n--wait ms\nTime of an answer.\nDefault: 50."
+    cited = citation(char_range=(8, len(page)), line_range=(2, 6))
+    (sentence,) = extract([ranked("man", shown, facts=facts, domain="documentation", cited=cited)], "default of --wait")
+    assert sentence.text.endswith("Default: 50.")
+
+
 def test_a_sentence_of_code_is_read_without_the_marks_of_its_lines() -> None:
     comment = (
         "    /// When a change is undone, an inverse of the stored transaction (a/b - c # d) will\n"

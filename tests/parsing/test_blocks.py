@@ -17,6 +17,7 @@ from nornweave.read.blocks.tables import rows_of
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.front_matter import describe
 from nornweave.read.kinds import format_of, reads
+from nornweave.read.worth import prose_share
 
 
 def chunks(text: str, form: str, limit: int = 512) -> list[Chunk]:
@@ -373,3 +374,12 @@ def test_an_example_is_read_as_what_it_is_an_example_of(name: str) -> None:
     text, form = EXAMPLES[name]
     assert reads(Domain.CODE, name)
     assert format_of(name, text, Domain.CODE) == form
+
+
+def test_a_comment_between_a_title_of_asciidoc_and_its_block_hides_no_title() -> None:
+    assert said("yes1\n\n.yes2\n// no1\n\n// no2\n* yes3\n", "asciidoc").split() == ["yes1", ".yes2", "*", "yes3"]
+
+
+def test_short_sentences_are_no_data() -> None:
+    keys = "".join(f"   <{key}> - do nothing.\n   <{key.upper()}>, <!> - quit.\n" for key in "abcdefgh")
+    assert prose_share(keys) > 0.4 > prose_share(keys.replace(".", ""))

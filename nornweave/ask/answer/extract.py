@@ -46,6 +46,7 @@ _COMMENT = re.compile(
     r'"""(.*?)(?:"""|\Z)|/\*(.*?)(?:\*/|\Z)|((?:^[^\S\n]*(?:#|//|--)[^\n]*(?:\n|\Z))+)', re.DOTALL | re.MULTILINE
 )
 _COMMENT_MARK = re.compile(r"\s*(?:[#*!/-]+\s+)*")
+_REMARK = re.compile(r"[^\S\n]*(?:#+|//+|--|;+|/?\*+)[^\S\n]*[^\s#/*;=-]")
 _LINE_MARK = re.compile(r"\n[^\S\n]*(?:/{2,3}!?|#+|\*|--)(?=\s)")
 _ENTRY_MARK = re.compile(r"(?:[-*+>]|#{1,6}|\d{1,3}[.)])\s+(?=\S)")
 # Headings, underlines, fences and questions say what a passage is about, and answer nothing.
@@ -215,7 +216,7 @@ def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Itera
     elif is_code and asked.for_code:
         units = units_of(text, LONGEST, is_code=True)
     elif is_code:
-        units = [*_comments(text)]
+        units = _with_values([*_comments(text)], [_lines_at(text, *at) for _, at in facts if at not in unset], text)
     else:
         units = [*_sentences(text)]
         joined = {at: _joined(text, units, fact, at) for fact, at in defaults}
@@ -233,6 +234,21 @@ def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Itera
         if _WORDS.search(text, *unit) and (is_code or not _is_heading_or_question(text, unit)):
             beside = (heading | around[place] | around[place + 2]) - terms[place]
             yield _Candidate(item, unit, terms[place], beside)
+
+
+def _with_values(comments: Sequence[Unit], stated: Sequence[Unit], text: str) -> list[Unit]:
+    """Return the sentences of comments; a comment right above the line that states a value is one with that line."""
+    units, last = list(comments), 0
+    for first, end in sorted(set(stated)):
+        start = first
+        while start > last and _REMARK.match(text, above := text.rfind("\n", 0, start - 1) + 1) and above >= last:
+            start = above
+        last = end + 1
+        mark = _COMMENT_MARK.match(text, start)
+        if start < first and mark and end - mark.end() <= LONGEST:
+            told = mark.end(), end
+            units = [*(unit for unit in units if not _overlap(unit, told)), told]
+    return sorted(units)
 
 
 def _place(fact: Fact, item: FusedItem) -> Unit:
@@ -263,7 +279,8 @@ def _joined(text: str, units: Sequence[Unit], fact: Fact, at: Unit) -> Unit:
         if end - start > LONGEST:
             break
         if name <= frozenset(sequence(text[start : units[place][1]])):
-            below = (first for first, last in units[place:] if not _is_heading_or_question(text, (first, last)))
+            said = (unit for unit in units[place:] if _WORDS.search(text, *unit))
+            below = (first for first, last in said if not _is_heading_or_question(text, (first, last)))
             first = min(next(below, alone), alone)
             after = units[saying[-1] + 1 :][: place < saying[0] and first == alone]
             is_near = after and after[0][1] - first <= LONGEST and not _is_heading_or_question(text, after[0])

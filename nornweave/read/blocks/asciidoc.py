@@ -92,7 +92,10 @@ class _Asciidoc:
         """Say what begins at a line."""
         rows = stretch.rows
         start = at
-        while start + 1 < len(rows) and (_ATTRIBUTES.match(rows[start]) or (start > at and not rows[start])):
+        while start + 1 < len(rows) and (
+            _ATTRIBUTES.match(rows[start]) or (start > at and (not rows[start] or _COMMENT.match(rows[start])))
+        ):
+            reading.hidden += [stretch.spans[start]] if _COMMENT.match(rows[start]) else []
             start += 1
         named = rows[at:start]
         found = _below_attributes(rows, start, named)
