@@ -20,16 +20,12 @@ from nornweave.core.text.terminal import print_json, print_text
 from nornweave.core.types import Domain
 
 if TYPE_CHECKING:
-    from nornweave.share.workers.worker import PassageEncoder
+    from nornweave.models.encoders.port import Encoder
 
 
 def worker(
     context: typer.Context,
     name: Annotated[str, typer.Option(help="Name of this worker, in logs.")] = "",
-    encoder: Annotated[
-        str,
-        typer.Option(metavar="URL", help="A server that encodes for this worker: OpenAI's /embeddings below this URL."),
-    ] = "",
     processes: Annotated[
         int,
         typer.Option(help="Batches at once. A model uses all the cores it is given: start one per core set.", min=1),
@@ -47,7 +43,7 @@ def worker(
         run_worker(
             broker_of(workers, os.environ),
             ObjectStore(workers.store),
-            lambda domain, version: _encoder(settings, domain, version, encoder),
+            lambda domain, version: _encoder(settings, domain, version),
             name=name or f"worker-{os.getpid()}",
             note=partial(note_alive, settings.data_dir),
             processes=processes,
@@ -55,16 +51,13 @@ def worker(
     )
 
 
-def _encoder(settings: Settings, name: str, version: str, url: str) -> PassageEncoder:
+def _encoder(settings: Settings, name: str, version: str) -> Encoder:
     """Return a domain's encoder as this machine's settings name it: a message names no model."""
     from nornweave.index.wiring import encoder_of
-    from nornweave.models.encoders.served import ServedEncoder
 
     if name not in {domain.value for domain in Domain}:
         raise EncoderError(f"no domain {name!r}")
-    configured = settings.domains[Domain(name)]
-    local = encoder_of(settings, configured, like=version)
-    return ServedEncoder(local, url, configured.embedding.model) if url else local
+    return encoder_of(settings, settings.domains[Domain(name)], like=version)
 
 
 def dagster(

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -19,7 +18,6 @@ from nornweave.core.errors import EncoderError
 from nornweave.models.encoders import load_encoder
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.litellm import LiteLLMEncoder
-from nornweave.models.encoders.served import ServedEncoder
 
 KEY = "sk-nornweave-0123456789abcdef"
 MODEL = "openai/embedder"
@@ -217,31 +215,3 @@ def test_an_answer_that_is_no_json_is_an_encoder_error(behaviour: Behaviour) -> 
     behaviour.broken = True
     with pytest.raises(EncoderError, match="openai/embedder"):
         encoder.encode(["a"])
-
-
-def test_a_server_encodes_for_a_worker_and_is_believed_only_where_it_has_the_same_model(
-    behaviour: Behaviour, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NORNWEAVE_ENCODER_TOKEN", KEY)
-    url, texts = os.environ["OPENAI_API_BASE"], ["refunds", "a lone \ud800", "webhooks"]
-    served = ServedEncoder(MODEL_OF_THE_SERVER, url, "minilm")
-    assert np.allclose(served.encode(texts), MODEL_OF_THE_SERVER.encode(["refunds", "a lone ?", "webhooks"]), atol=1e-6)
-    assert served.version == MODEL_OF_THE_SERVER.version
-    asked = {"path": "/v1/embeddings", "model": "minilm", "input": ["refunds", "a lone ?", "webhooks"]}
-    assert behaviour.requests[-1] == asked
-    assert behaviour.authorizations[-1] == f"Bearer {KEY}"
-
-    class Other(HashEncoder):
-        def encode(self, texts, *, progress=None):
-            return super().encode([f"{text} otherwise" for text in texts], progress=progress)
-
-    with pytest.raises(EncoderError, match="serves another model than 'hash:8"):
-        ServedEncoder(Other(8), url, "minilm").encode(texts)
-    for fault, message in {"drop_last": "shape", "zero": "length 0", "broken": "gave no vectors"}.items():
-        setattr(behaviour, fault, True)
-        with pytest.raises(EncoderError, match=message):
-            served.encode(texts)
-        setattr(behaviour, fault, False)
-    behaviour.always = 503
-    with pytest.raises(EncoderError, match="503"):
-        served.encode(texts)

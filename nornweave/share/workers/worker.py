@@ -5,29 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Protocol
 
 from nornweave.core.errors import EncoderError, PublicationError
 from nornweave.index.object_store import ObjectStore
-from nornweave.models.encoders.port import Vectors
+from nornweave.models.encoders.port import Encoder
 from nornweave.share.workers.app import ENCODE, celery_app, note_while_working, work
 from nornweave.share.workers.batches import forget_old, receive_texts, store_vectors
 
 log = logging.getLogger(__name__)
 
 
-class PassageEncoder(Protocol):
-    """What a worker needs of an encoder."""
-
-    @property
-    def version(self) -> str:
-        """See ``Encoder``."""
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """See ``Encoder``."""
-
-
-Encoders = Callable[[str, str], PassageEncoder]
+Encoders = Callable[[str, str], Encoder]
 """Domain, version of the vectors that are wanted → encoder, as this machine's settings name it."""
 
 
