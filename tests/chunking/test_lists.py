@@ -138,3 +138,9 @@ def test_a_header_keeps_its_first_row_below_what_leads_in() -> None:
         f"{'The wide codes are told here so that they fill some room ' * 2}:\n\n| a | b |\n|---|---|\n{ROWS}"
     )
     assert "| row0 |" in found[0].content
+
+
+def test_a_list_costs_what_its_lines_cost() -> None:
+    """Each item was compared with each block of code: many of them took minutes."""
+    item = "- a\n\n  ```\n  b\n  ```\n\n"
+    assert sum(chunk.content.count("- a") for chunk in chunked(item * 4_000, limit=512)) == 4_000

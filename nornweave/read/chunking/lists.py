@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -74,10 +75,11 @@ def items_of(unit: Unit, text: str, said: str) -> Iterator[Unit]:
         said: what leads in the list. Of an item it is its first line.
     """
     whole, parts = unit.span, unit.block.parts
+    held = [part.span for part in parts if part.kind != "list"]
     found = [
         (item.start(), len(item[1].expandtabs(4)) + _DEEPER * (len(item[2]) - 1 if item[2][0] in "*." else 0))
         for item in _ITEM.finditer(text, whole.start, whole.end)
-        if not any(part.kind != "list" and part.span.start < item.start() < part.span.end for part in parts)
+        if not _is_inside(item.start(), held)
     ]
     starts, is_item = _outermost(found), False
     if len(starts) == 1 and not text[whole.start : starts[0]].strip():
@@ -90,16 +92,23 @@ def items_of(unit: Unit, text: str, said: str) -> Iterator[Unit]:
         return
     if not text[whole.start : starts[0]].strip():
         starts[0] = whole.start
+    known = frozenset(starts)
     for span in map(Span, *zip(*pairwise(dict.fromkeys((whole.start, *starts, whole.end))), strict=True)):
-        within = [part for part in parts if part.span.start < span.end and span.start < part.span.end]
+        first = bisect_right(parts, span.start, key=lambda part: part.span.end)
+        within = parts[first : bisect_left(parts, span.end, lo=first, key=lambda part: part.span.start)]
         clipped = [
             replace(part, span=Span(max(span.start, part.span.start), min(span.end, part.span.end))) for part in within
         ]
-        if span.start not in starts and len(clipped) > 1:
+        if span.start not in known and len(clipped) > 1:
             yield from tile(units_of(clipped, above), text, span)
         else:
-            kind: UnitKind = "label" if is_item and span.start not in starts else "list"
+            kind: UnitKind = "label" if is_item and span.start not in known else "list"
             yield Unit(replace(unit.block, span=span, parts=tuple(clipped)), span, kind, above)
+
+
+def _is_inside(at: int, spans: Sequence[Span]) -> bool:
+    place = bisect_left(spans, at, key=lambda span: span.start)
+    return place > 0 and at < spans[place - 1].end
 
 
 def _outermost(found: Sequence[tuple[int, int]]) -> list[int]:
