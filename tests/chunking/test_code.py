@@ -1,5 +1,6 @@
 """The SYNTAX_AWARE chunker: golden files for every language, and what must hold for any text."""
 
+import itertools
 import json
 import os
 import re
@@ -360,3 +361,11 @@ def test_parsing_keeps_nothing() -> None:
         assert tracemalloc.get_traced_memory()[0] < 10 * len(source)
     finally:
         tracemalloc.stop()
+
+
+def test_comments_behind_the_last_value_of_yaml_stand_in_one_chunk() -> None:
+    remark = "# A remark of some words that is long enough to stand alone, and says what could be set.\n" * 9
+    text = f"addresses:\n  - 127.0.0.1\n  - 0::1\n{remark}# path: a\n\n{remark}# keys:\n#   - b\n"
+    spans = [chunk.span for chunk in chunks_of(text, "a.yml", limit=100)]
+    assert len(spans) > 1
+    assert all(one.end <= other.start for one, other in itertools.pairwise(spans))

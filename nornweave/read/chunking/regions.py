@@ -92,15 +92,16 @@ class Regions:
             return [Region(root.start_byte, self._rest(scope), [root], scope)]
         self._frames.append(_Frame(iter(root.named_children), scope, root.end_byte))
         while self._frames:
-            scope = self._frames[-1].scope
-            node = next(self._frames[-1].members, None)
+            frame, scope = self._frames[-1], self._frames[-1].scope
+            node = next(frame.members, None)
             if node is None:
                 self._end = max(self._end, self._frames.pop().end)
             elif node.type in self.grammar.comments or node.type in self.grammar.attributes:
                 self._wait(node, scope)
             else:
                 self._visit(node, scope)
-                self._wait_behind(node, scope)
+                if self._frames[-1] is frame:  # of what was entered the last member keeps them
+                    self._wait_behind(node, scope)
         self._flush(scope)
         return self.found
 
