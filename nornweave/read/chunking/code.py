@@ -58,8 +58,8 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
         limit: tokens of a function, a method, a class header.
 
     Yields:
-        Chunks in order that do not overlap and leave out only blank space and a licence at the head. Code that
-        cannot be parsed is cut at blank lines and lines.
+        Chunks in order that do not overlap and leave out only blank space, a licence at the head and the tag that
+        closes a script: a function ends where it ends. Code that cannot be parsed is cut at blank lines and lines.
     """
     text, lines = document.text, Lines(document.text)
     whole = Span(0, len(text))
@@ -239,7 +239,8 @@ class _Writer:
         """Write the chunk of every piece that is not blank."""
         text, licence = self.document.text, licence_span(self.document.text)
         for piece in pieces:
-            span = strip_lines(text, without(licence, piece.span))
+            closing = components.closing_tag(text, piece.span, self.document.format)
+            span = strip_lines(text, without(closing, without(licence, piece.span)))
             content = text[span.start : span.end]
             if content and not content.isspace():
                 yield self._chunk(piece, span, content)

@@ -16,6 +16,7 @@ _TAG = re.compile(
     rf"<!--.*?-->|<(?P<tag>script|style)\b{_ATTRIBUTES}>(?P<inner>.*?)(?P<end></(?P=tag)\s*>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
+_CLOSING = re.compile(r"</script\s*>\s*\Z", re.IGNORECASE)
 _LANGUAGE = re.compile(r"""\blang\s*=\s*["']?(\w+)""")
 _FENCED = re.compile(r"\s*---[^\n]*\n(?P<inner>.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _LANGUAGES = {
@@ -60,6 +61,12 @@ def parts_of(text: str, format_: str) -> list[Part]:
     if not parts or text[rest.start :].strip():
         return [*parts, Part(rest, rest, "html")]
     return [*parts[:-1], replace(parts[-1], span=Span(parts[-1].span.start, rest.end))]
+
+
+def closing_tag(text: str, span: Span, format_: str) -> Span:
+    """Return the tag that closes a script at the end of a piece; an empty span at its end where there is none."""
+    found = _CLOSING.search(text, span.start, span.end) if format_ in FORMATS else None
+    return Span(found.start() if found else span.end, span.end)
 
 
 def _embedded(text: str, format_: str) -> Iterator[Part]:
