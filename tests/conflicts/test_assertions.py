@@ -146,6 +146,7 @@ def test_what_people_say_in_their_words_contradicts_what_was_asked_about(questio
     ("A depot may hold up to 14 trams.", "a depot might hold 9 trams"),
     ("Shifts last a full hour.", "# Shifts of drivers.\nSHIFT_LENGTH_MINUTES = 60\n"),
     ("Seat lamps are off until a driver presses the key.", "# Roof lamps.\nROOF_LAMPS_ENABLED = True\n"),
+    ("A ride lasts three hours.", "# Bells ring three minutes before a ride ends.\nBELL = True\n"),
     ("The bridge survey is finished.", "the tunnel survey is still open"),
     ("Tickets go through Zugo.", "we should process tickets with Farex"),
     ("The tram museum will close on 3 June.", "the bus museum closes on the 5th of June"),

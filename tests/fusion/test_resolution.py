@@ -192,13 +192,15 @@ def line(fused: FusedItem) -> LineKey:
 
 
 def test_all_that_two_items_disagree_on_is_shown() -> None:
-    """A value and a denial: a reader who asks about one of them must not be told of the other alone."""
+    """A value and a denial, where both are asked about; what sentences deny is left out where it is not."""
     says, denies = (f"The gateway {verb} OAuth." for verb in ("supports", "does not support"))
     code = fused(item("c", says, written="2026-01-20", facts=(timeout(10, "code"), retries(3, "code"))))
     page = item("d", denies, domain="documentation", facts=(timeout(30, "documentation"), retries(5, "documentation")))
     code = replace(code, item=replace(code.item, content=f'"""{says}"""'))
-    conflicts = resolved(code, fused(page)).conflicts
-    assert {conflict.entity for conflict in conflicts} == {"gateway oauth", "retry limit", "webhook delivery timeout"}
+    values = {"retry limit", "webhook delivery timeout"}
+    assert {conflict.entity for conflict in resolved(code, fused(page)).conflicts} == values
+    conflicts = resolved(code, fused(page), question="Does the gateway support OAuth?").conflicts
+    assert {conflict.entity for conflict in conflicts} == {"gateway oauth", *values}
     (denial,) = (conflict for conflict in conflicts if conflict.attribute == "holds")
     stated = {side["chunk_id"]: side["value"] for side in conflict_document(denial)["claims"]}
     assert stated == {"c": "true", "d": "false"}

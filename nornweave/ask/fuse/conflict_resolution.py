@@ -345,7 +345,7 @@ def find_disagreements(items: Sequence[FusedItem], question: str = "") -> tuple[
     """Return the pairs of items that contradict each other.
 
     Args:
-        question: what was asked; what sentences contradict may be less likely where it is about that.
+        question: what was asked; what sentences contradict is left out where it is about something else.
 
     Returns:
         At most one per pair, thing and attribute, the most confident one, by ``first``, then ``second``. What sentences

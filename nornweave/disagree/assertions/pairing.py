@@ -117,7 +117,7 @@ def find_contradictions(
     """Return the sentences of two domains that hold different things of what is probably one.
 
     Args:
-        question: what was asked; a conflict about that may be less likely.
+        question: what was asked; a conflict about something else is left out, one about that may be less likely.
         least: probability from which two sentences are a conflict.
 
     Returns:
@@ -130,13 +130,11 @@ def find_contradictions(
     weighed: list[tuple[float, _Pair]] = []
     for pair in candidates(passages):
         here, there = passages[pair.first], passages[pair.second]
+        if asked is not None and not _is_asked(asked, ((pair.one, here), (pair.other, there))):
+            continue
         described = features(pair.one, pair.other, here, there)
         confidence = model.probability(described)
-        is_plain = (
-            asked is not None
-            and not any(described[each] for each in _NARROWING)
-            and _is_asked(asked, ((pair.one, here), (pair.other, there)))
-        )
+        is_plain = asked is not None and not any(described[each] for each in _NARROWING)
         needed = min(least, LEAST_PLAIN) if is_plain else LEAST_OF_CORPORA if described["siblings"] else least
         if confidence >= needed:
             weighed.append((confidence, pair))

@@ -456,6 +456,7 @@ class _Sentence:
         if unit is not None:
             halves = 2 if "half" in self.lower[max(0, at - 2) : at + 1] else 1
             key, period, last = self._rate(end + 1)
+            key += " before" if self.lower[last : last + 1] == ["before"] else ""  # three days before it ends
             self._add("quantity", unit[0] + key, {_number(amount * unit[1] / halves / period)}, at, last)
             return
         counted, previous = self._counted(end), self._previous(at)
