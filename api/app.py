@@ -84,7 +84,11 @@ def create_app(
         names: by which the API may be called (``access/origins.py``); ``None`` answers to every name.
     """
     environment = os.environ if environment is None else environment
-    service = _service(settings, engine or _engine(settings, agent), agent, environment)
+    if engine is None:
+        from nornweave.ask.engine import Engine
+
+        engine = Engine(settings, [agent] if agent else None)
+    service = _service(settings, engine, agent, environment)
     app = _documented_app()
     app.state.is_closed = True
     app.state.serving = service
@@ -162,12 +166,6 @@ def _route(app: FastAPI) -> None:
     if app.state.serving.alone:
         for router in (agents.alone, inbox.files_alone, inbox.alone):
             app.include_router(router)
-
-
-def _engine(settings: Settings, agent: Domain | None) -> Engine:
-    from nornweave.ask.engine import Engine
-
-    return Engine(settings, [agent] if agent else None)
 
 
 @asynccontextmanager

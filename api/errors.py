@@ -280,12 +280,9 @@ class Unexpected:
         except Exception as error:
             if started or scope["type"] != "http":
                 raise
-            await _unexpected(scope, error)(scope, receive, send)
-
-
-def _unexpected(scope: Scope, error: Exception) -> Response:
-    problem = unexpected_problem(error, f"{scope['method']} {encodable(scope['path'])}")
-    return problem_response(500, problem["detail"], instance=problem["instance"])
+            problem = unexpected_problem(error, f"{scope['method']} {encodable(scope['path'])}")
+            answer = problem_response(500, problem["detail"], instance=problem["instance"])
+            await answer(scope, receive, send)
 
 
 def unexpected_problem(error: Exception, where: str) -> Problem:

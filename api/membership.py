@@ -14,7 +14,7 @@ import httpx
 
 from api.access.service_token import service_token
 from nornweave.ask.agents.registry import RemoteState
-from nornweave.config import DomainSettings, Settings
+from nornweave.config import Settings
 from nornweave.config.addresses import checked_server
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain, JsonValue
@@ -198,16 +198,14 @@ def membership(settings: Settings, agent: Domain | None, url: str, environment: 
         agent_id=configured.agent_id,
         domain_id=agent.value,
         url=own,
-        capabilities=_capabilities(configured),
+        capabilities={
+            "filters": [each.key for each in configured.filters],
+            "accepts": list(ACCEPTED),
+            "description": configured.description[:1_000],
+        },
         interval_s=heartbeat_interval(environment),
     )
     return Membership(offer, lambda: state_of(url, agent, service_token(environment)))
-
-
-def _capabilities(domain: DomainSettings) -> dict[str, JsonValue]:
-    """Return what a registry tells those who ask about the agent."""
-    filters = [each.key for each in domain.filters]
-    return {"filters": filters, "accepts": list(ACCEPTED), "description": domain.description[:1_000]}
 
 
 def _own_token(agent_id: str, environment: Mapping[str, str]) -> str | None:

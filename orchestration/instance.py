@@ -216,8 +216,8 @@ def runs_place(settings: Settings) -> Place:
 
 def _quoting(instance: dg.DagsterInstance, deleted: Deleted) -> list[str]:
     runs = instance.get_run_ids() if deleted.passages else []
-    return [run for run in runs if any(_quotes(event, deleted) for event in instance.all_logs(run))]
-
-
-def _quotes(event: dg.EventLogEntry, deleted: Deleted) -> bool:
-    return deleted.is_in(dg.serialize_value(event).encode())
+    return [
+        run
+        for run in runs
+        if any(deleted.is_in(dg.serialize_value(event).encode()) for event in instance.all_logs(run))
+    ]

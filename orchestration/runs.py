@@ -102,13 +102,15 @@ def materialize(
     outcomes: dict[Domain, SyncReport | str] = {}
     definitions = build_definitions(settings, domains=domains, progress=progress, outcomes=outcomes, opened=opened)
     run_id = make_new_run_id()
+    only = {DOMAIN_TAG: domains[0].value} if len(domains) == 1 else {}
     with confirmed(settings, domains, options), leased(instance, run_id):
         result = definitions.resolve_job_def(SYNC_JOB).execute_in_process(
             # A person is there: the error is worth more than another try in a minute, and the command says it.
             run_config=run_config(options, retries=0, console_level="CRITICAL"),
             instance=instance,
             asset_selection=[*(key for domain in domains for key in domain_keys(domain)), *after],
-            tags=_tags(domains),
+            # The daemon tries again what it launched itself; this run's process was somebody's command.
+            tags={COMMAND_TAG: "sync", "dagster/max_retries": "0", **only},
             run_id=run_id,
             raise_on_error=False,
         )
@@ -117,12 +119,6 @@ def materialize(
     why = _why(result)
     lost = full_disk(RuntimeError(why), settings.data_dir) or f"{why}; the Dagster UI shows run {result.run_id}"
     return SyncRun({domain: outcomes.get(domain, lost) for domain in domains}, _failed_after(result))
-
-
-def _tags(domains: Sequence[Domain]) -> dict[str, str]:
-    only = {DOMAIN_TAG: domains[0].value} if len(domains) == 1 else {}
-    # The daemon tries again what it launched itself; this run's process was somebody's command.
-    return {COMMAND_TAG: "sync", "dagster/max_retries": "0", **only}
 
 
 def _errors(result: dg.ExecuteInProcessResult) -> Iterator[SerializableErrorInfo]:

@@ -33,7 +33,7 @@ from nornweave.core.access.tokens import TokenEntry, hash_of
 from nornweave.core.access.viewer import ANYONE, OPERATOR, REGISTRAR, Viewer
 
 if TYPE_CHECKING:
-    from api.access.oidc import Identity, Provider
+    from api.access.oidc import Provider
 
 VIEWER = "nornweave.viewer"
 """Where the ASGI scope of a request holds its viewer: no client can write there."""
@@ -124,8 +124,14 @@ class Door:
         if self._service_token and hmac.compare_digest(token.encode(), self._service_token.encode()):
             return DoorEntry(self._by_service_token, _SERVICE)
         if self._provider and self._provider.takes(token):
-            identity = await self._identity(self._provider, token)
-            return self._of_identity(identity) if identity else None
+            if self._provider.has_to_wait(token):
+                identity = await anyio.to_thread.run_sync(self._provider.identity, token, limiter=self._waiting)
+            else:
+                identity = self._provider.identity(token)
+            if identity is None:
+                return None
+            who = {"kind": "oidc", "name": identity.name, "groups": sorted(identity.groups)}
+            return DoorEntry(self._viewer(identity.groups, identity.name), who, max(identity.expires, time.time()))
         entry = self._file.find(token) if self._file and token else None
         return self._of_entry(entry) if entry else None
 
@@ -168,19 +174,10 @@ class Door:
             return self._viewer(frozenset(map(str, who.get("groups", ()))), str(who.get("name")))
         return None
 
-    async def _identity(self, provider: Provider, token: str) -> Identity | None:
-        if provider.has_to_wait(token):
-            return await anyio.to_thread.run_sync(provider.identity, token, limiter=self._waiting)
-        return provider.identity(token)
-
     def _of_entry(self, entry: TokenEntry) -> DoorEntry:
         until = entry.expires.timestamp() if entry.expires else None
         viewer = self._viewer(entry.groups, entry.hashed)
         return DoorEntry(viewer, {"kind": "file", "hash": entry.hashed}, until)
-
-    def _of_identity(self, identity: Identity) -> DoorEntry:
-        who = {"kind": "oidc", "name": identity.name, "groups": sorted(identity.groups)}
-        return DoorEntry(self._viewer(identity.groups, identity.name), who, max(identity.expires, time.time()))
 
     def _viewer(self, groups: frozenset[str], name: str) -> Viewer:
         operates = not self._operators.isdisjoint(groups)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -73,9 +73,12 @@ def protocol_server(
             served = await serving(context.request, deadline)
             arrived = replace(arrive(timeout_ms, served.viewer), deadline=deadline)
             call = ToolCall(serving=served, arrived=arrived, link=links(context.request))
-            return _succeeded(await tool.work(arguments, call))
+            document = await tool.work(arguments, call)
+            # Twice: some clients read the structure, some the text.
+            return CallToolResult(content=[TextContent(text=written(document))], structured_content=dict(document))
         except Exception as error:
-            return _failed(failure(error, [*tool.arguments.model_fields]))
+            said = line(failure(error, [*tool.arguments.model_fields]), MAX_FAILURE_CHARACTERS)
+            return CallToolResult(content=[TextContent(text=said)], is_error=True)
 
     return Server(
         NAME,
@@ -104,12 +107,3 @@ def _listed(tool: ToolDefinition, domains: Sequence[Domain], filters: str) -> To
         output_schema=tool.output_schema(),
         annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
     )
-
-
-def _succeeded(document: Mapping[str, Any]) -> CallToolResult:
-    """Return a result twice: some clients read the structure, some the text."""
-    return CallToolResult(content=[TextContent(text=written(document))], structured_content=dict(document))
-
-
-def _failed(said: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=line(said, MAX_FAILURE_CHARACTERS))], is_error=True)

@@ -115,14 +115,10 @@ def _visible(text: str, kind: str) -> Iterator[TextRun]:
     for found in _UNSEEN.finditer(text):
         if found.start() > at:
             yield TextRun(text[at : found.start()], kind)
-        yield TextRun(_named(found[0]), UNSEEN)
+        yield TextRun(f"U+{ord(found[0]):04X}", UNSEEN)
         at = found.end()
     if at < len(text):
         yield TextRun(text[at:], kind)
-
-
-def _named(character: str) -> str:
-    return f"U+{ord(character):04X}"
 
 
 def window(pieces: Sequence[Sequence[TextRun]], limit: int) -> range:

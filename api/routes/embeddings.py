@@ -30,10 +30,6 @@ MAX_INPUTS = 64
 Input = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
 
 
-def _listed(given: object) -> object:
-    return [given] if isinstance(given, str) else given
-
-
 class EmbeddingsBody(Body):
     """What to encode. Fields that are not used are ignored, and named in ``warnings``."""
 
@@ -42,7 +38,9 @@ class EmbeddingsBody(Body):
     model: ModelName
     input: Annotated[
         list[Input],
-        BeforeValidator(_listed, json_schema_input_type=str | list[str]),
+        BeforeValidator(
+            lambda given: [given] if isinstance(given, str) else given, json_schema_input_type=str | list[str]
+        ),
         Field(min_length=1, max_length=MAX_INPUTS, description="One text, or several; numbers of tokens are not read."),
     ]
     encoding_format: Annotated[

@@ -31,7 +31,8 @@ _LISTS = ("domain", "source")
 async def find(request: Request) -> Response:
     """Show lines that match, or the form alone when nothing is looked for yet."""
     serving, given = serving_of(request), request.query_params
-    fields: dict[str, Any] = {**given, **{name: _not_blank(given.getlist(name)) for name in _LISTS if name in given}}
+    lists = {name: [value for value in given.getlist(name) if value.strip()] for name in _LISTS if name in given}
+    fields: dict[str, Any] = {**given, **lists}
     found: FindDocument | None = None
     error = ""
     try:
@@ -54,10 +55,6 @@ async def find(request: Request) -> Response:
     }
     json_href = data_address(request, FIND) if found else ""
     return html_response(request, "find.html", context, 422 if error else 200, json_href=json_href)
-
-
-def _not_blank(values: list[str]) -> list[str]:
-    return [value for value in values if value.strip()]
 
 
 def _documents(matches: list[LineMatchDocument]) -> list[dict[str, Any]]:

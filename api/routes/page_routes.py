@@ -59,7 +59,8 @@ def shown(endpoint: Endpoint, fields: Collection[str] | None = ()) -> Endpoint:
 
     async def show(request: Request) -> Response:
         try:
-            _refuse_unknown(request.query_params, fields)
+            if fields is not None and (unknown := [name for name in request.query_params if name not in fields]):
+                raise QueryError(unknown[0][:80], f"unknown field; allowed: {', '.join(sorted(fields)) or 'none'}")
             return await endpoint(request)
         except OURS as error:
             problem = problem_of(error)
@@ -86,12 +87,6 @@ def missing_as_page(otherwise: Handler) -> Handler:
         return html_response(request, "error.html", {"title": "No such page", "detail": detail}, 404)
 
     return handle
-
-
-def _refuse_unknown(given: Collection[str], fields: Collection[str] | None) -> None:
-    unknown = None if fields is None else next((name for name in given if name not in fields), None)
-    if unknown is not None:
-        raise QueryError(unknown[:80], f"unknown field; allowed: {', '.join(sorted(fields or ())) or 'none'}")
 
 
 def _accept(scope: Scope) -> str:

@@ -54,7 +54,9 @@ def serve(
     """
     environment = os.environ if environment is None else environment
     check_listening(host, service_token(environment), settings)
-    _check_served(settings, agent)
+    if agent and agent not in settings.served_domains:
+        served = ", ".join(domain.value for domain in settings.served_domains)
+        raise ConfigError(f"{settings.file}: domain {agent.value!r} has no source; domains with one: {served}")
     with listen(host, default_port(agent, environment) if port is None else port) as listener, ExitStack() as stack:
         member = membership(settings, agent, url_of(listener), environment)
         if member:
@@ -88,12 +90,6 @@ def _supervise(
         forget = partial(mark_process_dead, path=metrics)
         running = start(Path(metrics))
         return supervise(running, workers, announced, received, forget=forget, drain=drain, is_outdated=is_outdated)
-
-
-def _check_served(settings: Settings, agent: Domain | None) -> None:
-    if agent and agent not in settings.served_domains:
-        served = ", ".join(domain.value for domain in settings.served_domains)
-        raise ConfigError(f"{settings.file}: domain {agent.value!r} has no source; domains with one: {served}")
 
 
 def _say(line: str) -> None:

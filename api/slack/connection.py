@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 import httpx
 from anyio.abc import TaskGroup
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from nornweave.core.errors import NornWeaveError
@@ -118,7 +118,10 @@ class SocketMode:
                         if envelope.get("type") == "disconnect" and is_last:
                             is_last = False
                             connections.start_soon(self._connect, connections, PAUSE_S)
-                        await self._acknowledge(socket, envelope)
+                        if identity := envelope.get("envelope_id"):
+                            more = self._accept(envelope)
+                            told = {"envelope_id": identity, **({"payload": more} if more else {})}
+                            await socket.send(json.dumps(told))
                 finally:
                     with anyio.CancelScope(shield=True):
                         await socket.close()
@@ -131,11 +134,6 @@ class SocketMode:
             logger.warning("slack: a connection ended: %s", type(error).__name__)
         if is_last:
             connections.start_soon(self._connect, connections, PAUSE_S)
-
-    async def _acknowledge(self, socket: ClientConnection, envelope: Mapping[str, Any]) -> None:
-        if identity := envelope.get("envelope_id"):
-            more = self._accept(envelope)
-            await socket.send(json.dumps({"envelope_id": identity, **({"payload": more} if more else {})}))
 
 
 def _content(answer: httpx.Response) -> Mapping[str, Any]:

@@ -133,14 +133,11 @@ class Shelf:
         """
         if withdraw(self.root, source_path):
             return True
-        owners = sorted(self._owners(source_path))
+        served = self.generation.sources_of(source_path) if self.generation else ()
+        owners = sorted({*served, *(each.source_id for each in self.outcomes if each.path == source_path)})
         if owners and self.inbox not in owners:
             raise ForeignDocumentError(source_path, owners)
         return self.inbox in owners
-
-    def _owners(self, source_path: str) -> set[str]:
-        served = self.generation.sources_of(source_path) if self.generation else ()
-        return {*served, *(each.source_id for each in self.outcomes if each.path == source_path)}
 
     def _states(self, after: DocumentPlace, source_id: str | None) -> Iterator[DocumentState]:
         waiting = {(self.inbox, file.path): file for file in waiting_files(self.root)}

@@ -89,7 +89,9 @@ class Upload:
         started = time.monotonic()
         pointer, tag = self._pointer()
         self.confirm()  # whoever takes over after this and publishes first changes the tag
-        known = self._known()
+        known = read_published(record_file(self.data_dir, self.domain.value))
+        if known and (known.url != self.store.url or not (known.at or known.lost)):
+            known = None
         self._check_publisher(pointer, known)
         is_ours = pointer is not None and is_signed(pointer, self.data_dir)
         is_stored = is_ours and known and pointer and (known.built_as, known.manifest) == (generation, pointer.sha256)
@@ -119,10 +121,6 @@ class Upload:
             return None, None
         assert stored is not None
         return read_json(Pointer, stored.content, f"{self.store.url}/{key}"), stored.tag
-
-    def _known(self) -> Published | None:
-        known = read_published(record_file(self.data_dir, self.domain.value))
-        return known if known and known.url == self.store.url and (known.at or known.lost) else None
 
     def _check_publisher(self, pointer: Pointer | None, known: Published | None) -> None:
         """Let a publisher without a memory, as after the loss of a disk, go on; refuse two that take turns."""
@@ -186,7 +184,8 @@ class Upload:
         if same := next((file for file in served.values() if file.sha256 == entry.sha256), None):
             return entry.model_copy(update={"key": same.key})
         there = self.store.look(entry.key)
-        is_usable = there and there.size == entry.size and _is_young(there.modified, self.settings.grace_hours)
+        young = timedelta(hours=self.settings.grace_hours) / 4
+        is_usable = there and there.size == entry.size and datetime.now(UTC) - there.modified < young
         if is_usable and not self.full:
             return entry
         if there:
@@ -250,10 +249,6 @@ def _check_pace(started: float, grace_hours: float, address: str) -> None:
         raise PublicationError(
             f"{address}: the upload took {took_s:.0f} s, more than half of grace_hours; it starts over"
         )
-
-
-def _is_young(modified: datetime, grace_hours: float) -> bool:
-    return datetime.now(UTC) - modified < timedelta(hours=grace_hours) / 4
 
 
 def _is_same(

@@ -83,8 +83,9 @@ def publish_workspace(
                 f"{store.url}/{KEY}: is another publisher's ({there.publisher[:8] if there else '?'}); "
                 "`nornweave publish --take-over` replaces it"
             )
-        if there:
-            document = _completed(document, there)
+        if there:  # it says what this machine does not know
+            verified = {**there.verified, **document.verified}
+            document = document.model_copy(update={"verified": verified, "ledger": document.ledger or there.ledger})
         if there and is_signed(there, settings.data_dir) and _says_the_same(there, document):
             return there
     store.replace(KEY, to_json(document, signer_of(settings.data_dir)), stored.tag if stored else None)
@@ -112,12 +113,6 @@ def workspace_document(settings: Settings, publisher: str) -> WorkspaceDocument:
 def _says_the_same(one: WorkspaceDocument, other: WorkspaceDocument) -> bool:
     without = {"published_at", "signed_by"}
     return one.model_dump(exclude=without) == other.model_dump(exclude=without)
-
-
-def _completed(document: WorkspaceDocument, there: WorkspaceDocument) -> WorkspaceDocument:
-    """Return a document with what the store says where this machine knows nothing."""
-    verified = {**there.verified, **document.verified}
-    return document.model_copy(update={"verified": verified, "ledger": document.ledger or there.ledger})
 
 
 def _sent(configured: DomainSettings) -> dict[str, Any]:
@@ -200,12 +195,7 @@ def take_over(document: WorkspaceDocument, settings: Settings) -> None:
         if verified := document.verified.get(domain):
             domain_folder(settings, domain).mkdir(parents=True, exist_ok=True)
             write_verified(domain_folder(settings, domain), verified)
-    ledger = ledger_file(settings)
+    ledger, text = ledger_file(settings), document.ledger
     ledger.parent.mkdir(parents=True, exist_ok=True)
-    if document.ledger is not None:
-        _write_changed(ledger, document.ledger)
-
-
-def _write_changed(file: Path, text: str) -> None:
-    if not file.exists() or file.read_text(encoding="utf-8") != text:
-        write_whole(file, text)
+    if text is not None and (not ledger.exists() or ledger.read_text(encoding="utf-8") != text):
+        write_whole(ledger, text)

@@ -75,7 +75,8 @@ def compare_once(file: Path, damage_of: Callable[[], str | None]) -> None:
         StoreError: it is damaged, or cannot be read.
     """
     try:
-        identity = _identity(file)
+        status = file.stat()
+        identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         if identity not in _compared:
             with _lock:  # several threads open several files: the disk is read by one at a time
                 _compared[identity] = damage_of()
@@ -106,8 +107,3 @@ def _measure(file: Path) -> tuple[int, str]:
             checksum = zlib.crc32(buffer[:count], checksum)
             size += count
     return size, f"{checksum:08x}"
-
-
-def _identity(file: Path) -> _Identity:
-    status = file.stat()
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -59,11 +59,7 @@ def pull(settings: Settings, *domains: Domain) -> None:
 
 def _lease(workers: WorkersSettings, folder: Path, purpose: str) -> Lease:
     name = f"{workers.objects} {folder.name}"  # several installations may share a server
-    return Lease(_database(os.environ), name, purpose=purpose, seconds=workers.lease_s)
-
-
-def _database(environment: Mapping[str, str]) -> str:
-    address = environment.get(DATABASE_VARIABLE)
+    address = os.environ.get(DATABASE_VARIABLE)
     if not address:
         raise ConfigError(f"workers.leases: true needs PostgreSQL; set {DATABASE_VARIABLE} to its address")
-    return plain_address(address)
+    return Lease(plain_address(address), name, purpose=purpose, seconds=workers.lease_s)

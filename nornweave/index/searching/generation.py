@@ -131,7 +131,9 @@ def open_shared(
         file, mapped, masks = shared.opened
     if live is not None and len(live) != file.all_documents:
         raise StoreError(f"{path}: is not the file that the manifest means; roll back")
-    return OpenFile(file, mapped, masks, _visibilities(file, statements, today, live), live)
+    with file.opening():
+        visibilities = Visibilities(file.cursor(), file.documents, file.meta["access"], statements, today, live)
+    return OpenFile(file, mapped, masks, visibilities, live)
 
 
 def _give_back(key: tuple[str, int, int, int], shared: _Shared) -> None:
@@ -160,13 +162,6 @@ def _opened(stack: ExitStack, path: Path) -> tuple[GenerationFile, Mapped]:
         # One thread a query: several run at once, and for a handful of rows a second one only gets in the way.
         file.connection.execute("set threads = 1")
     return file, mapped
-
-
-def _visibilities(
-    file: GenerationFile, statements: Mapping[str, Statement], today: AccessToday | None, live: Mask | None = None
-) -> Visibilities:
-    with file.opening():
-        return Visibilities(file.cursor(), file.documents, file.meta["access"], statements, today, live)
 
 
 def _vectors(file: GenerationFile, arrays: Arrays) -> VectorIndex:

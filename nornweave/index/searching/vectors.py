@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -133,7 +132,10 @@ def write_vectors(connection: Connection, arrays: ArrayWriter, count: int, dimen
     codes = arrays.reserve("codes", np.int8, (count, dimensions))
     scales = arrays.reserve("scales", np.float32, (count,))
     matrix = arrays.reserve("vectors", np.float32, (count, dimensions))
-    for numbers, vectors in _batches(connection, dimensions):
+    reader = connection.execute("select chunk_no, vector from vectors").to_arrow_reader(_BATCH_ROWS)
+    for batch in reader:
+        numbers = batch.column("chunk_no").to_numpy()
+        vectors = batch.column("vector").flatten().to_numpy().reshape(-1, dimensions)
         codes[numbers], scales[numbers] = encoded(vectors)
         matrix[numbers] = vectors
 
@@ -180,9 +182,3 @@ def products(vector: NDArray[Any], rows: NDArray[Any]) -> Scores:
     if not len(rows):
         return np.zeros(0, np.float32)
     return np.asarray(simsimd.cdist(vector[None], rows, "dot", out_dtype="float32"), np.float32)[0]  # type: ignore[no-any-return]
-
-
-def _batches(connection: Connection, dimensions: int) -> Iterator[tuple[NDArray[np.int32], Vectors]]:
-    reader = connection.execute("select chunk_no, vector from vectors").to_arrow_reader(_BATCH_ROWS)
-    for batch in reader:
-        yield batch.column("chunk_no").to_numpy(), batch.column("vector").flatten().to_numpy().reshape(-1, dimensions)

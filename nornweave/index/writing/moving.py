@@ -122,12 +122,9 @@ class MovingTables(DuckDBTables):
                 return self._documents.execute(statement, values).fetchall()
         return super()._rows(statement, values)
 
-    def _meta(self) -> Mapping[str, str]:
-        return dict(self._rows("select key, value from meta"))
-
     def _counted(self) -> dict[str, int]:
         """Return what was counted in the working file that lies elsewhere."""
-        return dict(json.loads(self._meta()[_COUNTED]))
+        return dict(json.loads(dict(self._rows("select key, value from meta"))[_COUNTED]))
 
     def counts(self) -> Counts:
         """Count everything that reconciliation compares; see ``port.Writer``."""
