@@ -86,7 +86,13 @@ def confidence_of(queries: Sequence[TopScore], min_score: float | None = None) -
     Raises:
         ValueError: a query comes twice, or a score or the threshold is not finite.
     """
-    _check(queries, min_score)
+    if repeated := [query for query, times in Counter(query.query_id for query in queries).items() if times > 1]:
+        raise ValueError(f"query {min(repeated)!r} comes twice; expected each query once")
+    for query in queries:
+        if query.score is not None and not math.isfinite(query.score):
+            raise ValueError(f"score {query.score!r} of query {query.query_id!r}; expected a finite number or None")
+    if min_score is not None and not math.isfinite(min_score):
+        raise ValueError(f"min_score {min_score!r}; expected a finite number or None")
     kept = _scores(queries, answerable=True)
     flagged = _scores(queries, answerable=False)
     if not len(kept) or not len(flagged):
@@ -134,16 +140,6 @@ def as_json(confidence: Confidence) -> dict[str, Any]:
         "held_out_balanced_accuracy": _estimate_json(confidence.held_out),
         "auc": _estimate_json(confidence.auc),
     }
-
-
-def _check(queries: Sequence[TopScore], min_score: float | None) -> None:
-    if repeated := [query for query, times in Counter(query.query_id for query in queries).items() if times > 1]:
-        raise ValueError(f"query {min(repeated)!r} comes twice; expected each query once")
-    for query in queries:
-        if query.score is not None and not math.isfinite(query.score):
-            raise ValueError(f"score {query.score!r} of query {query.query_id!r}; expected a finite number or None")
-    if min_score is not None and not math.isfinite(min_score):
-        raise ValueError(f"min_score {min_score!r}; expected a finite number or None")
 
 
 def _scores(queries: Sequence[TopScore], *, answerable: bool) -> _Floats:

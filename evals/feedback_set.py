@@ -34,7 +34,9 @@ def sets_of_answers(answers: Iterable[JudgedAnswer]) -> Mapping[Domain, JudgedSe
     queries: dict[_Asked, JudgedQuery] = {}
     for answer in answers:
         for domain, said in _said(answer).items():
-            query = _query(answer, domain)
+            filters = freeze(answer.filters.get(domain.value, {}))
+            text = answer.text.strip()
+            query = JudgedQuery(id=digest(text, canonical_json(filters))[:12], text=text, filters=filters)
             asked = (query.text, query.id)
             queries[asked] = query
             votes[domain][asked].update(said.items())
@@ -96,9 +98,3 @@ def _can_be_written(place: _Place) -> bool:
         return key.strip() == key and not set(key) & set("\t\r\n") and parse_place(key) == place
     except ValueError:  # half a character, or no place at all
         return False
-
-
-def _query(answer: JudgedAnswer, domain: Domain) -> JudgedQuery:
-    filters = freeze(answer.filters.get(domain.value, {}))
-    text = answer.text.strip()
-    return JudgedQuery(id=digest(text, canonical_json(filters))[:12], text=text, filters=filters)

@@ -221,14 +221,11 @@ class _Without:
 
     def _counts(self, term: str, numbers: Numbers, bm25: Bm25Settings, half: Scores) -> NDArray[np.float64]:
         """Return what a term counts for in the chunks of the document, before idf."""
-        counts = self._indexed(term, numbers, bm25)
+        counts = self._generation.term_weights([term], numbers, bm25)[:, 0].astype(np.float64)
         own = {number: one.terms.get(term, NOWHERE) for number, one in self._kept.items() if not one.is_gone}
         frequencies = np.dot(np.array([own.get(number, NOWHERE) for number in self._kept]), bm25.fields.values)
         left = dict(zip(self._kept, saturated(frequencies, half, bm25).tolist(), strict=True))
         return np.array([left.get(number, count) for number, count in zip(numbers.tolist(), counts, strict=True)])
-
-    def _indexed(self, term: str, numbers: Numbers, bm25: Bm25Settings) -> NDArray[np.float64]:
-        return self._generation.term_weights([term], numbers, bm25)[:, 0].astype(np.float64)
 
     def _saturations(self, bm25: Bm25Settings) -> Scores:
         """Return the saturation of what is left of each chunk; the average length is that of the generation."""

@@ -12,7 +12,7 @@ from evals.confidence import as_json as confidence_json
 from evals.controls import Control, controls_json
 from evals.evaluation import Evaluated
 from evals.measures import MEASURES
-from evals.results import ITEMS, KindResult, ResultScope, ScopeResult, SetResult, StageResult
+from evals.results import ITEMS, ResultScope, ScopeResult, SetResult, StageResult
 from nornweave.ask.views.evaluations import set_title
 from nornweave.core.text.terminal import Terminal
 from nornweave.improve.comparison import EvaluationComparison
@@ -210,7 +210,13 @@ def _scope_json(evaluation: Evaluated, run: ScopeResult) -> dict[str, Any]:
         "stages": {stage.stage: _stage_json(evaluation.result, run, stage) for stage in run.stages},
     }
     if run.kinds:
-        document["kinds"] = {kind.kind: _kind_json(kind) for kind in run.kinds}
+        document["kinds"] = {
+            kind.kind: {
+                "queries": kind.queries,
+                **{name: _rounded(metric.mean) for name, metric in kind.metrics.items()},
+            }
+            for kind in run.kinds
+        }
     if controls := [*run.controls, *(evaluation.controls if run.scope is ResultScope.DOMAIN else ())]:
         document["controls"] = controls_json(controls)
     if run.confidence:
@@ -223,10 +229,6 @@ def _scope_json(evaluation: Evaluated, run: ScopeResult) -> dict[str, Any]:
             **{name: _compared_json(evaluation.comparison(run.scope, LAST_STAGE, name)) for name in MEASURES},
         }
     return document
-
-
-def _kind_json(kind: KindResult) -> dict[str, Any]:
-    return {"queries": kind.queries, **{name: _rounded(metric.mean) for name, metric in kind.metrics.items()}}
 
 
 def _compared_json(compared: EvaluationComparison | None) -> dict[str, Any] | None:

@@ -69,7 +69,7 @@ def locate(
         JudgmentError: the set's domain cannot be told, or none of its documents is published.
     """
     relevant = judged.relevant
-    paths = _paths(relevant)
+    paths = sorted({judgment.path for judgments in relevant.values() for judgment in judgments})
     places = {judgment.path: judgment.paths for of_query in relevant.values() for judgment in of_query}
     held = searcher.domain_of({place for each in places.values() for place in each})
     is_held = {path: any(place in held for place in each) for path, each in places.items()}
@@ -117,7 +117,3 @@ def _not_published(name: str, paths: Sequence[str], allowed: Sequence[Domain]) -
         f"(looked for {looked_for}, …); sync the source that holds them, with paths relative to it, or name the "
         "domain with --domain"
     )
-
-
-def _paths(relevant: Mapping[str, tuple[Judgment, ...]]) -> list[str]:
-    return sorted({judgment.path for judgments in relevant.values() for judgment in judgments})

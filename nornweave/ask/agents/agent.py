@@ -79,17 +79,6 @@ class RemoteAgent:
         Raises:
             AgentError: it gives no answer, or none that can be used.
         """
-        self._check_can_answer(question)
-        deadline = question.deadline
-        late, left_s = f"no answer in time: it was given {self.wait_s:.3g} s", self.wait_s
-        if deadline and deadline.left_s <= left_s:
-            late, left_s = f"timeout after {deadline.timeout_ms}ms", deadline.left_s
-        started = time.monotonic()
-        response = self.transport.run(self._in_time(question, left_s, late), left_s + 1)
-        return replace(response, latency_ms=round((time.monotonic() - started) * 1000, 2))
-
-    def _check_can_answer(self, question: Question) -> None:
-        """Raise ``AgentError`` for a question that the agent is not asked."""
         if question.as_of is not None:
             raise AgentError("agents on other machines answer from what they have now, not as of an earlier time")
         if not self.is_for(question.viewer):
@@ -100,6 +89,13 @@ class RemoteAgent:
         wanted = set(question.filters.get(self.domain, NO_METADATA))
         if missing := wanted - set(Capabilities.read(self.registration.capabilities).filters):
             raise AgentError(f"does not take the filter {min(missing)!r}, so it was not asked")
+        deadline = question.deadline
+        late, left_s = f"no answer in time: it was given {self.wait_s:.3g} s", self.wait_s
+        if deadline and deadline.left_s <= left_s:
+            late, left_s = f"timeout after {deadline.timeout_ms}ms", deadline.left_s
+        started = time.monotonic()
+        response = self.transport.run(self._in_time(question, left_s, late), left_s + 1)
+        return replace(response, latency_ms=round((time.monotonic() - started) * 1000, 2))
 
     async def _in_time(self, question: Question, left_s: float, late: str) -> RecallResponse:
         self.counts.requests += 1

@@ -31,7 +31,7 @@ from nornweave.config import Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import GenerationNotKeptError, NoGenerationError, StoreError
 from nornweave.core.text.dates import utc_text
-from nornweave.core.types import Domain, Fact, present
+from nornweave.core.types import Domain, present
 from nornweave.disagree.facts.values import stated
 from nornweave.disagree.ledger.entries import LedgerEntry, Place, entries_of
 from nornweave.disagree.ledger.likelihood import likely_conflicts
@@ -230,12 +230,10 @@ def _facts_at(place: Place, side: Side) -> dict[FactName, list[str]]:
     for chunk in side.index.chunks(numbers).values():
         if chunk.source_id == place[0]:
             for fact in chunk.facts:
-                facts.setdefault((fact.name, fact.owner, fact.attribute), []).append(_value(fact))
+                facts.setdefault((fact.name, fact.owner, fact.attribute), []).append(
+                    f"{stated(fact)} {fact.unit}" if fact.unit else stated(fact)
+                )
     return facts
-
-
-def _value(fact: Fact) -> str:
-    return f"{stated(fact)} {fact.unit}" if fact.unit else stated(fact)
 
 
 def _written(as_of: AsOf) -> str:

@@ -17,7 +17,6 @@ from nornweave.ask.fuse.records import (
     ConflictSide,
     ExtractedSentence,
     FusedItem,
-    Merge,
     MergeReason,
     Synthesis,
 )
@@ -207,7 +206,9 @@ def answer_document(answer: Answer) -> FusionResult:
         "trace_id": question.trace_id,
     }
     if question.explain:
-        document["merged"] = [_merge_document(merge) for merge in answer.fused.merges]
+        document["merged"] = [
+            in_shape(MergeDocument, merge, similarity=round(merge.similarity, 6)) for merge in answer.fused.merges
+        ]
     return document
 
 
@@ -254,10 +255,6 @@ def claim_document(fact: Fact | None, chunk_id: str, citation: Citation) -> Clai
     """Return what a chunk states; without a fact where it stands."""
     said = {"value": stated(fact), "char_range": [fact.span.start, fact.span.end]} if fact else _NOTHING_SAID
     return in_shape(ClaimDocument, citation, fact, chunk_id=chunk_id, **said)
-
-
-def _merge_document(merge: Merge) -> MergeDocument:
-    return in_shape(MergeDocument, merge, similarity=round(merge.similarity, 6))
 
 
 def _side(side: ConflictSide) -> SideDocument:

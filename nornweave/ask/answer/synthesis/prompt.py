@@ -81,7 +81,8 @@ def build_prompt(context: PromptContext, *, top_k: int) -> Prompt:
     heads = [_head(place, item, notes.get(place, ())) for place, item in enumerate(shown, 1)]
     bodies = [_body(item, notes.get(place, ())) for place, item in enumerate(shown, 1)]
     asked = f'Original query: "{one_line(context.query, limit=None)}"'
-    gaps = _gap_line(context.coverage_gaps)
+    named = (f"{one_line(gap.name)} domain ({one_line(gap.reason)})" for gap in context.coverage_gaps)
+    gaps = f"Coverage gaps: {'; '.join(named)}." if context.coverage_gaps else ""
     mark = _unused_mark(asked, *heads, *bodies, gaps)
     results = (f"{head}\n<<<{mark}\n{body}\n{mark}>>>" for head, body in zip(heads, bodies, strict=True))
     doubt = DOUBT.format(one_line(context.doubt, limit=None)) if context.doubt else ""
@@ -166,11 +167,6 @@ def _notes_of(
             yield place, _Note(f"disagrees with [{anchor}]{holds}", f"with [{anchor}] on {about}{reason}")
     if len(present) == 1:
         yield anchor, _Note("disagrees with a result not shown here", f"on {about}")
-
-
-def _gap_line(gaps: Sequence[CoverageGap]) -> str:
-    named = (f"{one_line(gap.name)} domain ({one_line(gap.reason)})" for gap in gaps)
-    return f"Coverage gaps: {'; '.join(named)}." if gaps else ""
 
 
 def _unused_mark(*texts: str) -> str:

@@ -72,7 +72,7 @@ def compare(
     """
     if not first.forms or not second.forms:
         return None
-    ratio = _token_sort_ratio(first, second, threshold)
+    ratio = fuzz.ratio(first.ordered, second.ordered, score_cutoff=threshold * 100) / 100
     covered, covered_there = cover(first, second), cover(second, first)
     share = max(covered.count(1) / len(first), covered_there.count(1) / len(second))
     if not ratio and cosine is None and share < CONTAINED_WORDS:
@@ -92,11 +92,6 @@ def compare(
     if found is None and cosine is not None and cosine > SAME_MEANING_COSINE and not one.inner ^ other.inner:
         found = _same_meaning(first, second, cosine)
     return found
-
-
-def _token_sort_ratio(first: TextReading, second: TextReading, threshold: float) -> float:
-    """Return ``token_sort_ratio`` in [0, 1]; 0 below the threshold."""
-    return fuzz.ratio(first.ordered, second.ordered, score_cutoff=threshold * 100) / 100
 
 
 def _other_code(one: Leftovers, other: Leftovers) -> bool:

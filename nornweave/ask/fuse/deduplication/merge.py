@@ -52,7 +52,18 @@ def deduplicate(items: Sequence[FusedItem], threshold: float = 0.85) -> DedupedI
     while len(alive) < count:
         count = len(alive) if len(alive) > CROWD else 0
         alive = _without_alike(items, alive, pairs, merged)
-    return _result(items, merged)
+    members: dict[int, list[int]] = defaultdict(list)
+    merges = []
+    for place in range(len(items)):
+        last = place
+        while merged.get(last) is not None and merged[last].winner in merged:
+            last = merged[last].winner
+        into = merged.get(last)
+        members[place if into is None else into.winner].append(place)
+        if into is not None:
+            kept, dropped = items[into.winner].chunk_id, items[place].chunk_id
+            merges.append(Merge(kept, dropped, into.reason, into.similarity))
+    return DedupedItems(tuple(_joined(items, root, places) for root, places in members.items()), tuple(merges))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,21 +226,6 @@ def _by_subject(facts: Iterable[Fact]) -> Mapping[tuple[str | None, ...], set[st
         if not fact.qualifiers:
             values[fact.name, fact.attribute, fact.unit].add(fact.value)
     return values
-
-
-def _result(items: Sequence[FusedItem], merged: Mapping[int, _Into]) -> DedupedItems:
-    members: dict[int, list[int]] = defaultdict(list)
-    merges = []
-    for place in range(len(items)):
-        last = place
-        while merged.get(last) is not None and merged[last].winner in merged:
-            last = merged[last].winner
-        into = merged.get(last)
-        members[place if into is None else into.winner].append(place)
-        if into is not None:
-            kept, dropped = items[into.winner].chunk_id, items[place].chunk_id
-            merges.append(Merge(kept, dropped, into.reason, into.similarity))
-    return DedupedItems(tuple(_joined(items, root, places) for root, places in members.items()), tuple(merges))
 
 
 def _joined(items: Sequence[FusedItem], root: int, places: Sequence[int]) -> FusedItem:
