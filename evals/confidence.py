@@ -102,7 +102,7 @@ def confidence_of(queries: Sequence[TopScore], min_score: float | None = None) -
         answerable=len(kept),
         unanswerable=len(flagged),
         min_score=min_score,
-        at_min_score=_balanced(_is_flagged(kept, min_score), _is_flagged(flagged, min_score)),
+        at_min_score=_balanced_accuracy(_is_flagged(kept, min_score), _is_flagged(flagged, min_score)),
         best_min_score=best_min_score,
         best=best,
         held_out=_held_out(kept, flagged),
@@ -133,10 +133,10 @@ def as_json(confidence: Confidence) -> dict[str, Any]:
     return {
         "answerable": confidence.answerable,
         "unanswerable": confidence.unanswerable,
-        "min_score": _rounded(confidence.min_score),
+        "min_score": _round_measure(confidence.min_score),
         "balanced_accuracy": _estimate_json(confidence.at_min_score),
-        "best_min_score": _rounded(confidence.best_min_score),
-        "best_balanced_accuracy": _rounded(confidence.best),
+        "best_min_score": _round_measure(confidence.best_min_score),
+        "best_balanced_accuracy": _round_measure(confidence.best),
         "held_out_balanced_accuracy": _estimate_json(confidence.held_out),
         "auc": _estimate_json(confidence.auc),
     }
@@ -184,7 +184,7 @@ def _held_out(kept: _Floats, flagged: _Floats) -> Estimate | None:
     of_flagged = [
         score < _choose(kept, np.delete(flagged, at))[0] or score == NOTHING_FOUND for at, score in enumerate(flagged)
     ]
-    return _balanced(np.array(of_kept), np.array(of_flagged))
+    return _balanced_accuracy(np.array(of_kept), np.array(of_flagged))
 
 
 def _accuracy(kept: NDArray[np.bool_], flagged: NDArray[np.bool_]) -> float:
@@ -192,7 +192,7 @@ def _accuracy(kept: NDArray[np.bool_], flagged: NDArray[np.bool_]) -> float:
     return (int(flagged.sum()) / len(flagged) + int((~kept).sum()) / len(kept)) / 2
 
 
-def _balanced(kept: NDArray[np.bool_], flagged: NDArray[np.bool_]) -> Estimate:
+def _balanced_accuracy(kept: NDArray[np.bool_], flagged: NDArray[np.bool_]) -> Estimate:
     """Return the balanced accuracy with its interval: drawing n queries with replacement is a binomial draw."""
     generator = np.random.default_rng(SEED)
     accuracy = _accuracy(kept, flagged)
@@ -226,5 +226,5 @@ def _estimate_json(estimate: Estimate | None) -> dict[str, float] | None:
     return {"value": round(estimate.value, 4), "low": round(estimate.low, 4), "high": round(estimate.high, 4)}
 
 
-def _rounded(value: float | None) -> float | None:
+def _round_measure(value: float | None) -> float | None:
     return None if value is None else round(value, 4)

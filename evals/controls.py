@@ -121,7 +121,7 @@ def strangers(relevant: Relevant) -> Mapping[str, str]:
     Returns:
         Query → the query whose judgments it takes; queries that are left without are not in it.
     """
-    queries = sorted(relevant, key=_hashed)
+    queries = sorted(relevant, key=_hash_key)
     places = [_Places.of(relevant[query]) for query in queries]
     partners = [(at + 1) % len(queries) for at in range(len(queries))]
     for at in range(len(queries)):
@@ -211,7 +211,7 @@ def _settle(at: int, partners: list[int], places: Sequence[_Places]) -> None:
         partners[at], partners[best] = partners[best], partners[at]
 
 
-def _hashed(text: str) -> tuple[bytes, str]:
+def _hash_key(text: str) -> tuple[bytes, str]:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), text
 
 

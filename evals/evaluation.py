@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from evals.controlled import embeddings_off
 from evals.controls import Control
 from evals.gate import GateFinding, judge, refusals, warnings
-from evals.history import Baseline, HistorySubject, baseline, kept
+from evals.history import Baseline, HistorySubject, baseline, to_history_record
 from evals.judgments import JudgedSet, JudgmentError
 from evals.moves import note_moves, with_moves
 from evals.results import ResultScope, SetResult
@@ -116,7 +116,7 @@ def evaluate_published(
         PathSearcher(engine.path), sets, scopes=scopes, count_missing=count_missing, progress=progress
     )
     history = history_of(settings)
-    recorded = (_recorded(history, engine, result, run_id) for result in results)
+    recorded = (_record_published(history, engine, result, run_id) for result in results)
     if not controls:
         return tuple(recorded)
     return tuple(
@@ -174,13 +174,13 @@ def evaluate_candidate(
     if not is_gated and not configured.judgments and not settings.evaluation.judgments:
         return None
     history = history_of(settings)
-    with _opened(settings, domain, None) as published, _opened(settings, domain, candidate) as engine:
+    with _engine_of(settings, domain, None) as published, _engine_of(settings, domain, candidate) as engine:
         _note_moves(settings, published.agents[domain], engine.agents[domain])
         if not is_gated:
             return None
-        report = _judged(settings, published, engine, candidate, history, run_id, progress)
+        report = _judge_candidate(settings, published, engine, candidate, history, run_id, progress)
     if report.reasons:
-        report = _asked(report, accept)
+        report = _ask_to_accept(report, accept)
     _record(history, report, run_id)
     return report
 
@@ -192,7 +192,7 @@ def _note_moves(settings: Settings, published: Agent, candidate: Agent) -> None:
         note_moves(settings, published, candidate, sets)
 
 
-def _judged(
+def _judge_candidate(
     settings: Settings,
     published: Engine,
     engine: Engine,
@@ -242,7 +242,7 @@ def _record(history: EvaluationHistory, report: GenerationReport, run_id: str) -
     verdict = Verdict.REFUSED if report.refused else Verdict.PASSED
     history.record(
         [
-            kept(
+            to_history_record(
                 evaluation.result,
                 run,
                 HistorySubject(run_id=run_id, generation=evaluation.generation, verdict=verdict),
@@ -253,7 +253,7 @@ def _record(history: EvaluationHistory, report: GenerationReport, run_id: str) -
     )
 
 
-def _asked(report: GenerationReport, accept: Callable[[], bool]) -> GenerationReport:
+def _ask_to_accept(report: GenerationReport, accept: Callable[[], bool]) -> GenerationReport:
     """Return what was found out about a candidate with what a person says to it."""
     try:
         return replace(report, accepted=accept())
@@ -261,7 +261,7 @@ def _asked(report: GenerationReport, accept: Callable[[], bool]) -> GenerationRe
         return replace(report, problems=(*report.problems, str(error)))
 
 
-def _opened(settings: Settings, domain: Domain, candidate: Candidate | None) -> Engine:
+def _engine_of(settings: Settings, domain: Domain, candidate: Candidate | None) -> Engine:
     """Return an engine for one domain alone; the caller enters it."""
     return Engine(settings, [domain], candidates={domain: candidate.generation} if candidate else {}, watch=False)
 
@@ -300,7 +300,7 @@ def _baselines(
     unknown = {result.name for result in results if _known_share(known[result.name], result) < KNOWN_ENOUGH}
     if _answers_as_built(agent):
         for result in _results(published, domain, [result for result in judged if result.name in unknown], None)[0]:
-            _recorded(history, published, result, run_id)
+            _record_published(history, published, result, run_id)
             known[result.name] = baseline(history, result, ResultScope.DOMAIN, generation=generation)
     return {name: found for name, found in known.items() if found is not None}
 
@@ -318,11 +318,11 @@ def _answers_as_built(agent: Agent) -> bool:
     return readable and meta.get("analyzer") == analyzer.VERSION
 
 
-def _recorded(history: EvaluationHistory, engine: Engine, result: SetResult, run_id: str) -> Evaluated:
+def _record_published(history: EvaluationHistory, engine: Engine, result: SetResult, run_id: str) -> Evaluated:
     """Add what a published generation has to the history."""
     agent = engine.agents[result.domain]
     verdict = Verdict.PUBLISHED if _answers_as_built(agent) else Verdict.OUTDATED
     before = {run.scope: found for run in result.scopes if (found := baseline(history, result, run.scope))}
     subject = HistorySubject(run_id=run_id, generation=agent.generation.name or "", verdict=verdict)
-    history.record([kept(result, run, subject) for run in result.scopes])
+    history.record([to_history_record(result, run, subject) for run in result.scopes])
     return Evaluated(result=result, generation=subject.generation, before=before)

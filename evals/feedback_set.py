@@ -33,7 +33,7 @@ def sets_of_answers(answers: Iterable[JudgedAnswer]) -> Mapping[Domain, JudgedSe
     votes: dict[Domain, dict[_Asked, Counter[tuple[_Place, bool]]]] = defaultdict(lambda: defaultdict(Counter))
     queries: dict[_Asked, JudgedQuery] = {}
     for answer in answers:
-        for domain, said in _said(answer).items():
+        for domain, said in _read_votes(answer).items():
             filters = freeze(answer.filters.get(domain.value, {}))
             text = answer.text.strip()
             query = JudgedQuery(id=digest(text, canonical_json(filters))[:12], text=text, filters=filters)
@@ -66,7 +66,7 @@ def _judgments(query_id: str, votes: Counter[tuple[_Place, bool]]) -> list[Judgm
     return sorted(judgments, key=lambda judgment: judgment.key)
 
 
-def _said(answer: JudgedAnswer) -> Mapping[Domain, Mapping[_Place, bool]]:
+def _read_votes(answer: JudgedAnswer) -> Mapping[Domain, Mapping[_Place, bool]]:
     """Return what one answer's votes say of places, by domain."""
     said: dict[Domain, dict[_Place, bool]] = {}
     for item in answer.items:

@@ -73,15 +73,15 @@ def refusals(findings: Iterable[GateFinding]) -> tuple[str, ...]:
 
     What the answers lost says all; what single retrieval sources lost only where the answers did not.
     """
-    return _said([finding for finding in findings if finding.refuses])
+    return _say_findings([finding for finding in findings if finding.refuses])
 
 
 def warnings(findings: Iterable[GateFinding]) -> tuple[str, ...]:
     """Return what got worse and refuses nothing, in as few words as ``refusals``."""
-    return _said([finding for finding in findings if finding.warns and not finding.refuses])
+    return _say_findings([finding for finding in findings if finding.warns and not finding.refuses])
 
 
-def _said(findings: Sequence[GateFinding]) -> tuple[str, ...]:
+def _say_findings(findings: Sequence[GateFinding]) -> tuple[str, ...]:
     of_answers = [finding for finding in findings if finding.stage == LAST_STAGE]
     return tuple(finding.text for finding in of_answers or findings)
 

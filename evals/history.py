@@ -60,7 +60,9 @@ class Baseline:
         return {query: value for (query, digest), value in values.items() if result.digests.get(query) == digest}
 
 
-def kept(result: SetResult, run: ScopeResult, subject: HistorySubject) -> tuple[Evaluation, tuple[QueryValue, ...]]:
+def to_history_record(
+    result: SetResult, run: ScopeResult, subject: HistorySubject
+) -> tuple[Evaluation, tuple[QueryValue, ...]]:
     """Return one run as history keeps it."""
     evaluation = Evaluation(
         evaluation_id=uuid.uuid4().hex,

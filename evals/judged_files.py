@@ -62,22 +62,24 @@ def _query(line: str, where: str) -> JudgedQuery:
     except (ValueError, RecursionError) as error:
         raise JudgmentError(f'{where}: not JSON ({error}); expected {{"id": …, "text": …}}') from error
     if not isinstance(fields, dict):
-        raise JudgmentError(f'{where}: found {_shown(fields)}; expected an object {{"id": …, "text": …}}')
+        raise JudgmentError(f'{where}: found {_quote_value(fields)}; expected an object {{"id": …, "text": …}}')
     identifier = fields.get("id")
     if isinstance(identifier, int) and not isinstance(identifier, bool):
         identifier = str(identifier)
     if not isinstance(identifier, str) or not identifier.strip():
-        raise JudgmentError(f"{where}: 'id' is {_shown(identifier)}; expected a text that names the query")
+        raise JudgmentError(f"{where}: 'id' is {_quote_value(identifier)}; expected a text that names the query")
     if not isinstance(text := fields.get("text"), str):
-        raise JudgmentError(f"{where}: 'text' of query {identifier!r} is {_shown(text)}; expected a text")
+        raise JudgmentError(f"{where}: 'text' of query {identifier!r} is {_quote_value(text)}; expected a text")
     filters = fields.get("filters")
     if not isinstance(filters, dict | None):
-        raise JudgmentError(f"{where}: 'filters' of query {identifier!r} are {_shown(filters)}; expected an object")
+        raise JudgmentError(
+            f"{where}: 'filters' of query {identifier!r} are {_quote_value(filters)}; expected an object"
+        )
     if not isinstance(kind := fields.get("kind"), str | None):
-        raise JudgmentError(f"{where}: 'kind' of query {identifier!r} is {_shown(kind)}; expected a text")
+        raise JudgmentError(f"{where}: 'kind' of query {identifier!r} is {_quote_value(kind)}; expected a text")
     if not isinstance(answerable := fields.get("answerable", True), bool):
         expected = "expected true or false"
-        raise JudgmentError(f"{where}: 'answerable' of query {identifier!r} is {_shown(answerable)}; {expected}")
+        raise JudgmentError(f"{where}: 'answerable' of query {identifier!r} is {_quote_value(answerable)}; {expected}")
     return JudgedQuery(identifier, text, freeze(filters or {}), kind, answerable, _hidden(fields.get("hide"), where))
 
 
@@ -88,7 +90,7 @@ def _hidden(value: Any, where: str) -> HiddenText | None:
     if isinstance(path, str) and path and type(start) is int and type(end) is int and 0 <= start <= end:
         return HiddenText(path, start, end)
     expected = 'expected {"path": …, "start": character, "end": character}'
-    raise JudgmentError(f"{where}: 'hide' is {_shown(value)}; {expected}")
+    raise JudgmentError(f"{where}: 'hide' is {_quote_value(value)}; {expected}")
 
 
 def _read_qrels(file: Path, known: set[str]) -> tuple[Judgment, ...]:
@@ -112,7 +114,9 @@ def _header(file: Path, first: tuple[int, str]) -> tuple[int, int, int]:
     names = [name.strip() for name in first[1].split("\t")]
     if missing := [column for column in COLUMNS if column not in names]:
         expected = "a header line with the tab-separated columns " + ", ".join(COLUMNS)
-        raise JudgmentError(f"{file}:{first[0]}: found {_shown(first[1])}, without {missing[0]!r}; expected {expected}")
+        raise JudgmentError(
+            f"{file}:{first[0]}: found {_quote_value(first[1])}, without {missing[0]!r}; expected {expected}"
+        )
     query, document, grade = (names.index(column) for column in COLUMNS)
     return query, document, grade
 
@@ -155,7 +159,7 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
         raise JudgmentError(f"{file}: cannot be read as UTF-8 text: {error}") from error
 
 
-def _shown(value: Any) -> str:
+def _quote_value(value: Any) -> str:
     """Return a value as an error shows it: no longer than one can read."""
     text = "missing" if value is None else repr(value)
     return text if len(text) <= 80 else f"{text[:79]}…"
@@ -172,5 +176,5 @@ def _read_about(file: Path) -> tuple[JudgmentOrigin, str, bool]:
     if not isinstance(about, dict) or about.get("origin", JudgmentOrigin.PEOPLE) not in list(JudgmentOrigin):
         raise JudgmentError(f"{file}: expected a mapping with 'origin' (one of {allowed}) and 'note', found {about!r}")
     if not isinstance(across := about.get("across_domains", False), bool):
-        raise JudgmentError(f"{file}: 'across_domains' is {_shown(across)}; expected true or false")
+        raise JudgmentError(f"{file}: 'across_domains' is {_quote_value(across)}; expected true or false")
     return JudgmentOrigin(about.get("origin", JudgmentOrigin.PEOPLE)), str(about.get("note", "")).strip(), across

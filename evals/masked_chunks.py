@@ -41,7 +41,7 @@ class Quoted:
         """Take it out of a title or a heading path; ``None`` when nothing is left."""
         if line is None:
             return None
-        kept = _ABOVE.join(part for part in map(self._cleared, line.split(_ABOVE)) if part)
+        kept = _ABOVE.join(part for part in map(self._clear_part, line.split(_ABOVE)) if part)
         return kept or None
 
     def cleared_lines(self, text: str) -> str:
@@ -54,7 +54,7 @@ class Quoted:
                 lines.append(line[: len(line) - len(said)] + kept)
         return "\n".join(lines)
 
-    def _cleared(self, part: str) -> str:
+    def _clear_part(self, part: str) -> str:
         words = words_in(part)
         if words == self.words:
             return ""

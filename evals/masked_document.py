@@ -70,12 +70,12 @@ def without(
             documents.append(np.array([number for number, _ in indexed.chunks], np.int32))
     if not kept:
         return generation
-    vectors = _embedded(generation, kept, encoder, remembered)
+    vectors = _embed_rest(generation, kept, encoder, remembered)
     # What the view does not answer itself, the generation does: a type checker does not see that.
     return cast(Index, _Without(generation, kept, documents, vectors))
 
 
-def _embedded(
+def _embed_rest(
     generation: Index,
     kept: Mapping[int, UnmaskedChunk],
     encoder: Encoder | None,
@@ -132,10 +132,10 @@ class _Without:
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
         found = self._generation.similarities(query, numbers)
-        return self._replaced(found, numbers, {one: vector @ query for one, vector in self._left.items()})
+        return self._replace_rows(found, numbers, {one: vector @ query for one, vector in self._left.items()})
 
     def vectors(self, numbers: Numbers) -> Vectors:
-        return self._replaced(self._generation.vectors(numbers), numbers, self._left)
+        return self._replace_rows(self._generation.vectors(numbers), numbers, self._left)
 
     def token_matches(self, tokens: NDArray[np.int8], numbers: Numbers) -> Scores:
         """Return nothing: the tokens of a chunk are those of all its text, and one without would only lose."""
@@ -157,16 +157,16 @@ class _Without:
 
     def paired(self, pairs: Iterable[int]) -> dict[int, Numbers]:
         wanted = list(pairs)
-        return self._held(wanted, self._generation.paired(wanted), lambda remains: remains.pairs)
+        return self._hold_keys(wanted, self._generation.paired(wanted), lambda remains: remains.pairs)
 
     def named(self, keys: Iterable[str]) -> dict[str, Numbers]:
         wanted = list(keys)
-        return self._held(wanted, self._generation.named(wanted), lambda remains: remains.keys)
+        return self._hold_keys(wanted, self._generation.named(wanted), lambda remains: remains.keys)
 
     def named_nearly(self, field: str, word: str) -> Numbers:
         return self._still(self._generation.named_nearly(field, word), lambda remains: not remains.is_gone)
 
-    def _held(
+    def _hold_keys(
         self, keys: Iterable[K], held: Mapping[K, Numbers], of: Callable[[UnmaskedChunk], Collection[K]]
     ) -> dict[K, Numbers]:
         """Return the chunks of each key, those of the document by what is left of them."""
@@ -192,13 +192,13 @@ class _Without:
         return {number: self._kept[number].chunk.content if number in self._kept else found[number] for number in found}
 
     def chunks(self, numbers: Numbers) -> dict[int, StoredChunk]:
-        return {number: self._shown(number, chunk) for number, chunk in self._generation.chunks(numbers).items()}
+        return {number: self._mask_chunk(number, chunk) for number, chunk in self._generation.chunks(numbers).items()}
 
     def chunk(self, chunk_id: str) -> StoredChunk | None:
         chunk = self._generation.chunk(chunk_id)
-        return None if chunk is None else self._shown(chunk.chunk_no, chunk)
+        return None if chunk is None else self._mask_chunk(chunk.chunk_no, chunk)
 
-    def _shown(self, number: int, chunk: StoredChunk) -> StoredChunk:
+    def _mask_chunk(self, number: int, chunk: StoredChunk) -> StoredChunk:
         one = self._kept.get(number)
         if one is None:
             return chunk
@@ -212,7 +212,9 @@ class _Without:
         lost = [number for number, one in self._kept.items() if one.is_gone or not has(one)]
         return numbers[~np.isin(numbers, lost)] if lost else numbers
 
-    def _replaced(self, values: NDArray[np.float32], numbers: Numbers, own: Mapping[int, Any]) -> NDArray[np.float32]:
+    def _replace_rows(
+        self, values: NDArray[np.float32], numbers: Numbers, own: Mapping[int, Any]
+    ) -> NDArray[np.float32]:
         values = values.copy()
         for place, number in enumerate(numbers.tolist()):
             if number in own:

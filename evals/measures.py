@@ -182,12 +182,10 @@ class JudgedHits:
             if by_document and document in documents:
                 continue
             documents.add(document)
-            new = [judgment.key for judgment in self._at(item) if judgment.key not in hit and judgment.hit_by(item)]
+            judged = self._judgments.get((item.domain_id, item.source_path), ())
+            new = [judgment.key for judgment in judged if judgment.key not in hit and judgment.hit_by(item)]
             hit.update(new)
             found.append(tuple(new))
             if len(found) == DEEPEST:
                 break
         return tuple(found)
-
-    def _at(self, item: Citation) -> Sequence[Judgment]:
-        return self._judgments.get((item.domain_id, item.source_path), ())

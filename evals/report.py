@@ -205,7 +205,7 @@ def _set_json(evaluation: Evaluated) -> dict[str, Any]:
 
 def _scope_json(evaluation: Evaluated, run: ScopeResult) -> dict[str, Any]:
     document: dict[str, Any] = {
-        "latency_ms": {"p50": _rounded(run.p50_ms), "p95": _rounded(run.p95_ms)},
+        "latency_ms": {"p50": _round_measure(run.p50_ms), "p95": _round_measure(run.p95_ms)},
         "failed": [{"query_id": failure.query_id, "reason": failure.reason} for failure in run.failures],
         "stages": {stage.stage: _stage_json(evaluation.result, run, stage) for stage in run.stages},
     }
@@ -213,7 +213,7 @@ def _scope_json(evaluation: Evaluated, run: ScopeResult) -> dict[str, Any]:
         document["kinds"] = {
             kind.kind: {
                 "queries": kind.queries,
-                **{name: _rounded(metric.mean) for name, metric in kind.metrics.items()},
+                **{name: _round_measure(metric.mean) for name, metric in kind.metrics.items()},
             }
             for kind in run.kinds
         }
@@ -236,13 +236,13 @@ def _compared_json(compared: EvaluationComparison | None) -> dict[str, Any] | No
         return None
     return {
         "queries": compared.queries,
-        "before": _rounded(compared.before),
-        "after": _rounded(compared.after),
-        "interval": [_rounded(compared.low), _rounded(compared.high)],
-        "p_value": _rounded(compared.p_value),
+        "before": _round_measure(compared.before),
+        "after": _round_measure(compared.after),
+        "interval": [_round_measure(compared.low), _round_measure(compared.high)],
+        "p_value": _round_measure(compared.p_value),
         "better": compared.better,
         "worse": [
-            {"query_id": change.query, "before": _rounded(change.before), "after": _rounded(change.after)}
+            {"query_id": change.query, "before": _round_measure(change.before), "after": _round_measure(change.after)}
             for change in compared.worse
         ],
     }
@@ -250,37 +250,39 @@ def _compared_json(compared: EvaluationComparison | None) -> dict[str, Any] | No
 
 def _stage_json(result: SetResult, run: ScopeResult, stage: StageResult) -> dict[str, Any]:
     document: dict[str, Any] = {"queries": result.measured, "answered": stage.answered}
-    document |= {name: _rounded(metric.mean) for name, metric in stage.metrics.items()}
+    document |= {name: _round_measure(metric.mean) for name, metric in stage.metrics.items()}
     document["intervals"] = {
-        name: [_rounded(metric.low), _rounded(metric.high)] for name, metric in stage.metrics.items()
+        name: [_round_measure(metric.low), _round_measure(metric.high)] for name, metric in stage.metrics.items()
     }
     if shares := _of_domain(result, run, stage):
-        document["of_domain"] = {name: _rounded(share) for name, share in shares.items()}
+        document["of_domain"] = {name: _round_measure(share) for name, share in shares.items()}
     return document
 
 
-def _rounded(value: float | None) -> float | None:
+def _round_measure(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
 def _remarks(result: SetResult) -> list[str]:
     remarks = []
     if result.unjudged:
-        remarks.append(_listed("queries without a relevant judgment, not measured", result.unjudged))
+        remarks.append(_list_names("queries without a relevant judgment, not measured", result.unjudged))
     if result.missing:
         fate = "counted as misses" if result.missing_counted else "left out (--count-missing counts them as misses)"
-        remarks.append(_listed(f"judged documents in no published generation, {fate}", result.missing))
+        remarks.append(_list_names(f"judged documents in no published generation, {fate}", result.missing))
     if result.moved:
         moved = [f"{path} → {place}" for path, place in result.moved]
-        remarks.append(_listed("judged documents that moved, and their judgments with them; correct qrels.tsv", moved))
+        remarks.append(
+            _list_names("judged documents that moved, and their judgments with them; correct qrels.tsv", moved)
+        )
     if result.unmeasured:
-        remarks.append(_listed("queries of which no judged document is published, not measured", result.unmeasured))
+        remarks.append(_list_names("queries of which no judged document is published, not measured", result.unmeasured))
     if result.elsewhere:
-        remarks.append(_listed(f"judged documents in another domain than {result.domain.value}", result.elsewhere))
+        remarks.append(_list_names(f"judged documents in another domain than {result.domain.value}", result.elsewhere))
     return remarks
 
 
-def _listed(what: str, names: Sequence[str]) -> str:
+def _list_names(what: str, names: Sequence[str]) -> str:
     more = ", …" if len(names) > SHOWN_NAMES else ""
     return f"{what} ({len(names):,}): {', '.join(names[:SHOWN_NAMES])}{more}"
 

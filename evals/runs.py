@@ -181,7 +181,7 @@ def _run_scope(
         for found in (run.places, run.items):
             if stage in found:
                 found[stage] = {**found.get(before, {}), **found[stage]}
-    p50, p95 = _percentiles(run.latencies_ms)
+    p50, p95 = map(float, np.percentile(run.latencies_ms, (50, 95))) if run.latencies_ms else (None, None)
     return ScopeResult(
         scope=scope,
         stages=tuple(_stage_result(run, stage, target) for stage in sorted(run.places, key=_stage_order)),
@@ -190,11 +190,11 @@ def _run_scope(
         failures=tuple(run.failures),
         kinds=_kinds(run, target),
         confidence=confidence_of(run.top_scores, min_score),
-        controls=_shuffled(run, target),
+        controls=_control_by_shuffling(run, target),
     )
 
 
-def _shuffled(run: _Run, target: RunTarget) -> tuple[Control, ...]:
+def _control_by_shuffling(run: _Run, target: RunTarget) -> tuple[Control, ...]:
     """Return the control that costs no search: every answer, measured by another query's judgments."""
     found = shuffled(run.answers, target.relevant, target.domain, target.held)
     real = measure(run.places[LAST_STAGE], _grades(target), CONTROLLED)
@@ -268,10 +268,3 @@ def _grades(target: RunTarget) -> dict[str, dict[str, int]]:
 
 def _stage_order(stage: str) -> int:
     return STAGES.index(stage) if stage in STAGES else len(STAGES)
-
-
-def _percentiles(latencies_ms: Sequence[float]) -> tuple[float | None, float | None]:
-    if not latencies_ms:
-        return None, None
-    p50, p95 = np.percentile(latencies_ms, (50, 95))
-    return float(p50), float(p95)

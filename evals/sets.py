@@ -136,10 +136,10 @@ def wrong_judgments(settings: Settings, domain: Domain | None, *, but: Collectio
         if generation := files.current():
             with files.open(generation) as index:
                 paths.update(index.paths())
-    return tuple(filter(None, (_unmatched(with_moves(settings, each), paths, domain) for each in judged)))
+    return tuple(filter(None, (_say_unmatched(with_moves(settings, each), paths, domain) for each in judged)))
 
 
-def _unmatched(judged: JudgedSet, paths: set[str], domain: Domain | None) -> str:
+def _say_unmatched(judged: JudgedSet, paths: set[str], domain: Domain | None) -> str:
     judged_paths = sorted({judgment.path for judgment in judged.judgments if judgment.grade > 0})
     found = {judgment.path for judgment in judged.judgments if paths.intersection(judgment.paths)}
     missing = [path for path in judged_paths if path not in found]

@@ -57,14 +57,16 @@ def trend(points: Sequence[TrendPoint]) -> str:
     shown = sorted(points, key=lambda point: (utc(point.at), point.generation, point.recall, point.mrr, point.refused))
     shown = shown[-LAST:]
     while shown:
-        image = f"![Recall@10 and MRR](data:image/svg+xml;base64,{base64.b64encode(_drawn(shown)).decode('ascii')})"
+        image = (
+            f"![Recall@10 and MRR](data:image/svg+xml;base64,{base64.b64encode(_draw_lines(shown)).decode('ascii')})"
+        )
         if len(image) <= LONGEST_INLINE:
             return image
         shown = shown[1:]
     return ""
 
 
-def _drawn(points: Sequence[TrendPoint]) -> bytes:
+def _draw_lines(points: Sequence[TrendPoint]) -> bytes:
     """Draw two lines in as few bytes as possible: whole coordinates, in relative steps."""
     means = [mean for point in points for mean in (point.recall, point.mrr)]
     low, high = math.floor(min(means) * 10 + 1e-9) / 10, math.ceil(max(means) * 10 - 1e-9) / 10

@@ -74,7 +74,7 @@ class Docstrings:
         tree = parsing.parse(grammar, parsing.mask(text)) if grammar else None
         if grammar is None or tree is None:
             return None
-        for found in _documented(tree.root_node, grammar, text, chunk.span):
+        for found in _find_documented(tree.root_node, grammar, text, chunk.span):
             summary = _summary(text[found.described.start : found.described.end], found.name, grammar.name)
             if summary:
                 return Draft(
@@ -86,7 +86,7 @@ class Docstrings:
         return None
 
 
-def _documented(root: Node, grammar: Grammar, text: str, within: Span) -> Iterator[_Documented]:
+def _find_documented(root: Node, grammar: Grammar, text: str, within: Span) -> Iterator[_Documented]:
     """Yield what is described among the definitions that begin in a stretch of the text, in order."""
     waiting = [root]
     while waiting:

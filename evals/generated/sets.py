@@ -69,7 +69,10 @@ def generate(generation: Index, domain: Domain, *, limit: int = 100) -> JudgedSe
         for draft in drafts:
             if draft is not None and len(taken) < limit:
                 taken.setdefault(normalised(draft.text), draft)
-    identified = sorted(((_id(draft), draft) for draft in taken.values()), key=lambda pair: (pair[1].kind, pair[0]))
+    identified = sorted(
+        ((f"{each.kind}-{short_hash(each.kind, each.hidden.path, each.text)}", each) for each in taken.values()),
+        key=lambda pair: (pair[1].kind, pair[0]),
+    )
     return JudgedSet(
         NAME,
         tuple(JudgedQuery(name, draft.text, kind=draft.kind, hidden=draft.hidden) for name, draft in identified),
@@ -77,10 +80,6 @@ def generate(generation: Index, domain: Domain, *, limit: int = 100) -> JudgedSe
         JudgmentOrigin.GENERATED,
         NOTE,
     )
-
-
-def _id(draft: Draft) -> str:
-    return f"{draft.kind}-{short_hash(draft.kind, draft.hidden.path, draft.text)}"
 
 
 def _sample(rule: DraftRule, generation: Index, limit: int) -> Iterator[Draft]:

@@ -114,7 +114,7 @@ class IssueAnswers:
         opening = messages[0]
         title = text[opening.body.start : opening.body.end].split("\n", 1)[0]
         wording = without_marks(title)
-        answer = _liked(messages[1:], opening.speaker, text)
+        answer = _find_most_liked(messages[1:], opening.speaker, text)
         if answer is None or not is_askable(wording) or normalised(title) not in normalised(opening.chunk.title or ""):
             return None
         start = opening.body.start
@@ -122,7 +122,7 @@ class IssueAnswers:
         return Draft(kind=self.kind, text=wording, hidden=hidden, message_id=answer.id)
 
 
-def _liked(messages: Sequence[_Said], asker: str, text: str) -> _Said | None:
+def _find_most_liked(messages: Sequence[_Said], asker: str, text: str) -> _Said | None:
     """Return the comment with most reactions, which are known of messages that have a chunk to themselves."""
     others = [
         message

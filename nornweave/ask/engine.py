@@ -19,7 +19,6 @@ from threadpoolctl import threadpool_limits
 from nornweave.ask.agents.directory import RemoteAgents
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 from nornweave.ask.feedback import feedback_of
-from nornweave.ask.query_models import QueryModels
 from nornweave.ask.query_path import DOMAIN_THREADS, QueryPath
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.freshness import freshness_of
@@ -32,14 +31,16 @@ from nornweave.ask.seen.documents import SeenDocuments
 from nornweave.ask.seen.ledger import SeenLedger
 from nornweave.ask.seen.quality import SeenQuality
 from nornweave.ask.seen.texts import SeenTexts
-from nornweave.config import Settings
+from nornweave.config import DomainSettings, EmbeddingSettings, RerankingSettings, Settings
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import Domain, GenerationId
-from nornweave.index.generations.kept import KeptGenerations
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.ledger_file import LedgerReader
-from nornweave.index.wiring import store_of
+from nornweave.index.wiring import encoder_of, store_of
+from nornweave.models.encoders.openvino import OpenVinoEncoder
+from nornweave.models.encoders.queries import EncoderLoad, QueryMemo
+from nornweave.models.rerankers import RerankerSlot
 from nornweave.share.standing import StandingBook
 
 log = logging.getLogger(__name__)
@@ -172,10 +173,13 @@ class Engine:
 
     def _agent(self, domain: Domain) -> Agent:
         configured = self._settings.domains[domain]
+        files, candidate = store_of(self._settings, domain).files, self._candidates.get(domain)
         return self.agent_type(
             domain,
             configured,
-            ServedGeneration(self._files(domain), access=self._settings.restricted_sources(domain)),
+            ServedGeneration(
+                files.of_candidate(candidate) if candidate else files, access=self._settings.restricted_sources(domain)
+            ),
             load_encoder=partial(self.models.encoder, configured),
             reranker=self.models.reranker(configured.reranking),
             executor=self._sources,
@@ -190,11 +194,6 @@ class Engine:
         if self.path.remote is None:
             raise KeyError(place)
         return self.path.remote.executor(place[1])
-
-    def _files(self, domain: Domain) -> KeptGenerations:
-        files = store_of(self._settings, domain).files
-        candidate = self._candidates.get(domain)
-        return files.of_candidate(candidate) if candidate else files
 
     def _load(self, agent: Agent) -> None:
         agent.start()
@@ -261,3 +260,42 @@ class Watch:
             self._problems[name] = str(error)
         else:
             self._problems.pop(name, None)
+
+
+class QueryModels:
+    """The encoders and rerankers of questions: each is loaded once, whichever domains use it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._rerankers: dict[tuple[str | None, str], RerankerSlot] = {}
+        self._memos: dict[EmbeddingSettings, QueryMemo] = {}
+        self._loading = threading.Lock()
+
+    def encoder(self, configured: DomainSettings) -> QueryMemo:
+        """Return the encoder of a domain with what it has encoded.
+
+        Raises:
+            EncoderError: it cannot be loaded.
+        """
+        with self._loading:
+            if configured.embedding not in self._memos:
+                encoder = encoder_of(self._settings, configured)
+                self._memos[configured.embedding] = QueryMemo(encoder, together=isinstance(encoder, OpenVinoEncoder))
+            return self._memos[configured.embedding]
+
+    def reranker(self, configured: RerankingSettings) -> RerankerSlot:
+        """Return the slot of a cross-encoder."""
+        model, device = configured.model, configured.device
+        if (model, device) not in self._rerankers:
+            self._rerankers[model, device] = RerankerSlot(model, device=device)
+        return self._rerankers[model, device]
+
+    def encoder_load(self) -> EncoderLoad:
+        """Return what the encoders have done and have to do, together."""
+        loads = [memo.load for memo in list(self._memos.values())]
+        return EncoderLoad(*(sum(values) for values in zip(*loads, strict=True))) if loads else EncoderLoad(0, 0, 0)
+
+    def close(self) -> None:
+        """Close the rerankers."""
+        for reranker in self._rerankers.values():
+            reranker.close()

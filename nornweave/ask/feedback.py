@@ -210,9 +210,9 @@ class FeedbackBook:
         """
         if not self.file.exists() and not self._in_trouble:
             return None
-        at = _written(self._now())
+        at = _sortable_text(self._now())
         names = {"query_id": query_id, "asker": _asker(asker)}
-        with self._opened("feedback cannot be stored", synchronous=True) as connection, _transaction(connection):
+        with self._open_file("feedback cannot be stored", synchronous=True) as connection, _transaction(connection):
             found = connection.execute(
                 "select items, votes from shown where query_id = :query_id and asker = :asker", names
             ).fetchone()
@@ -238,7 +238,7 @@ class FeedbackBook:
         """
         if not self.file.exists():
             return ()
-        with self._opened("feedback cannot be read") as connection:
+        with self._open_file("feedback cannot be read") as connection:
             rows = connection.execute("select * from shown where votes <> '{}' order by number").fetchall()
         try:
             return tuple(map(_judged_answer, rows))
@@ -255,7 +255,7 @@ class FeedbackBook:
         if time.monotonic() < self._tidy_at or not self.file.exists():
             return
         self._tidy_at = time.monotonic() + TIDY_EVERY_S
-        oldest = _written(self._now() - timedelta(days=REMEMBERED_DAYS)) if self._keep_queries else _ALWAYS
+        oldest = _sortable_text(self._now() - timedelta(days=REMEMBERED_DAYS)) if self._keep_queries else _ALWAYS
         limits = {"before": oldest, "most": REMEMBERED_ANSWERS, "batch": BATCH}
         try:
             with closing(_open(self.file, FEEDBACK_PATIENCE_S)) as connection:
@@ -275,7 +275,7 @@ class FeedbackBook:
         """
         if not self.file.exists():
             return []
-        with self._opened("answers cannot be read") as connection:
+        with self._open_file("answers cannot be read") as connection:
             return [tuple(row) for row in connection.execute("select query_id, text, items from shown")]
 
     def remove(self, query_ids: Sequence[str]) -> None:
@@ -284,7 +284,7 @@ class FeedbackBook:
         Raises:
             StoreError: they cannot be removed now.
         """
-        with self._opened("answers cannot be removed", synchronous=True) as connection:
+        with self._open_file("answers cannot be removed", synchronous=True) as connection:
             with _transaction(connection):
                 connection.executemany("delete from shown where query_id = ?", [(each,) for each in query_ids])
             connection.execute("pragma wal_checkpoint(truncate)").fetchall()
@@ -297,7 +297,7 @@ class FeedbackBook:
                 self._remembering = None
 
     @contextmanager
-    def _opened(self, otherwise: str, *, synchronous: bool = False) -> Iterator[sqlite3.Connection]:
+    def _open_file(self, otherwise: str, *, synchronous: bool = False) -> Iterator[sqlite3.Connection]:
         """Open the file; say what did not happen, without the path, to somebody who is told when that fails."""
         try:
             with closing(_open(self.file, FEEDBACK_PATIENCE_S, synchronous=synchronous)) as connection:
@@ -324,7 +324,7 @@ def _row(question: Question, document: FusionResult, now: datetime) -> Mapping[s
     items = [_shown_item(item, rank) for rank, item in enumerate(document["items"], 1)]
     return {
         "query_id": document["query_id"],
-        "at": _written(now),
+        "at": _sortable_text(now),
         # JSON in ASCII takes halves of characters, too, which a database need not.
         "text": json.dumps(question.text),
         "filters": json.dumps(filters, sort_keys=True),
@@ -339,7 +339,7 @@ def _asker(name: str) -> str:
     return digest(name) if name else ""
 
 
-def _written(moment: datetime) -> str:
+def _sortable_text(moment: datetime) -> str:
     """Return a moment as text that sorts as time does."""
     return utc_text(moment, "microseconds")
 

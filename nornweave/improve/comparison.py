@@ -122,13 +122,13 @@ def _flipped_sums(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     count = len(differences)
     if count <= EXACT_UP_TO:
         flipped = np.arange(2**count)[:, None] >> np.arange(count)[None, :] & 1
-        return _flipped(differences, flipped.astype(np.float64))
+        return _flip_signs(differences, flipped.astype(np.float64))
     generator = np.random.default_rng(SEED)
     # Of thousands of queries all flips at once would take hundreds of megabytes.
-    return np.concatenate([_flipped(differences, _random_bits(generator, count)) for _ in range(FLIPS // BLOCK)])
+    return np.concatenate([_flip_signs(differences, _random_bits(generator, count)) for _ in range(FLIPS // BLOCK)])
 
 
-def _flipped(differences: NDArray[np.float64], flipped: NDArray[np.float64]) -> NDArray[np.float64]:
+def _flip_signs(differences: NDArray[np.float64], flipped: NDArray[np.float64]) -> NDArray[np.float64]:
     sums: NDArray[np.float64] = differences.sum() - 2 * (flipped @ differences)
     return sums
 

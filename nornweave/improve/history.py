@@ -185,7 +185,7 @@ class HistoryFile(EvaluationHistory):
             except duckdb.CatalogException:  # whoever makes it has not yet made its tables
                 return ask(_no_rows)
             except duckdb.Error as error:
-                raise self._damaged(error) from error
+                raise self._damage_error(error) from error
 
     def _create(self) -> None:
         """Make an empty history aside: who reads meanwhile finds none, never one that has only been begun."""
@@ -209,7 +209,7 @@ class HistoryFile(EvaluationHistory):
                 connection.execute(statement_file("history"))
             yield connection
         except duckdb.Error as error:
-            raise self._damaged(error) from error
+            raise self._damage_error(error) from error
         finally:
             connection.close()
 
@@ -222,13 +222,13 @@ class HistoryFile(EvaluationHistory):
                 )
             except duckdb.Error as error:
                 if not _is_held(error) or time.monotonic() >= deadline:
-                    raise self._damaged(error) from error
+                    raise self._damage_error(error) from error
                 time.sleep(POLL_S)
             else:
                 connection.execute("set timezone = 'UTC'")
                 return connection
 
-    def _damaged(self, error: Exception) -> StoreError:
+    def _damage_error(self, error: Exception) -> StoreError:
         return StoreError(f"{self._file}: cannot be used ({error}); if it is damaged, remove it: history starts afresh")
 
 

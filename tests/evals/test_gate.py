@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evals.gate import MEASURES, SHOWN_QUERIES, GateFinding, holds_back, judge, refusals, warnings, worse_queries
-from evals.history import Baseline, HistorySubject, kept
+from evals.history import Baseline, HistorySubject, to_history_record
 from evals.judgments import JudgmentOrigin
 from evals.measures import Metric, metric_of
 from evals.results import ResultScope, ScopeResult, SetResult, StageResult
@@ -63,7 +63,7 @@ def result(
 def published(was: SetResult) -> Baseline:
     """Return results as history gives them back."""
     subject = HistorySubject(run_id="r", generation="gen-000001", verdict=Verdict.PUBLISHED, at=NOW)
-    evaluation, values = kept(was, was.scopes[0], subject)
+    evaluation, values = to_history_record(was, was.scopes[0], subject)
     known: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     for one in values:
         known.setdefault((one.stage, one.measure), {})[one.query, one.digest] = one.value

@@ -142,8 +142,8 @@ def scores_of(evidence: ExactEvidence, generation: Index) -> Scores:
     return np.zeros(generation.size, np.float32) if evidence.scores is None else evidence.scores
 
 
-def kept_of(text: str, generation: Index, chunks: Numbers) -> list[float]:
-    return evidence_of(text, generation).kept_of(chunks).tolist()
+def kept_shares(text: str, generation: Index, chunks: Numbers) -> list[float]:
+    return evidence_of(text, generation).kept_shares(chunks).tolist()
 
 
 def leading(text: str, generation: Index) -> str:
@@ -253,8 +253,8 @@ def test_a_file_that_is_named_begins_behind_its_imports(code: Index, text: str, 
 
 def test_an_example_that_is_named_by_its_file_loses_nothing(code: Index) -> None:
     example = code.named(["path:plain.py"])["path:plain.py"]
-    assert kept_of("plain.py", code, example) == [1]
-    assert max(kept_of("paged.py", code, example)) < 1
+    assert kept_shares("plain.py", code, example) == [1]
+    assert max(kept_shares("paged.py", code, example)) < 1
 
 
 @pytest.mark.parametrize("value", ["dogs", "42", "/srv/x9"])
@@ -274,15 +274,15 @@ def test_what_is_no_name_and_no_quotation_has_no_evidence(code: Index, text: str
 
 def test_tests_lose_where_a_name_is_asked_for_and_not_where_tests_are(code: Index) -> None:
     aside = code.named(["place:aside"])["place:aside"]
-    assert max(kept_of("Table.upsert", code, aside)) < 0.8
-    assert min(kept_of("tests of Table.upsert", code, aside)) == 1
-    assert min(kept_of("what is it", code, aside)) == 1
+    assert max(kept_shares("Table.upsert", code, aside)) < 0.8
+    assert min(kept_shares("tests of Table.upsert", code, aside)) == 1
+    assert min(kept_shares("what is it", code, aside)) == 1
 
 
 def test_import_blocks_lose_unless_imports_are_asked_for(code: Index) -> None:
     imports = code.named(["place:imports"])["place:imports"]
-    assert max(kept_of("sys path", code, imports)) == 0.5
-    assert min(kept_of("import sys", code, imports)) == 1
+    assert max(kept_shares("sys path", code, imports)) == 0.5
+    assert min(kept_shares("import sys", code, imports)) == 1
 
 
 def test_what_is_filtered_out_has_none(code: Index) -> None:

@@ -219,7 +219,7 @@ def read_answer(
     return replace(
         response,
         agent_id=agent_id,
-        items=tuple(_placed(item, agent_id, domain, now, origins) for item in items),
+        items=tuple(_as_item_of_agent(item, agent_id, domain, now, origins) for item in items),
         notices=tuple(f"{agent_id}: {notice}" for notice in response.notices),
     )
 
@@ -239,7 +239,9 @@ def name_elsewhere(agent_id: str, name: str) -> str:
     return f"{agent_id}:{name}"
 
 
-def _placed(item: RecallItem, agent_id: str, domain: Domain, now: datetime, origins: Sequence[str]) -> RecallItem:
+def _as_item_of_agent(
+    item: RecallItem, agent_id: str, domain: Domain, now: datetime, origins: Sequence[str]
+) -> RecallItem:
     """Return an item under its agent's name, of its domain, whose link leads to one of ``origins`` or nowhere."""
     said = item.citation
     citation = replace(

@@ -232,7 +232,7 @@ class Registry:
         if not self._file.exists():
             return ()
         oldest = self._now() - REMEMBERED_S
-        with self._opened() as connection:
+        with self._open() as connection:
             rows = connection.execute(_ALL).fetchall()
         try:
             return tuple(_registration(row) for row in rows if row["expires_at"] > oldest)
@@ -264,7 +264,7 @@ class Registry:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._opened() as connection:
+        with self._open() as connection:
             connection.execute("begin immediate")
             try:
                 yield connection
@@ -275,7 +275,7 @@ class Registry:
                 raise
 
     @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
+    def _open(self) -> Iterator[sqlite3.Connection]:
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self._file, timeout=PATIENCE_S, isolation_level=None)) as connection:

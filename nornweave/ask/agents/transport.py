@@ -44,7 +44,7 @@ class Transport:
             AgentError: it took longer, or nothing is asked any more.
         """
         try:
-            loop = self._started()
+            loop = self._start_loop()
         except AgentError:
             work.close()
             raise
@@ -85,7 +85,7 @@ class Transport:
             asyncio.run_coroutine_threadsafe(self._end(), loop)
             thread.join(5)
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def _start_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._closed:
                 raise AgentError("the server is shutting down")

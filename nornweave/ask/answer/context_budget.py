@@ -47,7 +47,11 @@ def fit(items: Sequence[FusedItem], question: Question) -> tuple[FusedItem, ...]
     chosen = _with_demoted(diversified(good, top_k, diversity) if diversity else good[:top_k], good)
     order = _two_domains_first(chosen) if diversity else list(range(len(chosen)))
     contents = _within(chosen, order, question.text, question.max_tokens)
-    return tuple(_with_content(item, contents[place]) for place, item in enumerate(chosen) if place in contents)
+    return tuple(
+        item if contents[place] == item.item.content else replace(item, shown=contents[place])
+        for place, item in enumerate(chosen)
+        if place in contents
+    )
 
 
 def diversified(items: Sequence[FusedItem], top_k: int, diversity: float) -> list[FusedItem]:
@@ -174,7 +178,3 @@ def _part(item: FusedItem, terms: Sequence[str], tokens: int, *, useful: int) ->
     part = shorten(content, terms, tokens * CHARACTERS_PER_TOKEN, is_code=is_code)
     # Of encoded data or a table of figures hardly a word fits: that is no part worth a place.
     return part if estimate_tokens(part.replace(MARK, "").strip()) > min(useful, tokens) // 2 else None
-
-
-def _with_content(item: FusedItem, content: str) -> FusedItem:
-    return item if content == item.item.content else replace(item, shown=content)

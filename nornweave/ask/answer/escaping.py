@@ -69,31 +69,31 @@ class QuotedStream:
             passed += (self.rest(), "\n")
         self._line += rest
         if self._begun or not _may_imitate(self._line):
-            passed.append(_escaped(self._line))
+            passed.append(_escape_line(self._line))
             self._line, self._begun = "", True
         return "".join(passed)
 
     def rest(self) -> str:
         """Return what is left of the line when it is complete."""
         line = self._line.rstrip()
-        passed = _escaped(line) if self._begun else _quoted_line(line)
+        passed = _escape_line(line) if self._begun else _quoted_line(line)
         self._line, self._begun = "", False
         return passed
 
 
 def one_line(text: str, limit: int) -> str:
     """Return untrusted text as one line of at most ``limit`` characters, to stand inside a line of ours."""
-    line = _escaped(" ".join(legible(text[: limit * 4]).split()))
+    line = _escape_line(" ".join(legible(text[: limit * 4]).split()))
     return line if len(line) <= limit else f"{line[: max(0, limit - 1)].rstrip()}{ELLIPSIS}"
 
 
 def _quoted_line(line: str) -> str:
     if line.startswith(QUOTE):
-        return _escaped(line)
-    return f"{QUOTE}{_escaped(line)}" if _imitates(line) else _escaped(line)
+        return _escape_line(line)
+    return f"{QUOTE}{_escape_line(line)}" if _imitates(line) else _escape_line(line)
 
 
-def _escaped(line: str) -> str:
+def _escape_line(line: str) -> str:
     return _INNER_HEADER.sub(r"\1\\\2", line) if "—" in line else line
 
 
@@ -105,7 +105,7 @@ def _imitates(line: str) -> bool:
         return True
     if bare[:1] in OPENING and bare.rstrip(f"{_ADORNMENT}:.")[-1:] in CLOSING:
         return _HEADER_DASH.search(bare) is not None
-    return _folded(bare).startswith(_OWN_LINES)
+    return _fold_characters(bare).startswith(_OWN_LINES)
 
 
 def _may_imitate(start: str) -> bool:
@@ -115,7 +115,7 @@ def _may_imitate(start: str) -> bool:
     seen, bare = _seen(start)
     if not bare or bare[0] in OPENING or _RULE_BEGINS.fullmatch(seen):
         return True
-    folded = _folded(bare)
+    folded = _fold_characters(bare)
     return any(own.startswith(folded) or folded.startswith(own) for own in _OWN_LINES)
 
 
@@ -125,5 +125,5 @@ def _seen(line: str) -> tuple[str, str]:
     return seen, seen.strip(_ADORNMENT)
 
 
-def _folded(bare: str) -> str:
+def _fold_characters(bare: str) -> str:
     return _EMPHASIS.sub("", bare[:HEADER_CHARACTERS]).casefold()

@@ -102,10 +102,10 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
         asks for nothing else, "what changed in 2.1": three sentences of that one.
     """
     holding = _fitting([item for item in items[:READ_PASSAGES] if not item.demoted], question)
-    if holding and (begins := _released(holding[0], question)):
+    if holding and (begins := _extract_release(holding[0], question)):
         return begins
     valued = frozenset(fact.name for item in holding for fact in item.facts if not _is_unset(fact))
-    read = partial(_candidates, asked=_asked(question), valued=valued)
+    read = partial(_candidates, asked=_read_asked(question), valued=valued)
     least = LEAST_SHARE * max((item.score for item in holding), default=0.0)
     saying = filter(None, ([*read(item)] for item in holding if item.score >= least))
     passages = [*islice(saying, MOST_SENTENCES)]
@@ -141,7 +141,7 @@ def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
     return [item for item in items if item.domain == Domain.CODE or not affirms(item.item.content, negated)] or items
 
 
-def _released(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:
+def _extract_release(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:
     """Return what begins the section of a release, with its heading where the newest is asked for.
 
     Nothing where the passage is no such section, or the question asks for something in it.
@@ -175,7 +175,7 @@ def as_read(sentence: str) -> str:
     return one_line(_LINE_MARK.sub(" ", sentence))
 
 
-def _asked(question: str) -> _Asked:
+def _read_asked(question: str) -> _Asked:
     query, flag = read_query(question), FLAG.search(question)
     only = [word for word in query.words if not word.is_function_word and word.whole not in ASKS_FOR_VALUE]
     is_written = len(only) == 1 and (flag or "-" in only[0].written or is_identifier(only[0].written))
@@ -219,12 +219,13 @@ def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Itera
         units = _with_values([*_comments(text)], [_lines_at(text, *at) for _, at in facts if at not in unset], text)
     else:
         units = [*_sentences(text)]
-        joined = {at: _joined(text, units, fact, at) for fact, at in defaults}
+        joined = {at: _join_to_name(text, units, fact, at) for fact, at in defaults}
         named = [joined[at] for _, at in stated if at in joined]
         apart = (unit for unit in units if not any(_overlap(unit, other) for other in joined.values()))
         units = named if named and asked.for_default else sorted({*apart, *joined.values()})
     if asked.named and not stated:  # the value of another setting is none of this one
-        unset += [at for fact, at in defaults if not _share(asked.named, frozenset(fact.name.split()))]
+        names = ((frozenset(fact.name.split()), at) for fact, at in defaults)
+        unset += [at for name, at in names if not (asked.named <= name or name <= asked.named)]
     if asked.for_default and not stated:
         units = [unit for unit in units if not any(_overlap(unit, at) for at in unset)]
     terms = terms_of_units(text, units, asked.wanted)
@@ -264,7 +265,7 @@ def _place(fact: Fact, item: FusedItem) -> Unit:
     return fact.span.start - first, fact.span.end - first
 
 
-def _joined(text: str, units: Sequence[Unit], fact: Fact, at: Unit) -> Unit:
+def _join_to_name(text: str, units: Sequence[Unit], fact: Fact, at: Unit) -> Unit:
     """Return what says a value, from the sentence that holds its name, or from below the heading that does.
 
     Where the value comes first below the heading, the sentence after it tells what it is of.
@@ -290,10 +291,6 @@ def _joined(text: str, units: Sequence[Unit], fact: Fact, at: Unit) -> Unit:
 
 def _overlap(unit: Unit, other: Unit) -> bool:
     return unit[0] < other[1] and other[0] < unit[1]
-
-
-def _share(name: frozenset[str], other: frozenset[str]) -> bool:
-    return name <= other or other <= name
 
 
 def _lines_at(text: str, start: int, end: int) -> Unit:

@@ -66,7 +66,7 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
         are left out; the last resort is a page that does not fit, with one item of ``LEAST_CHARACTERS``.
     """
     wanted = min(ITEMS_WANTED, len(answer.items) - start)
-    shortened = [_shortened(answer, start, characters) for characters in ITEM_CHARACTERS]
+    shortened = [_shorten_items(answer, start, characters) for characters in ITEM_CHARACTERS]
     for conflicts in CONFLICTS_SHOWN:
         for items in shortened:
             page = _most(answer, start, items, conflicts, fits)
@@ -75,8 +75,8 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
     characters = ITEM_CHARACTERS[-1]
     while not page.items and characters > LEAST_CHARACTERS:
         characters = max(LEAST_CHARACTERS, characters // 2)
-        page = _most(answer, start, _shortened(answer, start, characters), 0, fits)
-    return page if page.items else _page(answer, start, _shortened(answer, start, LEAST_CHARACTERS)[:1], 0)
+        page = _most(answer, start, _shorten_items(answer, start, characters), 0, fits)
+    return page if page.items else _page(answer, start, _shorten_items(answer, start, LEAST_CHARACTERS)[:1], 0)
 
 
 def largest(most: int, fits: Callable[[int], bool]) -> int:
@@ -94,7 +94,7 @@ def snippet(item: FusedItem, query: str, max_characters: int) -> str:
     return shorten(item.content, query_terms(query), max_characters, is_code=is_code)
 
 
-def _shortened(answer: Answer, start: int, characters: int) -> tuple[FusedItem, ...]:
+def _shorten_items(answer: Answer, start: int, characters: int) -> tuple[FusedItem, ...]:
     parts = ((item, snippet(item, answer.question.text, characters)) for item in answer.items[start:])
     return tuple(item if part == item.content else replace(item, shown=part) for item, part in parts)
 

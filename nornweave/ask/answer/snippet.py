@@ -72,7 +72,7 @@ def shorten(text: str, query_terms: Sequence[str], max_characters: int, *, is_co
         return _only_mark(max_characters)
     relevant, rest = _by_relevance(text, units, query_terms, max_characters, is_code=is_code)
     chosen = _fitting(text, units, relevant, rest, max_characters)
-    return _assembled(text, [units[place] for place in chosen]) if chosen else _only_mark(max_characters)
+    return _join_units(text, [units[place] for place in chosen]) if chosen else _only_mark(max_characters)
 
 
 def cut(text: str, max_characters: int, *, is_code: bool) -> str:
@@ -93,7 +93,7 @@ def cut(text: str, max_characters: int, *, is_code: bool) -> str:
     beginning = text[:end].rstrip()
     if beginning.endswith(MARK):  # of an earlier cut, in the same place
         return beginning
-    return _assembled(text, [(0, end)]) if beginning else _only_mark(max_characters)
+    return _join_units(text, [(0, end)]) if beginning else _only_mark(max_characters)
 
 
 def fair_share(sizes: Sequence[int], total: int) -> int:
@@ -124,7 +124,7 @@ def units_of(text: str, room: int, *, is_code: bool) -> list[Unit]:
     units = [unit for unit in pairwise([0, *ends, len(text)]) if unit[0] < unit[1]]
     if all(end - start <= room for start, end in units):
         return units
-    return [piece for start, end in units for piece in _divided(text, start, end, room)]
+    return [piece for start, end in units for piece in _divide_unit(text, start, end, room)]
 
 
 def _line_ends(text: str) -> list[int]:
@@ -150,7 +150,7 @@ def _line_ends_unit(text: str, line_end: re.Match[str]) -> bool:
     )
 
 
-def _divided(text: str, start: int, end: int, room: int) -> Iterator[Unit]:
+def _divide_unit(text: str, start: int, end: int, room: int) -> Iterator[Unit]:
     """Divide a unit that is longer than the room at its lines; what is still longer at sentences, at last at words."""
     if end - start <= room:
         yield start, end
@@ -159,7 +159,7 @@ def _divided(text: str, start: int, end: int, room: int) -> Iterator[Unit]:
     for ends in (_line_ends(unit), _sentence_ends(unit)):
         if any(inner < len(unit) for inner in ends):
             for low, high in pairwise([0, *(inner for inner in ends if inner < len(unit)), len(unit)]):
-                yield from _divided(text, start + low, start + high, room)
+                yield from _divide_unit(text, start + low, start + high, room)
             return
     yield from _windows(text, start, end, max(1, min(WINDOW_CHARACTERS, room)))
 
@@ -288,7 +288,7 @@ def _fitting(
     return [place for place in range(len(units)) if is_chosen[place + 1]]
 
 
-def _assembled(text: str, units: Sequence[Unit]) -> str:
+def _join_units(text: str, units: Sequence[Unit]) -> str:
     """Join units; where something between two of them is missing, and before and after them, stands a mark."""
     runs: list[Unit] = []
     for start, end in units:

@@ -44,7 +44,7 @@ def collect(responses: Sequence[RecallResponse]) -> tuple[FusedItem, ...]:
     sizes = accumulate(size for *_, size in unread)
     read = {(place, rank) for (rank, place, _), size in zip(unread, sizes, strict=True) if size <= _MAX_COMPARED_IN_ALL}
     return tuple(
-        _fused(item, response, reads=(place, rank) in read)
+        _to_fused_item(item, response, reads=(place, rank) in read)
         for place, response in enumerate(responses)
         for rank, item in enumerate(response.items)
     )
@@ -72,11 +72,11 @@ def normalize(items: Sequence[FusedItem], scale: Scale) -> tuple[FusedItem, ...]
         return _by_rank(items)
     bounds = _bounds(items)
     return tuple(
-        replace(fused, relevance=_stretched(fused.relevance, *bounds[fused.agent, fused.domain])) for fused in items
+        replace(fused, relevance=_stretch_score(fused.relevance, *bounds[fused.agent, fused.domain])) for fused in items
     )
 
 
-def _fused(item: RecallItem, response: RecallResponse, *, reads: bool) -> FusedItem:
+def _to_fused_item(item: RecallItem, response: RecallResponse, *, reads: bool) -> FusedItem:
     return FusedItem(
         item=item,
         agent=response.agent_id,
@@ -142,7 +142,7 @@ def _bounds(items: Iterable[FusedItem]) -> dict[tuple[str, str], tuple[float, fl
     return bounds
 
 
-def _stretched(score: float, low: float, high: float) -> float:
+def _stretch_score(score: float, low: float, high: float) -> float:
     # Halved, so that a range of the largest floats does not overflow.
     span = high / 2 - low / 2
     return min(1.0, (score / 2 - low / 2) / span) if span > 0 else NEUTRAL

@@ -127,7 +127,7 @@ def resolve_conflicts(items: Sequence[FusedItem], rules: ConflictRules, notes: L
             losers |= group.against(verdict.winner)
         records.append(_record(group, items, verdict, judge, lines))
     remaining = tuple(
-        _demoted(fused, rules) if place in losers else fused
+        _demote(fused, rules) if place in losers else fused
         for place, fused in enumerate(items)
         if rules.policy == "demote" or place not in losers
     )
@@ -322,7 +322,7 @@ def _role(member: int, group: _Group, winner: int | None) -> SideRole:
     return "agrees" if outcome(facts[member], facts[winner]) is FactComparison.AGREE else "says"
 
 
-def _demoted(fused: FusedItem, rules: ConflictRules) -> FusedItem:
+def _demote(fused: FusedItem, rules: ConflictRules) -> FusedItem:
     left = max(0.0, fused.relevance - rules.penalty) if rules.stretched else fused.relevance * (1 - rules.penalty)
     return replace(fused, relevance=left, demoted=True, lost=fused.relevance - left)
 
@@ -351,7 +351,7 @@ def find_disagreements(items: Sequence[FusedItem], question: str = "") -> tuple[
         At most one per pair, thing and attribute, the most confident one, by ``first``, then ``second``. What sentences
         contradict is left out where facts of the pair differ in the same attribute.
     """
-    located = [fact for place, fused in enumerate(items) for fact in _located(place, fused)]
+    located = [fact for place, fused in enumerate(items) for fact in _locate_facts(place, fused)]
     best: dict[tuple[int, int, str, str], Disagreement] = {}
     for pair in map(_disagreement, find_conflicts(located, min_confidence=POSSIBLE_FROM)):
         if pair.first != pair.second:
@@ -365,7 +365,7 @@ def find_disagreements(items: Sequence[FusedItem], question: str = "") -> tuple[
     return tuple(sorted(best.values(), key=lambda pair: (pair.first, pair.second)))
 
 
-def _located(place: int, fused: FusedItem) -> list[LocatedFact]:
+def _locate_facts(place: int, fused: FusedItem) -> list[LocatedFact]:
     citation = fused.citation
     return [
         LocatedFact(

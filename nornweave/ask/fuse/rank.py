@@ -42,7 +42,7 @@ def rank(
         then by the agent's own score, the more recent source, the domain's name, the chunk id.
     """
     places = {chunk: place for place, record in reversed([*enumerate(conflicts)]) for chunk in record.items}
-    scored = [_scored(fused, weights, domain_signals, now, places.get(fused.chunk_id)) for fused in items]
+    scored = [_score_item(fused, weights, domain_signals, now, places.get(fused.chunk_id)) for fused in items]
     return tuple(_by_score(scored))
 
 
@@ -67,7 +67,7 @@ def recency_signal(timestamp: datetime | None, now: datetime) -> float:
     return math.exp(-max(days, 0.0) / RECENCY_DAYS)
 
 
-def _scored(
+def _score_item(
     fused: FusedItem, weights: RankWeights, domain_signals: Mapping[str, float], now: datetime, conflict: int | None
 ) -> FusedItem:
     signals = {

@@ -44,7 +44,7 @@ class ExactEvidence:
     kept: tuple[tuple[Numbers, float], ...] = ()
     places: Mapping[str, Numbers] = field(default_factory=dict)
 
-    def kept_of(self, candidates: Numbers) -> NDArray[np.float64]:
+    def kept_shares(self, candidates: Numbers) -> NDArray[np.float64]:
         """Return the share of its score that each candidate keeps."""
         shares = np.ones(len(candidates), np.float32)
         for chunks, share in self.kept:
@@ -111,7 +111,7 @@ def on_one_scale(
     match, a score is little more than the weight of dense retrieval times a cosine: a domain that weighs it twice as
     much as the others would come before them with half their similarity.
     """
-    scores = _summed(_with(evidence, _parts(legs, common), candidates), len(ranking))
+    scores = _sum_parts(_with(evidence, _parts(legs, common), candidates), len(ranking))
     return replace(ranking, places=np.sort(scores)[::-1])
 
 
@@ -138,7 +138,7 @@ def reciprocal_rank_fusion(
     return _ranking(candidates, _with(evidence, {name: part / bound for name, part in parts.items()}, candidates))
 
 
-def reordered(ranking: Ranking, factors: NDArray[np.float64]) -> Ranking:
+def reorder(ranking: Ranking, factors: NDArray[np.float64]) -> Ranking:
     """Return a ranking whose scores are times their factors, each at most 1."""
     scores = ranking.scores * factors
     order = np.lexsort((ranking.numbers, -scores))
@@ -185,14 +185,14 @@ def _with(
         return parts
     exact = np.zeros(len(candidates), np.float64)
     if evidence.scores is not None:
-        exact = (1 - np.minimum(_summed(parts, len(candidates)), 1)) * evidence.scores[candidates]
+        exact = (1 - np.minimum(_sum_parts(parts, len(candidates)), 1)) * evidence.scores[candidates]
     if not evidence.kept:
         return {**parts, EXACT: exact}
-    kept = evidence.kept_of(candidates)
+    kept = evidence.kept_shares(candidates)
     return {**{name: part * kept for name, part in parts.items()}, EXACT: exact * kept}
 
 
-def _summed(parts: Mapping[str, NDArray[np.float64]], count: int) -> NDArray[np.float64]:
+def _sum_parts(parts: Mapping[str, NDArray[np.float64]], count: int) -> NDArray[np.float64]:
     # In the order of their names, so that the order of the legs cannot change the last digit.
     scores = np.zeros(count, np.float64)
     for name in sorted(parts):
@@ -201,7 +201,7 @@ def _summed(parts: Mapping[str, NDArray[np.float64]], count: int) -> NDArray[np.
 
 
 def _ranking(candidates: Numbers, parts: Mapping[str, NDArray[np.float64]]) -> Ranking:
-    scores = _summed(parts, len(candidates))
+    scores = _sum_parts(parts, len(candidates))
     order = np.lexsort((candidates, -scores))
     ordered = scores[order]
     return Ranking(candidates[order], ordered, {name: part[order] for name, part in parts.items()}, ordered)

@@ -165,7 +165,16 @@ def exact_evidence(
     searched = _Searched(query, statistics, generation, known, files, math.log(statistics.count + 1) or 1.0)
     found = (
         weigh(searched)
-        for weigh in (_defining, _filed, _named_in_words, _numbered, _newest, _pointed, _saying, _stating)
+        for weigh in (
+            _defining,
+            _weigh_named_files,
+            _named_in_words,
+            _weigh_versions,
+            _newest,
+            _weigh_named_lines,
+            _saying,
+            _stating,
+        )
     )
     proven = [each for each in found if each is not None]
     if len(quoting):
@@ -217,7 +226,7 @@ def _defining(searched: _Searched) -> Scores | None:
         return None
     explained = {each.word for each in defined} | {word for word in asked if f"owner:{word.spelled}" in known}
     unknown = {word for word in asked if not statistics.frequencies[word.whole]}
-    return _weighed(defined, _weights(searched, unknown - explained), searched)
+    return _weigh_names(defined, _weights(searched, unknown - explained), searched)
 
 
 def _named_in_words(searched: _Searched) -> Scores | None:
@@ -281,7 +290,7 @@ def _definers(word: Word, searched: _Searched) -> _Defined | None:
     return _Defined(word, chunks, DEFINED * MISSPELLED) if len(chunks) else None
 
 
-def _weighed(defined: Sequence[_Defined], weights: Mapping[Word, float], searched: _Searched) -> Scores:
+def _weigh_names(defined: Sequence[_Defined], weights: Mapping[Word, float], searched: _Searched) -> Scores:
     """Weigh names alone, and with the class, module or package that the query names as well."""
     scores = searched.nothing()
     whole = math.fsum(weights.values()) or 1.0
@@ -315,7 +324,7 @@ def _as_written(defined: _Defined, qualifiers: Sequence[str], generation: Index)
     return [next((found[key] for key in of_one if key in found), None) for of_one in keys]
 
 
-def _filed(searched: _Searched) -> Scores | None:
+def _weigh_named_files(searched: _Searched) -> Scores | None:
     """Weigh where each file begins that the query names; ``None`` where it names none."""
     if not searched.files:
         return None
@@ -331,7 +340,7 @@ def _filed(searched: _Searched) -> Scores | None:
     return scores
 
 
-def _pointed(searched: _Searched) -> Scores | None:
+def _weigh_named_lines(searched: _Searched) -> Scores | None:
     """Weigh the chunks with the lines that a query points at; ``None`` where no file of the domain is meant.
 
     The first place counts most: a traceback names where it was raised first. Where a line stands is another matter in
@@ -354,7 +363,7 @@ def _pointed(searched: _Searched) -> Scores | None:
     return scores if share < DEFINED else None
 
 
-def _numbered(searched: _Searched) -> Scores | None:
+def _weigh_versions(searched: _Searched) -> Scores | None:
     """Weigh the sections that have a version for a heading which the query names; ``None`` where none has."""
     named: dict[str, list[Word]] = {}
     for version in versions_in(searched.query.text):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nornweave.ask.search.combine import Ranking, reordered
+from nornweave.ask.search.combine import Ranking, reorder
 from nornweave.ask.search.question import Question
 from nornweave.core.text.analyzer import analyze
 from nornweave.core.text.negation import affirms, negated_terms
@@ -48,4 +48,4 @@ def below_opposite(ranking: Ranking, text: str, generation: Index) -> Ranking:
         chunk = chunks[number]
         if affirms("\n\n".join(filter(None, (chunk.title, chunk.section, chunk.content))), negated):
             factors[place] = OPPOSITE
-    return reordered(ranking, factors)
+    return reorder(ranking, factors)

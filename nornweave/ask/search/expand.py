@@ -142,7 +142,7 @@ def _in_turn(text: str, pattern: re.Pattern[str], forms: _Forms, is_said: Callab
     """Replace what has one form, wherever it stands; then what has the next one."""
     said = {match.start(): next(filter(is_said, forms(match)), None) for match in pattern.finditer(text)}
     for form in filter(None, dict.fromkeys(said.values())):
-        yield _replaced(text, pattern, {start: form for start, other in said.items() if other == form})
+        yield _replace_matches(text, pattern, {start: form for start, other in said.items() if other == form})
 
 
 def _synonyms(text: str) -> Iterator[str]:
@@ -150,10 +150,10 @@ def _synonyms(text: str) -> Iterator[str]:
     known = _vocabulary().synonyms
     places = {match.start(): forms for match in known.pattern.finditer(text) if (forms := known.forms(match))}
     for turn in range(1, 1 + max(map(len, places.values()), default=0)):
-        yield _replaced(text, known.pattern, {start: forms[:turn][-1] for start, forms in places.items()})
+        yield _replace_matches(text, known.pattern, {start: forms[:turn][-1] for start, forms in places.items()})
 
 
-def _replaced(text: str, pattern: re.Pattern[str], forms: Mapping[int, str]) -> str:
+def _replace_matches(text: str, pattern: re.Pattern[str], forms: Mapping[int, str]) -> str:
     return pattern.sub(lambda match: forms.get(match.start(), match[0]), text)
 
 

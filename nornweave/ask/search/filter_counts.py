@@ -77,7 +77,7 @@ def described_filters(filters: Sequence[FilterSettings], counts: Mapping[str, Fi
             "key": each.key,
             "type": each.type,
             **({"from": list(each.origins)} if each.is_declared else {}),
-            **(_described(counts[each.key]) if each.key in counts else {}),
+            **(_describe_counts(counts[each.key]) if each.key in counts else {}),
         }
         for each in filters
     ]
@@ -88,7 +88,7 @@ def spelled(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) and value.is_integer() and abs(value) < 1e6 else str(value)
 
 
-def _described(counted: FilterCounts) -> dict[str, JsonValue]:
+def _describe_counts(counted: FilterCounts) -> dict[str, JsonValue]:
     values, unread = counted.values, counted.unread
     described: dict[str, JsonValue] = {
         "documents": values.documents,

@@ -88,7 +88,7 @@ def shown(value: object) -> str:
     return shown if len(shown) <= 80 else f"{shown[:80]}…"
 
 
-def _condition(declared: FilterSettings, value: JsonValue, where: str) -> Condition:
+def _condition(declared: FilterSettings, value: JsonValue, where: str) -> Condition:  # noqa: C901 - one case a kind
     column, kind = declared.column, declared.type
     match kind:
         case "datetime":
@@ -112,7 +112,9 @@ def _condition(declared: FilterSettings, value: JsonValue, where: str) -> Condit
             return Between(column, start=_moment(value, where), end=_moment(value, where, is_end=True))
     text = _text(value, where, kind)
     if column == "path":
-        return PathGlob(_relative(text, where))
+        if ".." in text.split("/"):
+            raise QueryError(where, f"{shown(text)} holds '..'; paths are relative to their source, such as src/**")
+        return PathGlob(text)
     if column == NODE_TYPE:
         return AnyOf(column, (text, *(f"{text}{ending}" for ending in _KINDS_END)))
     return Under(text) if column == "heading_path" else AnyOf(column, (text,))
@@ -187,13 +189,6 @@ def _number(value: JsonValue, where: str, kind: str) -> float:
     return float(value)
 
 
-def _relative(glob: str, where: str) -> str:
-    """Refuse a glob that leaves its source."""
-    if ".." in glob.split("/"):
-        raise QueryError(where, f"{shown(glob)} holds '..'; paths are relative to their source, such as src/**")
-    return glob
-
-
 def _ends(
     value: Mapping[str, JsonValue], where: str, names: tuple[str, str], kind: str
 ) -> Sequence[tuple[str, JsonValue]]:
@@ -251,7 +246,10 @@ def parse_filter_options(
         domain_name, dot, key = name.strip().partition(".")
         if not (equals and dot):
             raise QueryError("filters", f"{shown(option)} is not DOMAIN.KEY=VALUE, such as code.language=python")
-        domain = _domain(domain_name, declared)
+        domain = next((each for each in declared if each.value == domain_name), None)
+        if domain is None:
+            known = ", ".join(each.value for each in declared)
+            raise QueryError("filters", f"no domain {shown(domain_name)}; there are: {known}")
         filters = parsed.setdefault(domain, {})
         where = f"filters.{domain.value}.{key}"
         value = value_from_text(declared_filter(declared[domain], key, f"filters.{domain.value}").type, text, where)
@@ -262,13 +260,6 @@ def parse_filter_options(
             raise QueryError(where, "given twice; it takes one value")
         filters[key] = value
     return parsed
-
-
-def _domain(name: str, declared: Mapping[Domain, Sequence[FilterSettings]]) -> Domain:
-    for domain in declared:
-        if domain.value == name:
-            return domain
-    raise QueryError("filters", f"no domain {shown(name)}; there are: {', '.join(domain.value for domain in declared)}")
 
 
 def value_from_text(type_: str, text: str, where: str) -> JsonValue:

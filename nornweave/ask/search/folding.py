@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from nornweave.ask.search.combine import Ranking, reordered
+from nornweave.ask.search.combine import Ranking, reorder
 from nornweave.core.text.index_fields import ASIDE, RELEASE, VARIANT
 from nornweave.core.text.negation import is_question
 from nornweave.core.text.variants import CURRENT, Variant, asked_versions, is_version, language_of, variant_of
@@ -61,7 +61,7 @@ def fold(
     leaders = _of_one_file(chunks, crowd)
     if variants:
         leaders |= _of_one_page(chunks, text, is_compared=len(asked) > 1, generation=generation)
-    return _folded(ranking, leaders)
+    return _fold_behind(ranking, leaders)
 
 
 def _selecting(ranking: Ranking, version: tuple[int, ...], generation: Index) -> Ranking:
@@ -73,7 +73,7 @@ def _selecting(ranking: Ranking, version: tuple[int, ...], generation: Index) ->
         return ranking
     others = [(each.version or each.standing != CURRENT) and not is_version(each.version, version) for each in told]
     factors[np.flatnonzero(others)] = OTHER_VERSION
-    return reordered(ranking, factors)
+    return reorder(ranking, factors)
 
 
 def _of_one_file(chunks: Mapping[int, StoredChunk], crowd: Sequence[int]) -> dict[int, int]:
@@ -141,7 +141,7 @@ def _heading(chunk: StoredChunk) -> str:
     return _NUMBERS.sub("", f"{chunk.title} > {chunk.section}")
 
 
-def _folded(ranking: Ranking, leaders: Mapping[int, int]) -> tuple[Ranking, dict[int, Numbers]]:
+def _fold_behind(ranking: Ranking, leaders: Mapping[int, int]) -> tuple[Ranking, dict[int, Numbers]]:
     behind: dict[int, list[int]] = defaultdict(list)
     for place in sorted(leaders):
         leader = leaders[place]

@@ -26,7 +26,7 @@ class Freshness:
         """Return when the source of a document last confirmed that it is as a generation has it."""
         return self.file.of(generation).at(source_id, path)
 
-    def told_in(self, response: RecallResponse, verified: Verified, *, sees_all: bool) -> RecallResponse:
+    def add_freshness(self, response: RecallResponse, verified: Verified, *, sees_all: bool) -> RecallResponse:
         """Return an answer that says how fresh the sources of its items are and, to who ``sees_all``, the others."""
         cited = {item.citation.source_id for item in response.items}
         sources = {

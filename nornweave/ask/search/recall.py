@@ -209,7 +209,7 @@ def select(
         )
         numbered = {chunk.chunk_id: number for number, chunk in chunks.items()}
         chosen = sorted((-each.score, numbered[each.item.chunk_id], each) for each in ranked)
-    return _explained(chosen[: question.top_k], chunks, searched, context, explain=question.explain), problems
+    return _explain_items(chosen[: question.top_k], chunks, searched, context, explain=question.explain), problems
 
 
 def _model_scores(
@@ -224,7 +224,7 @@ def _model_scores(
         return None, [str(error)]
 
 
-def _explained(
+def _explain_items(
     chosen: Sequence[_Chosen],
     chunks: Mapping[int, StoredChunk],
     searched: ExpandedOutcome,

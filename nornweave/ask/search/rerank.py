@@ -77,7 +77,10 @@ def rerank(
     Raises:
         ValueError: a score is missing or outside [0, 1], or a chunk is there twice.
     """
-    _check(items, model_scores)
+    if model_scores is not None and len(model_scores) != len(items):
+        raise ValueError(f"{len(model_scores)} model scores for {len(items)} items; expected one for each")
+    if len({item.chunk_id for item in items}) != len(items):
+        raise ValueError("a chunk stands among the items twice; expected each once")
     befores = [_unit(item.score, item) for item in items]
     models: list[float | None] = [None] * len(items)
     if model_scores is not None:
@@ -106,13 +109,6 @@ def _places(befores: Sequence[float], finals: Sequence[float]) -> list[float]:
             places[place] = places[place + 1] + (STEP if finals[place] > finals[place + 1] else 0.0)
     top = max([1.0, *places[:1]])
     return places if top == 1.0 else [place / top for place in places]
-
-
-def _check(items: Sequence[RecallItem], model_scores: Sequence[float] | NDArray[np.float32] | None) -> None:
-    if model_scores is not None and len(model_scores) != len(items):
-        raise ValueError(f"{len(model_scores)} model scores for {len(items)} items; expected one for each")
-    if len({item.chunk_id for item in items}) != len(items):
-        raise ValueError("a chunk stands among the items twice; expected each once")
 
 
 def _unit(score: float, item: RecallItem) -> float:

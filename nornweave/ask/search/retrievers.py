@@ -131,9 +131,9 @@ def _holding_phrase(phrase: str, generation: Index, within: Mask | None) -> Numb
         candidates = np.intersect1d(candidates, _holding_pairs(pairs, generation), assume_unique=True)
     if within is not None:
         candidates = candidates[within[candidates]]
-    wanted = re.compile(re.escape(_squeezed(phrase)) + (r"(?!\.?\d)" if phrase[-1].isdigit() else ""))
+    wanted = re.compile(re.escape(_squeeze_blanks(phrase)) + (r"(?!\.?\d)" if phrase[-1].isdigit() else ""))
     texts = generation.contents(candidates[:_READ_FOR_PHRASE])
-    return np.array([number for number, text in texts.items() if wanted.search(_squeezed(text))], np.int32)
+    return np.array([number for number, text in texts.items() if wanted.search(_squeeze_blanks(text))], np.int32)
 
 
 def _holding_pairs(pairs: Collection[int], generation: Index) -> Numbers:
@@ -144,5 +144,5 @@ def _holding_pairs(pairs: Collection[int], generation: Index) -> Numbers:
     return reduce(partial(np.intersect1d, assume_unique=True), sorted(held.values(), key=len))
 
 
-def _squeezed(text: str) -> str:
+def _squeeze_blanks(text: str) -> str:
     return " ".join(text.casefold().split())

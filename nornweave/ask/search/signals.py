@@ -31,9 +31,9 @@ def signals_of(
     held = [term for term in terms if frequencies[term]]
     whole = math.fsum(idf[term] for term in terms)
     return SearchSignals(
-        known=_known(query, frequencies, context.generation),
+        known=_known_words(query, frequencies, context.generation),
         values={
-            **_ranked(outcome, items),
+            **_describe_ranking(outcome, items),
             "background": _background(outcome, context.generation),
             "lost": whole - _best_overlap({term: idf[term] for term in held}, outcome, context),
             "unknown": math.fsum(idf[term] for term in terms if not frequencies[term]) / whole if whole else 0.0,
@@ -41,7 +41,7 @@ def signals_of(
     )
 
 
-def _known(query: Query, frequencies: Mapping[str, int], generation: Index) -> frozenset[str]:
+def _known_words(query: Query, frequencies: Mapping[str, int], generation: Index) -> frozenset[str]:
     """Return the words that the domain holds, or has a name for: names are spelled in several ways."""
     known = {
         word
@@ -54,7 +54,7 @@ def _known(query: Query, frequencies: Mapping[str, int], generation: Index) -> f
     return frozenset(known.union(word for word in names if generation.named(asked_keys(word))))
 
 
-def _ranked(outcome: SearchOutcome, items: Sequence[RecallItem]) -> dict[str, float]:
+def _describe_ranking(outcome: SearchOutcome, items: Sequence[RecallItem]) -> dict[str, float]:
     """Say how good the first item is, how far it stands out, and how much two retrievers agree."""
     scores = [item.score for item in items[:LOOKED_AT]] or [0.0]
     hits = [outcome.findings[name].hits for name in (_SPARSE, _DENSE) if name in outcome.findings]

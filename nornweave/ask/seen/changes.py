@@ -119,8 +119,8 @@ class SeenChanges:
             questions = [each for each in self._questions(judged) if each.domains in wanted]
             changed = [change for each in questions if (change := self._answer_change(each, a, b))]
             return {
-                "a": _written(a),
-                "b": _written(b),
+                "a": _moment_text(a),
+                "b": _moment_text(b),
                 "domains": {name.value: _domain_changes(*pair) for name, pair in sides.items()},
                 "not_compared": missing,
                 "conflicts": {
@@ -128,7 +128,7 @@ class SeenChanges:
                     "closed": [ledger_entry_document(before[one]) for one in before if one not in after],
                 },
                 "questions": len(questions),
-                "answers": sorted(changed, key=_moved, reverse=True),
+                "answers": sorted(changed, key=_rank_change, reverse=True),
             }
 
     def _questions(self, judged: JudgedQuestions) -> Sequence[JudgedQuestion]:
@@ -177,8 +177,8 @@ class SeenChanges:
             "set": judged.set_name,
             "query_id": judged.query_id,
             "query": judged.text,
-            "before": [_shown(item) for item in before],
-            "after": [_shown(item) for item in after],
+            "before": [_shown_document(item) for item in before],
+            "after": [_shown_document(item) for item in after],
             "reciprocal_rank": [_reciprocal_rank(items, judged) for items in (before, after)],
         }
 
@@ -236,7 +236,7 @@ def _facts_at(place: Place, side: Side) -> dict[FactName, list[str]]:
     return facts
 
 
-def _written(as_of: AsOf) -> str:
+def _moment_text(as_of: AsOf) -> str:
     return utc_text(as_of) if isinstance(as_of, datetime) else as_of
 
 
@@ -251,11 +251,11 @@ def _place(place: Place) -> PlaceDocument:
     return {"source_id": place[0], "source_path": place[1]}
 
 
-def _shown(item: FusedItem) -> ShownDocument:
+def _shown_document(item: FusedItem) -> ShownDocument:
     return in_shape(ShownDocument, item, item.citation)
 
 
-def _moved(change: AnswerChangeDocument) -> float:
+def _rank_change(change: AnswerChangeDocument) -> float:
     before, after = change["reciprocal_rank"]
     return abs(after - before)
 

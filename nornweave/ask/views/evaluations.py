@@ -107,7 +107,7 @@ def evaluation_document(evaluation: Evaluation) -> EvaluationDocument:
         set=evaluation.set_name,
         missing_documents=evaluation.missing,
         failed_queries=evaluation.failed,
-        latency_ms={"p50": _rounded(evaluation.p50_ms), "p95": _rounded(evaluation.p95_ms)},
+        latency_ms={"p50": _round_measure(evaluation.p50_ms), "p95": _round_measure(evaluation.p95_ms)},
         stages=stages,
     )
 
@@ -126,7 +126,7 @@ def comparison_document(
         if not found:
             notices.append(f"{domain.value}: {generation} was never measured; `nornweave evaluations` lists what was")
     for key in then.keys() & now.keys():
-        compared = list(_compared(history, then[key], now[key]))
+        compared = list(_compare_measures(history, then[key], now[key]))
         measures += compared
         if not compared:
             notices.append(f"{key[0]}, {key[1]}: the single queries' values are not kept any more, or none is the same")
@@ -146,7 +146,9 @@ def _newest(
     return {(one.set_name, one.scope): one for one in ordered}
 
 
-def _compared(history: EvaluationHistory, before: Evaluation, after: Evaluation) -> Iterator[MeasureComparisonDocument]:
+def _compare_measures(
+    history: EvaluationHistory, before: Evaluation, after: Evaluation
+) -> Iterator[MeasureComparisonDocument]:
     then, now = history.values(before.evaluation_id), history.values(after.evaluation_id)
     for key in then.keys() & now.keys():
         was, is_now = then[key], now[key]
@@ -178,7 +180,7 @@ def _measure_document(
     )
 
 
-def _rounded(value: float | None) -> float | None:
+def _round_measure(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
 
 

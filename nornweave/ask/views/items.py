@@ -170,7 +170,7 @@ def coverage_document(recalled: Recalled) -> dict[str, CoverageDocument]:
         responses.setdefault(response.domain_id, []).append(response)
     reasons = {gap.domain_id: gap.reason for gap in reversed(recalled.coverage_gaps)}
     return {
-        domain: _covered_by(responses[domain])
+        domain: _domain_coverage(responses[domain])
         if domain in responses
         else {"searched": False, "reason": reasons.get(domain, "gave no answer")}
         for domain in dict.fromkeys((*recalled.asked, *reasons))
@@ -183,14 +183,14 @@ def gap_document(gap: CoverageGap) -> GapDocument:
     return {**document, "elsewhere": True} if gap.elsewhere else document
 
 
-def _covered_by(responses: Sequence[RecallResponse]) -> CoverageDocument:
+def _domain_coverage(responses: Sequence[RecallResponse]) -> CoverageDocument:
     """Return what the first agent of a domain searched, and with it what others did."""
-    document = _covered(responses[0])
+    document = _agent_coverage(responses[0])
     if len(responses) > 1:
-        document["others"] = [_covered(response) for response in responses[1:]]
+        document["others"] = [_agent_coverage(response) for response in responses[1:]]
     return document
 
 
-def _covered(response: RecallResponse) -> CoverageDocument:
+def _agent_coverage(response: RecallResponse) -> CoverageDocument:
     freshness = {name: in_shape(SourceFreshnessDocument, each) for name, each in response.sources.items()}
     return in_shape(CoverageDocument, response, searched=True, sources=freshness, reason=LEFT_OUT, others=LEFT_OUT)

@@ -139,12 +139,12 @@ def access_document(settings: Settings, domain: Domain) -> AccessDocument:
             documents = index.stated_documents((ACCESS_NOTICE, VALUE_NOTICE))
     return {
         "sources": sources,
-        "documents": [_restricted(each, sources) for each in documents],
-        "unmatched": {source.id: entries for source in mine if (entries := _unmatched(settings, source))},
+        "documents": [_restriction_document(each, sources) for each in documents],
+        "unmatched": {source.id: entries for source in mine if (entries := _find_unmatched(settings, source))},
     }
 
 
-def _unmatched(settings: Settings, source: SourceSettings) -> list[str]:
+def _find_unmatched(settings: Settings, source: SourceSettings) -> list[str]:
     """Return the entries of a source's metadata file that match nothing; why that is not known, if so."""
     if not getattr(source, "metadata", None):
         return []
@@ -154,7 +154,7 @@ def _unmatched(settings: Settings, source: SourceSettings) -> list[str]:
         return [str(error)]
 
 
-def _restricted(stated: StatedDocument, sources: Mapping[str, Sequence[str]]) -> RestrictedDocument:
+def _restriction_document(stated: StatedDocument, sources: Mapping[str, Sequence[str]]) -> RestrictedDocument:
     own, source = read_rule(stated.metadata.get(KEY)), frozenset(sources.get(stated.source_id, ()))
     statements: list[AccessStatementDocument] = [
         {
@@ -311,7 +311,7 @@ class _Look:
             "id": source.id,
             "domain": source.domain.value,
             "type": source.type,
-            "location": _shown(next((place for place in places if place), ""), self._settings.file.parent),
+            "location": _relative_place(next((place for place in places if place), ""), self._settings.file.parent),
             "access": sorted(source.access),
             "state": state,
             "reason": reason,
@@ -322,7 +322,7 @@ class _Look:
         }
 
 
-def _shown(place: object, folder: Path) -> str:
+def _relative_place(place: object, folder: Path) -> str:
     """Return a place for people; a path below the folder of the configuration relative to that."""
     is_below = isinstance(place, Path) and place.is_relative_to(folder)
     return str(place.relative_to(folder) if isinstance(place, Path) and is_below else place)

@@ -88,7 +88,7 @@ def fetched_chunk(chunk: ChunkDocument, link: Link, document_id: str) -> FetchDo
     """Return a passage whole; ``document_id`` fetches its document."""
     citation = chunk["citation"]
     described: Mapping[str, JsonValue] = {
-        **_described(citation),
+        **_describe_citation(citation),
         "document": document_id,
         "generation": chunk["generation"],
     }
@@ -220,7 +220,7 @@ def _place(path: str, line_range: Sequence[int] | None, page: int | None) -> str
     return place if page is None else f"{place} p. {page}"
 
 
-def _described(citation: CitationDocument) -> dict[str, JsonValue]:
+def _describe_citation(citation: CitationDocument) -> dict[str, JsonValue]:
     lines, messages = citation["line_range"], citation["message_ids"]
     return {
         "domain": citation["domain_id"],

@@ -55,10 +55,10 @@ class Links:
         An address of a passage stays a link. One that stands in what the model was shown stays words, with a blank
         before its host. Every other one is replaced by ``LEFT_OUT``.
         """
-        without = _ADDRESS.sub(self._allowed, text).replace(f"({LEFT_OUT})", LEFT_OUT)
+        without = _ADDRESS.sub(self._keep_allowed, text).replace(f"({LEFT_OUT})", LEFT_OUT)
         return self._gaps.sub(" ", without)
 
-    def _allowed(self, found: re.Match[str]) -> str:
+    def _keep_allowed(self, found: re.Match[str]) -> str:
         address = found[0].rstrip(_AFTER_AN_ADDRESS)
         after = found[0][len(address) :]
         if address in self._urls:
@@ -66,6 +66,6 @@ class Links:
                 f"{found[0]} " if found[3].strip(_AFTER_AN_ADDRESS) else found[0]
             )  # a reader may go on to the next blank
         if address in self._shown:
-            return f"{found[1]} {_ADDRESS.sub(self._allowed, found[2])}"
+            return f"{found[1]} {_ADDRESS.sub(self._keep_allowed, found[2])}"
         self.left_out += 1
         return LEFT_OUT + after

@@ -61,13 +61,13 @@ class Listener:
         # LiteLLM (1.106) makes up a "stop" where the server went away in mid answer.
         if getattr(parts, "received_finish_reason", finish_reason) is None:
             return self.broken_off("the connection ended before the answer did")
-        return self._ended(finish_reason)
+        return self._finish_answer(finish_reason)
 
     def broken_off(self, reason: str) -> ModelAnswer:
         """Return what was heard until the model stopped in mid answer."""
-        return self._ended(None, reason)
+        return self._finish_answer(None, reason)
 
-    def _ended(self, finish_reason: str | None, broken_off: str | None = None) -> ModelAnswer:
+    def _finish_answer(self, finish_reason: str | None, broken_off: str | None = None) -> ModelAnswer:
         self._tell(self._stream.rest())
         return ModelAnswer(self._stream.checked(), finish_reason, broken_off)
 

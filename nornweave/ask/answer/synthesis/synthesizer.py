@@ -122,7 +122,7 @@ class Synthesizer:
             return _without(self._for_each_model(f"busy with {MOST_AT_ONCE} other answers; ask again later"))
         try:
             listener = Listener(prompt, on_text) if on_text else None
-            return self._finished(await self._first_answer(litellm, prompt, seconds, listener))
+            return self._finish(await self._first_answer(litellm, prompt, seconds, listener))
         finally:
             self._slots.release()
 
@@ -157,7 +157,7 @@ class Synthesizer:
                 if speaking:  # what a reader has seen the beginning of is not begun anew
                     waiting.clear()
                 for task in [task for task in asked if task in done]:
-                    model, said = asked.pop(task), _said(litellm, task, prompt)
+                    model, said = asked.pop(task), _read_outcome(litellm, task, prompt)
                     if isinstance(said, ModelAnswer):
                         return _Outcome(model, said, failures)
                     if listener and model == speaking:
@@ -174,7 +174,7 @@ class Synthesizer:
             return _Outcome(listener.model, listener.broken_off(late), failures)
         return _Outcome(failures=failures | dict.fromkeys(asked.values(), late))
 
-    def _finished(self, outcome: _Outcome) -> Synthesis:
+    def _finish(self, outcome: _Outcome) -> Synthesis:
         failed = "; ".join(f"{model}: {reason}" for model, reason in outcome.failures.items())
         if outcome.answer is None:
             return _without(failed)
@@ -208,7 +208,7 @@ def _late(seconds: float) -> str:
     return f"no answer within {seconds * 1000:.0f} ms"
 
 
-def _said(litellm: Any, task: asyncio.Task[Said], prompt: Prompt) -> Said:
+def _read_outcome(litellm: Any, task: asyncio.Task[Said], prompt: Prompt) -> Said:
     if task.cancelled():
         return "was broken off"
     error = task.exception()

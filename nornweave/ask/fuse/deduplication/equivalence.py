@@ -86,9 +86,9 @@ def compare(
     if _other_bonds(first, second):
         return None
     found = None
-    if not _exchanged(mine, theirs, one, other, min(len(first), len(second))):
+    if not _has_exchanged_words(mine, theirs, one, other, min(len(first), len(second))):
         found = _same_text(first, second, one, other, ratio) if ratio >= threshold else None
-        found = found or _contained(first, second, one, other)
+        found = found or _compare_contained(first, second, one, other)
     if found is None and cosine is not None and cosine > SAME_MEANING_COSINE and not one.inner ^ other.inner:
         found = _same_meaning(first, second, cosine)
     return found
@@ -117,7 +117,9 @@ def _without_common(mine: Iterable[str], theirs: Iterable[str]) -> tuple[list[st
     return list((ours - others).elements()), list((others - ours).elements())
 
 
-def _exchanged(mine: Sequence[str], theirs: Sequence[str], one: Leftovers, other: Leftovers, shorter: int) -> bool:
+def _has_exchanged_words(
+    mine: Sequence[str], theirs: Sequence[str], one: Leftovers, other: Leftovers, shorter: int
+) -> bool:
     """Tell whether words stand in place of others, more than an editor exchanges."""
     left, right = _without_misspelt(mine, theirs, one.sorts, other.sorts)
     if not left or not right:
@@ -200,7 +202,7 @@ def _same_text(
     mine, theirs = _without_common([*one.slots, *one.alone], [*other.slots, *other.alone])
     if any(one.sorts[form] == TURN for form in mine) or any(other.sorts[form] == TURN for form in theirs):
         return None
-    if _exchanged(mine, theirs, one, other, min(len(first), len(second))):
+    if _has_exchanged_words(mine, theirs, one, other, min(len(first), len(second))):
         return None
     mine, theirs = _without_misspelt(mine, theirs, one.sorts, other.sorts)
     if (not theirs and one.inner & {*mine}) or (not mine and other.inner & {*theirs}):
@@ -216,7 +218,7 @@ def _matters(forms: Collection[str], text: TextReading) -> bool:
     return any(text.sorts[form] > CONTENT for form in forms) or len(forms) > EDITED_SHARE * len(text)
 
 
-def _contained(first: TextReading, second: TextReading, one: Leftovers, other: Leftovers) -> Likeness | None:
+def _compare_contained(first: TextReading, second: TextReading, one: Leftovers, other: Leftovers) -> Likeness | None:
     first_inside = len(first) <= len(second) and _inside(first, one, second, other)
     second_inside = len(second) <= len(first) and _inside(second, other, first, one)
     if not first_inside and not second_inside:

@@ -63,7 +63,7 @@ def deduplicate(items: Sequence[FusedItem], threshold: float = 0.85) -> DedupedI
         if into is not None:
             kept, dropped = items[into.winner].chunk_id, items[place].chunk_id
             merges.append(Merge(kept, dropped, into.reason, into.similarity))
-    return DedupedItems(tuple(_joined(items, root, places) for root, places in members.items()), tuple(merges))
+    return DedupedItems(tuple(_join_items(items, root, places) for root, places in members.items()), tuple(merges))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class _Pairs:
         still = {place: order for order, place in enumerate(alive)}
         close = {pair for pair in self._alike if still.keys() >= {*pair}}
         found = candidate_pairs([self._items[place].item.content for place in alive])
-        close |= {_ordered(alive[one], alive[other]) for one, other in found}
+        close |= {_order_pair(alive[one], alive[other]) for one, other in found}
         partners: dict[int, list[int]] = defaultdict(list)
         for one, other in close:
             partners[one].append(other)
@@ -100,9 +100,9 @@ class _Pairs:
 
     def compare(self, one: int, other: int) -> Likeness | None:
         """Tell whether two items say the same; ``first`` is ``one``."""
-        pair = _ordered(one, other)
+        pair = _order_pair(one, other)
         if pair not in self._outcomes:
-            self._outcomes[pair] = self._compared(*pair)
+            self._outcomes[pair] = self._compare_items(*pair)
         found = self._outcomes[pair]
         if found is None or pair[0] == one:
             return found
@@ -113,7 +113,7 @@ class _Pairs:
         mine, theirs = ({*words_of(self._items[place].item.content)} for place in (one, other))
         return len(mine & theirs) >= MEANING_WORDS_SHARED * min(len(mine), len(theirs))
 
-    def _compared(self, first: int, second: int) -> Likeness | None:
+    def _compare_items(self, first: int, second: int) -> Likeness | None:
         if _facts_differ(self._items[first].facts, self._items[second].facts):
             return None
         cosine = self._cosines.get((first, second))
@@ -129,7 +129,7 @@ class _Pairs:
         return self._readings[place]
 
 
-def _ordered(one: int, other: int) -> tuple[int, int]:
+def _order_pair(one: int, other: int) -> tuple[int, int]:
     return (one, other) if one < other else (other, one)
 
 
@@ -204,7 +204,7 @@ def _cosines(items: Sequence[FusedItem], alive: Iterable[int]) -> Iterator[tuple
             for code in np.flatnonzero(close > SAME_MEANING_COSINE).tolist():
                 row, column = divmod(code, close.shape[1])
                 if row < column:
-                    pair = _ordered(group[start + row][0], group[start + column][0])
+                    pair = _order_pair(group[start + row][0], group[start + column][0])
                     yield pair, min(float(close[row, column]), 1.0)
 
 
@@ -228,7 +228,7 @@ def _by_subject(facts: Iterable[Fact]) -> Mapping[tuple[str | None, ...], set[st
     return values
 
 
-def _joined(items: Sequence[FusedItem], root: int, places: Sequence[int]) -> FusedItem:
+def _join_items(items: Sequence[FusedItem], root: int, places: Sequence[int]) -> FusedItem:
     winner = items[root]
     losers = sorted((items[place] for place in places if place != root), key=_precedence)
     if not losers:

@@ -77,7 +77,7 @@ def read(text: str, *, code: bool = False, conversation: bool = False) -> TextRe
     forms: list[str] = []
     sorts: dict[str, int] = {}
     units: list[Unit] = []
-    for part, is_code in _code_units(text) if code else _mixed_units(_undressed(text, conversation=conversation)):
+    for part, is_code in _code_units(text) if code else _mixed_units(_strip_marks(text, conversation=conversation)):
         words = list(map(name, find_words(part))) if is_code else _prose_words(part)
         if words:
             start = len(forms)
@@ -126,7 +126,7 @@ _REMARK = re.compile(r"\s(?:#|//)\s")
 _DOCSTRING = re.compile(r'"""|\'\'\'')
 
 
-def _undressed(text: str, *, conversation: bool) -> str:
+def _strip_marks(text: str, *, conversation: bool) -> str:
     if "<" in text:
         text = _LINK.sub(r"\1\2", text)
         text = _TAG.sub("", text)
