@@ -40,7 +40,15 @@ NAV: Mapping[str, tuple[str, ...]] = {
     "Use": ("pages.md", "sources.md", "evaluation.md", "drift.md", "agents.md", "slack.md", "moments.md", "api.md"),
     "Operate": ("configuration.md", "deploy.md", "serving.md", "security.md", "replicas.md", "postgresql.md",
                 "workers.md", "agents-remote.md", "reliability.md"),
-    "How it works": ("architecture.md", "recall.md", "fusion.md", "figures.md", "glossary.md", "write-a-connector.md"),
+    "How it works": (
+        "architecture.md",
+        "recall.md",
+        "fusion.md",
+        "figures.md",
+        "figures-archive.md",
+        "glossary.md",
+        "write-a-connector.md",
+    ),
     "Reference": ("reference/cli.md", "reference/settings.md", "reference/http.md"),
     "About": ("changelog.md", "licences.md", "notice.md", "licence.md"),
 }  # fmt: skip

@@ -96,7 +96,7 @@ def test_the_second_waits_and_takes_over_when_the_first_is_killed_paused_or_stop
         until(lambda: not daemon.is_running(), within_s=HANGS_S)
         until(second.works, lambda: second.log.read_text(), within_s=HANGS_S, pace_s=0.1)
         took_s = time.monotonic() - killed
-        print(f"taken over {took_s:.1f} s after the kill")  # noqa: T201 - the figure of docs/figures.md
+        print(f"taken over {took_s:.1f} s after the kill")  # noqa: T201 - the figure of docs/figures-archive.md
         assert took_s > LEASE_S / 2, "while the lease ran, nobody worked"
         with dagster(tmp_path / "three", database) as third:
             until(third.waits, within_s=HANGS_S, pace_s=0.5)

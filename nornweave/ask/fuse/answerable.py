@@ -1,7 +1,7 @@
 """How probable it is that something in an answer answers, and what to say where it is not.
 
 A logistic model over the signals of the domain that answers best; its coefficients lie beside this module. What they
-were fitted on, and how well it tells: ``docs/figures.md``, *Is there an answer?*
+were fitted on, and how well it tells: ``docs/figures-archive.md``, *Is there an answer?*
 """
 
 from __future__ import annotations

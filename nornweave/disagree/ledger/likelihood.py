@@ -14,7 +14,7 @@ from nornweave.disagree.drift.ranking import CANDIDATES_FROM, SHOWN_FROM, Affini
 LIKELY = SHOWN_FROM
 UNSUPPORTED = 0.18
 """What is left of the confidence in a pair whose files agree about nothing else: of 181 such pairs in 241 repositories
-some 26 were right (docs/figures.md)."""
+some 26 were right (docs/figures-archive.md)."""
 
 
 def likely_conflicts(facts: Sequence[LocatedFact], joined: Sequence[tuple[int, int]]) -> list[FactConflict]:
