@@ -126,6 +126,7 @@ def test_what_does_not_contradict(one: AssertingPassage, other: AssertingPassage
     ("how often is the track cleaned?", "The track is cleaned every fifteen days.", "track is cleaned every 9 days"),
     ("are seat lamps on by default?", "Seat lamps are off until a driver presses the key.",
      "# Seat lamps.\nSEAT_LAMPS_ENABLED = True\n"),
+    ("what is the delay budget?", "A delay budget of ten per cent of the rides is kept.", "DELAY_BUDGET_RATIO = 0.2\n"),
     ("is the bridge survey finished?", "The bridge survey is finished.", "bridge survey is still open, sorry"),
     ("who sells tickets?", "Tickets go through Zugo.", "we process all tickets with Farex, so call them"),
     ("how many approvals does a route change need?", "Two drivers have to approve a route change.",
@@ -147,6 +148,8 @@ def test_what_people_say_in_their_words_contradicts_what_was_asked_about(questio
     ("Shifts last a full hour.", "# Shifts of drivers.\nSHIFT_LENGTH_MINUTES = 60\n"),
     ("Seat lamps are off until a driver presses the key.", "# Roof lamps.\nROOF_LAMPS_ENABLED = True\n"),
     ("A ride lasts three hours.", "# Bells ring three minutes before a ride ends.\nBELL = True\n"),
+    ("A delay budget of ten per cent of the rides is kept.", "DELAY_BUDGET_RATIO = 0.1\n"),
+    ("Trams Delay no doors 1.0 41 s wide 4.6 7 min 12 s doors 3.9 3 min 20 s", "MAX_DOORS = 5\n"),
     ("The bridge survey is finished.", "the tunnel survey is still open"),
     ("Tickets go through Zugo.", "we should process tickets with Farex"),
     ("The tram museum will close on 3 June.", "the bus museum closes on the 5th of June"),
@@ -154,6 +157,17 @@ def test_what_people_say_in_their_words_contradicts_what_was_asked_about(questio
 def test_what_is_equal_supposed_or_of_another_thing_does_not(one: str, other: str) -> None:
     second = code(other) if "=" in other else talk(other)
     assert find_contradictions([passage(one), second], question=one) == []
+
+
+def test_the_thing_is_named_as_it_is_written() -> None:
+    pair = [passage("Idempotency keys are kept for 24 hours."), code("IDEMPOTENCY_KEYS_TTL_HOURS = 48\n")]
+    assert [each.name for each in find_contradictions(pair)] == ["idempotency keys"]
+
+
+def test_plain_counts_of_corpora_need_more() -> None:
+    pair = [passage("Retries stop after 3 tries."), code("MAX_RETRIES = 5\n")]
+    assert find_contradictions(pair, question="when do retries stop?")
+    assert find_contradictions(pair) == []
 
 
 def test_what_was_not_asked_about_needs_more() -> None:

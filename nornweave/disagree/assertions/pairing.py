@@ -14,7 +14,7 @@ from typing import NamedTuple
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Side, Span, ValueKind
 from nornweave.disagree.assertions import forms
-from nornweave.disagree.assertions.reading import Assertion, read_plain, remembered_text, stems, stretches
+from nornweave.disagree.assertions.reading import Assertion, content, read_plain, remembered_text, stems, stretches
 from nornweave.disagree.conflicts.comparable import SIDES
 from nornweave.disagree.conflicts.decision import DEMOTE_FROM
 from nornweave.disagree.conflicts.model import shipped
@@ -23,8 +23,8 @@ from nornweave.disagree.facts.names import singular, words_of
 
 HIGHEST = DEMOTE_FROM - 0.01
 """Confidence of such a conflict at most: it is shown and settles nothing (docs/decisions/0033-assertions.md)."""
-LEAST, LEAST_OF_CORPORA = 0.8, 0.9
-"""Probability of a conflict of an answer; and of whole corpora, where every sentence meets thousands."""
+LEAST, LEAST_OF_CORPORA, LEAST_OF_COUNTS = 0.8, 0.9, 0.95
+"""Probability of a conflict of an answer; of corpora, where every sentence meets thousands; of their plain counts."""
 LEAST_PLAIN = 0.5
 """Probability where both are about what was asked, and neither says anything by which it may be about a part of it."""
 MAX_ALIKE = 200
@@ -136,6 +136,8 @@ def find_contradictions(
         confidence = model.probability(described)
         is_plain = asked is not None and not any(described[each] for each in _NARROWING)
         needed = min(least, LEAST_PLAIN) if is_plain else LEAST_OF_CORPORA if described["siblings"] else least
+        if question is None and pair.one.key == "count":
+            needed = LEAST_OF_COUNTS
         if confidence >= needed:
             weighed.append((confidence, pair))
     taken: set[tuple[int, int, str]] = set()
@@ -323,8 +325,10 @@ def _conflict(pair: _Pair, passages: Sequence[AssertingPassage], confidence: flo
         ((passages[pair.first], pair.one, pair.other), (passages[pair.second], pair.other, pair.one)),
         key=lambda side: SIDES.index(_side(side[0])),
     )
-    words = [written for form, written in sides[0][1].subject.items() if form in sides[0][2].about]
-    name = " ".join(words).lower() or " ".join(sorted(pair.one.about & pair.other.about))
+    shared = pair.one.about & pair.other.about
+    told = (sides[0][1].subject, sides[1][1].subject, *(content(passage.text) for passage, *_ in sides))
+    words = next(filter(None, ([written for form, written in each.items() if form in shared] for each in told)), shared)
+    name = " ".join(words).lower()
     first, second = (_located(passage, assertion, name) for passage, assertion, _ in sides)
     said_by = "; ".join(f"{side.path} says “{side.fact.statement}”" for side in (second, first))
     return FactConflict(first=first, second=second, confidence=round(confidence, 4), name=name,

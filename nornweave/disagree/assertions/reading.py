@@ -36,9 +36,9 @@ LONGEST_FIGURE = 24
 REMEMBERED, REMEMBERED_CHARACTERS = 2_048, 4_000
 """Passages that were read, and characters of each, at most: some 10 MB."""
 _I = re.IGNORECASE
-# Questions, code, tables, directives, advice.
+# Questions, code, tables (of a PDF's text, whose cells are numbers side by side), directives, advice.
 _NO_PROSE = lazy_pattern(
-    r"\?|[|{}=<>]|;$|```|://|\\|::|^\s*\.\.\s"
+    r"\?|[|{}=<>]|;$|```|://|\\|::|^\s*\.\.\s|\d\s\d(?s:.*)\d\s\d"
     r"|^\W*(?:check|verify|ensure|please|do not|don['’]t|never|make sure)\b", _I,
 )  # fmt: skip
 # What tells quickly that a sentence holds nothing that is compared.
@@ -135,7 +135,13 @@ class Assertion:
 
 def stems(text: str) -> frozenset[str]:
     """Return the stems of the content words of a text."""
-    return frozenset(form for form, sort in map(word, find_words(text)) if sort in {CONTENT, NAME})
+    return frozenset(content(text))
+
+
+def content(text: str) -> dict[str, str]:
+    """Return the stems of the content words of a text, in its order → how they are written."""
+    read = ((word(written), written) for written in find_words(text))
+    return {form: written for (form, sort), written in read if sort in {CONTENT, NAME}}
 
 
 def read_text(text: str, domain: str) -> tuple[Assertion, ...]:
@@ -154,22 +160,24 @@ def _constants(text: str) -> Iterator[Assertion]:
         name, value = read_name(found["name"]), read_value(found["value"])
         if name is None or value is None:
             continue
-        told = stems(name.name) | stems(_MARK.sub(" ", found["comment"] or ""))
+        told = content(_MARK.sub(" ", found["comment"] or "")) | content(name.name)
         value = measured_in(value, name.unit)
         kind: Kind
         if value.kind == "boolean":
             kind, key, held = "presence", "there", "yes" if value.text == "true" else "no"
         elif value.kind == "number":
             rate = UNITS[found["per"].lower()][1] if found["per"] else None
-            kind, key = "quantity", (value.unit or "count") + ("/s" if rate else "")
-            held = _number(Fraction(value.text) / (rate or 1))
+            amount = Fraction(value.text) / (rate or 1)
+            unit, amount = (value.unit or "count", amount) if value.unit or rate else _plain(amount)
+            kind, key, held = "quantity", unit + ("/s" if rate else ""), _number(amount)
         else:
             continue
-        about = told - _SAYS_KIND
+        subject = {form: written for form, written in told.items() if form not in _SAYS_KIND}
+        about = frozenset(subject)
         beside = about if key.startswith("count") else frozenset()
         yield Assertion(
             kind, key, frozenset((held,)), about, about, frozenset(), frozenset(), frozenset(), frozenset(), beside,
-            False, False, MappingProxyType({form: form for form in sorted(about)}), found["value"],
+            False, False, MappingProxyType(subject), f"{found['value']} {name.unit or ''}".strip(),
             Span(found.start("line"), found.end("value")),
         )  # fmt: skip
 
@@ -239,6 +247,7 @@ class _Sentence:
 
     def __init__(self, text: str, start: int, domain: str, before: str) -> None:
         plain = _CONTRACTED.sub(r"\1 not", text) if "n't" in text or "n’t" in text else text
+        plain = plain.replace("per cent", "percent")
         self.written: list[str] = []
         self.forms: list[str] = []
         self.sorts: list[int] = []
@@ -452,12 +461,12 @@ class _Sentence:
         if not forms.LEAST.isdisjoint(before):
             self.taken.update(range(at, end + 1))
             return
-        unit = UNITS.get(following[0]) if len(following[0]) > 1 or following[0] in {"s", "h", "%"} else None
-        if unit is not None:
+        measure = UNITS.get(following[0]) if len(following[0]) > 1 or following[0] in {"s", "h", "%"} else None
+        if measure is not None:
             halves = 2 if "half" in self.lower[max(0, at - 2) : at + 1] else 1
             key, period, last = self._rate(end + 1)
             key += " before" if self.lower[last : last + 1] == ["before"] else ""  # three days before it ends
-            self._add("quantity", unit[0] + key, {_number(amount * unit[1] / halves / period)}, at, last)
+            self._add("quantity", measure[0] + key, {_number(amount * measure[1] / halves / period)}, at, last)
             return
         counted, previous = self._counted(end), self._previous(at)
         if at and self._is_name(at - 1) and (at > 1 or not counted):
@@ -467,11 +476,13 @@ class _Sentence:
             return
         elif counted:
             key, period, last = self._rate(end + len(counted))
-            self._add("quantity", "count" + key, {_number(amount / period)}, at, end, counted)
+            unit, amount = ("count", amount / period) if key else _plain(amount)
+            self._add("quantity", unit + key, {_number(amount)}, at, end, counted)
             if key:
                 self.taken.update(range(last - 2, last))
         elif previous and self.lower[end : end + 1] not in (["is"], ["are"]):
-            self._add("quantity", "count", {_number(amount)}, at, end, previous)
+            unit, amount = _plain(amount)
+            self._add("quantity", unit, {_number(amount)}, at, end, previous)
 
     def _is_since(self, before: Sequence[str], figure: str) -> bool:
         """Tell whether a number is the version since which something is so, by the words before it."""
@@ -652,6 +663,11 @@ def _amount(figure: str) -> Fraction | None:
         return Fraction(figure.replace(",", "")) if len(figure) <= LONGEST_FIGURE else None
     except ValueError:  # 0.7.0
         return None
+
+
+def _plain(amount: Fraction) -> tuple[str, Fraction]:
+    """Return what a number without a unit is counted in, and how many: a part of one is a share, 0.1 ten per cent."""
+    return ("percent", amount * 100) if 0 < amount < 1 else ("count", amount)
 
 
 def _number(value: Fraction) -> str:
