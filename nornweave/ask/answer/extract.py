@@ -28,6 +28,7 @@ from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
 from nornweave.core.text.variants import asked_versions, is_version, variant_of
 from nornweave.core.types import Domain, Fact, Span
 from nornweave.disagree.facts.names import read_name, words_of
+from nornweave.disagree.facts.statement import lines_at, statement_at
 
 # One of each passage: a word of the question in a passage further down tells less than what ranked the passages.
 MOST_SENTENCES = 3
@@ -46,7 +47,6 @@ _COMMENT = re.compile(
     r'"""(.*?)(?:"""|\Z)|/\*(.*?)(?:\*/|\Z)|((?:^[^\S\n]*(?:#|//|--)[^\n]*(?:\n|\Z))+)', re.DOTALL | re.MULTILINE
 )
 _COMMENT_MARK = re.compile(r"\s*(?:[#*!/-]+\s+)*")
-_REMARK = re.compile(r"[^\S\n]*(?:#+|//+|--|;+|/?\*+)[^\S\n]*[^\s#/*;=-]")
 _LINE_MARK = re.compile(r"\n[^\S\n]*(?:/{2,3}!?|#+|\*|--)(?=\s)")
 _ENTRY_MARK = re.compile(r"(?:[-*+>]|#{1,6}|\d{1,3}[.)])\s+(?=\S)")
 # Headings, underlines, fences and questions say what a passage is about, and answer nothing.
@@ -212,11 +212,11 @@ def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Itera
     stated = [(fact, at) for fact, at in facts if fact.name in asked.settings and at not in unset]
     defaults = [(fact, at) for fact, at in facts if fact.attribute == "default"]
     if is_code and stated:
-        units = [_lines_at(text, *at) for _, at in stated]
+        units = [lines_at(text, *at) for _, at in stated]
     elif is_code and asked.for_code:
         units = units_of(text, LONGEST, is_code=True)
     elif is_code:
-        units = _with_values([*_comments(text)], [_lines_at(text, *at) for _, at in facts if at not in unset], text)
+        units = _with_values([*_comments(text)], [at for _, at in facts if at not in unset], text)
     else:
         units = [*_sentences(text)]
         joined = {at: _join_to_name(text, units, fact, at) for fact, at in defaults}
@@ -238,15 +238,15 @@ def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Itera
 
 
 def _with_values(comments: Sequence[Unit], stated: Sequence[Unit], text: str) -> list[Unit]:
-    """Return the sentences of comments; a comment right above the line that states a value is one with that line."""
-    units, last = list(comments), 0
-    for first, end in sorted(set(stated)):
-        start = first
-        while start > last and _REMARK.match(text, above := text.rfind("\n", 0, start - 1) + 1) and above >= last:
-            start = above
-        last = end + 1
-        mark = _COMMENT_MARK.match(text, start)
-        if start < first and mark and end - mark.end() <= LONGEST:
+    """Return the sentences of comments, and the lines that state a value with the words that describe it.
+
+    A comment right above such a line is one with it.
+    """
+    units = list(comments)
+    for at in sorted(set(stated)):
+        first, end, is_told = statement_at(text, *at)
+        mark = _COMMENT_MARK.match(text, first)
+        if is_told and mark:
             told = mark.end(), end
             units = [*(unit for unit in units if not _overlap(unit, told)), told]
     return sorted(units)
@@ -291,13 +291,6 @@ def _join_to_name(text: str, units: Sequence[Unit], fact: Fact, at: Unit) -> Uni
 
 def _overlap(unit: Unit, other: Unit) -> bool:
     return unit[0] < other[1] and other[0] < unit[1]
-
-
-def _lines_at(text: str, start: int, end: int) -> Unit:
-    """Return the lines of a stretch, or the first if they are too long to be quoted."""
-    first = text.rfind("\n", 0, start) + 1
-    ends = [found if (found := text.find("\n", place)) >= 0 else len(text) for place in (start, max(start, end - 1))]
-    return first, ends[1] if ends[1] - first <= LONGEST else ends[0]
 
 
 def _is_heading_or_question(text: str, unit: Unit) -> bool:
