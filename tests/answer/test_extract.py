@@ -45,6 +45,26 @@ def test_the_line_that_says_a_setting_answers_for_its_name_in_words() -> None:
     assert line.text == "socket_connect_timeout = 4.0"
 
 
+@pytest.mark.parametrize(("code", "language", "question", "quoted"), [
+    ('type Opts struct {\n\tSoak int `long:"soak" description:"Hours that seeds lie in water" default:"53"`\n'
+     '\tRows int `long:"rows" description:"Beds dug side by side" default:"7"`\n}\n',
+     "go", "how long do seeds lie in water?", 'default:"53"'),
+    ('program\n  .option(\n    "--beds <n>",\n    "beds that are dug side by side",\n    7\n  )\n'
+     '  .option("--soak <h>", "hours that seeds lie in water", 53)\n',
+     "javascript", "how many beds are dug side by side?", "7\n  )"),
+    ('parser.add_argument(\n    "--soak",\n    default=53,\n    help="hours that seeds lie in water",\n)\nx = 1\n',
+     "python", "how long do seeds lie in water?", "default=53"),
+    ("struct Args {\n    /// Hours that seeds lie in water.\n    #[arg(default_value_t = 53)]\n    soak: u64,\n}\n",
+     "rust", "how long do seeds lie in water?", "default_value_t = 53"),
+])  # fmt: skip
+def test_what_describes_a_setting_is_quoted_with_its_value(
+    code: str, language: str, question: str, quoted: str
+) -> None:
+    facts = extract_facts(Passage(text=code, language=language, domain="code", path="a"))
+    item = ranked("code", code, facts=facts, cited=citation(char_range=(0, len(code))))
+    assert quoted in extract([item], question)[0].text
+
+
 def test_an_attribute_above_a_field_is_quoted_with_it() -> None:
     text = 'struct Args {\n    #[arg(long, default_value = "90")]\n    firing_limit: u64,\n}\n'
     facts = extract_facts(Passage(text=text, language="rust", domain="code", path="a.rs"))
@@ -237,7 +257,7 @@ def test_of_code_what_it_says_in_words_answers_a_sentence(code: str, sentence: s
         "How long an answer may take.\n# In ms.\n# wait: 50",
     ),
     ("# How long an answer may take.\n\nwait: 50\n", "How long an answer may take."),
-    (f"# {'Word ' * 90}.\n# How long an answer may take.\nwait: 50\n", "How long an answer may take."),
+    (f"# {'Word ' * 90}.\n# How long an answer may take.\nwait: 50\n", "How long an answer may take.\nwait: 50"),
 ])  # fmt: skip
 def test_a_comment_right_above_a_value_is_quoted_with_it(text: str, quoted: str) -> None:
     facts = extract_facts(Passage(text=text, domain="code", path="a.yml"))

@@ -60,6 +60,23 @@ def test_every_syntax_is_read(text: str, path: str, expected: tuple[str, str, st
     assert expected in said(text, path)
 
 
+@pytest.mark.parametrize(("text", "path", "expected"), [
+    ("Port 22\n#LoginGraceTime 2m\n# It listens on 3\nSubsystem sftp /usr/lib/sftp\n", "gate.conf",
+     {("", "port", "22"), ("", "login grace time", "120"), ("", "subsystem", "sftp /usr/lib/sftp")}),
+    ("events {\n  worker_connections 768;  # each\n}\nhttp {\n  server {\n    listen 80 default;\n  }\n  gzip on;\n}\n",
+     "web.conf", {("events", "worker connections", "768"), ("http server", "listen", "80 default"),
+                  ("http", "gzip", "true")}),
+    ("global\n    maxconn 4096\n    # timeout 30s\ndefaults\n    retries 3\n    requirepass hush\n"
+     "    header Authorization Basic aB9=\n    header X-Api-Key k1\n", "proxy.cfg",
+     {("", "maxconn", "4096"), ("", "timeout", "30"), ("", "retries", "3")}),
+    ("some words here\nand more of them.\nx = 1\ny = 2\n", "notes.cfg", {("", "x", "1"), ("", "y", "2")}),
+])  # fmt: skip
+def test_settings_without_a_sign_are_read_where_most_lines_are_such(
+    text: str, path: str, expected: set[tuple[str, str, str]]
+) -> None:
+    assert {(one.owner, one.name, one.value) for one in facts(text, path)} == expected
+
+
 def test_a_variable_with_a_fallback_gives_its_default() -> None:
     assert said("queue:\n  depth: ${QUEUE_DEPTH:12}\n", "application.yml") == {
         ("", "queue depth", "default", "12"),
@@ -154,6 +171,7 @@ def test_a_fragment_that_begins_and_ends_anywhere_is_read() -> None:
     (lambda n: "a: [\n" * n, 100_000, "a.yaml"), (lambda n: "a: [b, 'c\n" * n, 50_000, "a.yaml"),
     (lambda n: ("[" + " " * n + "\n") * 400, 900, "a.ini"),
     (lambda n: "github.com/" * n, 50_000, "go.mod"),
+    (lambda n: "a {\n" * n + "b 3\n" * n, 20_000, "a.conf"), (lambda n: ("a" + " b" * n + "\n") * 300, 490, "a.conf"),
 ])  # fmt: skip
 def test_hostile_files_are_read_in_linear_time(sized: Callable[[int], str], size: int, path: str) -> None:
     def read(text: str) -> None:

@@ -78,7 +78,14 @@ SETTINGS = """class Runner:
         self.poll_timeout = self.settings.get("poll_timeout", 5)
         self.idle_limit = self.settings.get("idle_limit", None)
 """
+OPTIONS = """program
+  .option("--warp <n>", "most threads that a heddle holds", 5)
+  .option("--pause <s>", "seconds between two picks of the shuttle", 9)
+"""
+REMARKS = "# How far the reed swings back\n# in millimetres.\nreed_travel: 40\n\nbobbin: 3\n"
 FILES = {
+    "db/options.js": OPTIONS,
+    "db/loom.yaml": REMARKS,
     "db/settings.py": SETTINGS,
     "db/waiting.py": "".join(
         f"def wait_{n}(runner):\n    return poll(runner.poll_timeout, {n})\n\n\n" for n in range(9)
@@ -195,6 +202,22 @@ def test_what_is_right_around_a_member_tells_it_from_others_of_its_name(
 ])  # fmt: skip
 def test_a_setting_leads_to_where_its_value_is_said(code: Index, text: str) -> None:
     assert "self.settings.get" in leading(text, code)
+
+
+@pytest.mark.parametrize(("text", "stating"), [
+    ("how many threads does a heddle hold?", ".option"),
+    ("which pause lies between two picks of the shuttle?", ".option"),
+    ("how far does the reed swing back unless I say otherwise?", "reed_travel"),
+])  # fmt: skip
+def test_a_setting_is_found_by_the_words_that_describe_it(code: Index, text: str, stating: str) -> None:
+    assert stating in leading(text, code)
+
+
+@pytest.mark.parametrize(
+    "text", ["how do I hold the threads of a heddle?", "threads that a heddle holds in swing_back"]
+)
+def test_who_asks_for_no_value_or_names_one_is_not_led_by_descriptions(code: Index, text: str) -> None:
+    assert scores_of(evidence_of(text, code), code).max() < 0.2
 
 
 def test_a_question_about_more_than_a_setting_is_not_answered_by_its_value_alone(code: Index) -> None:

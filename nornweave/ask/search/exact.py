@@ -23,7 +23,7 @@ import numpy as np
 
 from nornweave.ask.search.combine import ExactEvidence
 from nornweave.ask.search.pasted import tails
-from nornweave.ask.search.query import Query, TermStatistics, Word
+from nornweave.ask.search.query import FLAG, Query, TermStatistics, Word
 from nornweave.ask.search.runs import Runs
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
 from nornweave.core.text.index_fields import (
@@ -34,12 +34,14 @@ from nornweave.core.text.index_fields import (
     VARIANT,
     WORDS,
     WORDS_DONE_TO,
+    is_identifier,
     release_of,
     versions_in,
     words_key,
 )
 from nornweave.core.text.negation import is_question
 from nornweave.disagree.facts.names import is_generic, read_name
+from nornweave.disagree.facts.statement import told_terms
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores
 from nornweave.index.searching.ranked_chunks import NO_HITS
@@ -82,6 +84,17 @@ ASKS_FOR_VALUE = frozenset({
     "limit", "limited", "read", "option", "flag", "parameter", "environment", "variable", "env",
 })  # fmt: skip
 """What a question says beside the name of a setting."""
+_ASKS_IN_WORDS = frozenset(sequence(" ".join((*ASKS_FOR_VALUE, "long many much often unless nothing use used"))))
+"""What a question says beside the words that describe a setting."""
+_ASKS_VALUE = re.compile(
+    r"\bhow (?!do|did|can|could|should|would|is|are|to)\w+|\bwhich\b|\bwhat (?:is|are)\b|\bdefaults?\b|\bunless\b",
+    re.IGNORECASE,
+)
+"""How one asks for a value: "how long", "which port", "what is the lowest version", "by default"."""
+_UNLESS = re.compile(r"\b(?:unless|(?:if|when)(?=[^,]*\b(?:no|not|nothing|none)\b))[^,?]*", re.IGNORECASE)
+"""What only says that the default is meant: "unless I say otherwise", "if nothing is set"."""
+MOST_TOLD = 16
+"""Chunks of which is read what each of their settings tells."""
 ASKS_FOR_RELEASE = frozenset({
     "version", "release", "released", "releases", "notes", "changed", "changes", "changelog", "new", "upgrade", "fixed",
 })  # fmt: skip
@@ -174,6 +187,7 @@ def exact_evidence(
             _weigh_named_lines,
             _saying,
             _stating,
+            _telling,
         )
     )
     proven = [each for each in found if each is not None]
@@ -439,6 +453,35 @@ def _stating(searched: _Searched) -> Scores | None:
     """
     named = {f"states:{name}": words for name, words in settings_in(searched.query).items()}
     return _holding(named, ASKS_FOR_VALUE, searched.defined_in, searched)
+
+
+def _telling(searched: _Searched) -> Scores | None:
+    """Weigh the chunks that say the value of what the question describes; ``None`` where it describes nothing.
+
+    Who does not know what a setting is called asks with words that stand beside it: in its help, its remark, its row.
+    What counts is the share of the question that one setting tells of, not all settings of a chunk.
+    """
+    query, statistics = searched.query, searched.statistics
+    is_named = any(is_identifier(word.written) or word.whole in _ASKS_WHERE for word in query.words)
+    if is_named or not _ASKS_VALUE.search(query.text) or FLAG.search(query.text):
+        return None
+    words = dict.fromkeys(sequence(_UNLESS.sub("", query.text)))
+    asked = [term for term in words if term in statistics.idf and term not in FUNCTION_TERMS | _ASKS_IN_WORDS]
+    weights = {term: statistics.idf[term] * (1.0 if statistics.frequencies[term] else UNKNOWN_SHARE) for term in asked}
+    held = searched.generation.named([f"tells:{term}" for term in asked])
+    bounds, whole = searched.nothing(), math.fsum(weights.values())
+    for key, chunks in held.items():
+        bounds[chunks] += weights[key.removeprefix("tells:")] / whole
+    likely = np.argsort(-bounds, kind="stable")[:MOST_TOLD].astype(np.int32)
+    likely = np.sort(likely[DEFINED * bounds[likely] ** NAME_POWER > LEAST])
+    if not len(likely):
+        return None
+    scores = searched.nothing()
+    for number, chunk in searched.generation.chunks(likely).items():
+        told = told_terms(chunk.facts, chunk.content, chunk.char_range[0])
+        scores[number] = max((math.fsum(weights.get(term, 0.0) for term in terms) for terms in told), default=0) / whole
+    rarity = searched.rarity(max(1, int(np.count_nonzero(scores >= ALIKE * scores.max()))))
+    return (DEFINED * rarity * scores**NAME_POWER).astype(np.float32)
 
 
 def _holding(

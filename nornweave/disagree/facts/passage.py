@@ -18,7 +18,9 @@ from nornweave.disagree.facts.values import Value, measured_in
 
 MAX_STATEMENT = 240
 SECRET = lazy_pattern(
-    r"passw(?:or)?d|secret|token|private_?key|api_?key|access_?key|credential|passphrase|salt", re.IGNORECASE
+    r"passw(?:or)?d|secret|token|private_?key|api[_-]?key|access_?key|credential|passphrase|salt"
+    r"|require_?pass|master_?auth|authorization\W+\w",
+    re.IGNORECASE,
 )
 """Names of values that are never kept."""
 

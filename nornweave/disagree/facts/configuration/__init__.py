@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.configuration.entries import Entry, bracket_entries, line_entries
+from nornweave.disagree.facts.configuration.entries import Entry, bracket_entries, directive_entries, line_entries
 from nornweave.disagree.facts.configuration.manifests import (
     line_requirements,
     patterns_of,
@@ -26,7 +26,11 @@ MAX_FACTS = 2_000
 _LINES = (
     "yaml yml toml ini cfg conf properties env dotenv editorconfig service dockerfile containerfile docker".split()  # noqa: SIM905
 )
-_SYNTAX = {**dict.fromkeys(_LINES, line_entries), **dict.fromkeys(("json", "jsonc", "webmanifest"), bracket_entries)}
+_SYNTAX = {
+    **dict.fromkeys(_LINES, line_entries),
+    **dict.fromkeys(("conf", "cfg"), directive_entries),
+    **dict.fromkeys(("json", "jsonc", "webmanifest"), bracket_entries),
+}
 # Lists of other people's versions, and data that nobody sets.
 _NO_CONFIGURATION = lazy_pattern(
     r"(?:^|/)(?:package-lock|npm-shrinkwrap|composer\.lock|poetry\.lock|cargo\.lock|pnpm-lock|yarn\.lock|uv\.lock)|"

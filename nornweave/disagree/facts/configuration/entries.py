@@ -115,6 +115,49 @@ def line_entries(text: str) -> Iterator[Entry]:
             yield _renamed(entry, named[1]) if named and is_named else entry
 
 
+# ``Port 22``, ``worker_connections 768;``; of what is commented out one value, unlike sentences: ``# maxmemory 2gb``.
+_DIRECTIVE = lazy_pattern(
+    r"[ \t]*(?P<key>[A-Za-z][\w-]{1,79})[ \t]+(?P<value>(?:\"[^\"\n]*\"|[^\s{}<>=:#;][^\s{}<>;]*)"
+    r"(?:[ \t]+[^\s{}<>#;]+){0,7})[ \t]*;?[ \t]*(?:#.*)?\r?$"
+)
+_COMMENTED_DIRECTIVE = lazy_pattern(
+    r"[ \t]*[#;]+[ \t]?(?P<key>[A-Za-z][\w-]{1,79})[ \t]+"
+    r"(?P<value>\"[^\"\n]*\"|(?:yes|no|on|off|true|false|none)|[/~.]?[\w.:/-]*\d[\w.:/%*-]*|/[^\s;]+)[ \t]*;?[ \t]*\r?$"
+)
+MOSTLY = 0.7
+"""Share of the lines above which they are a file's form."""
+_BLOCK = lazy_pattern(r"[ \t]*(?:(?P<opens>[A-Za-z][\w-]*)\b[^{}#;\n]*\{|(?P<closes>\}))[ \t]*(?:#.*)?\r?$")
+
+
+def directive_entries(text: str) -> Iterator[Entry]:
+    """Yield the settings of files whose lines are ``key value`` without a sign, of others those that have one.
+
+    A line of which the key is a block, ``server {``, is the parent of those up to its end.
+    """
+    lines = [line for line in text.split("\n") if len(line) <= MAX_LINE and line.strip() and not _BLOCK.match(line)]
+    bare = [line for line in lines if not line.lstrip().startswith((*_REMARKS, "<"))]
+    if sum(_DIRECTIVE.match(line) is not None for line in bare) <= len(bare) * MOSTLY:
+        yield from line_entries(text)
+        return
+    above: list[str] = []
+    at = 0
+    for line in text.split("\n"):
+        start, at = at, at + len(line) + 1
+        if len(line) > MAX_LINE:
+            continue
+        if block := _BLOCK.match(line):
+            if block["opens"]:
+                above.append(block["opens"])
+            elif above:
+                above.pop()
+        is_remark = line.lstrip().startswith(_REMARKS)
+        if said := (_COMMENTED_DIRECTIVE if is_remark else _DIRECTIVE).match(line):
+            yield Entry(
+                said["key"], said["value"], start + said.start("key"), start + said.end("value"),
+                tuple(above[:MAX_DEPTH]), is_remark,
+            )  # fmt: skip
+
+
 def _renamed(entry: Entry, name: str) -> Entry:
     """Return what is said of a name beside it as a setting of that name."""
     if entry.key == "value":

@@ -63,7 +63,8 @@ def is_secret(entry: Entry) -> bool:
 
     ``max_tokens: 4096`` is none: its number counts tokens.
     """
-    names = "/".join((*entry.parents[-2:], entry.key))
+    inner = entry.value.split()[:-1]  # ``proxy_set_header X-Api-Key …``
+    names = "/".join((*entry.parents[-2:], entry.key, " ".join((*inner, "…"))))
     if not SECRET.search(names):
         return False
     last = [word for word in words_of(entry.key) if not word.isdigit()][-1:]

@@ -1,0 +1,84 @@
+"""Where code or configuration tells in words what a fact says: its lines, the call around them, the remark above."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
+from nornweave.core.types import Fact
+
+MAX_STATEMENT = 400
+"""Characters: longer ones are not read at a glance."""
+_REMARK = re.compile(r"[^\S\n]*(?:#+|//+!?|--|;+|/?\*+)[^\S\n]*[^\s#/*;=-]")
+# Three words in quotation marks, which are no list of values.
+_IN_WORDS = re.compile(r"\"[^\"\n]*\w\s\w+\s[^\"\n]*\"|'[^'\n]*\w\s\w+\s[^'\n]*'")
+_OPENING, _BRACKETS = frozenset("([{"), frozenset("()[]{}")
+
+
+def statement_at(text: str, start: int, end: int) -> tuple[int, int, bool]:
+    """Return the lines of what stands at ``start`` to ``end``, with what describes it, and whether words do.
+
+    Words stand in a string of those lines or of the call around them, or in the remark right above. Without them these
+    are the lines themselves, the first alone where they are too long.
+    """
+    first, last = lines_at(text, start, end)
+    if _IN_WORDS.search(text, first, last):
+        return first, last, True
+    opened, closed = lines_at(text, *_around(text, start, end))
+    if opened <= first and last <= closed and _IN_WORDS.search(text, opened, closed):
+        return opened, closed, True
+    above = first
+    while (
+        above and _REMARK.match(text, before := text.rfind("\n", 0, above - 1) + 1) and last - before <= MAX_STATEMENT
+    ):
+        above = before
+    return above, last, above < first
+
+
+def told_terms(facts: Sequence[Fact], text: str, start: int) -> Iterator[frozenset[str]]:
+    """Yield for each fact that says a value the terms of its name and of the words that describe what it is of.
+
+    In documentation these stand between its name, or the value of the fact before, and the value.
+
+    Args:
+        facts: by place.
+        text: that they stand in, from the offset ``start`` on.
+    """
+    last = 0
+    for fact in facts:
+        first, end = fact.span.start - start, fact.span.end - start
+        if fact.attribute not in {"default", "value", "setting"} or not 0 <= first < len(text):
+            continue
+        said = ""
+        if fact.side in {"code", "configuration"}:
+            told_from, told_to, is_told = statement_at(text, first, end)
+            said = text[told_from:told_to] if is_told else ""
+        else:
+            before = text[max(last, end - MAX_STATEMENT) : end]
+            named = re.search(r"[\W_]*".join(map(re.escape, fact.name.split())), before, re.IGNORECASE)
+            said = f"{before[named.start() :] if named else ''} {fact.statement}"
+            last = end
+        terms = frozenset(sequence(f"{fact.name} {fact.owner} {said}")) - FUNCTION_TERMS
+        yield frozenset(term for term in terms if not term.isdigit())
+
+
+def lines_at(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the lines of a stretch, or the first if they are too long."""
+    first = text.rfind("\n", 0, start) + 1
+    ends = [found if (found := text.find("\n", at)) >= 0 else len(text) for at in (start, max(start, end - 1))]
+    return first, ends[1] if ends[1] - first <= MAX_STATEMENT else ends[0]
+
+
+def _around(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return where the bracket around a stretch opens and closes; the stretch itself where it is not near."""
+    deep = 0
+    for at in range(start - 1, max(0, start - MAX_STATEMENT) - 1, -1):
+        deep += (text[at] in _BRACKETS) * (-1 if text[at] in _OPENING else 1)
+        if deep < 0:
+            for to in range(at + 1, min(len(text), at + MAX_STATEMENT)):
+                deep += (text[to] in _BRACKETS) * (-1 if text[to] in _OPENING else 1)
+                if deep == 0:
+                    return at, to + 1
+            break
+    return start, end
