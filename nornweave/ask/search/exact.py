@@ -69,6 +69,8 @@ LEAST = 0.25
 """Evidence up to this is chance; what is above is stretched to 1."""
 FURTHER_FRAME, MAX_POINTED = 0.85, 2_000
 """What each further place of a traceback counts of the one before, and chunks of which no line is looked for."""
+ONCE_SHARE = 0.5
+"""Share for a value that the section of a changelog says."""
 ASIDE_SHARE, IMPORT_SHARE = 0.3, 0.5
 """What tests and examples lose where there is full evidence, and import blocks always."""
 
@@ -452,7 +454,14 @@ def _stating(searched: _Searched) -> Scores | None:
     no words tell it from the places that use it.
     """
     named = {f"states:{name}": words for name, words in settings_in(searched.query).items()}
-    return _holding(named, ASKS_FOR_VALUE, searched.defined_in, searched)
+    scores = _holding(named, ASKS_FOR_VALUE, searched.defined_in, searched)
+    return None if scores is None else _set_back(scores, searched)
+
+
+def _set_back(scores: Scores, searched: _Searched) -> Scores:
+    """Return evidence of values, less of those that a release once had."""
+    scores[searched.known.get(RELEASE, NO_HITS.numbers)] *= ONCE_SHARE
+    return scores
 
 
 def _telling(searched: _Searched) -> Scores | None:
@@ -473,7 +482,7 @@ def _telling(searched: _Searched) -> Scores | None:
     for key, chunks in held.items():
         bounds[chunks] += weights[key.removeprefix("tells:")] / whole
     likely = np.argsort(-bounds, kind="stable")[:MOST_TOLD].astype(np.int32)
-    likely = np.sort(likely[DEFINED * bounds[likely] ** NAME_POWER > LEAST])
+    likely = np.sort(likely[DEFINED * bounds[likely] > LEAST])
     if not len(likely):
         return None
     scores = searched.nothing()
@@ -481,7 +490,7 @@ def _telling(searched: _Searched) -> Scores | None:
         told = told_terms(chunk.facts, chunk.content, chunk.char_range[0])
         scores[number] = max((math.fsum(weights.get(term, 0.0) for term in terms) for terms in told), default=0) / whole
     rarity = searched.rarity(max(1, int(np.count_nonzero(scores >= ALIKE * scores.max()))))
-    return (DEFINED * rarity * scores**NAME_POWER).astype(np.float32)
+    return _set_back(DEFINED * rarity * scores, searched)
 
 
 def _holding(

@@ -23,7 +23,7 @@ from nornweave.core.text.analyzer import FUNCTION_TERMS, FUNCTION_WORDS, analyze
 from nornweave.core.text.variants import variant_of
 from nornweave.core.types import Chunk, Document, Domain, Frequencies, JsonValue
 
-VERSION = "fields-12"
+VERSION = "fields-11"
 
 MAX_VALUE_CHARACTERS = 120
 # "How do I configure rate limits" asks for "configure rate limits" and "rate limits"; nothing longer is named.

@@ -10,6 +10,8 @@ from nornweave.core.types import Fact
 
 MAX_STATEMENT = 400
 """Characters: longer ones are not read at a glance."""
+MAX_BEFORE = 1_200
+"""Characters between a name and its value: a row of a table is half blanks."""
 _REMARK = re.compile(r"[^\S\n]*(?:#+|//+!?|--|;+|/?\*+)[^\S\n]*[^\s#/*;=-]")
 # Three words in quotation marks, which are no list of values.
 _IN_WORDS = re.compile(r"\"[^\"\n]*\w\s\w+\s[^\"\n]*\"|'[^'\n]*\w\s\w+\s[^'\n]*'")
@@ -55,7 +57,7 @@ def told_terms(facts: Sequence[Fact], text: str, start: int) -> Iterator[frozens
             told_from, told_to, is_told = statement_at(text, first, end)
             said = text[told_from:told_to] if is_told else ""
         else:
-            before = text[max(last, end - MAX_STATEMENT) : end]
+            before = text[max(last, end - MAX_BEFORE) : end]
             named = re.search(r"[\W_]*".join(map(re.escape, fact.name.split())), before, re.IGNORECASE)
             said = f"{before[named.start() :] if named else ''} {fact.statement}"
             last = end
