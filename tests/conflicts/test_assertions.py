@@ -174,3 +174,13 @@ def test_what_was_not_asked_about_needs_more() -> None:
     pair = [passage("Shifts last a full hour."), code("# Shifts of drivers.\nSHIFT_LENGTH_MINUTES = 45\n")]
     assert find_contradictions(pair, question="how long is a shift?")
     assert find_contradictions(pair, question="who paints the benches?") == find_contradictions(pair) == []
+
+
+def test_what_another_sentence_says_more_of_was_not_asked_about() -> None:
+    pair = [passage("A rider may book up to 12 seats."), code("MAX_SEATS_PER_RIDER = 10\n")]
+    assert find_contradictions(pair, question="how many seats may a rider book?")
+    assert (
+        find_contradictions([*pair, passage("Riders swap their seats at noon.")], question="when do riders swap seats?")
+        == []
+    )
+    assert find_contradictions(pair, question="what does a ticket for a tram cost?") == []

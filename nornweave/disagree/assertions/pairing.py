@@ -31,8 +31,8 @@ MAX_ALIKE = 200
 """Assertions that share a word: of a word of more nothing is looked up."""
 LEAST_SHARED = 1.3
 """Weight of the words that two assertions have in common: one is not enough, unless it is all that one of them says."""
-ASKED = 1 / 3
-"""Share of a question's words that one of the two has to say."""
+ASKED, AS_CLOSE = 1 / 3, 3 / 4
+"""Share of a question's words that one of the two has to say; and of those that the sentence closest to it says."""
 HEAD = 5
 """Letters by which a denied verb is looked up before a sentence is read: stems differ in their ends."""
 # A domain of another name, which ``/fuse`` takes, speaks as documentation does.
@@ -125,16 +125,14 @@ def find_contradictions(
     """
     if len({passage.domain for passage in passages}) < 2:
         return []
-    asked = None if question is None else (stems(question) - forms.COMMON or None)
     model = shipped("nornweave.disagree.assertions")
     weighed: list[tuple[float, _Pair]] = []
-    for pair in candidates(passages):
+    pairs = candidates(passages)
+    for pair in pairs if question is None else _asked_about(question, list(pairs), passages):
         here, there = passages[pair.first], passages[pair.second]
-        if asked is not None and not _is_asked(asked, ((pair.one, here), (pair.other, there))):
-            continue
         described = features(pair.one, pair.other, here, there)
         confidence = model.probability(described)
-        is_plain = asked is not None and not any(described[each] for each in _NARROWING)
+        is_plain = question is not None and not any(described[each] for each in _NARROWING)
         needed = min(least, LEAST_PLAIN) if is_plain else LEAST_OF_CORPORA if described["siblings"] else least
         if question is None and pair.one.key == "count":
             needed = LEAST_OF_COUNTS
@@ -210,11 +208,25 @@ def _is_about(text: str, verbs: Collection[str], subjects: Mapping[str, Collecti
     return sorted(head for head in heads.intersection(verbs) if not heads.isdisjoint(subjects[head]))
 
 
-def _is_asked(asked: frozenset[str], sides: Sequence[tuple[Assertion, AssertingPassage]]) -> bool:
-    """Tell whether both sides say something of what was asked, and one of them enough."""
-    said = [stems(place.text[each.span.start : each.span.end]) | each.about | each.values for each, place in sides]
-    shares = [len(asked & (words | place.topic)) for words, (_, place) in zip(said, sides, strict=True)]
-    return min(shares) > 0 and max(shares) >= ASKED * len(asked)
+def _asked_about(question: str, pairs: Sequence[_Pair], passages: Sequence[AssertingPassage]) -> Iterator[_Pair]:
+    """Yield the pairs of which both sides name something that was asked about, and one is close to the question.
+
+    It is close if no sentence of the passages says much more of the question's words.
+    """
+    asked = stems(question) - forms.COMMON or stems(question)
+
+    def said(text: str, passage: AssertingPassage, words: AbstractSet[str] = frozenset()) -> int:
+        return len(asked & (stems(text) | passage.topic | words))
+
+    texts = ((text, each) for each in passages if pairs for _, text in stretches(each.text, code=each.domain == "code"))
+    wanted = max(ASKED * len(asked), AS_CLOSE * max((said(*each) for each in texts), default=0))
+    for pair in pairs:
+        sides = ((passages[pair.first], pair.one), (passages[pair.second], pair.other))
+        if not asked.isdisjoint(pair.one.about & pair.other.about) and wanted <= max(
+            said(passage.text[each.span.start : each.span.end], passage, each.about | each.values)
+            for passage, each in sides
+        ):
+            yield pair
 
 
 def _says(held: Iterable[Assertion], other: Assertion) -> bool:
