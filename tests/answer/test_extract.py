@@ -100,6 +100,8 @@ DRYING = "dry_rows\n~~~~~~~~\n\nRows of a rack. Nobody counts them.\n\nDefault: 
     (PRUNING, "what is the default of prunePasses?", "`prunePasses`: how often a hedge is cut. Default: 4."),
     (PRUNING, "what does prunePasses do?", "`prunePasses`: how often a hedge is cut. Default: 4."),
     (PRUNING, "how often is a hedge cut by default?", "`prunePasses`: how often a hedge is cut. Default: 4."),
+    (PRUNING, "which --blade-gap is there unless I change it?", "`blade-gap`: between two blades (default=3)"),
+    (SOAKING, "what is soak_limit if nothing is set?", SOAKING.partition("\n\n")[2].strip()),
     (PRUNING, "what is the default of --blade-gap?", "`blade-gap`: between two blades (default=3)"),
     ("## rack_gap\n\nDefault: 5\n\nHow wide a gap is.\n\nMore.\n", "how wide is a gap?",
      "Default: 5\n\nHow wide a gap is."),

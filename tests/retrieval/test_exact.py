@@ -86,6 +86,7 @@ REMARKS = "# How far the reed swings back\n# in millimetres.\nreed_travel: 40\n\
 FILES = {
     "db/options.js": OPTIONS,
     "db/loom.yaml": REMARKS,
+    "examples/loom.yaml": REMARKS.replace("40", "41"),
     "db/settings.py": SETTINGS,
     "db/waiting.py": "".join(
         f"def wait_{n}(runner):\n    return poll(runner.poll_timeout, {n})\n\n\n" for n in range(9)
@@ -198,7 +199,8 @@ def test_what_is_right_around_a_member_tells_it_from_others_of_its_name(
     "what is the default of poll_timeout", "where is the poll timeout set", "poll-timeout",
     "what is the default of --poll-timeout?", "which value does poll-timeout have by default",
     "POLL_TIMEOUT default value",
-    "what is idle_limit", "which value does pollTimeout have",
+    "what is idle_limit", "which value does pollTimeout have", "what is poll_timeout unless I change a thing myself?",
+    "which value does the poll timeout have if nothing says otherwise?",
 ])  # fmt: skip
 def test_a_setting_leads_to_where_its_value_is_said(code: Index, text: str) -> None:
     assert "self.settings.get" in leading(text, code)

@@ -19,7 +19,7 @@ from itertools import islice
 
 from nornweave.ask.answer.snippet import Unit, terms_of_units, units_of
 from nornweave.ask.fuse.records import Answer, ExtractedSentence, FusedItem
-from nornweave.ask.search.exact import ASKS_FOR_NEWEST, ASKS_FOR_RELEASE, ASKS_FOR_VALUE, settings_in
+from nornweave.ask.search.exact import ASKS_FOR_NEWEST, ASKS_FOR_RELEASE, ASKS_FOR_VALUE, MEANS_DEFAULT, settings_in
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
 from nornweave.core.text.index_fields import is_identifier, release_of
@@ -177,7 +177,8 @@ def as_read(sentence: str) -> str:
 
 def _read_asked(question: str) -> _Asked:
     query, flag = read_query(question), FLAG.search(question)
-    only = [word for word in query.words if not word.is_function_word and word.whole not in ASKS_FOR_VALUE]
+    others = read_query(MEANS_DEFAULT.sub("", question)).words
+    only = [word for word in others if not word.is_function_word and word.whole not in ASKS_FOR_VALUE]
     is_written = len(only) == 1 and (flag or "-" in only[0].written or is_identifier(only[0].written))
     name = read_name(only[0].written) if is_written else None
     return _Asked(
@@ -185,7 +186,8 @@ def _read_asked(question: str) -> _Asked:
         settings=frozenset(settings_in(query)),
         named=frozenset(name.name.split() if name else ()),
         for_code=len(query.words) < SENTENCE_WORDS or bool(flag) or any(is_identifier(w.written) for w in query.words),
-        for_default=not _ASKS_FOR_DEFAULT.isdisjoint(word.whole for word in query.words),
+        for_default=not _ASKS_FOR_DEFAULT.isdisjoint(word.whole for word in query.words)
+        or MEANS_DEFAULT.search(question) is not None,
     )
 
 

@@ -69,8 +69,8 @@ LEAST = 0.25
 """Evidence up to this is chance; what is above is stretched to 1."""
 FURTHER_FRAME, MAX_POINTED = 0.85, 2_000
 """What each further place of a traceback counts of the one before, and chunks of which no line is looked for."""
-ONCE_SHARE = 0.5
-"""Share for a value that the section of a changelog says."""
+ELSEWHERE_SHARE = 0.5
+"""Share for a value that the section of a changelog says, a test or an example."""
 ASIDE_SHARE, IMPORT_SHARE = 0.3, 0.5
 """What tests and examples lose where there is full evidence, and import blocks always."""
 
@@ -93,7 +93,9 @@ _ASKS_VALUE = re.compile(
     re.IGNORECASE,
 )
 """How one asks for a value: "how long", "which port", "what is the lowest version", "by default"."""
-_UNLESS = re.compile(r"\b(?:unless|(?:if|when)(?=[^,]*\b(?:no|not|nothing|none)\b))[^,?]*", re.IGNORECASE)
+MEANS_DEFAULT = re.compile(
+    r"\b(?:unless|(?:if|when)(?=[^,]*\b(?:no|not|nothing|none|un[a-z]+ed|unset)\b))[^,?]*", re.IGNORECASE
+)
 """What only says that the default is meant: "unless I say otherwise", "if nothing is set"."""
 MOST_TOLD = 16
 """Chunks of which is read what each of their settings tells."""
@@ -132,6 +134,7 @@ class _Searched:
         known: lookup key → chunks, of what the query may name, and of what is of less worth.
         files: path that the query names, perhaps below folders of another machine → chunks of the file that is meant.
         reach: the logarithm of the number of chunks: what rarity is measured by.
+        within: which chunks may be found; ``None`` are all.
     """
 
     query: Query
@@ -140,6 +143,7 @@ class _Searched:
     known: Mapping[str, Numbers]
     files: Mapping[str, Numbers]
     reach: float
+    within: Mask | None
 
     def rarity(self, chunks: int) -> float:
         """Return how rare it is that so many chunks have something, in [0, 1]."""
@@ -177,7 +181,7 @@ def exact_evidence(
         for path, of_path in keys.items()
         if (key := next((key for key in of_path if key in known), ""))
     }
-    searched = _Searched(query, statistics, generation, known, files, math.log(statistics.count + 1) or 1.0)
+    searched = _Searched(query, statistics, generation, known, files, math.log(statistics.count + 1) or 1.0, within)
     found = (
         weigh(searched)
         for weigh in (
@@ -453,14 +457,22 @@ def _stating(searched: _Searched) -> Scores | None:
     The value of a setting is said where it is defined, read with a fallback, set, or documented: facts know that, and
     no words tell it from the places that use it.
     """
-    named = {f"states:{name}": words for name, words in settings_in(searched.query).items()}
-    scores = _holding(named, ASKS_FOR_VALUE, searched.defined_in, searched)
-    return None if scores is None else _set_back(scores, searched)
+    named = {
+        f"states:{name}": [word for word in searched.query.words if word in words or word.whole in name.split()]
+        for name, words in settings_in(searched.query).items()
+    }
+    held = searched.generation.named(list(named))
+    if not held:
+        return None
+    unless = {word for clause in MEANS_DEFAULT.findall(searched.query.text) for word in clause.lower().split()}
+    asks = ASKS_FOR_VALUE | unless.difference(word.whole for key in held for word in named[key])
+    return _set_back(_weigh_held(held, named, asks, searched.defined_in, searched), searched)
 
 
 def _set_back(scores: Scores, searched: _Searched) -> Scores:
-    """Return evidence of values, less of those that a release once had."""
-    scores[searched.known.get(RELEASE, NO_HITS.numbers)] *= ONCE_SHARE
+    """Return evidence of values, less of those that a release once had, or that tests and examples set."""
+    for place in (RELEASE, ASIDE):
+        scores[searched.known.get(place, NO_HITS.numbers)] *= ELSEWHERE_SHARE
     return scores
 
 
@@ -468,27 +480,29 @@ def _telling(searched: _Searched) -> Scores | None:
     """Weigh the chunks that say the value of what the question describes; ``None`` where it describes nothing.
 
     Who does not know what a setting is called asks with words that stand beside it: in its help, its remark, its row.
-    What counts is the share of the question that one setting tells of, not all settings of a chunk.
+    What counts is the share of the question that one setting tells of, two words at least, not all settings of a chunk.
     """
     query, statistics = searched.query, searched.statistics
     is_named = any(is_identifier(word.written) or word.whole in _ASKS_WHERE for word in query.words)
     if is_named or not _ASKS_VALUE.search(query.text) or FLAG.search(query.text):
         return None
-    words = dict.fromkeys(sequence(_UNLESS.sub("", query.text)))
+    words = dict.fromkeys(sequence(MEANS_DEFAULT.sub("", query.text)))
     asked = [term for term in words if term in statistics.idf and term not in FUNCTION_TERMS | _ASKS_IN_WORDS]
     weights = {term: statistics.idf[term] * (1.0 if statistics.frequencies[term] else UNKNOWN_SHARE) for term in asked}
     held = searched.generation.named([f"tells:{term}" for term in asked])
     bounds, whole = searched.nothing(), math.fsum(weights.values())
     for key, chunks in held.items():
         bounds[chunks] += weights[key.removeprefix("tells:")] / whole
-    likely = np.argsort(-bounds, kind="stable")[:MOST_TOLD].astype(np.int32)
-    likely = np.sort(likely[DEFINED * bounds[likely] > LEAST])
+    bounds = bounds if searched.within is None else bounds * searched.within
+    likely = np.flatnonzero(DEFINED * bounds > LEAST)
+    likely = np.sort(likely[np.argsort(-bounds[likely], kind="stable")[:MOST_TOLD]]).astype(np.int32)
     if not len(likely):
         return None
     scores = searched.nothing()
     for number, chunk in searched.generation.chunks(likely).items():
-        told = told_terms(chunk.facts, chunk.content, chunk.char_range[0])
-        scores[number] = max((math.fsum(weights.get(term, 0.0) for term in terms) for terms in told), default=0) / whole
+        told = (weights.keys() & terms for terms in told_terms(chunk.facts, chunk.content, chunk.char_range[0]))
+        covered = (math.fsum(map(weights.__getitem__, terms)) for terms in told if len(terms) > 1)
+        scores[number] = max(covered, default=0.0) / whole
     rarity = searched.rarity(max(1, int(np.count_nonzero(scores >= ALIKE * scores.max()))))
     return _set_back(DEFINED * rarity * scores, searched)
 
