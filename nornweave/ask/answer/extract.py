@@ -182,7 +182,7 @@ def _read_asked(question: str) -> _Asked:
     is_written = len(only) == 1 and (flag or "-" in only[0].written or is_identifier(only[0].written))
     name = read_name(only[0].written) if is_written else None
     return _Asked(
-        wanted=frozenset(query_terms(question)) - FUNCTION_TERMS - NEGATIONS,
+        wanted=frozenset(query_terms(MEANS_DEFAULT.sub(r"\g<0> default", question))) - FUNCTION_TERMS - NEGATIONS,
         settings=frozenset(settings_in(query)),
         named=frozenset(name.name.split() if name else ()),
         for_code=len(query.words) < SENTENCE_WORDS or bool(flag) or any(is_identifier(w.written) for w in query.words),

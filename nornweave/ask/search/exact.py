@@ -94,7 +94,9 @@ _ASKS_VALUE = re.compile(
 )
 """How one asks for a value: "how long", "which port", "what is the lowest version", "by default"."""
 MEANS_DEFAULT = re.compile(
-    r"\b(?:unless|(?:if|when)(?=[^,]*\b(?:no|not|nothing|none|un[a-z]+ed|unset)\b))[^,?]*", re.IGNORECASE
+    r"\b(?:unless|(?:if|when)(?=[^,?]*\b(?:no|not|nothing|none|un(?:set|specified|configured|changed))\b)"
+    r"(?=[^,?]*\b(?:un)?(?:set|configured|given|specified|changed?|chosen|passed|provided|says?)\b))[^,?]*",
+    re.IGNORECASE,
 )
 """What only says that the default is meant: "unless I say otherwise", "if nothing is set"."""
 MOST_TOLD = 16
