@@ -496,8 +496,8 @@ def _telling(searched: _Searched) -> Scores | None:
     for key, chunks in held.items():
         bounds[chunks] += weights[key.removeprefix("tells:")] / whole
     bounds = bounds if searched.within is None else bounds * searched.within
-    likely = np.flatnonzero(DEFINED * bounds > LEAST)
-    likely = np.sort(likely[np.argsort(-bounds[likely], kind="stable")[:MOST_TOLD]]).astype(np.int32)
+    likely = np.flatnonzero(DEFINED * bounds > LEAST).astype(np.int32)
+    likely = np.sort(likely[np.argsort(-bounds[likely], kind="stable")[:MOST_TOLD]])
     if not len(likely):
         return None
     scores = searched.nothing()
