@@ -130,9 +130,6 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _LEGAL_SHARE = 9
 """One of so many words of a licence is of the law, in each paragraph."""
 
-_LEGAL_LEAST = 6
-"""Words of the law in a licence whose name and title do not say that it is one: a page may begin with a copyright."""
-
 
 def _is_legal(paragraph: str) -> bool:
     return _LEGAL_SHARE * len(_LEGAL.findall(paragraph)) >= len(_WORD.findall(paragraph)) > 0
@@ -144,22 +141,65 @@ _LICENCE_TITLE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _TITLED_SHARE = 25
+# What licences say in the same words, whole paragraphs of them; a page about licences quotes one or two.
+_WORDING = [
+    re.compile(said.strip().replace(" ", r"[\W_]+"), re.IGNORECASE)
+    for said in r"""
+    permission is (?:hereby )?granted
+    redistribution and use
+    to use copy modify
+    to (?:copy|reproduce) and(?: or)? distribute
+    redistribute it and or
+    obtaining a copy of
+    grants?(?: to)? (?:you|any|each|(?:the )?licensee)
+    (?:without|no) (?:any )?(?:implied )?warrant(?:y|ies)
+    warrant(?:y|ies) of any kind
+    (?:provided|distributed|licensed)(?: on an)? as is
+    merchantability
+    fitness for (?:a|any) particular
+    express(?:ed)? or implied
+    in no event
+    liable (?:to you )?for (?:any|direct|damages|special|indirect)
+    (?:above|this) copyright notice
+    (?:to|under|with) the following conditions?
+    terms and conditions
+    terms of (?:the|this) .{0,60}(?:licen[sc]e|agreement)
+    the free software foundation
+    extent (?:possible under|permitted by) (?:applicable )?law
+    """.strip().splitlines()
+]
+_WORDING_LEAST, _WORDING_SHARE = 3, 60
+"""Of such words: so many in a licence, or in a short one some in so many words."""
+
+# Paragraphs that only say whose something is, and under which licence.
+_STATEMENT = re.compile(
+    r"^\W*(?:copyright\W|©|\(c\)|licen[sc]e:|spdx-|files:)|\b(?:licen[sc]ed|available|distributed)\s+under\b"
+    r"|\ball\s+rights\s+reserved|\bthis\s+product\s+includes\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def _worded(text: str) -> int:
+    return sum(said.search(text) is not None for said in _WORDING)
 
 
 def is_licence(text: str, *, is_named_so: bool = False) -> bool:
-    """Tell whether a text is a licence, or notices of some, and little else.
+    """Tell whether a text is a licence, or notices of some, and little else: it says what licences say word for word.
 
     Args:
         is_named_so: its name says that it is; then less has to speak for it, as where a licence's title does.
     """
     if not _LICENCE.search(text[:HEAD_CHARACTERS]):
         return False
-    if is_named_so or _LICENCE_TITLE.match(text):
-        return _TITLED_SHARE * len(_LEGAL.findall(text)) >= len(_WORD.findall(text))
-    if len(_LEGAL.findall(text)) < _LEGAL_LEAST:
-        return False
+    is_worded = (worded := _worded(text)) >= _WORDING_LEAST or _WORDING_SHARE * worded >= len(_WORD.findall(text))
     paragraphs = [part for part in re.split(r"\n[ \t]*\n", text) if _WORD.search(part)]
-    return sum(len(part) for part in paragraphs if _is_legal(part)) > 0.7 * sum(map(len, paragraphs))
+    if is_named_so or _LICENCE_TITLE.match(text):
+        if is_worded:
+            return _TITLED_SHARE * len(_LEGAL.findall(text)) >= len(_WORD.findall(text))
+        legal = [part for part in paragraphs if _STATEMENT.search(part) or _worded(part)]
+    else:
+        legal = [part for part in paragraphs if _is_legal(part)] if is_worded else []
+    return sum(map(len, legal)) > 0.7 * sum(map(len, paragraphs))
 
 
 def licence_span(text: str) -> Span:
