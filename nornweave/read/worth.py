@@ -120,9 +120,19 @@ _LICENCE = re.compile(r"licen[sc]e|copyright|©|spdx|public\s+domain|all\s+right
 # A line that is a whole notice: what stands below it need not go on with it.
 _NOTICE = re.compile(
     r"(?:spdx-license-identifier:\s*\S+|(?:(?:copyright|©|\(c\)).*?)?(?:licen[sc]ed\s+under|all\s+rights\s+reserved|licen[sc]e:\s).{0,60}"
+    r"|[@\\](?:copyright|licen[sc]e)\b.{0,120}|see\s+(?:the\s+)?licen[sc]e\b.{0,80}"
     r"|(?:copyright|©|\(c\)).{0,120})\W*$",
     re.IGNORECASE,
 )
+# A remark about the code has none of these, though it may say "software" or "copies".
+_OF_LAW = re.compile(
+    r"licen[sc]e|copyright|©|spdx|public\s+domain|\brights\b|\bpart\s+of\b|free\s+software|warrant|permi(?:ssion|tted)"
+    r"|redistribut|merchantab|liab(?:le|ility)",
+    re.IGNORECASE,
+)
+_BESIDE = re.compile(r"((?:[^\W_]+\W+){2,}?[^\W_]+[.!?])\s+(?:copyright|©|\(c\)|licen[sc]ed\b)", re.IGNORECASE)
+"""A sentence with a notice behind it on its line."""
+_TAG, _FILE = re.compile(r"[@\\]\w"), re.compile(r"[@\\]file\b")
 _DIRECTIVE = re.compile(  # said to a tool
     r"!|\?|(?:usr|bin)/|(?:-\*-\s*)?(?:en)?coding\b|frozen_string_literal|eslint|@ts-|@flow|vim?:|shellcheck|pylint|ruff|noqa|mypy|php$"
 )
@@ -205,7 +215,8 @@ def is_licence(text: str, *, is_named_so: bool = False) -> bool:
 def licence_span(text: str) -> Span:
     """Return where the licence in the comments at the head of source code stands, blank lines behind it included.
 
-    Paragraphs before it that say something else, and those behind it, are not part of it. Without one it is empty.
+    Paragraphs and lines before it that say something else, and those behind it, are not part of it. Without one it is
+    empty. Notices on both sides of what says something else are not one span: the second stays in the text.
     """
     begins = ends = last = 0
     said = ""
@@ -215,14 +226,21 @@ def licence_span(text: str) -> Span:
             lines.append((start, stop, words))
             continue
         paragraph = " ".join(each for _, _, each in lines)
+        if lines and not said and (beside := _BESIDE.match(lines[0][2])) and not _OF_LAW.search(beside[1]):
+            last, lines = lines[0][1], lines[1:]
         if lines and _is_legal(paragraph):
-            legal = [line for line in lines if _LEGAL.search(line[2])]
+            notices = [number for number, line in enumerate(lines) if _NOTICE.match(line[2])]
             # What stands right above or below a line such as "Copyright 2024 Ann" is about the code.
+            above = " ".join(_FILE.sub("", each) for _, _, each in lines[: min(notices, default=0)])
+            is_remark = len(_WORD.findall(above)) > 1 and not _OF_LAW.search(above)
+            if said and is_remark and not above.endswith(":"):
+                break
             if not said:
-                begins = legal[0][0] if legal[0] != lines[0] and _NOTICE.match(legal[0][2]) else last
+                begins = lines[notices[0]][0] if is_remark else last
             said, ends = f"{said} {paragraph}", max(lines[-1][1], stop)
-            if legal[-1] != lines[-1] and _NOTICE.match(legal[-1][2]):
-                ends = legal[-1][1]
+            below = " ".join(each for _, _, each in lines[max(notices, default=len(lines)) + 1 :])
+            if below and not _OF_LAW.search(below) and (_TAG.match(below) or not _LEGAL.search(below)):
+                ends = lines[max(notices)][1]
                 break
         elif lines and _LICENCE.search(said):
             break

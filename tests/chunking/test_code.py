@@ -72,6 +72,25 @@ def assert_tiles(text: str, chunks: Sequence[Chunk], limit: int = 512) -> None:
     assert not text_left[end:].strip()
 
 
+@pytest.mark.parametrize(("head", "kept"), [
+    ("/**\n * @brief keeps the lid\n * @license MIT\n */\n", "keeps the lid"),
+    ("/** @brief keeps the lid\n @license MIT */\n", "keeps the lid"),
+    ("# Copies lanterns every night.\n# Licensed under the MIT license, see LICENSE.\n\n", "Copies lanterns every night."),
+    ("// reads the meter. Copyright 2020 Ann\n", "reads the meter."), ("// Copyright 2020 Ann\n// and contributors.\n", ""),
+    ("# kettle - boils water\n# See LICENSE file for copyright and license details.\n", "kettle - boils water"),
+    ("/* SPDX-License-Identifier: MIT */\n/**\n * @file\n * @ingroup a\n * @brief Draws\n * @license MIT\n */\n", "Draws"),
+    ("/**\n * @copyright 2020 Ann\n * @brief Sends software\n */\n", "Sends software"),
+    ("// This file is part of Kettle.\n// Copyright 2020 Ann.\n// Licensed under MIT.\n", ""),
+    ("/* SPDX-License-Identifier: MIT */\n/**\n * @file\n * @copyright 2020 Ann\n * @license MIT\n */\n", ""),
+    ("# Parts of the mixer:\n# Copyright 2020 Ann\n#\n# Kettle is free software, without any warranty.\n", ""),
+])  # fmt: skip
+def test_what_a_head_says_beside_its_licence_stays(head: str, kept: str) -> None:
+    span = licence_span(f"{head}int a;\n")
+    rest = head[: span.start] + head[span.end :]
+    assert kept in rest
+    assert kept or not rest.strip()
+
+
 # --- golden files ---------------------------------------------------------------------------------------------------
 
 
