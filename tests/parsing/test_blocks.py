@@ -196,11 +196,13 @@ def test_a_piece_of_a_term_knows_the_term(text: str, form: str, name: str) -> No
     ("| k\\|l | `a|b` |\n|---|---|\n{rows}", "markdown", "| k\\|l | `a\\|b` |"),
     ("=====  =====\nkey    value\n=====  =====\n{simple}=====  =====\n", "rst", "| key | value |"),
     ("+-----+-----+\n| a   | b   |\n| c   |     |\n+=====+=====+\n{grid}", "rst", "| a c | b |"),
-    (".. list-table::\n   :header-rows: 2\n\n   * - a\n     - b\n   * - c\n     - d\n{listed}", "rst", "| a | b |\n| c | d |"),
+    (".. list-table::\n   :header-rows: 2\n\n   * - a\n     - b\n   * - c\n     - d\n{listed}", "rst",
+     "| a | b |\n| c | d |"),
     (".. csv-table:: T\n   :header: a, \"b, c\"\n\n{commas}", "rst", "| a | b, c |"),
     ("[%header,cols=2*]\n|===\n|a |b\n{cells}|===\n", "asciidoc", "| a | b |"),
     ("| a | b |\n|---+---|\n{rows}", "org", "| a | b |"),
-    ("<table><tr><th colspan=2>a<th>b</tr><tr><th>c<th>d<th>e</tr>{tags}</table>", "html", "| a | a | b |\n| c | d | e |"),
+    ("<table><tr><th colspan=2>a<th>b</tr><tr><th>c<th>d<th>e</tr>{tags}</table>", "html",
+     "| a | a | b |\n| c | d | e |"),
     ("<table>\n<tr><th>a</th><th>b</th></tr>\n{tags}</table>\n", "markdown", "| a | b |"),
 ])  # fmt: skip
 def test_every_piece_of_a_table_has_its_header(text: str, form: str, header: str) -> None:

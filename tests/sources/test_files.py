@@ -561,14 +561,18 @@ PROSE_LINES = "The ledger keeps balances for seven years.\nIt asks the vault bef
     ("robots.txt", "User-agent: *\nDisallow: /x\n", "data"), ("a.txt", "a: [G] f=r c=u\n  0: 16 {} {}\n", "data"),
     ("bin/a", "#!/bin/sh\n# " + PROSE_LINES, "code"), ("Guardfile", "# a b c d e f\n# g h i j\nguard 'x'\n", "data"),
     ("index.html", "<html><body><div id=app></div><script>a b c d e f</script></body></html>", "no text"),
-    ("COPYING", "GNU GENERAL PUBLIC LICENSE\nVersion 2, June 1991\n\nEveryone is permitted to copy and distribute copies of"
+    ("COPYING",
+     "GNU GENERAL PUBLIC LICENSE\nVersion 2, June 1991\n\nEveryone is permitted to copy and distribute copies of"
      " this license document.\n\n  NO WARRANTY\n\n" + PROSE_LINES + "In no event is it liable.\n", "licence"),
-    ("NOTICE", "Pools\nCopyright 2020 Ann\n", "licence"), ("LICENSE.md", "Licensed under MIT or Apache-2.0.\n", "licence"),
-    ("docs/license-keys.md", "# License keys\n\nTo activate a license, paste the license key into Settings.\n", "markdown"),
+    ("NOTICE", "Pools\nCopyright 2020 Ann\n", "licence"), ("LICENSE.md", "Licensed under MIT or Apache-2.0.\n",
+     "licence"),
+    ("docs/license-keys.md", "# License keys\n\nTo activate a license, paste the license key into Settings.\n",
+     "markdown"),
     ("docs/license.rst", "License\n=======\n\nA license expression names SPDX licenses, with exceptions.\n", "rst"),
     ("copyright-policy.md", "# Copyright\n\nWho contributes keeps the copyright and grants us the rights that the"
      " software needs; no agreement is signed.\n", "markdown"),
-    ("license-server.md", "# License server\n\nIt hands out one license a user, and takes the license back.\n", "markdown"),
+    ("license-server.md", "# License server\n\nIt hands out one license a user, and takes the license back.\n",
+     "markdown"),
     ("note.txt", "Document 3.", "text"),
     ("docs/head.md", "<!-- Copyright Example -->\n---\ntitle: A\n---\n\n# First\n\nText one.\n", "markdown"),
     ("docs/licences.md", "# Licences\n\nWe use the MIT licence.\n\n" + PROSE_LINES * 5, "markdown"),
