@@ -10,6 +10,7 @@ from nornweave.core.errors import DocumentSkipped
 from nornweave.core.text.decode import ENCODING, check_size, decode
 from nornweave.core.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
 from nornweave.read.blocks.man import is_man
+from nornweave.read.chunking.languages import PAGES, is_program_page
 from nornweave.read.formats.reader import CONVERTED, read_converted
 from nornweave.read.formats.reader import VERSION as CONVERTED_VERSION
 from nornweave.read.front_matter import FORMATS, describe
@@ -31,7 +32,7 @@ from nornweave.read.worth import (
 )
 
 # Raise it when the same bytes come out as another document.
-_VERSION = "documents-11"
+_VERSION = "documents-12"
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision"})
@@ -124,6 +125,8 @@ def _not_worth_reading(path: str, text: str, domain: Domain, format_: str | None
     if domain is Domain.CODE:
         if is_called_manual(name) and is_man(text):
             return "manual page: documentation, not code"
+        if format_ is None and suffix in PAGES:
+            return f"{suffix}: a page to read, not code"
         if format_ is None:
             return f"{suffix or 'no language'}: neither its name nor a #! line says a language of code"
         if suffix not in TEMPLATES and is_generated(text):  # a template says it of what it writes
@@ -136,6 +139,8 @@ def _not_worth_reading(path: str, text: str, domain: Domain, format_: str | None
         return None
     if is_licence(text, is_named_so=bool(_LICENCE_NAME.match(name))):
         return "licence: a text of the law"
+    if format_ == "html" and is_program_page(text):
+        return f"example: {len(text.splitlines())} lines, next to nothing of them text beside script and style; code reads it"
     if format_ == "html" and is_empty_page(text):
         return "no text: a page that a program fills"
     if FORMATS.get(suffix) != "text" or name.lower().startswith("readme") or (suffix and is_note(text)):

@@ -166,6 +166,7 @@ TITLES = {
     ("Panel.vue", "<template>\n  <p/>\n</template>\n\n<script lang='ts'>\nexport default {\n  methods: {\n    approve() { return 1 },\n  },\n}\n</script>\n"): ["Panel", "approve"],
     ("Last.vue", "<script>\nfunction a() { return 1 }\n</script>\n\n<style>\nb { color: red }\n</style>\n"): ["a", "Last"],
     ("a.svelte", '<script lang="ts">\n  export function approve() { return 1 }\n</script>\n\n<p>{approve()}</p>\n\n<style>\np { color: red }\n</style>\n'): ["approve", "a", "a"],
+    ("a.html", '<div id="app">…</div>\n<script type="importmap">\n{"imports": {"b": "b.js"}}\n</script>\n<script type="module">\nexport function boil(litres) {\n  return new Kettle(litres).start();\n}\n</script>\n<style>\np { color: red }\n</style>\n'): ["a", "a", "boil", "a"],
     ("a.tf", 'resource "aws_instance" "web" {\n  ami = "x"\n}\n'): ["resource.aws_instance.web"],
     ("a.m", "@implementation Ledger\n- (void)post:(int)a with:(id)b { run(); }\n@end\n"): ["Ledger"],
     ("a.lua", "local M = {}\nfunction M.post(a) return a end\nreturn M\n"): ["M", "M.post", None],
@@ -186,6 +187,7 @@ def test_a_tag_that_closes_a_script_is_in_no_chunk() -> None:
         "A.vue": f"{script}\n<template>\n  <p/>\n</template>\n<style>\np {{ color: red }}\n</style>\n",
         "A.svelte": f"{script}<p>x</p>\n",
         "B.vue": f"<template>\n  <p/>\n</template>\n{script}",
+        "d.html": f"<i></i>\n<!-- a -->\n<script src=a.js></script>\n{script * 3}",
         "C.vue": "<SCRIPT>\nconst a = 1\n</SCRIPT >\n\n<script setup>\nconst b = 2\n</script>\n<i/>\n",
     }.items():
         chunks = chunks_of(text, path)

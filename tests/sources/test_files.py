@@ -548,6 +548,30 @@ def test_code_is_what_its_content_says(tmp_path: Path, path: str, text: str, for
         assert code(tmp_path).parse(Entry(path=path, gate=""), text.encode()).format == format_
 
 
+EXAMPLE = (
+    '<!doctype html>\n<title>An example with a title</title>\n<div id="app">Loading…</div>\n<script type="importmap">\n'
+    '{"imports": {"kettle": "https://example.org/kettle@5.2.4"}}\n</script>\n<script type="module">\n'
+    'import {Kettle} from "kettle";\nexport function boil(litres) {\n  return new Kettle(litres).start();\n}\n</script>\n'
+)
+
+
+@pytest.mark.parametrize(("page", "is_code"), [
+    (EXAMPLE, True), (EXAMPLE.replace("Loading…", "") + "<style>\np {\n  color: red;\n}\n</style>", True),
+    (EXAMPLE.replace("module", "text/babel"), True), (EXAMPLE + "<p>" + "The kettle boils water. " * 3, False),
+    ("<p>Loading</p><script src=a.js></script>", False), ("<p>The kettle boils.</p>\n<!-- <script>\n\n\n -->", False),
+])  # fmt: skip
+def test_a_page_of_script_and_style_is_code(tmp_path: Path, page: str, *, is_code: bool) -> None:
+    entry = Entry(path="demo/kettle.html", gate="")
+    if is_code:
+        with pytest.raises(DocumentSkipped, match=f"^example: {len(page.splitlines())} lines"):
+            docs(tmp_path).parse(entry, page.encode())
+        assert code(tmp_path).parse(entry, page.encode()).format == "webpage"
+    else:
+        assert docs(tmp_path).parse(entry, page.encode()).format == "html"
+        with pytest.raises(DocumentSkipped, match="html: a page to read"):
+            code(tmp_path).parse(entry, page.encode())
+
+
 PROSE_LINES = "The ledger keeps balances for seven years.\nIt asks the vault before it pays anybody.\n"
 
 

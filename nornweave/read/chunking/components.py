@@ -1,4 +1,4 @@
-"""Components in one file (``.vue``, ``.svelte``, ``.astro``): which part of it is in which language."""
+"""Components in one file (``.vue``, ``.svelte``, ``.astro``, ``.html``): which part of it is in which language."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from nornweave.core.types import Span
 
-FORMATS = frozenset({"vue", "svelte", "astro"})
+FORMATS = frozenset({"vue", "svelte", "astro", "webpage"})
 
 _ATTRIBUTES = r"""(?P<attributes>(?:"[^"]*"|'[^']*'|[^>"'])*+)"""
 _TAG = re.compile(
@@ -18,11 +18,14 @@ _TAG = re.compile(
 )
 _CLOSING = re.compile(r"</script\s*>\s*\Z", re.IGNORECASE)
 _LANGUAGE = re.compile(r"""\blang\s*=\s*["']?(\w+)""")
+_TYPE = re.compile(r"""\btype\s*=\s*["']?(?:\w+/)?(?:\w+\+)?(\w+)""")
 _FENCED = re.compile(r"\s*---[^\n]*\n(?P<inner>.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _LANGUAGES = {
-    "script": {"": "javascript", "ts": "typescript", "tsx": "tsx", "js": "javascript", "jsx": "javascript"},
+    "script": {"": "javascript", "ts": "typescript", "tsx": "tsx", "js": "javascript", "jsx": "javascript",
+               "module": "javascript", "javascript": "javascript", "babel": "javascript", "importmap": "json",
+               "json": "json"},
     "style": {"": "css", "css": "css", "postcss": "css"},
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ def _embedded(text: str, format_: str) -> Iterator[Part]:
         if tag["tag"] is None:
             continue
         kind = tag["tag"].lower()
-        told = _LANGUAGE.search(tag["attributes"])
+        told = _LANGUAGE.search(tag["attributes"]) or _TYPE.search(tag["attributes"])
         language = _LANGUAGES[kind].get(told[1].lower() if told else "", "")
         if kind == "script" and format_ == "astro" and not told:
             language = "typescript"

@@ -50,6 +50,7 @@ OTHER_EXTENSIONS = {
     "vue": "vue",
     "svelte": "svelte",
     "astro": "astro",
+    "webpage": "html htm",
     "protobuf": "proto",
     "graphql": "graphql gql graphqls",
     "cmake": "cmake",
@@ -108,7 +109,8 @@ _PERL = re.compile(
     re.MULTILINE,
 )
 """What a file called as Perl's must hold: Prolog is called ``.pl`` as well, and ``.t`` may be anything."""
-UNTOLD = frozenset({".t"})
+PAGES = frozenset({".html", ".htm"})
+UNTOLD = PAGES | {".t"}
 """Suffixes of a language that only the text of a file shows."""
 
 
@@ -137,6 +139,24 @@ def program_suffix(text: str) -> str:
 _EXAMPLE = re.compile(r"[.-](?:example|sample|dist|template|defaults?)$")
 
 
+_UNSHOWN = re.compile(
+    r"<(script|style)\b[^<>]*>(?P<code>.*?)(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)|<title\b.*?(?:</title\s*>|\Z)|<[^<>]*>",
+    re.DOTALL | re.IGNORECASE,
+)
+_SHOWN_SHARE, _CODE_LINES = 10, 3
+
+
+def is_program_page(html: str) -> bool:
+    """Tell whether a page of HTML is an example or a program: its text is next to nothing beside its script and style.
+
+    It has some lines of these, and of the characters of both less than a tenth is text.
+    """
+    code = "\n".join(found["code"] or "" for found in _UNSHOWN.finditer(html))
+    shown = _UNSHOWN.sub(" ", html).split()
+    is_long = sum(bool(line.strip()) for line in code.splitlines()) >= _CODE_LINES
+    return is_long and _SHOWN_SHARE * sum(map(len, shown)) < len("".join(code.split()))
+
+
 def below_example(name: str) -> str:
     """Return a file name, in small letters, without what makes an example of it: ``app.yml`` of ``app.yml.sample``."""
     return _EXAMPLE.sub("", name)
@@ -152,6 +172,8 @@ def code_format_of(path: str, text: str = "") -> str | None:
     suffix = PurePosixPath(name).suffix
     known = OTHER_FILE_NAMES.get(name) or _BY_OTHER_EXTENSION.get(suffix)
     if known == "perl" and (text or suffix in UNTOLD) and not _PERL.search(text):
+        known = None
+    if known == "webpage" and not is_program_page(text):
         known = None
     known = known or language_of(name, text) or OTHER_FILE_NAMES.get(name.partition(".")[0])  # Dockerfile.dev
     return known or _BY_OTHER_EXTENSION.get(program_suffix(text))
