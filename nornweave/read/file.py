@@ -116,7 +116,9 @@ def assemble(
     )
 
 
-def _not_worth_reading(path: str, text: str, domain: Domain, format_: str | None) -> str | None:
+def _not_worth_reading(  # noqa: C901 - one reason after another
+    path: str, text: str, domain: Domain, format_: str | None
+) -> str | None:
     """Return why a text is left out that its name does not leave out: a label and an explanation."""
     name, suffix = PurePosixPath(path).name, PurePosixPath(path.lower()).suffix
     if domain is not Domain.CODE and format_ is None:
@@ -140,7 +142,9 @@ def _not_worth_reading(path: str, text: str, domain: Domain, format_: str | None
     if is_licence(text, is_named_so=bool(_LICENCE_NAME.match(name))):
         return "licence: a text of the law"
     if format_ == "html" and is_program_page(text):
-        return f"example: {len(text.splitlines())} lines, next to nothing of them text beside script and style; code reads it"
+        return (
+            f"example: {len(text.splitlines())} lines, nearly all of them script and style; a source of code reads it"
+        )
     if format_ == "html" and is_empty_page(text):
         return "no text: a page that a program fills"
     if FORMATS.get(suffix) != "text" or name.lower().startswith("readme") or (suffix and is_note(text)):
