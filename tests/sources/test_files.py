@@ -550,9 +550,10 @@ def test_code_is_what_its_content_says(tmp_path: Path, path: str, text: str, for
 
 EXAMPLE = (
     '<!doctype html>\n<title>An example with a title</title>\n<div id="app">Loading…</div>\n'
-    '<script type="importmap">\n'
-    '{"imports": {"kettle": "https://example.org/kettle@5.2.4"}}\n</script>\n<script type="module">\n'
-    'import {Kettle} from "kettle";\nexport function boil(litres) {\n  return new Kettle(litres).start();\n}\n</script>\n'
+    '<script type="importmap">\n{"imports": {"kettle": "https://example.org/kettle@5.2.4"}}\n</script>\n'
+    '<script type="module">\n'
+    'import {Kettle} from "kettle";\nexport function boil(litres) {\n  return new Kettle(litres).start();\n}\n'
+    "</script>\n"
 )
 
 
