@@ -48,7 +48,8 @@ _UNITS = {"%": "percent", "s": "second", "sec": "second", "secs": "second", "ms"
 }  # fmt: skip
 _WRITTEN = MappingProxyType(
     {one: str(number) for number, one in enumerate(_ONES, start=2)} | _TENS | {"once": "1", "twice": "2"} | _UNITS
-)
+    | {"a11y": "accessibility", "i18n": "internationalization", "k8s": "kubernetes", "l10n": "localization"}
+)  # fmt: skip
 # Spellings and plain synonyms that change nothing: each group stands for its first word.
 _GROUPS = """
 use utilize employ | choose pick select | start begin commence | show display | large big | quick fast | create make

@@ -62,6 +62,8 @@ NEEDS = _words("""
 """)
 MEASURES = _words("last lasts take takes cost costs add adds hold holds allow allows wait waits")
 """Verbs of a quantity that do not say what it is of."""
+PHRASES = MappingProxyType({"per cent": "percent", "for the record": "fyi", "at once": "together"})
+"""Phrases of which a word means something else, and what stands for them."""
 LEAST = _words("least minimum fewer less")
 EVERY = MappingProxyType(
     {"hourly": "hour", "daily": "day", "nightly": "day", "weekly": "week", "monthly": "month", "yearly": "year"}

@@ -33,6 +33,8 @@ LEAST_SHARED = 1.3
 """Weight of the words that two assertions have in common: one is not enough, unless it is all that one of them says."""
 ASKED, AS_CLOSE = 1 / 3, 3 / 4
 """Share of a question's words that one of the two has to say; and of those that the sentence closest to it says."""
+LARGE = 100_000
+"""From which people round a count: 4.2 million are 4 million."""
 HEAD = 5
 """Letters by which a denied verb is looked up before a sentence is read: stems differ in their ends."""
 # A domain of another name, which ``/fuse`` takes, speaks as documentation does.
@@ -43,6 +45,7 @@ _ATTRIBUTES: Mapping[str, Attribute] = {
 _NARROWING = ("foreign_one", "scope_one", "siblings")
 """Features of two assertions of which one may be about a part, or another thing of that kind."""
 _LONG_WORD = lazy_pattern(r"\w{3,}")
+_HOW = lazy_pattern(r"\bhow \w+", re.IGNORECASE)
 _CHANGELOG = lazy_pattern(r"(?:change-?_?logs?|changes|history|news|release[-_ ]?notes?)(?:[./]|$)", re.IGNORECASE)
 _RELEASE = lazy_pattern(
     r"^\W*(?:[\w-]+ )?(?:version |release )?v?\d+(?:\.(?:\d+|x))+\W*(?:\d{4}-\d\d-\d\d|unreleased)?\W*$"
@@ -213,7 +216,8 @@ def _asked_about(question: str, pairs: Sequence[_Pair], passages: Sequence[Asser
 
     It is close if no sentence of the passages says much more of the question's words.
     """
-    asked = stems(question) - forms.COMMON or stems(question)
+    content_words = stems(_HOW.sub(" ", question))
+    asked = content_words - forms.COMMON or content_words
 
     def said(text: str, passage: AssertingPassage, words: AbstractSet[str] = frozenset()) -> int:
         return len(asked & (stems(text) | passage.topic | words))
@@ -222,10 +226,12 @@ def _asked_about(question: str, pairs: Sequence[_Pair], passages: Sequence[Asser
     wanted = max(ASKED * len(asked), AS_CLOSE * max((said(*each) for each in texts), default=0))
     for pair in pairs:
         sides = ((passages[pair.first], pair.one), (passages[pair.second], pair.other))
-        if not asked.isdisjoint(pair.one.about & pair.other.about) and wanted <= max(
+        shares = [
             said(passage.text[each.span.start : each.span.end], passage, each.about | each.values)
             for passage, each in sides
-        ):
+        ]
+        is_counted = pair.one.key != "count" or min(shares) > ASKED * len(asked)  # such a number may count anything
+        if wanted <= max(shares) and is_counted and not asked.isdisjoint(pair.one.about & pair.other.about):
             yield pair
 
 
@@ -292,12 +298,10 @@ def differ(one: Assertion, other: Assertion) -> bool:
         parts = [dict(value.split() for value in each.values) for each in (one, other)]
         return any(parts[0][part] != parts[1][part] for part in parts[0].keys() & parts[1].keys())
     if one.kind == "quantity":
-        tolerance = 0.08 if one.key.startswith("byte") else 0.0 if one.key == "count" else 0.03
-        return not any(
-            abs(float(a) - float(b)) <= tolerance * max(abs(float(a)), abs(float(b)))
-            for a in one.values
-            for b in other.values
-        )
+        sizes = [[float(value) for value in each.values] for each in (one, other)]
+        is_rounded = one.key.startswith("byte") or (one.key == "count" and min(map(max, sizes)) >= LARGE)
+        tolerance = 0.08 if is_rounded else 0.0 if one.key == "count" else 0.03
+        return not any(abs(a - b) <= tolerance * max(abs(a), abs(b)) for a in sizes[0] for b in sizes[1])
     return one.values.isdisjoint(other.values)
 
 

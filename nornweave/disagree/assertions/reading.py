@@ -62,6 +62,7 @@ _TOKEN = lazy_pattern(
     r"|[^\W\d]\w*(?:-\w+){0,4}-\d+\b|[^\W\d]\w*(?:[./]\w+)*(?:['’][a-z]{1,2}\b)?|[%,;:()–—]"
 )
 _CONTRACTED = lazy_pattern(r"(\w)n['’]t\b")
+_SINGLE = lazy_pattern(r"(?<=\b[A-Za-z])-(?=[a-z]{3})")  # e-mail
 _NAMED = lazy_pattern(r"(?!v\d)[^\W\d][\w-]*\d")
 _TICKED = lazy_pattern(r"`([^`\n]{1,60})`")
 _WORD = lazy_pattern(r"\w+")
@@ -74,7 +75,7 @@ _VERBS: Mapping[str, frozenset[str]] = {
     "date": frozenset(word(each)[0] for each in forms.EVENTS),
     "quantity": frozenset(word(each)[0] for each in forms.MEASURES),
 }
-_PART = lazy_pattern(r"(?:[^;]|;(?!\s)){8,}")
+_PART = lazy_pattern(r"(?:[^;?]|[;?](?!\s)){8,}\??")
 _COMMENT = lazy_pattern(
     r"(?:^[ \t]*(?:#(?!!)|//|/\*|\*(?!/))[^\n]*\n?)+|\"\"\"(?:[^\"]|\"(?!\"\")){1,4000}\"\"\"", re.MULTILINE
 )
@@ -247,7 +248,9 @@ class _Sentence:
 
     def __init__(self, text: str, start: int, domain: str, before: str) -> None:
         plain = _CONTRACTED.sub(r"\1 not", text) if "n't" in text or "n’t" in text else text
-        plain = plain.replace("per cent", "percent")
+        for phrase, written in forms.PHRASES.items():
+            plain = plain.replace(phrase, written)
+        plain = _SINGLE.sub("", plain)
         self.written: list[str] = []
         self.forms: list[str] = []
         self.sorts: list[int] = []
@@ -329,7 +332,9 @@ class _Sentence:
         subject = {
             form: written
             for form, (place, written) in about.items()
-            if form not in own and (form not in verbs or (place and written[0].isupper()))
+            if form not in own
+            and self.clauses[place] <= self.clauses[at]
+            and (form not in verbs or (place and written[0].isupper()))
         }
         here = {form for form in subject if self.clauses[about[form][0]] == self.clauses[at]}
         head = {form for form in here if about[form][0] < at}
@@ -410,7 +415,7 @@ class _Sentence:
             return False
         ended = not forms.PAST_ENDS.isdisjoint((clause[0], clause[-1]))
         told = self.domain == "research" and not self.dates
-        is_past = ended or (was >= 0 and not told and forms.COPULA.isdisjoint(clause[was:]))
+        is_past = not told and (ended or (was >= 0 and forms.COPULA.isdisjoint(clause[was:])))
         return not is_past or not forms.EVENTS.isdisjoint(clause)
 
     def _tells(self, at: int) -> bool:
@@ -554,8 +559,8 @@ class _Sentence:
             return bool(helpers) and not (helpers[-1] and self.lower[helpers[-1] - 1] in forms.RELATIVE)
         if token.endswith("ing"):
             return before in forms.COPULA
-        if token.endswith("s"):
-            return before not in forms.RELATIVE
+        if token.endswith("s"):  # ``Disables jobs`` says of a function what it does
+            return before not in forms.RELATIVE and not (at == 0 and self.domain == "code")
         if token in forms.NOUNS:
             return before in forms.SUBJECTS or self._is_denied(at)
         return before in forms.SUBJECTS or (before != "" and self.sorts[at - 1] in {CONTENT, NAME})
