@@ -119,13 +119,42 @@ def test_headings_make_the_path() -> None:
     assert found[2].metadata["heading_path"] == ("A", "B", "C")
 
 
-def test_a_bare_heading_joins_its_first_child_only() -> None:
+def sections(text: str, form: str = "markdown", path: str = "CHANGELOG.md") -> list[str | None]:
+    return [chunk.section for chunk in chunks(text, form, path=path)]
+
+
+def test_a_release_stands_below_no_other_release() -> None:
+    standard_version = (
+        "# C\n\n## [2.0.0](u) (2020-02-01)\n\n### Features\n\n* a\n\n"
+        "### [1.1.1](u) (2020-01-01)\n\n### Bug Fixes\n\n* b\n"
+        "\n### Docs\n\n* c\n\n## Unreleased\n\n### 1.1.0rc1\n\n### Bug Fixes\n\n* d\n\n#### Deep\n\ne\n"
+    )
+    assert sections(standard_version) == [
+        "C > 2.0.0 (2020-02-01) > Features",
+        "C > 1.1.1 (2020-01-01) > Bug Fixes",
+        "C > 1.1.1 (2020-01-01) > Docs",
+        "C > 1.1.0rc1 > Bug Fixes",
+        "C > 1.1.0rc1 > Bug Fixes > Deep",
+    ]
+    other_lines = "Changes\n=======\n\n2.0\n~~~\n\nNew\n---\n\na\n\n1.9\n---\n\nFixes\n-----\n\nb\n"
+    assert sections(other_lines, "rst", "docs/HISTORY.rst") == ["Changes > 2.0 > New", "Changes > 1.9 > Fixes"]
+    same_level = "# C\n\n## Version 2\n\n## New\n\na\n\n## Odd\n\nb\n\n## Version 1\n\n## New\n\nc\n\n## License\n\nd\n"
+    assert sections(same_level) == ["C > Version 2 > New", "C > Version 2 > Odd", "C > Version 1 > New", "C > License"]
+    days = "# C\n\n## 2024-01-02\n\n### a@1.2\n\na\n\n### b@3.0\n\nb\n\n## 2024-01-01\n\nc\n"
+    assert sections(days) == ["C > 2024-01-02 > a@1.2", "C > 2024-01-02 > b@3.0", "C > 2024-01-01"]
+    pages = "<h1>News</h1><h2>2.0</h2><h3>New</h3><p>a</p><h3>1.9</h3><h3>New</h3><p>b</p>"
+    assert sections(pages, "html", "news.html") == ["News > 2.0 > New", "News > 1.9 > New"]
+    assert sections("# G\n\n## 1.2 A\n\n### 1.1 B\n\ntext\n", path="guide.md") == ["G > 1.2 A > 1.1 B"]
+
+
+def test_a_bare_heading_joins_what_follows() -> None:
     found = chunks("# A\n\n## B\n\n### C\n\ntext\n\n## Empty\n\n## D\n\nmore\n")
     assert [(chunk.section, chunk.content.splitlines()[0]) for chunk in found] == [
         ("A > B > C", "# A"),
-        ("A > Empty", "## Empty"),
-        ("A > D", "## D"),
+        ("A > D", "## Empty"),
     ]
+    empty = "".join(f"## {number}.0.0 of the lantern, with nothing to say\n\n" for number in range(20, 0, -1))
+    assert sections(f"# C\n\n{empty}## 0.9\n\ntext\n\n## 0.8\n") == ["C", "C > 0.9", "C > 0.8"]
 
 
 def test_what_only_looks_like_a_heading() -> None:

@@ -23,7 +23,7 @@ from nornweave.core.text.analyzer import FUNCTION_TERMS, FUNCTION_WORDS, analyze
 from nornweave.core.text.variants import variant_of
 from nornweave.core.types import Chunk, Document, Domain, Frequencies, JsonValue
 
-VERSION = "fields-11"
+VERSION = "fields-12"
 
 MAX_VALUE_CHARACTERS = 120
 # "How do I configure rate limits" asks for "configure rate limits" and "rate limits"; nothing longer is named.
@@ -71,6 +71,13 @@ _HEADING_NUMBER = re.compile(
 """By which people call a section: "2.1", "B.3", "[v1.9.0] - 2025-08-11"."""
 _CHANGES = re.compile(r"(?i)(?:change|release|history|news|whats[-_]?new)[^/]*$")
 _RELEASED = re.compile(r"\b\d{4}[-/]\d\d[-/]\d\d\b")
+_RELEASE = re.compile(
+    r"\W{0,3}(?:[\w@/.-]{1,80}@(?=\d))?(?:(?:release|version|ver\.?|notes|for|of|changes|in)\s+){0,4}"
+    r"(?:(?:v|(?<=[en]\s))(\d{1,4})|v?(\d{1,4}(?:\.\d{1,4}){1,3}))"
+    r"(?=(?:\.?(?:a|b|rc|alpha|beta|dev|post)\.?\d+)?(?:$|[^\w.]|\.\W|\.$))",
+    re.IGNORECASE,
+)
+"""A heading that is a version: "[v1.9.0] - 2025-08-11", "pkg@1.2.0", "Release Notes For v0.4.0", "Version 2"."""
 _VERSION = re.compile(r"(?<![\w.-])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w-]|\.\w)", re.IGNORECASE)
 
 # Formats whose threads have a number or a key.
@@ -122,11 +129,24 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
 
 def release_of(path: str, title: str | None, section: str | None) -> tuple[int, ...]:
     """Return the version that a section of a changelog is about, or its day; empty where it is no such section."""
-    for heading in filter(None, (*reversed((section or "").split(" > ")), title)):
-        number, day = _HEADING_NUMBER.match(heading), _RELEASED.search(heading)
-        if _CHANGES.search(path) and (number or day):
-            return tuple(int(part) for part in re.findall(r"\d+", number[1] if number else day[0] if day else ""))
-    return ()
+    headings = filter(None, (*reversed((section or "").split(" > ")), title)) if is_changelog(path) else ()
+    return next(filter(None, map(released, headings)), ())
+
+
+def is_changelog(path: str) -> bool:
+    """Say whether a file is called as those are that list what each release changed."""
+    return bool(_CHANGES.search(path))
+
+
+def is_day(heading: str) -> bool:
+    """Say whether a heading of a changelog is a release by its day alone."""
+    return not _RELEASE.match(heading) and bool(_RELEASED.search(heading))
+
+
+def released(heading: str) -> tuple[int, ...]:
+    """Return the version that a heading of a changelog is, or the day in it; empty where it has neither."""
+    number, day = _RELEASE.match(heading), _RELEASED.search(heading)
+    return tuple(int(part) for part in re.findall(r"\d+", number[1] or number[2] if number else day[0] if day else ""))
 
 
 def versions_in(text: str) -> tuple[str, ...]:

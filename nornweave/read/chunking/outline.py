@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Literal, TypeAlias
 
+from nornweave.core.text.index_fields import is_day, released
 from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import Span
 from nornweave.read.blocks.block import Block, Kind
@@ -80,6 +82,8 @@ def opened(unit: Unit, text: str) -> list[Unit]:
 
 # What stands above the first heading in no more tokens than this (a comment, "Skip to content") joins its section.
 _SMALL_PREAMBLE = 20
+# Headings with nothing under them that join one that they do not hold.
+_FEW_HEADINGS = 96
 _ABSTRACT = re.compile(r"(?:[\dIVX.]+\s+)?abstract\W*\Z", re.I)
 _REFERENCES = re.compile(r"(?:[\dIVX.]+\s+)?(?:references|bibliography|works cited|literature cited)\W*\Z", re.I)
 
@@ -102,15 +106,20 @@ class OutlineSection:
         """Say whether there is nothing under the heading."""
         return all(unit.kind in HEADS for unit in self.units)
 
+    def holds(self, below: OutlineSection) -> bool:
+        """Say whether a section stands below the headings of this one, or is this one."""
+        return below.path[: len(self.path)] == self.path
 
-def sections_of(units: Sequence[Unit], *, academic: bool) -> Iterator[OutlineSection]:
+
+def sections_of(units: Sequence[Unit], *, academic: bool, changelog: bool = False) -> Iterator[OutlineSection]:
     """Yield a section for each heading and for what stands above the first; together they hold all units, in order.
 
     Args:
         academic: whether headings inside an abstract or the references open no section.
+        changelog: whether headings that are releases count as such, whatever their levels.
     """
     section = OutlineSection((), 0)
-    above: list[tuple[int, str]] = []
+    above = _Releases(units) if changelog else _Headings()
     labels: list[Unit] = []
     for unit in units:
         level, title = unit.block.level, unit.block.info
@@ -121,11 +130,9 @@ def sections_of(units: Sequence[Unit], *, academic: bool) -> Iterator[OutlineSec
         if unit.kind == "heading" and not (whole and level > section.level):
             if section.units:
                 yield section
-            while above and above[-1][0] >= level:
-                above.pop()
-            above.append((level, title))
+            above.add(level, title, opened=section.bare)
             names = [block.info for block in unit.above if block.info]
-            section = OutlineSection((*(title for _, title in above[:-1]), *names, title), level)
+            section = OutlineSection((*(title for _, title in above.open[:-1]), *names, title), level)
         section.units += (*labels, unit)
         labels = []
     section.units += labels
@@ -133,26 +140,96 @@ def sections_of(units: Sequence[Unit], *, academic: bool) -> Iterator[OutlineSec
         yield section
 
 
-def joined(sections: Iterable[OutlineSection], index: TokenIndex) -> Iterator[OutlineSection]:
+class _Headings:
+    """The headings that a place in a document stands below, by their levels."""
+
+    def __init__(self) -> None:
+        self.open: list[tuple[int, str]] = []
+
+    def add(self, level: int, title: str, *, opened: bool) -> None:  # noqa: ARG002 - releases look at it
+        """Close the headings of this level and deeper ones, and open one.
+
+        Args:
+            opened: whether nothing stands between it and the heading above.
+        """
+        while self.open and self.open[-1][0] >= level:
+            self.open.pop()
+        self.open.append((level, title))
+
+
+_UNRELEASED = re.compile(r"\W*unreleased\b", re.I)
+
+
+def _is_release(title: str) -> bool:
+    return bool(released(title) or _UNRELEASED.match(title))
+
+
+class _Releases(_Headings):
+    """The same in a changelog, where no release stands below another.
+
+    standard-version writes a patch release, and what it changed, at the level of the headings in a minor release.
+    """
+
+    def __init__(self, units: Iterable[Unit]) -> None:
+        super().__init__()
+        self._following = sum(unit.kind == "heading" and _is_release(unit.block.info) for unit in units)
+        self._parts: set[str] = set()
+
+    def add(self, level: int, title: str, *, opened: bool) -> None:
+        """Close the release above where this is one; what else has the level of a release may be a part of it."""
+        # A version may stand below a day, and a day below its version.
+        kinds = [is_day(name) if _is_release(name) else None for _, name in self.open]
+        if _is_release(title):
+            self._following -= 1
+            del self.open[kinds.index(is_day(title)) if is_day(title) in kinds else len(kinds) :]
+            super().add(level, title, opened=opened)
+            return
+        at = next((at for at, kind in enumerate(kinds) if kind is not None and self.open[at][0] == level), None)
+        # Below the last release only what is called as parts of others are, or what stands directly below it.
+        held = self._following or title in self._parts or (opened and at == len(kinds) - 1)
+        if {True, False} & set(kinds):
+            self._parts.add(title)
+        if at is not None and held:
+            self.open[at + 1 :] = [(level, title)]
+        else:
+            super().add(level, title, opened=opened)
+
+
+def joined(sections: Iterable[OutlineSection], index: TokenIndex, *, paged: bool = False) -> Iterator[OutlineSection]:
     """Join headings with nothing under them, and the little above the first one, to the section below.
 
-    Its path names those headings; a heading with nothing under it and no section of its own below stays alone.
+    Its path names those headings that it belongs to. Where nothing follows, and where many headings stand alone
+    together, they are a section, named by what is around all of them.
+
+    Args:
+        paged: whether sections are places of their own (slides, cells): then a heading joins only what it holds.
     """
-    above: OutlineSection | None = None
+    alone: list[OutlineSection] = []
     for section in sections:
-        bare = section.bare or (not section.path and _tokens(section, index) <= _SMALL_PREAMBLE)
-        if above and above.path == section.path[: len(above.path)]:
-            above.units += section.units
-            above.path, above.level = section.path, section.level
-        else:
-            if above:
-                yield above
-            above = section
-        if not bare:
-            yield above
-            above = None
-    if above:
-        yield above
+        if paged and alone and not alone[-1].holds(section):
+            yield _together(alone)
+            alone = []
+        alone.append(section)
+        if not (section.bare or (not section.path and _tokens(section, index) <= _SMALL_PREAMBLE)):
+            kin = len(alone)
+            while kin and alone[kin - 1].holds(section):
+                kin -= 1
+            if sum(_tokens(each, index) for each in alone[:kin]) > _FEW_HEADINGS:
+                yield _together(alone[:kin])
+                del alone[:kin]
+            yield replace(section, units=[unit for each in alone for unit in each.units])
+            alone = []
+    if alone:
+        yield _together(alone)
+
+
+def _together(sections: Sequence[OutlineSection]) -> OutlineSection:
+    last, units = sections[-1], [unit for each in sections for unit in each.units]
+    if all(each.holds(last) for each in sections):
+        return replace(last, units=units)
+    levels = zip(*(each.path for each in sections), strict=False)
+    path = tuple(names[0] for names in takewhile(lambda names: len(set(names)) == 1, levels))
+    return replace(sections[0], path=path, units=units)
 
 
 def _tokens(section: OutlineSection, index: TokenIndex) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
+from nornweave.core.text.index_fields import is_changelog
 from nornweave.core.text.spans import (
     LINE,
     PARAGRAPH,
@@ -197,7 +198,7 @@ def _pieces(unit: Unit, index: TokenIndex, limit: int, row_limit: int) -> list[P
     return [Piece(span, unit, True, header if at else "") for at, span in enumerate(pack(parts, index, limit))]
 
 
-VERSION = "sections-8"
+VERSION = "sections-9"
 
 CONVERTED = frozenset({"docx", "pptx", "xlsx", "epub", "ipynb", "eml", "mbox"})
 """Formats whose text is Markdown that their parser wrote; their sections name places (``cell 12``)."""
@@ -276,7 +277,8 @@ def _parts(document: Document, read: Blocks, index: TokenIndex, h1_limit: int, l
     # Lists of Markdown hold what belongs to them, and those of HTML are lists of their items.
     blocks = read.blocks if document.format in {"markdown", "html", *CONVERTED} else gathered(read.blocks, read.text)
     units = tile(units_of(blocks), read.text, Span(0, len(read.text)))
-    sections = list(joined(sections_of(units, academic=research), index))
+    found = sections_of(units, academic=research, changelog=is_changelog(document.path))
+    sections = list(joined(found, index, paged=document.format in CONVERTED))
     top = top_level(sections) if research else 1
     if document.format == "text":
         h1_limit = limit
