@@ -10,6 +10,7 @@ from nornweave.core.errors import DocumentSkipped
 from nornweave.core.text.decode import ENCODING, check_size, decode
 from nornweave.core.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
 from nornweave.read.blocks.man import is_man
+from nornweave.read.blocks.pod import is_pod
 from nornweave.read.chunking.languages import PAGES, is_program_page
 from nornweave.read.formats.reader import CONVERTED, read_converted
 from nornweave.read.formats.reader import VERSION as CONVERTED_VERSION
@@ -125,7 +126,7 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
         is_page = is_called_manual(name)
         return f"{suffix}: not a manual page" if is_page else "code: its first line names a language"
     if domain is Domain.CODE:
-        if is_called_manual(name) and is_man(text):
+        if is_called_manual(name) and (is_man(text) or is_pod(text)):
             return "manual page: documentation, not code"
         if format_ is None and suffix in PAGES:
             return f"{suffix}: a page to read, not code"

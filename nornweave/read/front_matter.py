@@ -19,6 +19,7 @@ from nornweave.core.text.inline_markup import front_matter, one_line, plain_line
 from nornweave.core.text.legible import field_key
 from nornweave.core.types import JsonValue, freeze
 from nornweave.read.access_statements import access_metadata
+from nornweave.read.blocks import pod
 from nornweave.read.blocks.man import title_of
 from nornweave.read.blocks.reader import read_blocks
 from nornweave.read.parsed import Parsed
@@ -26,9 +27,10 @@ from nornweave.read.plain_yaml import load_plain_yaml
 
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
-        **dict.fromkeys((".md", ".markdown", ".mdx"), "markdown"),
+        **dict.fromkeys((".md", ".markdown", ".mdown", ".mdx", ".qmd"), "markdown"),
         **dict.fromkeys((".adoc", ".asciidoc"), "asciidoc"),
         ".org": "org",
+        ".pod": "pod",
         ".rst": "rst",
         **dict.fromkeys((".txt", ".text", ""), "text"),
         **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
@@ -73,7 +75,7 @@ def describe(text: str, format: str) -> Parsed:  # noqa: A002 - the word of ``Do
         format: one of ``read.blocks``; any other is plain text, which says nothing but who may see it.
     """
     readers = {"asciidoc": _rst_fields, "html": _html_fields, "man": _man_fields, "markdown": _markdown_fields,
-               "org": _org_fields, "rst": _rst_fields}  # fmt: skip
+               "org": _org_fields, "pod": _pod_fields, "rst": _rst_fields}  # fmt: skip
     access = access_metadata((text, format))
     if format not in readers:
         return Parsed(text=text, metadata=freeze(access))
@@ -151,6 +153,10 @@ def _man_fields(text: str) -> dict[str, object]:
     said = _MAN_DATE.search(text[:_HEAD])
     date = one_line(said[1] or said[2]).strip('"') if said else ""
     return {"title": title_of(text), **({"date": date} if _moment(date) else {})}
+
+
+def _pod_fields(text: str) -> dict[str, object]:
+    return {"title": pod.title_of(text)}
 
 
 def _html_fields(text: str) -> dict[str, object]:

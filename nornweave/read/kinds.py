@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 
 from nornweave.core.types import Domain
 from nornweave.read.blocks.man import is_man
+from nornweave.read.blocks.pod import is_pod
 from nornweave.read.chunking.languages import UNTOLD, below_example, code_format_of, program_suffix
 from nornweave.read.formats.reader import CONVERTED
 from nornweave.read.front_matter import FORMATS
@@ -26,15 +27,15 @@ def _words(text: str) -> frozenset[str]:
 # Text that belongs to code without being in a language of ``languages``: others, manifests, infrastructure, CI.
 CODE_SUFFIXES = _words("""
     .ac .ada .adb .ads .am .asm .astro .avsc .awk .bash .bash-completion .bat .bazel .bicep .build .bzl .cabal
-    .caddyfile .cfg .clj .cljs .cmake .cnf .cob .coffee .conf .cr .cshtml .csproj .css .cu .cue .cuh .cypher .config .d
-    .dart .desktop .dhall .dockerfile .ebuild .edn .eex .ejs .el .elm .erb .erl .ex .exs .f .f90 .feature .fish .frag
-    .fs .g4 .glsl .gn .gni .gotmpl .gql .gradle .grammar .graphql .groovy .haml .hbs .heex .hcl .hlsl .hs .http .in .inc
-    .ini .j2 .jinja .jl .json .json5 .jsonc .jsonnet .kdl .kql .l .lalrpop .less .libsonnet .liquid .lisp .ll .lua
-    .m .m4 .mk .ml .mli .mm .nim .nix .options .pas .pest .pl .plist .pm .podspec .prisma .properties .props
-    .proto .proto3 .ps1 .pug .pxd .pyx .qml .r .razor .rc .rego .rkt .rmd .rules .s .sass .sbt .scala .scss .service .sh
-    .slim .slnx .smk .socket .sol .spec .sql .star .styl .svelte .targets .tcl .template .tf .tfvars .thrift .timer
-    .tmpl .toml .tpl .treetop .twig .ui .v .vala .vb .vert .vhd .vue .wgsl .xml .xsd .xsl .xslt .y .yaml .yml
-    .yy .zig .zsh
+    .caddyfile .cfg .clj .cljs .cmake .cmd .cnf .cob .coffee .conf .cr .cshtml .csproj .css .cu .cue .cuh .cypher
+    .config .d .dart .desktop .dhall .dockerfile .ebuild .edn .eex .ejs .el .elm .erb .erl .ex .exs .f .f90 .feature
+    .fish .frag .fs .g4 .glsl .gn .gni .gotmpl .gql .gradle .grammar .graphql .groovy .haml .hbs .heex .hcl .hlsl
+    .hs .http .in .inc .ini .j2 .jinja .jl .json .json5 .jsonc .jsonnet .kdl .kql .l .lalrpop .less .libsonnet
+    .liquid .lisp .ll .lua .m .m4 .mk .ml .mli .mm .nim .nix .options .pas .pest .pl .plist .pm .podspec .prisma
+    .properties .props .proto .proto3 .ps1 .pug .pxd .pyx .qml .r .razor .rc .rego .rkt .rmd .rules .s .sass .sbt
+    .scala .scss .service .sh .slim .slnx .smk .socket .sol .spec .sql .star .styl .svelte .targets .tcl .template
+    .tf .tfvars .thrift .timer .tmpl .toml .tpl .treetop .twig .ui .v .vala .vb .vert .vhd .vue .wgsl .xml .xsd .xsl
+    .xslt .y .yaml .yml .yy .zig .zsh
 """)
 CODE_NAMES = _words("""
     dockerfile containerfile makefile gnumakefile jenkinsfile procfile vagrantfile rakefile gemfile podfile
@@ -80,7 +81,7 @@ _UNDERLINED = re.compile(r"^(?=\S)([^|\n]{3,80})\n(([=~^*-])\3{2,})\n", re.MULTI
 """A heading of RST and of Markdown, where the line is as long. A letter may begin with one, and is text."""
 # The head of YAML, of an INI file and of XML.
 _CONFIGURATION = re.compile(r"\A(?:#.*\n|\s)*(?:---\s*$|\[[\w.: -]+\]\s*$|<\?xml\b)", re.MULTILINE)
-_MANUAL = re.compile(r"(?<!\.so)(\.[1-9](?:p|pm|posix|ssl|x|m|tcl)?|\.man|\.mdoc)(?:\.in)?$", re.IGNORECASE)
+_MANUAL = re.compile(r"(?<!\.so)(\.[1-9](?:p|pm|posix|ssl|x|m|tcl)?|\.man|\.mdoc|\.pod)(?:\.in)?$", re.IGNORECASE)
 """What manual pages are called, and much else."""
 _SETTING = re.compile(
     r"[ \t]*(?:[#;]+[ \t]*(?=\S+[ \t]*[=:]))?(?:export[ \t]+)?[A-Za-z_][\w.-]*(?:[ \t]*[=:].*|[ \t]+\S+)$"
@@ -112,6 +113,8 @@ def format_of(path: str, text: str, domain: Domain) -> str | None:
         return known
     if is_man(text):
         return "man"
+    if is_called_manual(name) and is_pod(text):
+        return "pod"
     if program_suffix(text) or (is_called_manual(name) and suffix != ".mdoc"):  # Markdoc is called so as well
         return None
     underlined = sum(

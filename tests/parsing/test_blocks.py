@@ -356,6 +356,91 @@ def test_macros_of_mdoc_mark_words_and_show_what_is_longer_than_its_line() -> No
     assert describe(MDOC, "man").title == "yes(8)"
 
 
+POD = """=encoding utf8
+
+=head1 NAME
+
+B<kettle>, pot - boils E<eacute> E<lt>water>
+
+=for comment no1
+no2
+
+=head2 Options
+
+X<no3>Reads L<the guide|https://example.org>, L<perlop/"Terms"> and C<< a > b >> or B<two
+lines> here.
+
+=over 4
+
+=item B<--litres>=I<n>
+
+How much.
+
+  $ kettle B<raw>
+
+=over
+
+=item *
+
+One
+
+=back
+
+After.
+
+=item B<-q>
+
+=item B<--quiet>
+
+Nothing.
+
+=back
+
+Behind.
+
+=begin html
+
+no4
+
+=end html
+
+=begin text
+
+Seen.
+
+=end text
+
+=cut
+
+sub no5 { 1 }
+
+=head1 END
+
+Last.
+"""
+
+
+def test_perls_pages_are_read_as_manual_pages_are() -> None:
+    read = read_blocks(POD, "pod")
+    assert outlined(list(read.blocks)) == [
+        ("heading", "NAME", 3), ("paragraph", "", 5), ("heading", "Options", 10), ("paragraph", "", 12),
+        ("term", "--litres=n", 17,
+         [("paragraph", "", 19), ("code", "", 21), ("list", "", 25), ("paragraph", "", 31)]),
+        ("term", "-q, --quiet", 33, [("paragraph", "", 37)]), ("paragraph", "", 41), ("paragraph", "", 51),
+        ("heading", "END", 59), ("paragraph", "", 61),
+    ]  # fmt: skip
+    assert len(read.text) == len(POD)
+    shown = said(POD, "pod")
+    assert not re.search(r"no\d|^=", shown, re.MULTILINE)
+    assert "kettle, pot - boils é <water>\n" in shown and "  $ kettle B<raw>\n" in shown
+    assert "Reads the guide, Terms in perlop and a > b or two\nlines here.\n" in shown
+    assert describe(POD, "pod").title == "kettle"
+    names = ("a.pod", "kettle.1.pod.in", "kettle.1")
+    assert {format_of(path, POD, Domain.DOCUMENTATION) for path in names} == {"pod"}
+    assert all(reads(Domain.DOCUMENTATION, path) for path in (*names, "a.qmd", "a.mdown"))
+    assert reads(Domain.CODE, "a.cmd")
+
+
 def test_a_manual_page_is_told_by_what_it_holds() -> None:
     pages = [("a.1", PAGE), ("a.conf.5.in", PAGE), ("yes.mdoc", MDOC), ("page", MDOC)]
     assert {format_of(path, text, Domain.DOCUMENTATION) for path, text in pages} == {"man"}

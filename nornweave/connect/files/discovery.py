@@ -17,6 +17,7 @@ from nornweave.core.files.regular import open_regular
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.read.blocks.man import is_man
+from nornweave.read.blocks.pod import is_pod
 from nornweave.read.chunking.languages import language_of, program_suffix
 from nornweave.read.kinds import is_called_manual, is_code_name
 
@@ -161,7 +162,8 @@ def _count(tree: _Tree, root: Path, path: str, rules: Mapping[Domain, Rules]) ->
     ):
         tree.code[language_of(path, head) or suffix or PurePosixPath(path).name] += 1
     if is_called_manual(path):
-        is_document = is_man(_head(root / path, _PAGE_HEAD))
+        head = _head(root / path, _PAGE_HEAD)
+        is_document = is_man(head) or is_pod(head)
     else:
         is_document = bool(suffix) or PurePosixPath(path.lower()).name.startswith("readme")
     if is_document and rules[Domain.DOCUMENTATION].skip_file(path, 0) is None:

@@ -91,7 +91,7 @@ _MARKING = _words("""
 """)
 _CALLED = frozenset({*_MARKING, *_OPENING, *_CLOSING, *_AROUND, *_SYSTEMS})
 
-_Role: TypeAlias = Literal["text", "break", "heading", "tag", "item", "code"]
+Role: TypeAlias = Literal["text", "break", "heading", "tag", "item", "code"]
 
 
 def title_of(text: str) -> str:
@@ -112,7 +112,7 @@ def is_man(text: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Line:
+class Line:
     """What a line of the page shows, and what it is.
 
     Attributes:
@@ -121,7 +121,7 @@ class _Line:
     """
 
     shown: str = ""
-    role: _Role = "text"
+    role: Role = "text"
     depth: int = 0
     level: int = 0
     ends_item: bool = False
@@ -138,16 +138,20 @@ def read_man(text: str) -> Blocks:
     even = even_line_ends(text)
     spans = list(lines(even, Span(0, len(even))))
     rows = [even[span.start : span.end].rstrip("\n") for span in spans]
-    page = _Page(is_mdoc=head[1] == "Dd").read(rows)
+    return blocks_of_page(even, spans, rows, _Page(is_mdoc=head[1] == "Dd").read(rows))
+
+
+def blocks_of_page(text: str, spans: Sequence[Span], rows: Sequence[str], page: Sequence[Line]) -> Blocks:
+    """Return the blocks of a page whose lines show what ``page`` says; a shorter line has blanks behind it."""
     shown, hidden, said = [], [], []
     for span, row, line in zip(spans, rows, page, strict=True):
         end = span.start + len(row)
-        shown.append(line.shown[: len(row)].ljust(len(row)) + even[end : span.end])
+        shown.append(line.shown[: len(row)].ljust(len(row)) + text[end : span.end])
         if len(line.shown) > len(row):
             said.append((Span(span.start, end), line.shown))
         elif row != line.shown:
             hidden.append(Span(span.start + len(line.shown), end))
-    read = read_lines("".join(shown), 0, partial(_block_at, page))
+    read = read_lines("".join(shown), 0, partial(block_at, page))
     return Blocks(read.text, read.blocks, hidden, said)
 
 
@@ -159,13 +163,13 @@ class _Page:
     name: str = ""
     depth: int = 0
     code: str = ""
-    is_pending: _Role | None = None
+    is_pending: Role | None = None
     level: int = 0
     lists: list[bool] = field(default_factory=list)
 
-    def read(self, rows: Iterable[str]) -> list[_Line]:
+    def read(self, rows: Iterable[str]) -> list[Line]:
         """Return what each line shows."""
-        read: list[_Line] = []
+        read: list[Line] = []
         begun, until = False, ""
         for written in rows:
             row = _FOR_TERMINALS.sub("", written)
@@ -173,14 +177,14 @@ class _Page:
             name = (macro[1] or "") if macro else ""
             if until:
                 until = "" if row.replace(" ", "").startswith(until) else until
-                read.append(_Line())
+                read.append(Line())
             elif macro and _DEFINED.match(name):
                 words = _COMMENT.sub("", row[macro.end() :]).split()[name != "ig" :]
                 until = f".{words[0]}" if words else ".."
-                read.append(_Line())
+                read.append(Line())
             elif not begun:
                 begun = name in {"TH", "Dd"}
-                read.append(_Line())
+                read.append(Line())
             elif macro:
                 found = _ARGUMENT.findall(_COMMENT.sub("", row[macro.end() :]))
                 read.append(self._macro(name, [(b or a.replace('""', '"'), bool(a)) for a, b in found]))
@@ -188,16 +192,16 @@ class _Page:
                 read.append(self._written(_unescaped(_COMMENT.sub("", row))))
         return read
 
-    def _written(self, shown: str, role: _Role = "text") -> _Line:
+    def _written(self, shown: str, role: Role = "text") -> Line:
         """Return a line of text, which may be the heading or the tag that the line above announced."""
         if self.is_pending and shown.strip():
             role, self.is_pending = self.is_pending, None
         if self.code and role == "text":
-            return _Line(shown, "code", self.depth)
+            return Line(shown, "code", self.depth)
         role = "item" if role == "tag" and _BULLET.fullmatch(shown.strip()) else role
-        return _Line(shown.strip(), role, self.depth, self.level)
+        return Line(shown.strip(), role, self.depth, self.level)
 
-    def _macro(self, name: str, arguments: Sequence[tuple[str, bool]]) -> _Line:
+    def _macro(self, name: str, arguments: Sequence[tuple[str, bool]]) -> Line:
         words = [_unescaped(word) for word, _ in arguments]
         if name in _HEADINGS:
             self.level, self.is_pending, self.depth, self.code = _HEADINGS[name], "heading", 0, ""
@@ -211,7 +215,7 @@ class _Page:
         is_code = name in _CODE and (name != "Bd" or bool(_LITERAL.intersection(words[:1])))
         if is_code or name == self.code:
             self.code = _CODE[name] if is_code else ""
-            return _Line(role="break", depth=self.depth)
+            return Line(role="break", depth=self.depth)
         if name in {"TP", "TQ"}:
             self.is_pending = "tag"
         if name == "IP" and words and words[0].strip():
@@ -220,9 +224,9 @@ class _Page:
             self.is_pending = "tag" if self.lists and self.lists[-1] else "item"
             return self._written(self._mdoc(arguments))
         if name in _BREAKS:
-            return _Line(words[0] if words and name == "SY" else "", "break", self.depth, 0, name in _ENDS_ITEM)
+            return Line(words[0] if words and name == "SY" else "", "break", self.depth, 0, name in _ENDS_ITEM)
         if name in _UNSHOWN or name.islower() or not name:
-            return _Line(role="code" if self.code else "text", depth=self.depth)
+            return Line(role="code" if self.code else "text", depth=self.depth)
         if self.is_mdoc:
             if name == "Nm" and words and not self.name:
                 self.name = words[0]
@@ -281,7 +285,8 @@ def _sign(escape: re.Match[str]) -> str:
     return _PLAIN.get(escape["plain"], escape["plain"]) if escape["plain"] else ""
 
 
-def _block_at(page: Sequence[_Line], _reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
+def block_at(page: Sequence[Line], _reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
+    """Return the block that begins at a line of a page."""
     first, last = stretch.first, len(stretch.rows)
     line, end = page[first + at], at + 1
     if line.role == "heading":
@@ -300,12 +305,12 @@ def _block_at(page: Sequence[_Line], _reading: Reading, stretch: Stretch, at: in
     return Found("code" if line.role == "code" else "list" if line.role == "item" else "paragraph", end)
 
 
-def _goes_with(line: _Line) -> bool:
+def _goes_with(line: Line) -> bool:
     """Tell whether a line between a tag and what explains it is another tag, or shows nothing."""
     return line.role == "tag" or not (line.shown or line.ends_item)
 
 
-def _is_behind(line: _Line, tag: _Line) -> bool:
+def _is_behind(line: Line, tag: Line) -> bool:
     """Tell whether a line stands behind the item that a tag begins."""
     if line.role == "heading" or line.depth < tag.depth:
         return True

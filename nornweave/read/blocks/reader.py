@@ -11,11 +11,19 @@ from nornweave.read.blocks.block import Blocks, blanked, paragraphs
 from nornweave.read.blocks.man import read_man
 from nornweave.read.blocks.markdown import read_markdown
 from nornweave.read.blocks.org import read_org
+from nornweave.read.blocks.pod import read_pod
 from nornweave.read.blocks.rst import read_rst
 from nornweave.read.blocks.unseen import UnseenParts
 
 LINED: Mapping[str, Callable[[str], Blocks]] = MappingProxyType(
-    {"asciidoc": read_asciidoc, "man": read_man, "markdown": read_markdown, "org": read_org, "rst": read_rst}
+    {
+        "asciidoc": read_asciidoc,
+        "man": read_man,
+        "markdown": read_markdown,
+        "org": read_org,
+        "pod": read_pod,
+        "rst": read_rst,
+    }
 )
 """Formats with lines, whose blocks stand in the text itself; HTML is read as text first."""
 

@@ -15,8 +15,7 @@ from nornweave.disagree.facts.documentation.tokens import MAX_LINE
 from nornweave.disagree.facts.documentation.walk import flag_of
 from nornweave.disagree.facts.passage import Passage
 from nornweave.read.blocks.block import Block
-from nornweave.read.blocks.man import read_man
-from nornweave.read.blocks.reader import shown_text
+from nornweave.read.blocks.reader import read_blocks, shown_text
 from nornweave.read.chunking.languages import language_of
 
 MAX_FACTS = 2_000
@@ -38,7 +37,7 @@ def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "")
     Returns:
         At most ``MAX_FACTS``, in the order of the text as far as its structure goes; spans lie inside the passage.
     """
-    if passage.format == "man":
+    if passage.format in {"man", "pod"}:
         yield from islice(_of_manual(passage), MAX_FACTS)
         return
     comment = bool(subject or passage.language or language_of(passage.path))
@@ -52,7 +51,7 @@ def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "")
 
 def _of_manual(passage: Passage) -> Iterator[Fact]:
     """Read a manual page: what an item explains is what its tag names, an option or a key; the rest as prose."""
-    read = read_man(passage.text)
+    read = read_blocks(passage.text, passage.format)
     page = replace(passage, text=read.text, format="")
     rest, at = [], 0
     for name, span, section in _items(read.blocks):
