@@ -207,7 +207,7 @@ def test_a_small_class_stays_whole_and_a_larger_one_does_not() -> None:
     large = (
         f"class Fee:\n    def of(self, total, rate):\n{STATEMENTS.replace('    ', '        ')}\n        return total\n"
     )
-    assert [chunk.title for chunk in chunks_of(large)] == ["Fee", "Fee.of"]
+    assert [chunk.title for chunk in chunks_of(large)] == ["Fee.of"]
 
 
 def test_what_stands_directly_above_belongs_to_a_function_and_what_does_not_does_not() -> None:
@@ -249,15 +249,27 @@ def test_minified_code_is_cut_between_statements() -> None:
 def test_a_header_with_cpp_in_it_is_parsed_as_cpp() -> None:
     members = "".join(f"  int get_{n}(int a) const {{ return a * {n} + offset_; }}\n" for n in range(6))
     chunks = chunks_of(f"namespace pay {{\nclass Fee {{\n public:\n{members}}};\n}}\n", "fee.h")
-    assert [chunk.title for chunk in chunks][1:3] == ["Fee.get_0", "Fee.get_1"]
+    assert [chunk.title for chunk in chunks][:2] == ["Fee.get_0", "Fee.get_1"]
     assert chunks[0].metadata["language"] == "cpp"
 
 
 def test_export_macros_do_not_hide_a_cpp_class() -> None:
     members = "".join(f"  int get_{n}(int a) const {{ return a * {n} + offset_; }}\n" for n in range(6))
     chunks = chunks_of(f"class PAY_API Fee : public Base {{\n{members}}};\n", "fee.hpp")
-    assert chunks[0].content == "class PAY_API Fee : public Base {"
-    assert [chunk.title for chunk in chunks][:2] == ["Fee", "Fee.get_0"]
+    assert chunks[0].content.startswith("class PAY_API Fee : public Base {\n  int get_0")
+    assert chunks[0].metadata["defines"] == ("Fee", "Fee.get_0")
+
+
+@pytest.mark.parametrize(("text", "path", "said"), [
+    ("const X = require('./X');\n\nmodule.exports = X;\n", "index.js",
+     ["const X = require('./X');\n\nmodule.exports = X;"]),
+    ("declare module 'a';\ndeclare module 'b';\n", "m.d.ts", ["declare module 'a';", "declare module 'b';"]),
+    ("require 'set'\nputs Set.new\n", "a.rb", ["require 'set'\nputs Set.new"]),
+    ("def main():\n    return lid + kettle * 2 - rate\n\n\nmain()\n", "a.py",
+     ["def main():\n    return lid + kettle * 2 - rate\n\n\nmain()"]),
+])  # fmt: skip
+def test_a_statement_that_says_too_little_stands_with_its_neighbour(text: str, path: str, said: list[str]) -> None:
+    assert [chunk.content for chunk in chunks_of(text, path)] == said
 
 
 @pytest.mark.parametrize("opener", ["(", "{", "[", "if(a){", "x=(", "class A{", "def f():\n ", '"', "/*", "#if X\n"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from tree_sitter import Node
@@ -25,6 +25,9 @@ CONTEXT_SIGNATURE = 72
 
 GROUP_TOKENS = {Kind.IMPORT: 128, Kind.PREAMBLE: 256, Kind.VALUE: 256, Kind.PROTOTYPE: 128}
 """Of a group of imports, of module-level statements, and of prototypes, of which one alone may be longer."""
+
+SPLINTER = 12
+"""Tokens below which a statement says nothing by itself."""
 
 _WORDS = re.compile(r"[\w$]+")
 _IMPORTED = re.compile(r"[\w$]++(?!\s*(?:\.|::|[\\/])\s*[\w$*{(])")
@@ -129,6 +132,35 @@ class _Layout:
         if not found:
             yield from (_Piece(span, None, self.scope.symbol) for span in self._cut(self.span))
             return
+        joined: list[_Piece] = []
+        for piece in self._laid_out(found):
+            if joined and self._belong(joined[-1], piece):
+                last = joined.pop()
+                named = last if last.symbol is not None or self._is_splinter(piece) else piece
+                label = Kind.PREAMBLE.value if named.label == Kind.IMPORT != piece.label else named.label
+                joined.append(replace(named, span=Span(last.span.start, piece.span.end), label=label))
+            else:
+                joined.append(piece)
+        yield from joined
+
+    def _is_splinter(self, piece: _Piece) -> bool:
+        return piece.symbol is None and self.index.count(piece.span) < SPLINTER
+
+    def _belong(self, last: _Piece, piece: _Piece) -> bool:
+        """Tell whether one of two pieces is too little to stand alone, and the other has room for it.
+
+        Imports go with what is as little, and with what nothing else follows.
+        """
+        splinters, imports = (self._is_splinter(last), self._is_splinter(piece)), Kind.IMPORT.value
+        ends = piece.span.end == self.span.end
+        if piece.label == imports or (last.label == imports and not (ends and splinters[1])):
+            wanted = all(splinters) and (ends or piece.label == last.label)
+        else:
+            wanted = any(splinters)
+        whole = Span(last.span.start, piece.span.end)
+        return wanted and self.index.count(whole) <= self.limit and without(licence_span(self.text), whole) == whole
+
+    def _laid_out(self, found: Sequence[Region]) -> Iterator[_Piece]:
         spanned = self._glue(_spanned(found, self.span))
         for (kind, _), group in groupby(spanned, key=lambda item: (item[0].kind, id(item[0].scope))):
             if kind in {Kind.WHOLE, Kind.VALUE}:
@@ -148,7 +180,8 @@ class _Layout:
         glued: list[tuple[Region, Span]] = []
         for region, span in reversed(spanned):
             following = glued[-1] if glued else None
-            lonely = region.bare and (
+            is_little = region.kind is Kind.HEADER and region.symbol is not None and self.index.count(span) < SPLINTER
+            lonely = (region.bare or is_little) and (
                 following is None or following[0].scope is not region.scope or following[0].kind is not Kind.HEADER
             )
             if region.kind is not Kind.GLUE and not lonely:
