@@ -75,13 +75,32 @@ _GENERATED_BY = re.compile(
 _FROM_ANOTHER = re.compile(r'\s*#line\s+\d+\s+"')
 
 
+# A tool names itself as the author of its data.
+_AUTHOR = re.compile(r'"info"\s*:\s*\{\s*"author"\s*:\s*"xcode"')
+_MAINTAINED = re.compile(r"^this\s+file\s+is\s+(?:maintained|managed)\s+automatically\s+by\b", re.IGNORECASE)
+_DIGEST = re.compile(r"(?<![\w+/])(?:[0-9a-f]{60,}|[A-Za-z0-9+/]{43,}={1,2})(?![\w+/=])")
+"""Sums as lock files hold them; SHA-1, which pins what people wrote, is shorter."""
+_DIGEST_SHARE, _DIGESTS = 0.3, 12
+
+
+def states_tool(text: str) -> bool:
+    """Tell whether data names a tool as its author."""
+    return _AUTHOR.search(text) is not None
+
+
+def is_lock(text: str) -> bool:
+    """Tell whether a tool wrote down what it chose: a dozen digests, three tenths of the characters."""
+    digests = _DIGEST.findall(text)
+    return len(digests) >= _DIGESTS and sum(map(len, digests)) >= _DIGEST_SHARE * len(text)
+
+
 def is_generated(text: str) -> bool:
     """Tell whether a comment at the head says that this file is generated.
 
     A sentence about other files that are generated says nothing of this one, nor does code below the head.
     """
     lines = [words for _, _, words in head_comments(text) if words][:30]
-    if any(_GENERATED.search(words) for words in lines) or _FROM_ANOTHER.match(text):
+    if any(_GENERATED.search(words) or _MAINTAINED.match(words) for words in lines) or _FROM_ANOTHER.match(text):
         return True
     head = " ".join(lines)
     if _LOST.search(head):

@@ -548,6 +548,32 @@ def test_code_is_what_its_content_says(tmp_path: Path, path: str, text: str, for
         assert code(tmp_path).parse(Entry(path=path, gate=""), text.encode()).format == format_
 
 
+DIGEST = "0fde8533282973f1f5d33b2c4f82d962a2c78860d39b42ac20a9ce399f06f62c"
+
+
+@pytest.mark.parametrize(("path", "text", "reason"), [
+    (".terraform.lock.hcl", '# This file is maintained automatically by "terraform init".\nprovider "a" {}\n',
+     "generated"),
+    ("a.lock.hcl", 'provider "a" {\n  hashes = [\n' + f'    "zh:{DIGEST}",\n' * 12 + "  ]\n}\n", "written by a tool"),
+    ("pylock.toml", f'[[packages]]\nname = "a"\nwheels = [{{hashes = {{sha256 = "{DIGEST}"}}}}]\n' * 12,
+     "written by a tool"),
+    ("pins.yml", "- a: " + "QTOtDMehUfiD3wDbbDuXYuTqGgLDkKK9Agkd5NCUEic=\n- a: " * 12 + "b\n", "written by a tool"),
+    ("a.imageset/Contents.json", '{"images": [], "info" : {"author" : "xcode", "version" : 1}}\n', "written by a tool"),
+    ("ci.yml", "".join(f"- uses: a/b{n}@0fde8533282973f1f5d33b2c4f82d962a2c78860\n" for n in range(20)), None),
+    ("images.yml", f"a: x@sha256:{DIGEST}\n" * 5, None), ("Contents.json", '{"info": {"author": "Ann"}}\n', None),
+    ("sums.py", f'A = "{DIGEST}"\n' * 20, None),
+])  # fmt: skip
+def test_what_a_tool_wrote_down_is_told_by_what_it_holds(
+    tmp_path: Path, path: str, text: str, reason: str | None
+) -> None:
+    entry = Entry(path=path, gate="")
+    if reason is None:
+        assert code(tmp_path).parse(entry, text.encode()).text == text
+    else:
+        with pytest.raises(DocumentSkipped, match=f"^{reason}"):
+            code(tmp_path).parse(entry, text.encode())
+
+
 EXAMPLE = (
     '<!doctype html>\n<title>An example with a title</title>\n<div id="app">Loading…</div>\n'
     '<script type="importmap">\n{"imports": {"kettle": "https://example.org/kettle@5.2.4"}}\n</script>\n'
