@@ -273,3 +273,14 @@ def test_an_interface_of_objective_c_is_no_c() -> None:
         + "};\n"
     )
     assert "Color" in titles(f"#import <A/A.h>\n{enum}", "Color.h")
+
+
+@pytest.mark.parametrize(("text", "path", "title"), [
+    (".lid {\n  top: 0;\n}\n", "a.less", ".lid"),
+    ("li.lid--open {\n  top: 0;\n}\nli.lid--open:hover {\n  top: 1px;\n}\n", "a.css", "li.lid--open"),
+    (".lid {\n  top: 0;\n}\n@keyframes boil {\n  from { top: 0; }\n}\n", "a.scss", ".lid, boil"),
+    (".lid {\n  top: 0;\n}\n.lids {\n  top: 0;\n}\n", "a.css", ".lid, .lids"),
+    ("@media (max-width: 640px) {\n  .lid { top: 0; }\n}\n", "a.less", "(max-width: 640px)"),
+])  # fmt: skip
+def test_styles_are_titled_by_their_selectors(text: str, path: str, title: str) -> None:
+    assert titles(text, path) == [title]

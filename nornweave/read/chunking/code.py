@@ -18,7 +18,7 @@ from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-13"
+VERSION = "code-14"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
@@ -30,6 +30,8 @@ SPLINTER = 12
 """Tokens below which a statement says nothing by itself."""
 
 _WORDS = re.compile(r"[\w$]+")
+# Where a part of a selector ends that may be all that several rules share.
+_SELECTED = re.compile(r"(?<=[\w\])])(?![\w-])")
 _IMPORTED = re.compile(r"[\w$]++(?!\s*(?:\.|::|[\\/])\s*[\w$*{(])")
 _IMPORT_WORDS = frozenset(
     [
@@ -132,16 +134,29 @@ class _Layout:
         if not found:
             yield from (_Piece(span, None, self.scope.symbol) for span in self._cut(self.span))
             return
-        joined: list[_Piece] = []
+        pieces: list[_Piece] = []
         for piece in self._laid_out(found):
-            if joined and self._belong(joined[-1], piece):
-                last = joined.pop()
+            if pieces and self._belong(pieces[-1], piece):
+                last = pieces.pop()
                 named = last if last.symbol is not None or self._is_splinter(piece) else piece
                 label = Kind.PREAMBLE.value if named.label == Kind.IMPORT != piece.label else named.label
-                joined.append(replace(named, span=Span(last.span.start, piece.span.end), label=label))
+                pieces.append(replace(named, span=Span(last.span.start, piece.span.end), label=label))
             else:
-                joined.append(piece)
-        yield from joined
+                pieces.append(piece)
+        styles = [node for region in found for node in region.nodes] if self.grammar.name == "css" else []
+        yield from (piece if piece.symbol else replace(piece, symbol=self._styled(piece, styles)) for piece in pieces)
+
+    def _styled(self, piece: _Piece, rules: Sequence[Node]) -> Symbol | None:
+        """Name rules of styles by what their selectors begin with, or by all of them."""
+        within = [rule for rule in rules if piece.span.start <= rule.start_byte < piece.span.end]
+        named = [value for rule in within if (value := syntax.lone_value(rule, self.grammar, self.text)) is not None]
+        symbols = [describe_value(name, rule, self.scope, self.text) for rule, name in named]
+        if not symbols:
+            return None
+        first, *others = (name for _, name in named)
+        begins = (first[: end.start()] for end in reversed([*_SELECTED.finditer(first)]))
+        shared = next((part for part in begins if all(_begins(other, part) for other in others)), None)
+        return replace(symbols[0], names=(*self.scope.names, shared)) if shared else joined(symbols)
 
     def _is_splinter(self, piece: _Piece) -> bool:
         return piece.symbol is None and self.index.count(piece.span) < SPLINTER
@@ -248,6 +263,10 @@ class _Layout:
             return held[0].symbol
         value = syntax.lone_value(held[0].nodes[-1], self.grammar, self.text) if len(held) == 1 else None
         return describe_value(value[1], value[0], held[0].scope, self.text) if value is not None else None
+
+
+def _begins(selector: str, part: str) -> bool:
+    return selector == part or (selector.startswith(part) and _SELECTED.match(selector, len(part)) is not None)
 
 
 def _spanned(found: Sequence[Region], whole: Span) -> list[tuple[Region, Span]]:

@@ -43,7 +43,7 @@ OTHER_EXTENSIONS = {
     "shell": "sh bash zsh ksh bats",
     "sql": "sql",
     "hcl": "hcl tf tfvars",
-    "css": "css",
+    "css": "css scss less",
     "json": "json jsonc",
     "yaml": "yaml yml",
     "dockerfile": "dockerfile containerfile",
