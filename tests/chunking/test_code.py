@@ -85,7 +85,7 @@ def assert_tiles(text: str, chunks: Sequence[Chunk], limit: int = 512) -> None:
     ("/**\n * @copyright 2020 Ann\n * @brief Sends software\n */\n", "Sends software"),
     ("// This file is part of Kettle.\n// Copyright 2020 Ann.\n// Licensed under MIT.\n", ""),
     ("/* SPDX-License-Identifier: MIT */\n/**\n * @file\n * @copyright 2020 Ann\n * @license MIT\n */\n", ""),
-    ("# Part of Kettle, under its license.\n#\n# Mixer by:\n# Copyright 2020 Ann\n#\n# Free software, no warranty.\n", ""),
+    ("# Part of Kettle, under its license.\n#\n# By:\n# Copyright 2020 Ann\n#\n# Free software, as is.\n", ""),
 ])  # fmt: skip
 def test_what_a_head_says_beside_its_licence_stays(head: str, kept: str) -> None:
     span = licence_span(f"{head}int a;\n")
