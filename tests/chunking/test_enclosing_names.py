@@ -284,3 +284,10 @@ def test_an_interface_of_objective_c_is_no_c() -> None:
 ])  # fmt: skip
 def test_styles_are_titled_by_their_selectors(text: str, path: str, title: str) -> None:
     assert titles(text, path) == [title]
+
+
+def test_a_passage_that_is_all_of_a_value_has_its_name() -> None:
+    fields = ", ".join(f'"field_{number}": {{"type": "string", "title": "lid"}}' for number in range(7))
+    part = f'{{\n      "type": "object",\n      "properties": {{\n        {fields}\n      }}\n    }}'
+    text = f'{{\n  "definitions": {{\n    "Kettle": {part},\n    "Stove": {part}\n  }}\n}}\n'
+    assert titles(text, "a.json")[-1] == "definitions.Stove"

@@ -158,6 +158,9 @@ class Division:
                 inner = describe_value(name, node, scope, self.text) if name is not None else None
             if inner is not None and inner.names != scope.names:
                 symbol, start, scope = inner, begin, scope_of(inner, scope)
+                is_whole = span.start <= node.start_byte and node.end_byte <= span.end
+                if found is None and is_whole and not self.text[span.start : node.start_byte].strip():
+                    break  # it is all of the value, whatever the largest thing in that is
         return Part(span, symbol, not is_first if symbol is region.symbol else span.start > start)
 
     def _own(self, region: Region) -> set[int]:

@@ -38,7 +38,7 @@ class Symbol:
     @property
     def title(self) -> str | None:
         """Return the qualified name, parted by dots, or as headings are where names have blanks."""
-        is_said = any((" " in name and not name.startswith("operator")) or name[:1] in ".#&" for name in self.names)
+        is_said = any((" " in name and not name.startswith("operator")) or name.startswith(".") for name in self.names)
         return (" > " if is_said else ".").join(self.names) or None
 
 
