@@ -18,7 +18,7 @@ from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.read.blocks.man import is_man
 from nornweave.read.blocks.pod import is_pod
-from nornweave.read.chunking.languages import language_of, program_suffix
+from nornweave.read.chunking.languages import PAGES, is_program_page, language_of, program_suffix
 from nornweave.read.kinds import is_called_manual, is_code_name
 
 # Deep enough for a folder of checkouts, with a folder of each.
@@ -157,8 +157,11 @@ def _count(tree: _Tree, root: Path, path: str, rules: Mapping[Domain, Rules]) ->
     if suffix in _RECORDINGS or (suffix in _LINES and tree.type == "files"):
         tree.talk[suffix] += 1
     head = "" if suffix else _head(root / path)
-    if rules[Domain.CODE].skip_file(path, 0) is None and (
-        suffix or is_code_name(PurePosixPath(path).name) or program_suffix(head)
+    is_page = suffix in PAGES and not is_program_page(_head(root / path, _PAGE_HEAD))
+    if (
+        not is_page
+        and rules[Domain.CODE].skip_file(path, 0) is None
+        and (suffix or is_code_name(PurePosixPath(path).name) or program_suffix(head))
     ):
         tree.code[language_of(path, head) or suffix or PurePosixPath(path).name] += 1
     if is_called_manual(path):
