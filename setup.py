@@ -2,7 +2,7 @@
 
 ``api``, ``evals`` and ``orchestration`` are top-level names here and would take these names from everybody in the
 environment of a user. So a wheel carries them inside ``nornweave/_bundled``, a folder that only NornWeave's own
-processes put on their path (``nornweave/core/files/bundled.py``). An editable installation leaves them where they are.
+processes put on their path (``nornweave/core/installation.py``). An editable installation leaves them where they are.
 """
 
 import sys

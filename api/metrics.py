@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.server.workers import METRICS_FOLDER
 from nornweave.ask.fuse.records import Answer
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.errors import NornWeaveError
 from nornweave.improve.records import LAST_STAGE
 

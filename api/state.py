@@ -23,7 +23,7 @@ from nornweave.ask.search.question import Deadline, Question
 from nornweave.ask.search.records import AgentState, FindQuery
 from nornweave.ask.seen.agents import SeenAgent
 from nornweave.config import Settings
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.types import Domain, present
 
 if TYPE_CHECKING:

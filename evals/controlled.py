@@ -11,7 +11,7 @@ from evals.searching import PathSearcher
 from evals.targets import locate
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.errors import QueryError
 from nornweave.core.types import present
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from evals.judgments import JudgedSet
 from nornweave.ask.search.agent import Agent
 from nornweave.config import Settings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import held
 from nornweave.index.index import Index

@@ -11,7 +11,7 @@ from nornweave.ask.search.fan_out import merge_items
 from nornweave.ask.search.question import NO_VIEWS, Question, View
 from nornweave.ask.search.records import Citation, Filters, RecallResponse
 from nornweave.ask.seen.answers import SeenAnswers
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain, present
 

@@ -18,7 +18,7 @@ from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.records import Citation
 from nornweave.ask.seen.changes import JudgedQuestion
 from nornweave.config import EvaluationSettings, Settings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.types import Domain
 from nornweave.index.index import Index
 from nornweave.index.wiring import store_of

@@ -28,7 +28,7 @@ from lab.bench.fusing import SOURCES, judged_sources, synced
 from lab.conflicts.pairs import OWN, SHARED, judge, load_pairs, rows
 from nornweave.ask.engine import Engine
 from nornweave.connect.connectors import load_settings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.improve.records import LAST_STAGE
 
 Rows: TypeAlias = dict[str, dict[str, float]]

@@ -17,8 +17,8 @@ collect_rarely()
 from api.access.service_token import service_token
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError, NornWeaveError
-from nornweave.core.extras import optional
 from nornweave.core.files.full_disk import disk_full_said, not_writable
+from nornweave.core.installation import optional
 from nornweave.core.process import note_alive
 from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment
 from orchestration.guard import public_url

@@ -1,17 +1,280 @@
-"""Tell the receivers, if there are any, what was published, what goes wrong and what is over."""
+"""Tell the receivers, if there are any, what was published, what goes wrong and what is over.
+
+Receivers are a webhook and a topic of Kafka (needs confluent-kafka). An event is written to the outbox of its receiver
+while its domain is still locked and sent when the lock is released. What the receiver does not take stays, and is tried
+again later and later. Nothing that a receiver does, or fails to do, fails or delays a sync for longer than ``TOTAL_S``.
+Webhooks are signed as Standard Webhooks has it.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import contextlib
+import hashlib
+import hmac
+import json
 import logging
 import os
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+import time
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import httpx
 
 from nornweave.config import Settings
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.lock import held
+from nornweave.core.installation import missing_package
+from nornweave.core.network import unusable_proxy
 from nornweave.core.types import Domain, present
+from nornweave.improve.records import ALL_DOMAINS
 from nornweave.index.port import Publication
 from nornweave.ingest.alarms import Alarm, AlarmBook, AlarmKind
-from nornweave.ingest.outbox import KafkaTopic, Outbox, Webhook, publication_event
+
+logger = logging.getLogger(__name__)
+
+TOTAL_S = 10.0
+"""What one emptying of the outbox may take in all."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 30.0, 1800.0
+"""After a failure nobody tries for so long; twice as long after each one that follows."""
+PAUSE = "pause"
+MAX_WAITING = 1000
+"""Events that wait for a receiver; of more the oldest are dropped, which is logged."""
+
+
+class Receiver(Protocol):
+    """Takes events."""
+
+    @property
+    def name(self) -> str:
+        """Names it in the log, without secrets."""
+
+    def send(self, event_id: str, event: bytes, seconds: float) -> str | None:
+        """Send an event; return what went wrong, ``None`` once the receiver has it.
+
+        Args:
+            event_id: the same at every attempt: the receiver may get an event twice.
+            event: JSON.
+        """
+
+
+def publication_event(domain: Domain, publication: Publication) -> dict[str, Any]:
+    """Return the event: what was added, changed and removed (``source_id/path``), in which generation, by which run."""
+    return {
+        "event": "publication",
+        "domain": domain.value,
+        "generation": publication.generation,
+        "run_id": publication.run_id,
+        "created_at": publication.created_at.isoformat(),
+        "added": list(publication.added),
+        "changed": list(publication.changed),
+        "removed": list(publication.removed),
+    }
+
+
+class Outbox:
+    """The events that a receiver has not taken yet, one file each, oldest first by name."""
+
+    def __init__(self, folder: Path, receiver: Receiver, clock: Callable[[], float] = time.time) -> None:
+        self._folder = folder
+        self._receiver = receiver
+        self._clock = clock
+
+    def put(self, event: dict[str, Any]) -> None:
+        """Keep an event until it is delivered; what cannot be written is logged and lost, the publication stands."""
+        name = f"{time.time_ns():020}-{uuid.uuid4().hex[:8]}.json"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_whole(self._folder / name, json.dumps(event))
+            for oldest in self.waiting()[:-MAX_WAITING]:
+                logger.warning(
+                    "more than %d events wait for %s: %s is dropped", MAX_WAITING, self._receiver.name, oldest.name
+                )
+                oldest.unlink(missing_ok=True)
+        except OSError as error:
+            told = f"{event['event']} of {event['domain'] or 'all domains'}"
+            logger.warning("%s will not hear of %s: %s: %s", self._receiver.name, told, self._folder, error.strerror)
+
+    def waiting(self) -> list[Path]:
+        """Return the files of the events that wait, oldest first."""
+        return sorted(self._folder.glob("[0-9]*.json"))
+
+    def deliver(self, *, heed_pause: bool = False, total_s: float = TOTAL_S) -> bool:
+        """Send what waits, oldest first, until one is not taken or the time is over.
+
+        A failure is logged and nothing else. An event may arrive twice when a process is killed between the answer and
+        the removal.
+
+        Args:
+            heed_pause: try nothing while the receiver is left alone after it failed.
+            total_s: seconds for all events together, however slowly the receiver answers.
+
+        Returns:
+            Whether nothing waits any more.
+        """
+        if not self.waiting():
+            return True
+        deadline = time.monotonic() + total_s
+        try:
+            with held(self._folder / "lock", wait=False):
+                if heed_pause and self._is_paused():
+                    return False
+                taken = all(self._send(file, deadline) for file in self.waiting())
+                self._pause(failed=not taken)
+                return taken
+        except BlockingIOError:  # another process is delivering: it delivers these events, too
+            return False
+        except Exception as error:  # a receiver never fails a sync
+            logger.warning("%s: %s; its events wait", self._receiver.name, type(error).__name__)
+            self._pause(failed=True)
+            return False
+
+    def _send(self, file: Path, deadline: float) -> bool:
+        problem = self._receiver.send(file.stem, file.read_bytes(), deadline - time.monotonic())
+        if problem:
+            logger.warning("%s %s; its events wait", self._receiver.name, problem)
+            return False
+        file.unlink(missing_ok=True)
+        return True
+
+    def _failures(self) -> tuple[int, float]:
+        """Return how often in a row the receiver failed, and when it did last."""
+        try:
+            failures, at = json.loads((self._folder / PAUSE).read_text(encoding="utf-8"))
+            return int(failures), float(at)
+        except (OSError, ValueError, TypeError):
+            return 0, 0.0
+
+    def _is_paused(self) -> bool:
+        """Tell whether the receiver failed so recently that it is left alone."""
+        failures, at = self._failures()
+        pause_s = min(FIRST_PAUSE_S * 2 ** (min(failures, 16) - 1), LONGEST_PAUSE_S)
+        return failures > 0 and 0 <= self._clock() - at < pause_s
+
+    def _pause(self, *, failed: bool) -> None:
+        """Begin a pause, or end all pauses."""
+        with contextlib.suppress(OSError):  # then it is tried again at once
+            if failed:
+                write_whole(self._folder / PAUSE, json.dumps([self._failures()[0] + 1, self._clock()]))
+            else:
+                (self._folder / PAUSE).unlink(missing_ok=True)
+
+
+TOPIC = "nornweave.ingestion.events"
+
+
+class Webhook:
+    """Takes events by ``POST``.
+
+    Args:
+        url: of the receiver; the log names its host alone, for the rest of an address may be a secret.
+        secret: signs the events: ``whsec_`` and base64, or any text; ``None`` leaves the signature out.
+    """
+
+    def __init__(self, url: str, secret: str | None = None) -> None:
+        self._url = url
+        self._secret = secret
+
+    @property
+    def name(self) -> str:
+        """Return the host."""
+        return f"webhook at {_host(self._url)}"
+
+    def send(self, event_id: str, event: bytes, seconds: float) -> str | None:
+        """Post an event; see ``Receiver.send``."""
+        if wrong := unusable_proxy(self._url):
+            return wrong
+        headers = {"Content-Type": "application/json", **signature_headers(event_id, event, self._secret)}
+        status = asyncio.run(_within(self._url, event, headers, seconds))
+        return None if 200 <= status < 300 else f"answered {status}"
+
+
+def signature_headers(name: str, event: bytes, secret: str | None) -> dict[str, str]:
+    """Return the headers of Standard Webhooks: the event's id, the time, and the signature of both with the body.
+
+    Args:
+        name: of the event; the same at every attempt, so that a receiver knows what it has already.
+        secret: ``None`` leaves the signature out.
+
+    Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+    """
+    now = str(int(time.time()))
+    headers = {"webhook-id": name, "webhook-timestamp": now}
+    if secret:
+        signed = hmac.new(_key(secret), b".".join((name.encode(), now.encode(), event)), hashlib.sha256).digest()
+        headers["webhook-signature"] = f"v1,{base64.b64encode(signed).decode()}"
+    return headers
+
+
+def _key(secret: str) -> bytes:
+    encoded = secret.removeprefix("whsec_")
+    try:
+        return base64.b64decode(encoded, validate=True) if encoded != secret else secret.encode()
+    except ValueError:
+        return secret.encode()
+
+
+async def _within(url: str, event: bytes, headers: dict[str, str], seconds: float) -> int:
+    """Post an event and return the status; of the answer only the head is read."""
+    async with (
+        asyncio.timeout(seconds),
+        httpx.AsyncClient(timeout=seconds, trust_env=not unusable_proxy()) as client,
+        client.stream("POST", url, content=event, headers=headers) as answer,
+    ):
+        return answer.status_code
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or "?"
+    except ValueError:
+        return "?"
+
+
+class KafkaTopic:
+    """Takes events as messages: the key is the domain, so that its events keep their order, a header has the id.
+
+    Args:
+        bootstrap: addresses of brokers, ``host:port`` with commas between them.
+    """
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+
+    @property
+    def name(self) -> str:
+        """Return the brokers; they are no secret."""
+        return f"Kafka at {self._bootstrap}"
+
+    def send(self, event_id: str, event: bytes, seconds: float) -> str | None:
+        """Send an event and wait until the brokers have it; see ``Receiver.send``."""
+        try:
+            from confluent_kafka import KafkaException, Producer
+        except ImportError:
+            return missing_package("Kafka", "confluent_kafka", "kafka")
+        told: list[Any] = []
+        milliseconds = max(1, int(seconds * 1000))
+        options = {"bootstrap.servers": self._bootstrap, "message.timeout.ms": milliseconds, "acks": "all"}
+        producer = Producer({**options, "enable.idempotence": True, "log_level": 0})
+        try:
+            producer.produce(
+                TOPIC,
+                event,
+                key=str(json.loads(event)["domain"] or ALL_DOMAINS),
+                headers=[("event-id", event_id.encode())],
+                on_delivery=lambda error, _: told.append(error),
+            )
+        except (BufferError, KafkaException) as error:
+            return f"refused the event: {error}"
+        producer.flush(seconds)
+        if not told:
+            return f"did not answer within {seconds:.0f} s"
+        return f"did not take the event: {told[0]}" if told[0] else None
+
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,8 @@
 """When domains are synced by themselves: every hour, and soon after something changes.
 
 All of it is on by default: whoever starts Dagster beside the index expects the index to follow its sources.
+
+The process that watches folders tells the sensors in ``watched.json`` in ``DAGSTER_HOME``.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -20,6 +22,7 @@ from nornweave.connect.connectors import open_source
 from nornweave.connect.inbox.source import InboxSource
 from nornweave.connect.protocol import Source
 from nornweave.core.errors import ConfigError, NornWeaveError
+from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import Domain, digest
 from nornweave.index.run_leases import DOMAIN_TAG
 from nornweave.index.wiring import INBOX
@@ -28,9 +31,40 @@ from orchestration.assets.domain import domain_keys
 from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.assets.ledger import GROUP as LEDGER_GROUP
 from orchestration.assets.ledger import LEDGER_KEY
-from orchestration.instance import UNFINISHED, forget_old_runs
-from orchestration.leases import fail_abandoned_runs
-from orchestration.watched import read_watched
+from orchestration.instance import UNFINISHED, forget_old_runs, home_of
+from orchestration.leases import fail_abandoned_runs, is_gone
+
+NAME = "watched.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What is watched.
+
+    Attributes:
+        process: the mark of the process that watches.
+        sources: by ``domain/source``, what changes when the source has to be listed.
+        ledger: changes when something was published that the ledger has not seen; empty at first.
+    """
+
+    process: str = ""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    ledger: str = ""
+
+
+def write_watched(settings: Settings, watched: Watched) -> None:
+    """Replace the file."""
+    write_whole(home_of(settings) / NAME, json.dumps(asdict(watched)))
+
+
+def read_watched(settings: Settings) -> Watched:
+    """Return what the process that watches said last; nothing if there is none, or it is gone."""
+    try:
+        watched = Watched(**json.loads((home_of(settings) / NAME).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return Watched()
+    return Watched() if is_gone(watched.process) else watched
+
 
 SYNC_JOB = "sync"
 # The sensors see what changes in folders and repositories; the hour is for what they do not look at (remote sources),

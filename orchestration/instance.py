@@ -18,9 +18,8 @@ from dagster._core.instance.ref import InstanceRef
 from nornweave.config import Settings
 from nornweave.core.deletion import Deleted, Place, Search
 from nornweave.core.errors import ConfigError
-from nornweave.core.extras import optional
 from nornweave.core.files.atomic_write import write_whole
-from nornweave.core.files.bundled import bundled_folder
+from nornweave.core.installation import bundled_folder, optional
 from nornweave.index.leases.lease import DATABASE_VARIABLE as POSTGRES_VARIABLE
 from nornweave.index.run_leases import DOMAIN_TAG
 from orchestration.history import history_said

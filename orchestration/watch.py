@@ -40,14 +40,13 @@ from nornweave.index.wiring import store_of
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import SyncOptions, no_progress
 from nornweave.ingest.wiring import domain_parts
-from orchestration.automation import has_unfinished_run
+from orchestration.automation import Watched, has_unfinished_run, write_watched
 from orchestration.daemon import end_with_starter
 from orchestration.definitions import settings_from_environment
 from orchestration.instance import open_instance
 from orchestration.leases import process_mark
 from orchestration.resources import sync_of
 from orchestration.runs import materialize
-from orchestration.watched import Watched, write_watched
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings
-from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.types import Domain, GenerationId, present
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.object_store import ObjectStore

@@ -6,7 +6,7 @@ from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Deadline, Question
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.answer import FusionResult
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.types import present
 
 

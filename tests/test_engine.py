@@ -18,7 +18,7 @@ from evals.searching import PathSearcher
 from nornweave.ask.engine import DOMAIN_THREADS, Engine
 from nornweave.ask.search.records import AgentState
 from nornweave.config import RerankingSettings, Settings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.errors import NornWeaveError, QueryError, StoreError
 from nornweave.core.types import Domain, present
 
@@ -223,7 +223,7 @@ PROCESS = """
 import json, sys
 from datetime import datetime
 from pathlib import Path
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.connect.connectors import load_settings

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nornweave.core.errors import ConfigError
-from nornweave.core.extras import optional
+from nornweave.core.installation import optional
 
 CASES = {
     "office": ("openpyxl", "from nornweave.read.formats.reader import read_converted; read_converted('xlsx', b'PK')"),
@@ -22,12 +22,12 @@ CASES = {
     ),
     "slack": (
         "websockets",
-        "from nornweave.core.extras import optional\n"
+        "from nornweave.core.installation import optional\n"
         "with optional('slack', 'the Slack app'):\n    import api.slack.app",
     ),
     "ui": (
         "dagster_webserver",
-        "from nornweave.core.extras import optional\n"
+        "from nornweave.core.installation import optional\n"
         "with optional('ui', 'the Dagster UI'):\n    import orchestration.webserver",
     ),
     "postgresql": (
@@ -76,7 +76,7 @@ def test_errors_of_an_installed_package_are_not_translated() -> None:
 
 def test_an_environment_without_pip_is_told_of_uv(tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=False)
-    program = "from nornweave.core.extras import install_command; print(install_command('llm'))"
+    program = "from nornweave.core.installation import install_command; print(install_command('llm'))"
     python = tmp_path / "venv" / "bin" / "python"
     environment = {"PYTHONPATH": str(Path(__file__).parents[1])}
     done = subprocess.run([python, "-c", program], capture_output=True, text=True, env=environment, check=True)

@@ -29,8 +29,7 @@ from api.access.sessions import EndedSessions, Session, session_key, session_of
 from api.access.token_file import TokenFile
 from api.errors import ProblemError
 from nornweave.config.access import AccessSettings
-from nornweave.core.access.tokens import TokenEntry, hash_of
-from nornweave.core.access.viewer import ANYONE, OPERATOR, REGISTRAR, Viewer
+from nornweave.core.access import ANYONE, OPERATOR, REGISTRAR, TokenEntry, Viewer, hash_of
 
 if TYPE_CHECKING:
     from api.access.oidc import Provider

@@ -20,8 +20,8 @@ import jwt
 from api.access.token_file import broken_access
 from nornweave.config.access import OidcSettings, checked_address
 from nornweave.config.addresses import is_web_address
-from nornweave.core.access.rules import MAX_GROUPS, group_name
-from nornweave.core.decoded import ACCEPTED, decoded
+from nornweave.core.access import MAX_GROUPS, group_name
+from nornweave.core.network import ACCEPTED, decoded
 
 log = logging.getLogger(__name__)
 

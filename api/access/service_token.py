@@ -23,9 +23,7 @@ from api.errors import ProblemError, problem_response
 from nornweave.ask.agents.exchange import GROUPS_HEADER
 from nornweave.config import Settings
 from nornweave.config.addresses import is_loopback
-from nornweave.core.access.rules import group_name
-from nornweave.core.access.tokens import read_tokens
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer, group_name, read_tokens
 from nornweave.core.errors import ConfigError
 
 # `/agents/register`, `/agents/{id}` and `/agents/{id}/heartbeat`.

@@ -28,7 +28,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from api.access.token_file import FileState, state_of
-from nornweave.core.access.tokens import hash_of
+from nornweave.core.access import hash_of
 from nornweave.core.errors import ConfigError, StoreError
 from nornweave.core.files.atomic_write import write_new
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from api.errors import ProblemError, unavailable
-from nornweave.core.access.tokens import TokenEntry, hash_of, read_tokens
+from nornweave.core.access import TokenEntry, hash_of, read_tokens
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import present
 

@@ -28,7 +28,7 @@ from api.server.listening import default_port
 from api.state import Service, Serving
 from nornweave.ask.search.question import Deadline
 from nornweave.config import Settings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.share.supervisor import LOOPBACK
 
 if TYPE_CHECKING:

@@ -1,8 +1,14 @@
-"""An answer as the ask page shows it: results, and conflicts as columns."""
+"""An answer as the ask page shows it: results, and conflicts as columns, and which domains were searched.
+
+A text that a model wrote is markup, its citations links with the numbers of their passages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,12 +16,13 @@ from api.pages.addresses import passage_address
 from api.pages.catalogue import DomainChoice, facets_of
 from api.pages.citations import CitedPlace, place_of
 from api.pages.conflict_view import conflict_of, stated
-from api.pages.coverage_view import RETRIEVERS, coverage_of, not_searched, nothing_found, summary_of
 from api.pages.excerpts import Excerpt, code_excerpt, markup_excerpt, prose_excerpt
-from api.pages.markup import MARKUP
+from api.pages.markup import MARKUP, Block, blocks_of
 from api.pages.question_form import QuestionForm
-from api.pages.text_runs import query_terms_of, runs_of
+from api.pages.text_runs import CITE, TextRun, query_terms_of, runs_of
 from api.pages.thread_view import MessageView, messages_of
+from nornweave.ask.answer.synthesis.citations import citation_key
+from nornweave.ask.fuse.records import Synthesis
 from nornweave.ask.search.combine import EXACT
 from nornweave.ask.search.late_interaction import LATE
 from nornweave.ask.views.answer import (
@@ -24,7 +31,94 @@ from nornweave.ask.views.answer import (
     FusionResult,
     MergeDocument,
 )
+from nornweave.ask.views.items import CoverageDocument
 from nornweave.core.text.legible import counted
+
+RETRIEVERS = {
+    "dense": "meaning",
+    "sparse": "words",
+    "fulltext": "word pairs",
+    "structured": "names",
+    "exact": "exact name or words",
+    LATE: "word by word",
+}
+STATES = {
+    "ok": "found",
+    "empty": "found nothing",
+    "timeout": "late",
+    "failed": "failed",
+    "off": "off",
+}
+
+
+def coverage_of(document: FusionResult, catalogue: Sequence[DomainChoice]) -> list[dict[str, Any]]:
+    """Return how each domain was searched, those left out included: ``state`` in a word, ``summary`` in a few.
+
+    The states are ``found``, ``empty``, ``late``, ``unpublished``, ``failed`` and ``left out``.
+    """
+    shown = Counter(item["citation"]["domain_id"] for item in document["items"])
+    domains = dict.fromkeys([*(choice.domain for choice in catalogue), *document["coverage"]])
+    return [{"domain": name, **_searched(document["coverage"].get(name), shown[name])} for name in domains]
+
+
+def not_searched(document: FusionResult, missing: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
+    """Return why something gave no answer, with the domains; agents elsewhere also where others of their domain did."""
+    silent = [
+        (gap["domain_id"], f"agent {gap['agent_id']}: {gap['reason']}")
+        for gap in document["coverage_gaps"]
+        if gap.get("elsewhere")
+    ]
+    named = {domain for domain, _ in silent}
+    reasons: dict[str, list[str]] = {}
+    for domain, reason in [(one["domain"], one["summary"]) for one in missing if one["domain"] not in named] + silent:
+        reasons.setdefault(reason, []).append(domain)
+    return [*reasons.items()]
+
+
+def _searched(coverage: CoverageDocument | None, shown: int) -> Mapping[str, Any]:
+    if coverage is None:
+        return {"state": "left out", "summary": "not asked"}
+    if not coverage["searched"]:
+        reason = coverage.get("reason", "gave no answer")
+        return {"state": _why_not(reason), "summary": reason}
+    states, total = coverage.get("retrieval", {}), coverage.get("total_searched", 0)
+    found = f"{counted(shown, 'passage')} of {total:,} shown" if "ok" in states.values() else ""
+    return {
+        **coverage,
+        "state": "found" if found else "empty",
+        "summary": found or f"nothing in {counted(total, 'passage')}",
+        "retrievers": [(RETRIEVERS.get(name, name), state, STATES.get(state, state)) for name, state in states.items()],
+    }
+
+
+def _why_not(reason: str) -> str:
+    """Sort the reason of a gap: late, not published, or failed."""
+    if "timeout" in reason or "in time" in reason:
+        return "late"
+    return "unpublished" if "published" in reason else "failed"
+
+
+def summary_of(document: FusionResult, searched: int, asked: int) -> str:
+    """Return a line about the whole answer: conflicts, domains, duplicates, time."""
+    domains = f"{searched} of {asked} domains searched" if searched != asked else f"{counted(asked, 'domain')} searched"
+    parts = [domains, f"{round(document['total_latency_ms'])} ms"]
+    if document["duplicates_removed"]:
+        parts.insert(1, f"{counted(document['duplicates_removed'], 'duplicate')} merged")
+    if document["conflicts"]:
+        parts.insert(0, counted(len(document["conflicts"]), "conflict"))
+    return " · ".join(parts)
+
+
+def nothing_found(document: FusionResult, missing: Sequence[Mapping[str, Any]]) -> str:
+    """Return what it means that an answer is empty; ``missing`` are the domains that were not searched."""
+    if missing and len(missing) == len(document["coverage"]):
+        return "No domain was searched, so this says nothing about what is known."
+    if missing:
+        names = ", ".join(one["domain"] for one in missing)
+        return f"The domains that were searched have nothing. {names}: not searched, the answer may be there."
+    total = sum(one.get("total_searched", 0) for one in document["coverage"].values())
+    return f"Every domain that was asked was searched, {counted(total, 'passage')} in all. None matches."
+
 
 _NOTES = {
     EXACT: "defines what is named, or holds the words side by side",
@@ -191,3 +285,36 @@ def _steps(item: FusedItemDocument) -> list[tuple[str, str, str]]:
             note = _SIGNALS.get(name, "signal of the ranking")
             steps.append(("match" if name == "score" else name, note, value))
     return steps
+
+
+_BRACKET = re.compile(r"\[([^\[\]]+)\]")
+# Stands for a citation while the text is read: Markdown would take brackets for links, and signs in ids for styles.
+_PLACE = re.compile("\ue000(\\d+)\ue001")
+_PLACE_ENDS = re.compile("[\ue000\ue001]")
+
+
+def written_view(synthesis: Synthesis, document: FusionResult) -> tuple[tuple[Block, ...], str]:
+    """Return a text about the items of an answer as blocks, and a note; without a text that says why."""
+    items = document["items"]
+    keys = {citation_key(item["citation"]["domain_id"], item["chunk_id"]): place for place, item in enumerate(items)}
+    cites = [TextRun(str(place), "", CITE, passage_address(item["chunk_id"])) for place, item in enumerate(items, 1)]
+    text = _PLACE_ENDS.sub("", synthesis.text or "")
+    text = _BRACKET.sub(lambda found: f"\ue000{keys[found[1]]}\ue001" if found[1] in keys else found[0], text)
+    said = f"Written by {synthesis.model} out of the passages below" if text else "No answer was written"
+    note = (", " if text else ": ").join(filter(None, (said, synthesis.reason)))
+    return tuple(_cited(blocks_of(text, ()), cites)), f"{note}."
+
+
+def _cited(blocks: Sequence[Block], cites: Sequence[TextRun]) -> Iterator[Block]:
+    for block in blocks:
+        runs = tuple(piece for run in block.runs for piece in _pieces(run, cites))
+        yield replace(block, runs=runs, blocks=tuple(_cited(block.blocks, cites)))
+
+
+def _pieces(run: TextRun, cites: Sequence[TextRun]) -> Iterator[TextRun]:
+    at = 0
+    for place in _PLACE.finditer(run.text):
+        yield run._replace(text=run.text[at : place.start()])
+        yield cites[int(place[1])]
+        at = place.end()
+    yield run._replace(text=run.text[at:])

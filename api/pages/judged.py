@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from nornweave.ask.seen.texts import SeenTexts
 from nornweave.config import Settings
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms
 
 if TYPE_CHECKING:

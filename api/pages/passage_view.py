@@ -1,10 +1,16 @@
-"""A passage in its document: markup rendered, code coloured, messages with their speakers; what is cited is marked."""
+"""A passage in its document: markup rendered, code coloured, messages with their speakers; what is cited is marked.
+
+The printed page of a PDF that holds a passage, as a picture.
+"""
 
 from __future__ import annotations
 
+import base64
+import logging
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from api.pages.addresses import passage_address
@@ -14,6 +20,8 @@ from api.pages.markup import MARKUP, MAX_CHARACTERS, Block, blocks_of
 from api.pages.text_runs import TextRun, marked_code
 from api.pages.thread_view import MessageView, messages_of
 from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, HeadingDocument
+from nornweave.core.errors import DocumentError
+from nornweave.core.sandbox import run_apart
 from nornweave.core.text.legible import lines_of
 from nornweave.core.text.spans import line_starts
 
@@ -192,3 +200,24 @@ def _facts(metadata: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         if text:
             shown.append((key.replace("_", " "), text[:300]))
     return tuple(shown)
+
+
+CPU_S = 10.0
+"""Of processor time, for one page."""
+log = logging.getLogger(__name__)
+
+
+def printed_page(chunk: ChunkDocument, folder: Path) -> bytes | None:
+    """Draw the page of a PDF file below a folder, the lines of a chunk marked, as PNG; ``None`` if that cannot be."""
+    # A process that answers reads documents for nothing else.
+    from nornweave.connect.files.source import read_inside
+    from nornweave.read.pdf.picture import page_picture
+
+    path = chunk["citation"]["source_path"]
+    values = {"page": chunk["citation"]["page"], "text": chunk["content"]}
+    try:
+        drawn = run_apart(page_picture, values, read_inside(folder, path), cpu_s=CPU_S)
+    except DocumentError as error:
+        log.info("no picture of a page of %s: %s", path, error)
+        return None
+    return base64.b64decode(drawn) if isinstance(drawn, str) else None

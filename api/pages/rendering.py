@@ -23,7 +23,7 @@ from api.pages.citations import age_of, day_of
 from api.pages.text_runs import CITE, HIT, UNSEEN, TextRun, runs_of
 from api.server.prefix import prefix_of
 from api.state import service_of
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.types import present
 
 if TYPE_CHECKING:

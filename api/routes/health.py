@@ -17,7 +17,7 @@ from api.schemas import DomainReadiness, LivenessDocument, ReadinessDocument, js
 from api.state import Served, service_of, serving_of
 from nornweave.ask.search.records import AgentState
 from nornweave.ask.seen.agents import SeenAgent
-from nornweave.core.access.viewer import ANYONE
+from nornweave.core.access import ANYONE
 from nornweave.core.types import JsonValue
 
 EXPOSITION: dict[int | str, dict[str, Any]] = {

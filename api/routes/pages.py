@@ -28,7 +28,7 @@ from api.pages.addresses import (
     local,
     passage_address,
 )
-from api.pages.answer_view import answer_view
+from api.pages.answer_view import answer_view, written_view
 from api.pages.catalogue import (
     DomainChoice,
     ages,
@@ -40,8 +40,7 @@ from api.pages.catalogue import (
 )
 from api.pages.conflict_view import entry_of, ledger_view
 from api.pages.judged import MAX_PASSAGES
-from api.pages.passage_view import CONTEXT_LINES, MORE_LINES, passage_view
-from api.pages.printed_page import printed_page
+from api.pages.passage_view import CONTEXT_LINES, MORE_LINES, passage_view, printed_page
 from api.pages.quality_view import (
     FIRST_RIGHT,
     headline_evaluation,
@@ -53,7 +52,6 @@ from api.pages.quality_view import (
 from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_body
 from api.pages.rendering import PAGE_HEADERS, html_response
 from api.pages.text_runs import query_terms_of
-from api.pages.written_view import written_view
 from api.requests.find import LedgerQuery
 from api.routes.evaluations import ComparisonQuery
 from api.routes.feedback import judge

@@ -12,8 +12,7 @@ from fastapi.responses import PlainTextResponse
 from api.errors import ProblemError, unexpected_problem
 from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, stream, text_events
 from api.openapi import problem_responses
-from api.requests.fuse import FuseBody
-from api.requests.query import QueryBody, WhyBody
+from api.requests.query import FuseBody, QueryBody, WhyBody
 from api.schemas import EVENTS, json_response, prefers_events
 from api.state import Served, arrive
 from nornweave.ask.answer.streamed import StreamedAnswer

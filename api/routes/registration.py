@@ -18,7 +18,7 @@ from api.state import Served, Serving
 from nornweave.ask.agents.directory import RemoteAgents
 from nornweave.ask.agents.registry import Capabilities, Registrant, Registration, RemoteState
 from nornweave.config.addresses import checked_server
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.errors import ConflictingAgentError
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain

@@ -16,7 +16,7 @@ from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Filters, RecallResponse
 from nornweave.config import DomainSettings, PlanSettings, StorageSettings
 from nornweave.connect.connectors import load_settings
-from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.types import Domain, JsonValue, present
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.searching.finding import LinePattern

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nornweave.config import PlanSettings, StorageSettings
-from nornweave.core.access.rules import is_met, read_rule
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer, is_met, read_rule
 from nornweave.core.types import (
     ContentHash,
     Document,

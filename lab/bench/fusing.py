@@ -29,7 +29,7 @@ from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallResponse
 from nornweave.config.fusion import FusionSettings
 from nornweave.connect.connectors import load_settings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.types import Domain, present
 from nornweave.disagree.conflicts.origins import NO_NOTES
 

@@ -17,8 +17,8 @@ from rich.console import Console
 from nornweave.config import StorageSettings
 from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId, Span, digest, document_id
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.indexed_chunk import IndexedChunk
 from nornweave.index.port import Batch, StoredDocument, Writer
+from nornweave.index.records import IndexedChunk
 from nornweave.index.writing.segment_plan import SegmentFill, joining
 from nornweave.index.writing.working_file import open_working_file
 

@@ -26,7 +26,7 @@ from nornweave.ask.search.retrievers import (
     term_weights,
 )
 from nornweave.connect.connectors import load_settings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.types import Domain, present
 from nornweave.index.index import Index
 

@@ -21,7 +21,7 @@ from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.types import Domain, GenerationId, present
 from nornweave.index.generations.kept import number_of
 from nornweave.index.manifest import Manifest

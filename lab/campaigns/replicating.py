@@ -14,7 +14,7 @@ from lab.campaigns.workspace import WORDS
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.config import PublishSettings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.types import Domain, present
 from nornweave.index.object_store import ObjectStore
 from nornweave.share.follower import POLL_S, Follower, follow_in_background

@@ -19,7 +19,7 @@ from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.connect.transcripts.source import parse_transcript
 from nornweave.core.errors import DocumentError, ReaderLostError
 from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.index.indexed_chunk import IndexedChunk
+from nornweave.index.records import IndexedChunk
 from nornweave.ingest.process_documents import index_apart
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.read.chunking.chunker import Chunker

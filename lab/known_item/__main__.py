@@ -17,7 +17,7 @@ from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation
 from nornweave.connect.connectors import load_settings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.types import present
 
 TOP_K = 10

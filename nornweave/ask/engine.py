@@ -33,7 +33,7 @@ from nornweave.ask.seen.quality import SeenQuality
 from nornweave.ask.seen.texts import SeenTexts
 from nornweave.config import DomainSettings, EmbeddingSettings, RerankingSettings, Settings
 from nornweave.config.fusion import FusionSettings
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.ledger_file import LedgerReader

@@ -192,7 +192,7 @@ def look_at_access(settings: Settings) -> Iterator[CheckFinding]:
     """Say whether somebody is in the groups that sources name, and whether tokens can be checked."""
     from api.access.oidc import SigningKeys
     from api.errors import ProblemError
-    from nornweave.core.access.tokens import read_tokens
+    from nornweave.core.access import read_tokens
 
     restricted = [source.id for source in settings.sources if source.access]
     access = settings.access

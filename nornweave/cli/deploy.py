@@ -12,8 +12,7 @@ import typer
 
 from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
 from nornweave.config import Settings
-from nornweave.core.access.rules import group_name
-from nornweave.core.access.tokens import line_of, new_token
+from nornweave.core.access import group_name, line_of, new_token
 from nornweave.core.errors import ConfigError, EncoderError
 from nornweave.core.process import note_alive
 from nornweave.core.text.terminal import print_json, print_text
@@ -33,8 +32,8 @@ def worker(
 ) -> None:
     """Encode batches of texts for the syncs of other machines until SIGTERM."""
     from nornweave.index.object_store import ObjectStore
-    from nornweave.share.workers.wiring import broker_of, workers_of
-    from nornweave.share.workers.worker import run_worker
+    from nornweave.share.workers.app import run_worker
+    from nornweave.share.workers.encoder import broker_of, workers_of
 
     settings = settings_of(context)
     workers = workers_of(settings)

@@ -25,7 +25,7 @@ from nornweave.cli.options import DOMAIN, DomainsOption, JsonOption, SourcesOpti
 from nornweave.cli.push import push
 from nornweave.cli.query import diff, find, query, why
 from nornweave.core.errors import ConfigError, StoreError
-from nornweave.core.files.bundled import use_bundled_packages
+from nornweave.core.installation import use_bundled_packages
 from nornweave.core.process import end_silently, heed_signals
 from nornweave.core.text.terminal import configure_logging, print_json
 from nornweave.core.types import Domain, GenerationId
@@ -285,7 +285,7 @@ def mcp(context: typer.Context) -> None:
 @app.command()
 def slack(context: typer.Context) -> None:
     """Answer questions in the channels of Slack that the configuration names, until Ctrl-C."""
-    from nornweave.core.extras import optional
+    from nornweave.core.installation import optional
 
     with optional("slack", "the Slack app"):
         from api.slack.app import serve_slack

@@ -12,7 +12,7 @@ import typer
 
 from nornweave.ask.search.question import ConflictStrategy, Deadline, Question
 from nornweave.cli.options import DOMAIN, DomainsOption, JsonOption, SourcesOption, messages, output, settings_of
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.errors import QueryError
 from nornweave.core.text.terminal import print_json, print_text
 from nornweave.core.types import Domain, present

@@ -13,8 +13,8 @@ from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
 from nornweave.core.files.lock import Lock, WriterLock
 from nornweave.core.types import GenerationId
+from nornweave.index.generations.kept import Elsewhere
 from nornweave.index.generations.publish import GenerationFiles
-from nornweave.index.generations.segment_files import Elsewhere
 from nornweave.index.port import Writer
 from nornweave.index.searching.generation_file import TEXTS_OF, DataFile, read_rows
 from nornweave.index.writing.build import Layout

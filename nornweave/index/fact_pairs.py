@@ -1,9 +1,9 @@
-"""Join the facts of all published generations by name, in SQL: what the ledger compares."""
+"""Read what the ledger compares, of all published generations: facts, joined by name in SQL, and the passages."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,11 +11,12 @@ from typing import Any
 import duckdb
 
 from nornweave.core.errors import StoreError
+from nornweave.disagree.assertions.pairing import AssertingPassage
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.apart import OF_FILES, stands_apart
 from nornweave.disagree.conflicts.comparable import MAX_BLOCK
 from nornweave.index.connection import Connection, connect_readers, statement_file
-from nornweave.index.facts import decode_fact
+from nornweave.index.records import decode_fact
 from nornweave.index.searching.generation_file import DataFile
 
 # Chunks that are read at a time: some 10 MB of facts.
@@ -130,3 +131,56 @@ def _located(domain: str, row: tuple[Any, ...]) -> list[tuple[int, int, LocatedF
         )
         found.append((chunk_no, position, located))
     return found
+
+
+def read_passages(files: Mapping[str, Sequence[DataFile]]) -> list[AssertingPassage]:
+    """Return the chunks of generations, by domain, source, path and place.
+
+    Args:
+        files: domain → files of its generation, one for each segment.
+
+    Raises:
+        StoreError: a file cannot be read.
+    """
+    with TemporaryDirectory(prefix="nornweave-ledger-") as spill:
+        named = {
+            f"{domain}_{number:d}": (domain, file)
+            for domain in sorted(files)
+            for number, file in enumerate(files[domain])
+        }
+        connection = connect_readers({name: file.path for name, (_, file) in named.items()}, spill=Path(spill))
+        return _read_passages(connection, named)
+
+
+def _read_passages(connection: Connection, named: Mapping[str, tuple[str, DataFile]]) -> list[AssertingPassage]:
+    try:
+        passages = [
+            passage for name, (domain, file) in named.items() for passage in _passages(connection, name, file, domain)
+        ]
+        # Those of a document are in one file, in order.
+        return sorted(passages, key=lambda each: (each.domain, each.source_id, each.path))
+    except duckdb.Error as error:
+        raise StoreError(f"the passages of {[*named]} cannot be read ({error}); run `nornweave sync`") from error
+    finally:
+        connection.close()
+
+
+def _passages(connection: Connection, name: str, file: DataFile, domain: str) -> Iterator[AssertingPassage]:
+    rows = connection.execute(
+        f"""
+        select
+          c.content, c.char_start, c.line_start, coalesce(c.page, len(c.message_ids), 0) > 0, c.chunk_id,
+          coalesce(c.title, d.title), c.section, d.source_id, d.path, d.updated_at, d.revision
+        from {name}.chunks c
+        join {name}.documents d using (document_no)
+        where c.document_no not in (select unnest(?::integer[]))
+        order by c.chunk_no
+        """,
+        [str([*file.gone])],
+    ).fetchall()
+    for text, start, line, has_no_lines, chunk_id, title, section, source_id, path, updated_at, revision in rows:
+        yield AssertingPassage(
+            text=text, start=start, line=None if has_no_lines or line is None else line - 1, place=chunk_id,
+            domain=domain, source_id=source_id, path=path, title=title, section=section, updated_at=updated_at,
+            revision=revision,
+        )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.index.port import Vectors
 
 if TYPE_CHECKING:

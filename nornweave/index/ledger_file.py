@@ -21,7 +21,7 @@ from nornweave.core.files.lock import WriterLock
 from nornweave.core.types import Fact, GenerationId
 from nornweave.disagree.conflicts.origins import NO_NOTES, KnownLine, LedgerNotes, origins_of
 from nornweave.disagree.ledger.entries import Ledger
-from nornweave.index.facts import decode_facts, encode_facts
+from nornweave.index.records import decode_facts, encode_facts
 from nornweave.index.wiring import store_of, workspace_server
 
 log = logging.getLogger(__name__)

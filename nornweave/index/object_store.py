@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from nornweave.config.publish import ObjectStoreSettings
 from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
-from nornweave.core.extras import optional
 from nornweave.core.files.lock import held
+from nornweave.core.installation import optional
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as AnyStore

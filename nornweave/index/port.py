@@ -16,11 +16,11 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.core.access.rules import EVERYBODY, Rule
+from nornweave.core.access import EVERYBODY, Rule
 from nornweave.core.deletion import Deleted
 from nornweave.core.files.paths import Within
 from nornweave.core.types import Document, DocumentId, GenerationId
-from nornweave.index.indexed_chunk import IndexedChunk
+from nornweave.index.records import IndexedChunk
 
 Vectors = NDArray[np.float32]
 Scores = NDArray[np.float32]

@@ -1,14 +1,18 @@
-"""Chunks and documents as a generation keeps them."""
+"""Chunks, documents and facts as the store keeps them.
+
+They stand apart from the ports, whose arrays the process that makes a chunk need not load. Facts are one JSON array per
+chunk, and the keys that the ledger joins by.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from nornweave.core.types import ChunkId, DocumentId, Fact, Metadata, freeze
+from nornweave.core.types import Chunk, ChunkId, DocumentId, Fact, Frequencies, Metadata, Span, freeze
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +59,66 @@ class StoredText:
         values = dict(zip(cls.__slots__, row, strict=True))
         metadata, chunk_ids = freeze(json.loads(values["metadata"])), tuple(values["chunk_ids"] or ())
         return cls(**{**values, "metadata": metadata, "chunk_ids": chunk_ids})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedChunk:
+    """A chunk with what the index needs beside it.
+
+    Attributes:
+        chunk_id: stable while document, text and order of equal texts stay.
+        embedding_key: identifies the vector: encoder version and embedded text.
+        terms: term → occurrences in each of ``types.FIELDS``.
+        lines: first and last line, from 1.
+        pairs: keys of the word pairs, distinct, ascending.
+        keys: what it can be looked up by, distinct, ascending.
+        facts: what it states, by place.
+    """
+
+    chunk_id: ChunkId
+    chunk: Chunk
+    embedding_key: str
+    terms: Mapping[str, Frequencies]
+    lines: tuple[int, int]
+    pairs: tuple[int, ...] = ()
+    keys: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+
+def encode_facts(facts: Sequence[Fact]) -> str | None:
+    """Write facts as JSON; ``None`` for none, which is most chunks."""
+    if not facts:
+        return None
+    rows = [
+        (
+            fact.name, fact.owner, fact.attribute, fact.kind, fact.value, fact.unit, fact.side, fact.form,
+            list(fact.qualifiers), fact.negated, fact.span.start, fact.span.end, fact.line, fact.statement,
+        )
+        for fact in facts
+    ]  # fmt: skip
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+
+
+def decode_facts(rows: Sequence[Sequence[Any]] | None) -> tuple[Fact, ...]:
+    """Return the facts of ``encode_facts``, read as JSON."""
+    return tuple(map(decode_fact, rows or ()))
+
+
+def decode_fact(row: Sequence[Any]) -> Fact:
+    """Return one fact of ``encode_facts``."""
+    name, owner, attribute, kind, value, unit, side, form, qualifiers, negated, start, end, line, statement = row
+    return Fact(
+        name=name,
+        owner=owner,
+        attribute=attribute,
+        kind=kind,
+        value=value,
+        unit=unit,
+        side=side,
+        form=form,
+        qualifiers=tuple(qualifiers),
+        negated=negated,
+        span=Span(start, end),
+        line=line,
+        statement=statement,
+    )

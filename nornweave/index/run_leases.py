@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nornweave.core.errors import NornWeaveError
-from nornweave.core.extras import optional
+from nornweave.core.installation import optional
 from nornweave.core.types import Domain, present
 from nornweave.index.leases.lease import CONNECT_S, DATABASE_VARIABLE, plain_address
 

@@ -17,7 +17,7 @@ from nornweave.core.types import Chunk, ChunkId, Document, Domain, Fact, JsonVal
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
 from nornweave.disagree.facts.statement import told_terms
-from nornweave.index.indexed_chunk import IndexedChunk
+from nornweave.index.records import IndexedChunk
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.chunking.sections import CONVERTED
 from nornweave.read.isolated import Fields, document_from

@@ -23,9 +23,8 @@ from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.origins import KnownLine, key_of, origins_of, version_of
 from nornweave.disagree.ledger.entries import Ledger, entries_of, update, with_lines
 from nornweave.disagree.ledger.likelihood import likely_conflicts
-from nornweave.index.fact_pairs import read_fact_pairs
+from nornweave.index.fact_pairs import read_fact_pairs, read_passages
 from nornweave.index.ledger_file import ledger_place, load_ledger, published, save_ledger
-from nornweave.index.passages import read_passages
 from nornweave.index.searching.generation_file import DataFile, read_lines
 from nornweave.index.wiring import store_of
 

@@ -18,7 +18,7 @@ from itertools import chain, islice
 from typing import Any, Literal, TypeAlias, cast
 
 from nornweave.connect.protocol import Source
-from nornweave.core.access.rules import KEY, read_rule
+from nornweave.core.access import KEY, read_rule
 from nornweave.core.errors import (
     EMPTY,
     DocumentError,
@@ -42,8 +42,8 @@ from nornweave.core.types import (
     freeze,
 )
 from nornweave.disagree.facts.passage import fact_from
-from nornweave.index.indexed_chunk import IndexedChunk
 from nornweave.index.port import Batch, NotStored, Stored, StoredDocument, Unstored
+from nornweave.index.records import IndexedChunk
 from nornweave.ingest.diff import DueDocument
 from nornweave.ingest.index_chunks import index_document
 from nornweave.models.encoders import Encoder

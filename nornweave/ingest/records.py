@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from nornweave.connect.protocol import Source
-from nornweave.core.access.rules import encode_source_rules
+from nornweave.core.access import encode_source_rules
 from nornweave.core.errors import QualityError, ReconciliationError
 from nornweave.core.text import analyzer, index_fields
 from nornweave.core.types import Domain, GenerationId, Listing, Skip, digest

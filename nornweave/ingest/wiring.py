@@ -11,14 +11,13 @@ from nornweave.connect.git.clone import remove_unused
 from nornweave.connect.git.connector import GitSettings
 from nornweave.connect.inbox.source import InboxSource
 from nornweave.core.types import Domain
-from nornweave.index.leases.wiring import pull
-from nornweave.index.wiring import INBOX, encoder_of, store_of
+from nornweave.index.wiring import INBOX, encoder_of, pull, store_of
 from nornweave.ingest.confirmations import Confirmations
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import DISTRIBUTED_WINDOW, EMBEDDING_WINDOW, DomainParts, Gate, Progress, SyncOptions
 from nornweave.models.encoders.tokens import VERSION, token_encoder
 from nornweave.read.chunking.chunker import Chunker
-from nornweave.share.workers.wiring import distributed
+from nornweave.share.workers.encoder import distributed
 
 log = logging.getLogger(__name__)
 

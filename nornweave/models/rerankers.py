@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nornweave.core.errors import RerankerError
-from nornweave.models.batches import batches_of
+from nornweave.models.encoders.tokenizer import batches_of
 from nornweave.models.folders import CROSS_ENCODER, locate
 
 log = logging.getLogger(__name__)

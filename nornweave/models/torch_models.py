@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nornweave.core.errors import EncoderError, RerankerError
-from nornweave.core.extras import install_command
+from nornweave.core.installation import install_command
 from nornweave.models.encoders.port import Progress, Vectors, encodable, unit_rows
 from nornweave.models.encoders.tokenizer import WORD_PIECES, ModelTokenizer
 from nornweave.models.folders import CROSS_ENCODER, ENCODER, ModelFolder, ModelKind

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from nornweave.core.access.rules import ACCESS_NOTICE, KEY, every_of
+from nornweave.core.access import ACCESS_NOTICE, KEY, every_of
 from nornweave.core.text.inline_markup import closing_fence, unescaped
 from nornweave.core.text.legible import LINE_ENDS
 from nornweave.core.types import JsonValue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from nornweave.core.access.rules import KEY
+from nornweave.core.access import KEY
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.text.decode import ENCODING, check_size, decode
 from nornweave.core.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze

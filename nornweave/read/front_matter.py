@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import yaml
 
-from nornweave.core.access.rules import VALUE_NOTICE
+from nornweave.core.access import VALUE_NOTICE
 from nornweave.core.text.dates import iso_moment, utc
 from nornweave.core.text.inline_markup import front_matter, one_line, plain_line, without_long_references
 from nornweave.core.text.legible import field_key

@@ -20,8 +20,7 @@ from nornweave.config import EvaluationSettings, Settings
 from nornweave.core.types import Domain
 from nornweave.improve.history import history_of
 from nornweave.improve.records import ALL_DOMAINS, Evaluation, Verdict
-from nornweave.index.leases.wiring import pull
-from nornweave.index.wiring import store_of
+from nornweave.index.wiring import pull, store_of
 from nornweave.ingest.alarms import Alarm, AlarmKind
 from orchestration.announcements import Announcements
 from orchestration.assets import OWNERS, Result

@@ -6,7 +6,7 @@ import dagster as dg
 
 from nornweave.config import Settings
 from nornweave.disagree.facts import extract
-from nornweave.index.leases.wiring import pull
+from nornweave.index.wiring import pull
 from nornweave.ingest.ledger import refresh_ledger
 from nornweave.share.publishing import refresh_workspace
 from orchestration import metadata

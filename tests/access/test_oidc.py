@@ -19,7 +19,7 @@ from api.access.oidc import ASK_AGAIN_S, OUTDATED_S, SigningKeys
 from api.access.oidc import Provider as Checker
 from api.errors import ProblemError
 from nornweave.config.access import AccessSettings, OidcSettings
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 
 ONE, OTHER, CURVE = rsa_key(), rsa_key(), ec_key()
 

@@ -10,7 +10,7 @@ from api.access.service_token import check_listening
 from api.access.sessions import session_key
 from nornweave.cli.main import app
 from nornweave.connect.connectors import load_settings
-from nornweave.core.access.tokens import hash_of, read_tokens
+from nornweave.core.access import hash_of, read_tokens
 from nornweave.core.errors import ConfigError
 
 

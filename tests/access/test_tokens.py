@@ -10,8 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.connect.connectors import load_settings
-from nornweave.core.access.rules import NOBODY, decode_rule, encode_rule, is_met, read_rule, read_statement
-from nornweave.core.access.tokens import hash_of, line_of, new_token, read_tokens
+from nornweave.core.access import (
+    NOBODY,
+    decode_rule,
+    encode_rule,
+    hash_of,
+    is_met,
+    line_of,
+    new_token,
+    read_rule,
+    read_statement,
+    read_tokens,
+)
 from nornweave.core.errors import ConfigError
 
 GROUP_LISTS = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=3)

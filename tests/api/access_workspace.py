@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from api.app import create_app
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
-from nornweave.core.access.tokens import line_of
+from nornweave.core.access import line_of
 from nornweave.ingest.ledger import refresh_ledger
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions

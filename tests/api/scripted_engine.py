@@ -27,7 +27,7 @@ from nornweave.ask.views.answer import FusionResult
 from nornweave.config import Settings
 from nornweave.config.fusion import FusionSettings
 from nornweave.connect.connectors import load_settings
-from nornweave.core.access.viewer import ANYONE, OPERATOR, Viewer
+from nornweave.core.access import ANYONE, OPERATOR, Viewer
 from nornweave.core.types import Domain, Fact, GenerationId, JsonValue, Span, present
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.ledger.entries import Ledger, LedgerEntry

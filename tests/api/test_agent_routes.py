@@ -7,7 +7,7 @@ from scripted_engine import ScriptedAgent
 from api.schemas import RegistryDocument
 from nornweave.ask.search.records import AgentState
 from nornweave.ask.views.items import RecallDocument
-from nornweave.core.access.viewer import ANYONE
+from nornweave.core.access import ANYONE
 from nornweave.core.errors import NoGenerationError, QueryError, StoreError
 from nornweave.core.types import Domain
 

@@ -11,7 +11,7 @@ from scripted_engine import ScriptedAgent
 from api.access.service_token import MIN_TOKEN_BITS, check_listening, service_token, shown_bits
 from nornweave.ask.search.records import AgentState
 from nornweave.config import Settings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 

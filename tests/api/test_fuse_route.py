@@ -12,14 +12,14 @@ from growth import assert_subquadratic
 from questions import answers_of, question_of
 from scripted_engine import ScriptedEngine
 
-from api.requests.fuse import FuseBody
+from api.requests.query import FuseBody
 from api.server.limits import MAX_BODY_BYTES
 from api.state import arrive
 from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import ConflictStrategy
 from nornweave.ask.search.records import CoverageGap
 from nornweave.ask.views.answer import FusionResult
-from nornweave.core.access.viewer import ANYONE
+from nornweave.core.access import ANYONE
 
 LEAST = {"chunk_id": "a-1", "content": "Refunds take a week.", "score": 0.5}
 

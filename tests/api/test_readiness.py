@@ -10,7 +10,7 @@ from scripted_engine import ScriptedAgent, ScriptedEngine, unpublish
 from api.schemas import ReadinessDocument
 from nornweave.ask.search.records import AgentState
 from nornweave.config import Settings
-from nornweave.core.access.viewer import ANYONE
+from nornweave.core.access import ANYONE
 from nornweave.core.types import Domain
 
 

@@ -264,7 +264,7 @@ def test_vectors_that_were_stored_for_other_texts_are_not_taken(objects):
 
 
 def test_a_worker_with_another_model_refuses_the_batch(objects):
-    from nornweave.share.workers.worker import encode_batch
+    from nornweave.share.workers.app import encode_batch
 
     batch = TextBatch("another model", ("text",))
     with pytest.raises(EncoderError, match="wants vectors of 'another model', this worker has 'hash:64:1'"):
@@ -275,7 +275,7 @@ def test_a_worker_with_another_model_refuses_the_batch(objects):
 
 
 def test_texts_that_are_not_those_of_the_key_are_refused(objects):
-    from nornweave.share.workers.worker import encode_batch
+    from nornweave.share.workers.app import encode_batch
 
     outcome = encode_batch(
         lambda domain, version: HashEncoder(64), objects, domain="code", encoder="hash:64:1", key="0" * 32,

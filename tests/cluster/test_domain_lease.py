@@ -27,10 +27,9 @@ from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.leases.domain_lease import DomainLease, FilesElsewhere, pull_generations
 from nornweave.index.leases.lease import Lease
 from nornweave.index.leases.parts import Digests
-from nornweave.index.leases.wiring import pull
 from nornweave.index.object_store import ObjectStore
 from nornweave.index.searching.generation_file import read_rows
-from nornweave.index.wiring import store_of
+from nornweave.index.wiring import pull, store_of
 from nornweave.index.writing import segment_plan
 from nornweave.ingest.records import SyncOptions, no_progress
 from nornweave.ingest.wiring import domain_sync

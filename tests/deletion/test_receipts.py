@@ -34,7 +34,7 @@ from nornweave.cli.receipt import make_receipt
 from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.connect.inbox.deposits import InboxDocument, Receipt, ReceiptBook, Status, deposit, withdraw
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.deletion import Deleted
 from nornweave.core.errors import SignatureError
 from nornweave.core.signatures import check_signed, own_keys

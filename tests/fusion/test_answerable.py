@@ -9,7 +9,7 @@ from nornweave.ask.fuse.answerable import UNSURE_BELOW, Answerable, judge, shipp
 from nornweave.ask.search.query import words_of
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallResponse, SearchSignals
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.types import present
 
 GOOD = {

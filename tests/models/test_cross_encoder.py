@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from nornweave.core.errors import RerankerError
-from nornweave.models.batches import BATCH_TOKENS
+from nornweave.models.encoders.tokenizer import BATCH_TOKENS
 from nornweave.models.folders import CROSS_ENCODER, locate
 from nornweave.models.rerankers import RerankerSlot, Scores, load_reranker, scores_of
 

@@ -16,10 +16,9 @@ from nornweave.core.types import Domain, SourceId
 from nornweave.index.run_leases import DOMAIN_TAG
 from nornweave.index.wiring import INBOX
 from orchestration.assets.ledger import LEDGER_KEY
-from orchestration.automation import look_at
+from orchestration.automation import Watched, look_at, write_watched
 from orchestration.definitions import build_definitions
 from orchestration.leases import process_mark
-from orchestration.watched import Watched, write_watched
 
 TAGS = {"code", "documentation"}
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

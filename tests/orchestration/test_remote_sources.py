@@ -19,7 +19,7 @@ from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.status import status_document
 from nornweave.config import Settings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.types import present
 from orchestration.automation import SYNC_JOB
 from orchestration.definitions import build_definitions

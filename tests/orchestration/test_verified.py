@@ -20,7 +20,7 @@ from nornweave.ask.views.status import status_document
 from nornweave.cli.main import app
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
-from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.types import Domain, Entry, GenerationId, Listing, present
 from nornweave.index.verified import NAME, Verified, VerifiedFile, VerifiedSource, read_verified, write_verified
 from nornweave.index.wiring import domain_folder, store_of

@@ -20,11 +20,11 @@ from nornweave.core.types import Domain, GenerationId
 from nornweave.index.wiring import store_of
 from nornweave.ingest.records import SyncOptions
 from orchestration.assets.domain import asset_key
+from orchestration.automation import NAME, Watched, read_watched
 from orchestration.instance import home_of, open_instance
 from orchestration.leases import is_gone
 from orchestration.runs import materialize
 from orchestration.watch import Watch, watched_sources
-from orchestration.watched import NAME, Watched, read_watched
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

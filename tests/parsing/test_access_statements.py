@@ -11,7 +11,7 @@ import pytest
 from growth import assert_subquadratic
 
 from lab.access.grammar import alternatives, spellings
-from nornweave.core.access.rules import ACCESS_NOTICE, is_met, read_rule
+from nornweave.core.access import ACCESS_NOTICE, is_met, read_rule
 from nornweave.core.types import Domain, Entry, JsonValue, SourceId
 from nornweave.read.access_statements import access_metadata, access_statements
 from nornweave.read.formats.reader import read_converted

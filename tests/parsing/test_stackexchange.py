@@ -9,8 +9,7 @@ from growth import assert_subquadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.connect.stackexchange.document import parse_stackexchange
-from nornweave.connect.stackexchange.posts import text_of_html
+from nornweave.connect.stackexchange.document import parse_stackexchange, text_of_html
 from nornweave.core.errors import DocumentError
 from nornweave.read.parsed import Parsed
 

@@ -15,7 +15,7 @@ from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.answer import answer_document
 from nornweave.config import PublishSettings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.errors import ConfigError, PublicationError, SignatureError
 from nornweave.core.signatures import NEXT, check_signed, own_keys, read_signed, rotate, signer_of
 from nornweave.core.types import present

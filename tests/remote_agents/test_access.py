@@ -12,7 +12,7 @@ from remote_hub import ForeignServer, Hub
 
 from api.app import create_app
 from nornweave.config.access import AccessSettings
-from nornweave.core.access.tokens import line_of
+from nornweave.core.access import line_of
 
 Start = Callable[..., ForeignServer]
 Serve = Callable[..., Hub]

@@ -11,7 +11,7 @@ from lab.access.comparing import indexes
 from lab.access.corpora import GROUPS, NAMES, PLANS, SOURCES, STATEMENTS, WORDS, Written, path_of
 from lab.small_segments import small_segments
 from nornweave.config import StorageSettings
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=40).map(" ".join)
 DOCUMENTS = st.lists(

@@ -17,7 +17,7 @@ from nornweave.ask.search.expand import acronym_variants
 from nornweave.ask.search.records import Switch
 from nornweave.ask.search.retrievers import is_said
 from nornweave.config import Settings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.types import Domain
 
 PAGES = {

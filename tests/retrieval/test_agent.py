@@ -21,7 +21,7 @@ from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import AgentState, Filters
 from nornweave.config import PlanSettings, Settings, SourceWeights
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.errors import EncoderError, NoGenerationError, QueryError, StoreError
 from nornweave.core.types import NO_METADATA, Domain
 from nornweave.index.connection import connect_reader

@@ -19,7 +19,7 @@ from recall_workspace import NO_MODELS, agent_of, opened, publish
 from nornweave.ask.search.filters import parse_filter_options, read_filters
 from nornweave.ask.search.question import Question
 from nornweave.config import Settings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain, present
 from nornweave.index.index import Index

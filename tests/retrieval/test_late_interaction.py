@@ -21,7 +21,7 @@ from nornweave.core.text.analyzer import query_terms
 from nornweave.core.types import Domain
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.index import Index
-from nornweave.index.searching.token_vectors import CHANCE
+from nornweave.index.searching.vectors import CHANCE
 from nornweave.ingest.records import DomainParts
 from nornweave.models.encoders.hashing import WORD, HashEncoder
 from nornweave.models.encoders.port import Progress, Vectors

@@ -13,7 +13,7 @@ from nornweave.ask.views.why import WhyDocument
 from nornweave.ask.why import WORDS_ADDED, SoughtPlace, place_in, read_place
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.types import Domain, present
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions

@@ -18,7 +18,7 @@ from nornweave.connect.files.connector import FilesSettings
 from nornweave.connect.files.source import FilesSource
 from nornweave.connect.protocol import Source
 from nornweave.connect.stackexchange.connector import STACKEXCHANGE, StackExchangeSettings
-from nornweave.core.access.rules import read_rule
+from nornweave.core.access import read_rule
 from nornweave.core.errors import (
     ConfigError,
     DocumentError,

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.connect.git.address import file_url, parse_address, template_of
-from nornweave.connect.git.failures import reason_of
-from nornweave.connect.git.network import Network, ssh_command
-from nornweave.connect.git.refs import choose
+from nornweave.connect.git.network import Network, choose, reason_of, ssh_command
 from nornweave.connect.git.source import GitSource
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain, SourceId

@@ -6,7 +6,7 @@ import pytest
 
 from nornweave.connect.mirror.answers import AnswerError, Limits
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.core.proxies import through_proxy, unusable_proxy
+from nornweave.core.network import through_proxy, unusable_proxy
 
 VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 URL = "http://docs.example.org/api"

@@ -15,9 +15,8 @@ from nornweave.connect.git.network import Network
 from nornweave.connect.github.connector import GithubSettings
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.core import public_addresses
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.public_addresses import is_public
+from nornweave.core.network import is_public, public_addresses
 from nornweave.core.types import Domain
 
 PRIVATE = (
@@ -96,7 +95,7 @@ def test_git_asks_the_addresses_that_were_looked_at_and_logs_in_nowhere(monkeypa
     assert (told["HOME"], told["NO_PROXY"]) == (os.devnull, "*")
     assert not {"credential.helper", "GIT_SSL_KEY"} & {*settings, *told}
     for url in ("https://127.0.0.1/x.git", "https://localhost/x.git", "https://[::1]/x.git"):
-        monkeypatch.setattr("nornweave.connect.git.network.public_addresses", public_addresses.public_addresses)
+        monkeypatch.setattr("nornweave.connect.git.network.public_addresses", public_addresses)
         with pytest.raises(SourceUnavailableError, match="only addresses that everybody reaches"):
             Network(parse_address(url), public_only=True).list_refs("HEAD")
 

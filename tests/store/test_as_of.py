@@ -11,14 +11,13 @@ from lab.access.corpora import DIMENSIONS, Written, publish_into, published
 from lab.small_segments import small_segments
 from nornweave.config import StorageSettings
 from nornweave.config.domain import KeepSettings
-from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.errors import GenerationNotKeptError, QueryError, StoreError
 from nornweave.core.types import GenerationId
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.generations import moves
-from nornweave.index.generations.known import MOST_PAST
 from nornweave.index.generations.moves import Move, kept_by, read_as_of, then
-from nornweave.index.generations.serving import ServedGeneration
+from nornweave.index.generations.serving import MOST_PAST, ServedGeneration
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 STAFF = Viewer(groups=frozenset({"staff"}))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support import MemorySource, memory_parts, published_texts, sync
 
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.errors import StoreError
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.fact_pairs import read_fact_pairs

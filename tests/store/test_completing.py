@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from lab.access.corpora import Written, published
 from lab.small_segments import small_segments
-from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.access import OPERATOR, Viewer
 from nornweave.index.generations.serving import ServedGeneration
 
 PATHS = st.sampled_from(("a/retry.md", "retry_policy.md", "docs/Retry.md", "limits.md", "[re].md", "größe.md"))

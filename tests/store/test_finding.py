@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from lab.access.corpora import Written, published
 from lab.small_segments import small_segments
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.errors import QueryError
 from nornweave.core.text.legible import lines_of
 from nornweave.index.generations.serving import ServedGeneration

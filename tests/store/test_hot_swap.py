@@ -15,7 +15,7 @@ from support import MemorySource, memory_parts, sync
 from waiting import until
 
 from lab.small_segments import publish_copy
-from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.access import OPERATOR
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId
 from nornweave.index.generations.publish import GenerationFiles

@@ -8,7 +8,7 @@ from postgres_server import PostgresServer, postgres_server, store_in
 from test_history import evaluation, values_of
 
 from lab.access.corpora import Written, publish_into
-from nornweave.core.access.viewer import ANYONE, OPERATOR
+from nornweave.core.access import ANYONE, OPERATOR
 from nornweave.core.errors import StoreError
 from nornweave.improve.postgresql_history import PostgresHistory
 from nornweave.index.corpus import DuckDBStore

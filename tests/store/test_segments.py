@@ -21,14 +21,13 @@ from lab.access.corpora import GROUPS, SOURCES, Written, publish_into, published
 from lab.campaigns.processes import CampaignChild
 from lab.small_segments import small_segments
 from nornweave.config.domain import Bm25Settings
-from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.text.analyzer import pair_key
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.fact_pairs import read_fact_pairs
+from nornweave.index.fact_pairs import read_fact_pairs, read_passages
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
-from nornweave.index.passages import read_passages
 from nornweave.index.searching.arrays import arrays_file
 from nornweave.index.searching.generation_file import statistics_of
 from nornweave.index.writing.segment_plan import LARGEST, NEGLIGIBLE_SHARE, SMALLEST, SegmentFill, joining

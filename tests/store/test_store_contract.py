@@ -21,7 +21,7 @@ from waiting import until
 
 from lab.access.corpora import DIMENSIONS, Written, publish_into
 from nornweave.config import Bm25Settings, FieldWeights, StorageSettings
-from nornweave.core.access.viewer import ANYONE, OPERATOR, Viewer
+from nornweave.core.access import ANYONE, OPERATOR, Viewer
 from nornweave.core.errors import DomainBusyError, NoGenerationError, StoreError
 from nornweave.core.files.paths import Within
 from nornweave.core.types import Entry

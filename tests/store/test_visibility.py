@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lab.access.corpora import SOURCES, Written, published
-from nornweave.core.access.viewer import ANYONE, OPERATOR, Viewer
+from nornweave.core.access import ANYONE, OPERATOR, Viewer
 from nornweave.core.errors import StoreError
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index

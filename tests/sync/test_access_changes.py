@@ -11,7 +11,7 @@ import pytest
 from nornweave.ask.views.texts import Deposit
 from nornweave.config import Settings
 from nornweave.connect.inbox.deposits import deposit
-from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.types import Domain
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.wiring import store_of

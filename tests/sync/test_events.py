@@ -22,7 +22,7 @@ from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.port import Publication
-from nornweave.ingest.outbox import (
+from orchestration.announcements import (
     MAX_WAITING,
     TOPIC,
     KafkaTopic,

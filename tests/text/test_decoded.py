@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.core.decoded import PIECE_BYTES, decoded
+from nornweave.core.network import PIECE_BYTES, decoded
 
 
 @given(

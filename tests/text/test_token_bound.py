@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tokenizers_of_models import most_tokens
 
-from nornweave.core.text.token_bound import bound_tokens
+from api.mcp.results import bound_tokens
 
 ROOT = Path(__file__).parents[2]
 RANDOM = random.Random(1)

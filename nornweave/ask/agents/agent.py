@@ -16,7 +16,7 @@ from nornweave.ask.search.records import Filters, RecallResponse
 from nornweave.config.access import AllowedAgent
 from nornweave.config.addresses import origin_of
 from nornweave.config.filters import FilterSettings
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.errors import AgentError
 from nornweave.core.types import NO_METADATA, Domain
 from nornweave.index.searching.conditions import Condition

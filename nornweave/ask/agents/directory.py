@@ -15,7 +15,7 @@ from nornweave.config import Settings
 from nornweave.config.access import AgentsSettings, AllowedAgent
 from nornweave.config.addresses import is_allowed
 from nornweave.config.workspace import INBOX_ID
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.errors import ConfigError, ConflictingAgentError, StoreError
 from nornweave.core.types import Domain
 

@@ -21,7 +21,7 @@ from nornweave.ask.agents.registry import Capabilities
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation, RecallItem, RecallResponse, SourceScore, SourceState
 from nornweave.config.addresses import checked_server, is_allowed
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.errors import AgentError
 from nornweave.core.text.checked_values import (
     Characters,

@@ -21,7 +21,7 @@ from nornweave.ask.search.recall import rank_among, recall_from, search_expanded
 from nornweave.ask.search.records import AgentState, DomainRank, Filters, RecallResponse
 from nornweave.ask.search.search import SearchContext
 from nornweave.config import DomainSettings, PlanSettings
-from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.tracing import retrieval_span
 from nornweave.core.types import NO_METADATA, Domain, JsonValue, present

@@ -10,7 +10,7 @@ from statistics import quantiles
 from typing import TYPE_CHECKING
 
 from nornweave.ask.search.filter_counts import described_filters
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.types import JsonValue
 

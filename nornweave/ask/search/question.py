@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from nornweave.ask.search.pasted import searched_text
 from nornweave.ask.search.records import Filters, Switch
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.text.negation import left_out
 from nornweave.core.types import Domain
 from nornweave.index.generations.moves import AsOf

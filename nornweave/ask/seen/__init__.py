@@ -14,7 +14,7 @@ from nornweave.ask.seen.documents import SeenDocuments
 from nornweave.ask.seen.ledger import SeenLedger
 from nornweave.ask.seen.quality import SeenQuality
 from nornweave.ask.seen.texts import SeenTexts
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from nornweave.ask.agents.registry import Registration
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import AgentState, RecallResponse
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.errors import EncoderError, NotPermittedError
 from nornweave.core.types import Domain, JsonValue
 from nornweave.index.port import Vectors

@@ -20,7 +20,7 @@ from nornweave.ask.seen.agents import check_own
 from nornweave.ask.views.answer import FusionResult, answer_document
 from nornweave.ask.views.why import WhyDocument, why_document
 from nornweave.ask.why import SoughtPlace, numbers_of, place_in, why
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.errors import GenerationNotKeptError, StoreError
 from nornweave.core.types import Domain
 from nornweave.disagree.conflicts.origins import NO_ORIGINS

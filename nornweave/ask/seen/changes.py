@@ -28,7 +28,7 @@ from nornweave.ask.views.changes import (
 from nornweave.ask.views.ledger import ledger_entry_document
 from nornweave.ask.views.shaping import in_shape
 from nornweave.config import Settings
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.errors import GenerationNotKeptError, NoGenerationError, StoreError
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, present

@@ -12,7 +12,7 @@ from nornweave.ask.views.status import StatusDocument, status_document
 from nornweave.ask.views.texts import Deposit, DepositDocument, DocumentsDocument, documents_document
 from nornweave.config import Settings
 from nornweave.connect.inbox.deposits import ReceiptBook, deposit
-from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.errors import NoGenerationError, SourceUnavailableError
 from nornweave.core.types import Domain
 from nornweave.index.inbox_life_cycle import DocumentsQuery, Shelf

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.views.ledger import DismissedDocument, LedgerDocument, ledger_document
 from nornweave.config import Settings
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain
 from nornweave.disagree.ledger.entries import Place, seen_ledger

@@ -12,7 +12,7 @@ from nornweave.ask.views.evaluations import (
     evaluations_document,
 )
 from nornweave.config import Settings
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.types import Domain
 from nornweave.improve.history import history_of
 

@@ -25,7 +25,7 @@ from nornweave.ask.views.texts import (
 )
 from nornweave.ask.why import chunks_at
 from nornweave.config import Settings
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain
 from nornweave.index.searching.completing import Completion

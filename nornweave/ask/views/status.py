@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from nornweave.config import Settings
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.connectors import bound_of, open_source
-from nornweave.core.access.rules import ACCESS_NOTICE, KEY, VALUE_NOTICE, group_name, read_rule
+from nornweave.core.access import ACCESS_NOTICE, KEY, VALUE_NOTICE, group_name, read_rule
 from nornweave.core.errors import ConfigError, SourceUnavailableError, StoreError
 from nornweave.core.types import Domain
 from nornweave.index.outcomes import read_left_out, read_status

@@ -16,7 +16,7 @@ from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import Body, Feed, FeedRecord, Known, Pass, RecordPage
 from nornweave.core.errors import DocumentError, SourceUnavailableError
-from nornweave.core.files.regular import read_regular
+from nornweave.core.files.paths import read_regular
 from nornweave.core.sandbox import run_apart
 from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId, digest, freeze
 from nornweave.read.file import assemble

@@ -11,9 +11,9 @@ from itertools import count
 from pathlib import Path, PurePosixPath
 
 from nornweave.connect.files.skip import WITH_FOLDERS, Rules, tree_of_folder
-from nornweave.connect.git.work_tree import look_at
+from nornweave.connect.git.tree import look_at
 from nornweave.core.errors import DocumentError, SourceUnavailableError
-from nornweave.core.files.regular import open_regular
+from nornweave.core.files.paths import open_regular
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.read.blocks.man import is_man

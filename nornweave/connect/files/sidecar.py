@@ -22,10 +22,9 @@ from pathlib import Path
 import yaml
 
 from nornweave.connect.files.gitignore import IgnoreFile
-from nornweave.core.access.rules import KEY, every_of, single_statements
+from nornweave.core.access import KEY, every_of, single_statements
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
-from nornweave.core.files.paths import PathFilter, is_text, unsafe_path
-from nornweave.core.files.regular import read_regular
+from nornweave.core.files.paths import PathFilter, is_text, read_regular, unsafe_path
 from nornweave.core.text.dates import utc
 from nornweave.core.types import Entry, JsonValue, Metadata, digest, freeze
 from nornweave.read.access_statements import access_metadata, names_access

@@ -15,8 +15,7 @@ from nornweave.connect.files.walk import entry_of, walk
 from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VERSION
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
-from nornweave.core.files.paths import Within, asks_for, check_globs, is_inside
-from nornweave.core.files.regular import read_regular
+from nornweave.core.files.paths import Within, asks_for, check_globs, is_inside, read_regular
 from nornweave.core.files.withheld import OwnFiles, Withheld
 from nornweave.core.text.decode import MAX_BYTES
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId

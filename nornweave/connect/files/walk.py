@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from nornweave.connect.files.gitignore import MAX_FILE_CHARACTERS, IgnoreFile, IgnoreFiles
 from nornweave.connect.files.skip import EXCLUDED, Rules
-from nornweave.connect.git.work_tree import WorkTree, look_at, repository_above
+from nornweave.connect.git.tree import WorkTree, look_at, repository_above
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.files.paths import Within, folders_above, is_text, printable
 from nornweave.core.text.dates import since_1970

@@ -20,9 +20,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from nornweave.connect.git.address import GitAddress, parse_address
-from nornweave.connect.git.network import FETCH_S, DamagedCloneError, Network
+from nornweave.connect.git.network import COMMIT_ID, FETCH_S, DamagedCloneError, Network, find_ref
 from nornweave.connect.git.program import GitFailedError, git_command, git_environment, run_git
-from nornweave.connect.git.refs import COMMIT_ID, find_ref
 from nornweave.connect.git.tree import MAX_FILES
 from nornweave.connect.git.watched import Bounds, run_watched
 from nornweave.core.errors import DomainBusyError, SourceUnavailableError

@@ -3,6 +3,8 @@
 Everything is decided here and nothing is left in the clone: what git is told comes through its environment, so that
 addresses, users and secrets are in no command line and in no file. The clone's own configuration names no remote;
 whoever reads it later cannot reach the network even by mistake.
+
+What git says about a failed transfer is turned into what happened and what to do.
 """
 
 from __future__ import annotations
@@ -15,11 +17,72 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nornweave.connect.git.address import GitAddress
-from nornweave.connect.git.failures import is_damaged, reason_of
 from nornweave.connect.git.program import git_environment, user_settings
 from nornweave.connect.git.watched import Bounds, GitEnded, run_watched
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.public_addresses import public_addresses
+from nornweave.core.network import public_addresses
+
+_SHOWN = 300
+_PROGRESS = re.compile(r"^remote: +(Enumerating|Counting|Compressing|Total|Finding).*$", re.M)
+_LINE = re.compile(r"^(?:fatal|error|remote|ssh|ERROR|git|kex_exchange_identification|.*Permission denied).*", re.M)
+# Every control character: what a server says must not reach a terminal's controls.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+# The first pattern that git's words match names what to do. "{login}" is the advice of ``_login``.
+_REASONS: Sequence[tuple[re.Pattern[str], str]] = tuple(
+    (re.compile(pattern, re.IGNORECASE), reason)
+    for pattern, reason in (
+        (r"could not resolve (host|hostname|proxy)|name or service not known|connection refused|failed to connect|"
+         r"couldn't connect|network is unreachable|no route to host",
+         "no connection; correct 'url', or let the network, the name server and the proxy reach the server"),
+        (r"host key verification failed", "the host is not known to ssh, or has another key than it had; connect once "
+         "by hand with ssh and compare its key"),
+        (r"ssl certificate|certificate verif|unable to get local issuer|ssl peer|self.signed",
+         "its certificate is not trusted; install the issuer's certificate (http.sslCAInfo in git's configuration)"),
+        (r"returned error: 40[13]|authentication failed|could not read (username|password)|terminal prompts disabled|"
+         r"permission denied|access denied|not authorized|forbidden", "not allowed to read it: {login}"),
+        (r"returned error: 40[04]|returned error: 410|repository not found|repository .*not found|"
+         r"does not appear to be a git repository|not a git repository|no such file or directory|not valid: is this a",
+         "there is no repository, or it may not be read by whom is asking: correct 'url'; {login}"),
+        (r"returned error: 3\d\d|unable to update url base|redirect|transport '.*' not allowed",
+         "it leads to another address, which is not followed; correct 'url'"),
+        (r"no space left on device|disk quota exceeded", "no space is left on the disk of data_dir; make room"),
+        (r"not our ref|couldn't find remote ref|unadvertised object|no such remote ref",
+         "the server does not give out what 'ref' names; name a branch or a tag"),
+    )
+)  # fmt: skip
+_DAMAGED = re.compile(
+    r"bad object|object file .* is empty|loose object|is corrupt|index-?file|packfile .*(cannot|not)|bad tree|"
+    r"unable to read (tree|[0-9a-f]{40})|could not read [0-9a-f]{40}|failed to (read|traverse)|missing (blob|tree)|"
+    r"did not send all necessary objects|unresolved delta|not a git repository: '?\.|bad config|invalid sha1 pointer|"
+    r"bad signature|unable to find [0-9a-f]{40}|cannot lock ref|unable to resolve reference|garbage at end of loose",
+    re.IGNORECASE,
+)
+
+
+def reason_of(said: str, address: GitAddress, credentials_env: str | None) -> str:
+    """Return why a repository could not be read, what to do, and git's own words."""
+    lines = _LINE.findall(_PROGRESS.sub("", said))
+    words = "; ".join(dict.fromkeys(_CONTROL.sub(" ", line).strip() for line in lines))[:_SHOWN]
+    for pattern, reason in _REASONS:
+        if pattern.search(said):
+            return f"{reason.format(login=_login(address, credentials_env))} (git: {words})"
+    return f"git cannot read it, the next sync tries again (git: {words or 'it says nothing'})"
+
+
+def is_damaged(said: str) -> bool:
+    """Tell whether git complains about what is on this disk rather than about the other machine."""
+    return _DAMAGED.search(said) is not None
+
+
+def _login(address: GitAddress, credentials_env: str | None) -> str:
+    if address.protocol == "file":
+        return "give the user who runs this the right to read it"
+    if address.protocol == "ssh":
+        return "give the key of this user, or of its ssh agent, the right to read it"
+    if credentials_env:
+        return f"renew the token in {credentials_env}, or give it the right to read the repository"
+    return "name the variable that holds a token in 'credentials_env', or set up git's credential helper"
+
 
 REMOTE = "origin"
 LIST_S = 120.0
@@ -243,3 +306,44 @@ def ssh_command(settings: Mapping[str, str]) -> str:
 def _usual_user(host: str) -> str:
     """Return whom a token belongs to where the address does not say: most servers only look at the token."""
     return "x-token-auth" if host == "bitbucket.org" else "x-access-token"
+
+
+COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_PEELED = "^{}"
+# What git allows in names of refs, and nothing that a refspec or a shell would read otherwise.
+_NAME = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$|/$))[^\x00-\x20\x7f~^:?*\[\\]+")
+
+
+def find_ref(network: Network, ref: str) -> tuple[str, str]:
+    """Ask a server what a ref points at; return its whole name, such as ``refs/heads/main``, and the commit behind it.
+
+    Raises:
+        SourceUnavailableError: why the repository cannot be read; it has no such ref.
+    """
+    if COMMIT_ID.fullmatch(ref):
+        network.list_refs("HEAD")
+        return ref, ref
+    # A signed or annotated tag is an object of its own; with "^{}" comes the commit that it is about.
+    listing = network.list_refs(*(each for name in _names(ref) for each in (name, f"{name}{_PEELED}")))
+    if found := choose(ref, listing):
+        return found
+    advice = "push something, or correct 'ref'; a commit needs all of its digits"
+    raise SourceUnavailableError(f"{network.address.shown}: it has no branch or tag {ref!r} (any more); {advice}")
+
+
+def is_name(ref: str) -> bool:
+    """Tell whether git would take it as the name of a branch or tag."""
+    return _NAME.fullmatch(ref) is not None
+
+
+def choose(ref: str, listing: str) -> tuple[str, str] | None:
+    """Return the name and the commit that are meant among what ``git ls-remote`` prints; ``None`` if there is none."""
+    pairs = (line.partition("\t") for line in listing.splitlines())
+    commits = {name: commit for commit, _, name in pairs}
+    name = next((each for each in _names(ref) if each in commits), None)
+    return (name, commits.get(f"{name}{_PEELED}", commits[name])) if name else None
+
+
+def _names(ref: str) -> tuple[str, ...]:
+    """Return the whole names that a ref may stand for: a branch goes before a tag of the same name."""
+    return (ref,) if ref == "HEAD" or ref.startswith("refs/") else (f"refs/heads/{ref}", f"refs/tags/{ref}")

@@ -9,9 +9,8 @@ from pathlib import Path
 from nornweave.connect.git.address import parse_address
 from nornweave.connect.git.clone import Clone, clone_place
 from nornweave.connect.git.connector import GitSettings
-from nornweave.connect.git.network import DamagedCloneError, Network
+from nornweave.connect.git.network import DamagedCloneError, Network, find_ref, is_name
 from nornweave.connect.git.program import GitFailedError, check_version, run_git
-from nornweave.connect.git.refs import find_ref, is_name
 from nornweave.connect.git.source import GitSource, UnreadableRepositoryError
 from nornweave.connect.git.watched import MEGABYTE, TooLargeError
 from nornweave.core.errors import ConfigError, SourceUnavailableError, TransientDocumentError

@@ -1,4 +1,4 @@
-"""List the files of a commit, and check that a repository keeps its objects inside the source.
+"""List files: of a commit, and of a folder those that git has or ignores. Repositories keep their objects in the source.
 
 A tree may name the same subtree many times, so a small repository can list more files than fit into memory. A ``.git``
 file, a symlink, ``commondir`` and ``objects/info/alternates`` all name places anywhere on the machine. Who can write
@@ -8,15 +8,15 @@ into a source could have a private repository ingested by one of them.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from nornweave.connect.git.program import GitFailedError, run_git, split_fields, stream_git
+from nornweave.connect.git.program import GitFailedError, excludes_file, run_git, split_fields, stream_git
 from nornweave.core.errors import DocumentError, SourceUnavailableError
-from nornweave.core.files.paths import is_inside, printable
-from nornweave.core.files.regular import open_regular
+from nornweave.core.files.paths import is_inside, open_regular, printable
 
 MAX_FILES = 500_000
 """Files that a commit may list."""
@@ -148,3 +148,50 @@ def _stores(root: Path, common: str, timeout_s: float) -> Iterator[str]:
     for line in run_git(root, "count-objects", "-v", timeout_s=timeout_s).splitlines():
         if line.startswith(b"alternate: "):
             yield os.path.realpath(os.fsdecode(line.removeprefix(b"alternate: ")))
+
+
+_TIMEOUT_S = 120.0
+_IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkTree:
+    """What git says of a folder; paths are relative to it.
+
+    Attributes:
+        tracked: files that git has.
+        ignored: files, and with a slash at their end folders, that it would never add.
+    """
+
+    tracked: frozenset[str] = frozenset()
+    ignored: frozenset[str] = frozenset()
+
+
+def repository_above(root: str) -> str | None:
+    """Return the nearest folder that holds a folder, or is it, and a ``.git``; ``None`` if there is none."""
+    place = Path(root)
+    return next((str(each) for each in (place, *place.parents) if os.path.lexists(each / ".git")), None)
+
+
+def look_at(root: str) -> WorkTree | None:
+    """Return what git says of a folder; ``None`` without a repository around it or without git.
+
+    A folder that is ignored as a whole, but was named as a source, is wanted: then nothing in it is ignored.
+
+    Raises:
+        SourceUnavailableError: git does not answer in time.
+    """
+    if repository_above(root) is None or shutil.which("git") is None:
+        return None
+    folder = Path(root)
+    rules = ("-c", f"core.excludesFile={excludes_file(folder)}")
+    try:
+        tracked = _paths(run_git(folder, "ls-files", "-z", "--cached", timeout_s=_TIMEOUT_S))
+        ignored = _paths(run_git(folder, *rules, *_IGNORED, timeout_s=_TIMEOUT_S))
+    except GitFailedError:
+        return None
+    return WorkTree(tracked, frozenset() if "./" in ignored else ignored)
+
+
+def _paths(answer: bytes) -> frozenset[str]:
+    return frozenset(os.fsdecode(path) for path in answer.split(b"\0") if path)

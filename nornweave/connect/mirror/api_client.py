@@ -20,10 +20,8 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx
 
 from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits, OtherHostError, Trouble, limited_for
-from nornweave.core.decoded import ACCEPTED, decoded
 from nornweave.core.errors import ConfigError, SourceUnavailableError
-from nornweave.core.proxies import through_proxy, unusable_proxy
-from nornweave.core.public_addresses import check_public, public_addresses
+from nornweave.core.network import ACCEPTED, check_public, decoded, public_addresses, through_proxy, unusable_proxy
 
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -1,16 +1,22 @@
-"""Check that paths stay inside a source, and filter them by include and exclude globs."""
+"""Files of somebody else: paths that stay inside a source, globs that filter them, opening what may be anything."""
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO
 
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 
-from nornweave.core.errors import ConfigError
+from nornweave.core.errors import ConfigError, DocumentError
+from nornweave.core.text.decode import MAX_BYTES, check_size
 
 MAX_PATH_CHARACTERS = 1_024
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -141,3 +147,38 @@ def _is_valid(pattern: str) -> bool:
     except (GitIgnorePatternError, ValueError, re.error):
         return False
     return compiled is not None and compiled.include is not None
+
+
+def read_regular(path: str | Path, max_bytes: int = MAX_BYTES, *, follows: bool = True) -> bytes:
+    """Read a regular file of a bounded size; see ``open_regular``.
+
+    Raises:
+        DocumentError: it is not a regular file, or larger than ``max_bytes``.
+        OSError: it cannot be read.
+    """
+    with open_regular(path, follows=follows) as file:
+        check_size(os.fstat(file.fileno()).st_size, max_bytes)
+        raw = file.read(max_bytes + 1)
+    check_size(len(raw), max_bytes)
+    return raw
+
+
+def open_regular(path: str | Path, *, follows: bool = True) -> BinaryIO:
+    """Open a regular file for reading; a pipe or a device neither blocks nor goes on for ever.
+
+    Args:
+        follows: whether it may be a link. A resolved path is none, so one that appears there is foul play.
+
+    Raises:
+        DocumentError: it is not a regular file.
+        OSError: it cannot be opened.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follows else os.O_NOFOLLOW)
+    descriptor = os.open(path, flags)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, "it is a folder by now")
+        raise DocumentError("it is not a regular file; exclude it")
+    return os.fdopen(descriptor, "rb")

@@ -2,11 +2,12 @@
 
 ``gen-N.json`` is a manifest: it names the segments of a generation, files ``gen-M-SSS.duckdb`` that later generations
 have as well. All of them are complete and never change, and their checksums lie beside them. ``CURRENT`` names the
-generation that readers open.
+generation that readers open. Files of segments lie on this machine or elsewhere.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import time
@@ -14,21 +15,92 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
-from nornweave.core.access.rules import Statement
+from nornweave.core.access import Statement
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId
 from nornweave.index.generations.checksums import check
 from nornweave.index.generations.moves import Move, read_moves
-from nornweave.index.generations.segment_files import Elsewhere, SegmentFiles
 from nornweave.index.index import Index
 from nornweave.index.manifest import Manifest, read_manifest
 from nornweave.index.searching.access_today import AccessToday, access_today
-from nornweave.index.searching.arrays import arrays_file
+from nornweave.index.searching.arrays import arrays_file, check_arrays
 from nornweave.index.searching.generation import open_shared
 from nornweave.index.searching.generation_file import DataFile, facts_of
 from nornweave.index.searching.segments import open_segments
 from nornweave.index.searching.visibility import NO_STATEMENTS
+
+log = logging.getLogger(__name__)
+
+
+class Elsewhere(Protocol):
+    """Where files of a domain lie that are not on this disk yet."""
+
+    def has(self, file: Path) -> bool:
+        """Tell whether a file, which is not here, is there."""
+
+    def fetch(self, file: Path) -> None:
+        """Bring a file, if it is there.
+
+        Raises:
+            StoreError: it is there, and cannot be brought whole.
+        """
+
+    def look(self) -> None:
+        """Bring what says which generations there are, where that is to be seen at once.
+
+        Raises:
+            StoreError: it cannot be asked.
+        """
+
+
+class SegmentFiles:
+    """The files of segments below ``folder``.
+
+    They may lie ``elsewhere``: one that is read is brought here first, and one that is not is never brought.
+    """
+
+    def __init__(self, folder: Path, elsewhere: Elsewhere | None = None) -> None:
+        self.folder = folder
+        self._elsewhere = elsewhere
+
+    def bring(self, file: Path) -> None:
+        """Bring a file that lies elsewhere.
+
+        Raises:
+            StoreError: it cannot be brought whole.
+        """
+        if self._elsewhere is None:
+            return
+        if file.exists():
+            try:
+                check(file)
+            except StoreError as error:
+                if not self._elsewhere.has(file):
+                    raise
+                log.warning("%s; it is brought again", error)
+                file.unlink(missing_ok=True)
+        if not file.exists():
+            self._elsewhere.fetch(file)
+
+    def is_elsewhere(self, file: Path) -> bool:
+        """Tell whether a file is not here and can be brought; what was stored there is whole."""
+        return self._elsewhere is not None and not file.exists() and self._elsewhere.has(file)
+
+    def check_segment(self, file: Path) -> None:
+        """Compare the files of a segment with what was published; those that lie elsewhere are not brought.
+
+        Raises:
+            StoreError: one is missing or damaged.
+        """
+        if not self.is_elsewhere(file):
+            if not file.is_file():
+                raise StoreError(f"{file}: is missing; roll back, or sync again")
+            check(file)
+        if not self.is_elsewhere(arrays_file(file)):
+            check_arrays(file)
+
 
 MANIFEST_SUFFIX = ".json"
 NAME = re.compile(r"gen-\d{6,}")

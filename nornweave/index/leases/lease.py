@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, LiteralString, Protocol
 
 from nornweave.core.errors import DomainBusyError, LeaseLostError, StoreError
-from nornweave.core.extras import optional
+from nornweave.core.installation import optional
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import duckdb
 
-from nornweave.core.access.rules import decode_rule, decode_source_rules, encode_rule
+from nornweave.core.access import decode_rule, decode_source_rules, encode_rule
 from nornweave.core.errors import StoreError
 from nornweave.index.connection import Connection as FileConnection
 from nornweave.index.connection import connect_reader

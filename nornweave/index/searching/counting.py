@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nornweave.core.access.rules import Rule, decode_rule
+from nornweave.core.access import Rule, decode_rule
 from nornweave.core.types import JsonValue
 from nornweave.index.connection import Connection
 from nornweave.index.port import Mask

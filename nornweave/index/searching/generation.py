@@ -13,8 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from nornweave.core.access.rules import Statement
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Statement, Viewer
 from nornweave.core.errors import StoreError
 from nornweave.index.connection import lift_memory_limit, require_vss
 from nornweave.index.port import Mask
@@ -28,8 +27,7 @@ from nornweave.index.searching.inverted import Lengths, load_names, load_pairs
 from nornweave.index.searching.reading import FileTexts
 from nornweave.index.searching.search import FileSearch, Mapped
 from nornweave.index.searching.terms import TermLists
-from nornweave.index.searching.token_vectors import TokenVectors
-from nornweave.index.searching.vectors import VectorIndex, load_hnsw, load_matrix
+from nornweave.index.searching.vectors import TokenVectors, VectorIndex, load_hnsw, load_matrix
 from nornweave.index.searching.visibility import Visibilities, Visible
 
 log = logging.getLogger(__name__)

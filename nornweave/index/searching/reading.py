@@ -13,9 +13,8 @@ import pyarrow as pa
 from pydantic_core import from_json
 
 from nornweave.core.types import freeze
-from nornweave.index.facts import decode_facts
 from nornweave.index.port import Mask, Numbers
-from nornweave.index.records import StoredChunk, StoredText
+from nornweave.index.records import StoredChunk, StoredText, decode_facts
 from nornweave.index.searching.completing import Completion, complete
 from nornweave.index.searching.finding import FoundLines, LinePattern, find_lines
 from nornweave.index.searching.generation_file import GenerationFile

@@ -17,8 +17,7 @@ from nornweave.index.searching.generation_file import GenerationFile
 from nornweave.index.searching.inverted import DEFAULT_BM25, FrequentTerms, InvertedLists, Lengths, TextKeys
 from nornweave.index.searching.ranked_chunks import Hits
 from nornweave.index.searching.terms import TermLists, WeightedTerms
-from nornweave.index.searching.token_vectors import TokenVectors
-from nornweave.index.searching.vectors import VectorIndex
+from nornweave.index.searching.vectors import TokenVectors, VectorIndex
 from nornweave.index.searching.visibility import SeenTerms, Visible
 
 K = TypeVar("K", int, str)

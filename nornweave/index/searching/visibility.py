@@ -16,14 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nornweave.config import Bm25Settings
-from nornweave.core.access.rules import Rule, Statement, decode_rule, decode_source_rules, is_met, rule_of
-from nornweave.core.access.viewer import Viewer
+from nornweave.core.access import Rule, Statement, Viewer, decode_rule, decode_source_rules, is_met, rule_of
 from nornweave.index.connection import Connection
 from nornweave.index.port import Mask, Numbers
 from nornweave.index.searching.access_today import AccessToday
-from nornweave.index.searching.bm25 import saturations
 from nornweave.index.searching.inverted import FREQUENT_BYTES, FrequentTerms, InvertedLists, Lengths, lengths_of
-from nornweave.index.searching.terms import TermLists, WeightedTerms
+from nornweave.index.searching.terms import TermLists, WeightedTerms, saturations
 
 NO_STATEMENTS: Mapping[str, Statement] = {}
 # Of each: some bytes a chunk, and frequent terms in 4 MB. Viewers differ in few ways, whatever their groups are called.

@@ -102,7 +102,7 @@ from occurrences
 group by term
 order by term;
 
--- Where terms stand, and how often; readers weigh the fields and make BM25 of it (`bm25.py`).
+-- Where terms stand, and how often; readers weigh the fields and make BM25 of it (`terms.py`).
 create or replace temp table postings as
 select t.term_id, o.* exclude (term)
 from occurrences o

@@ -31,8 +31,7 @@ from nornweave.index.searching.arrays import ArrayWriter, arrays_file, writing_a
 from nornweave.index.searching.cards import write_cards
 from nornweave.index.searching.inverted import write_names, write_pairs
 from nornweave.index.searching.terms import write_terms
-from nornweave.index.searching.token_vectors import write_token_vectors
-from nornweave.index.searching.vectors import write_vectors
+from nornweave.index.searching.vectors import write_token_vectors, write_vectors
 from nornweave.index.writing.declared import NO_DECLARED_FILTERS, DeclaredFilters, fill_declared
 from nornweave.index.writing.rows import publication_row
 

@@ -23,7 +23,7 @@ from nornweave.index.connection import Connection, attach, connect_reader
 from nornweave.index.port import Counts
 from nornweave.index.writing.build import Layout
 from nornweave.index.writing.working_file import SCHEMA, open_working_file
-from nornweave.index.writing.working_rows import DuckDBTables
+from nornweave.index.writing.working_tables import DuckDBTables
 
 log = logging.getLogger(__name__)
 

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from nornweave.core.access.rules import encode_rule
+from nornweave.core.access import encode_rule
 from nornweave.core.types import FIELDS, Fact, canonical_json
 from nornweave.disagree.conflicts.comparable import keys_of
-from nornweave.index.facts import encode_facts
 from nornweave.index.port import NotStored, Publication, StoredDocument
+from nornweave.index.records import encode_facts
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
 

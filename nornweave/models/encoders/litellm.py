@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nornweave.core.errors import EncoderError
-from nornweave.core.extras import optional
+from nornweave.core.installation import optional
 from nornweave.models.encoders.port import Progress, Vectors, encodable, unit_rows
 from nornweave.models.encoders.tokenizer import WORD_PIECES
 

@@ -18,10 +18,17 @@ from weakref import WeakSet
 import numpy as np
 
 from nornweave.core.errors import EncoderError
-from nornweave.models.batches import CHARACTERS_PER_TOKEN, Ids, batches_of, padded
 from nornweave.models.encoders.bert import TOKENIZER_FILE, BertFolder, bert_graph, import_openvino
 from nornweave.models.encoders.port import Precision, Progress, Vectors, encodable, unit_rows
-from nornweave.models.encoders.tokenizer import ModelTokenizer, rewritten, rust_tokenizer
+from nornweave.models.encoders.tokenizer import (
+    CHARACTERS_PER_TOKEN,
+    Ids,
+    ModelTokenizer,
+    batches_of,
+    padded,
+    rewritten,
+    rust_tokenizer,
+)
 from nornweave.models.encoders.tokens import TokenVectors, project_tokens, projection_of, token_rows
 
 Hint: TypeAlias = Literal["LATENCY", "THROUGHPUT"]

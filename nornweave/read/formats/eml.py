@@ -12,7 +12,7 @@ from email.message import EmailMessage
 from email.utils import getaddresses, parsedate_to_datetime
 from typing import Any
 
-from nornweave.core.access.rules import KEY, single_statements
+from nornweave.core.access import KEY, single_statements
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.dates import utc
 from nornweave.core.text.inline_markup import one_line

@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from nornweave.core.access.rules import KEY
+from nornweave.core.access import KEY
 from nornweave.core.errors import DocumentError
-from nornweave.core.extras import optional
+from nornweave.core.installation import optional
 from nornweave.core.text.decode import decode
 from nornweave.core.types import freeze
 from nornweave.read.access_statements import access_metadata

@@ -17,7 +17,7 @@ from importlib.metadata import version as version_of
 from typing import Protocol, TypeAlias, cast
 
 from nornweave.core.errors import DocumentError
-from nornweave.core.extras import installer
+from nornweave.core.installation import installer
 
 Point: TypeAlias = tuple[float, float]
 Box: TypeAlias = tuple[float, float, float, float]

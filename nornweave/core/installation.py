@@ -1,9 +1,15 @@
-"""Name the extra to install where an optional package is missing."""
+"""How NornWeave is installed: which extra an optional package needs, and where its own packages lie.
+
+In a checkout ``api``, ``evals`` and ``orchestration`` lie beside ``nornweave``. A wheel carries them inside it, since
+names like these belong to the user's own programs, in the environment as in the working directory. They come first on
+the path of this program, which never imports from the working directory.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -48,3 +54,24 @@ def optional(extra: str, purpose: str, error_class: type[NornWeaveError] = Confi
     except ImportError as error:
         package = (error.name or "").partition(".")[0]
         raise error_class(missing_package(purpose, package, extra)) from error
+
+
+def bundled_folder() -> Path:
+    """Return the folder that holds the packages."""
+    package = Path(__file__).resolve().parents[1]
+    inside = package / "_bundled"
+    return inside if inside.is_dir() else package.parent
+
+
+def use_bundled_packages(environment: MutableMapping[str, str] | None = None) -> None:
+    """Let this process and the Python programs that it starts import the packages, wherever they run.
+
+    Args:
+        environment: what the programs inherit; ``os.environ`` unless given.
+    """
+    environment = os.environ if environment is None else environment
+    folder = str(bundled_folder())
+    paths = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path and path != folder]
+    environment["PYTHONPATH"] = os.pathsep.join([folder, *paths])
+    environment["PYTHONSAFEPATH"] = "1"  # python -m: without the working directory
+    sys.path[:] = [folder, *(path for path in sys.path if path != folder)]
