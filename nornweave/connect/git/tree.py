@@ -1,4 +1,4 @@
-"""List files: of a commit, and of a folder those that git has or ignores. Repositories keep their objects in the source.
+"""List files: of a commit, and of a folder those that git has or ignores. Objects are kept in the source.
 
 A tree may name the same subtree many times, so a small repository can list more files than fit into memory. A ``.git``
 file, a symlink, ``commondir`` and ``objects/info/alternates`` all name places anywhere on the machine. Who can write
