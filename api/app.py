@@ -41,7 +41,6 @@ from api.routes import (
     query,
     receipts,
     registration,
-    responses,
     sources,
     status_page,
     texts,
@@ -62,7 +61,7 @@ logger = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 2.0
 ROUTES = (
-    query, chat, responses, embeddings, feedback, evaluations, agents, registration, inbox, sources, receipts, texts,
+    query, chat, embeddings, feedback, evaluations, agents, registration, inbox, sources, receipts, texts,
     generations, health, documentation,
 )  # fmt: skip
 

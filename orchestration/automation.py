@@ -27,10 +27,8 @@ from nornweave.core.types import Domain, digest
 from nornweave.index.run_leases import DOMAIN_TAG
 from nornweave.index.wiring import INBOX
 from orchestration.announcements import BROKERS, Announcements
-from orchestration.assets.domain import domain_keys
+from orchestration.assets.domain import LEDGER_GROUP, LEDGER_KEY, domain_keys
 from orchestration.assets.evaluation import ANSWERS_KEY
-from orchestration.assets.ledger import GROUP as LEDGER_GROUP
-from orchestration.assets.ledger import LEDGER_KEY
 from orchestration.instance import UNFINISHED, forget_old_runs, home_of
 from orchestration.leases import fail_abandoned_runs, is_gone
 

@@ -16,8 +16,8 @@ from nornweave.core.files.private_folder import keep_private
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import Progress
-from orchestration.assets import evaluation, ledger
-from orchestration.assets.domain import asset_key, domain_assets
+from orchestration.assets import evaluation
+from orchestration.assets.domain import LEDGER_GROUP, asset_key, domain_assets, ledger_asset
 from orchestration.automation import DEFAULT_CRON, EVALUATION_CRON, SYNC_JOB, automation
 from orchestration.leases import leased_executor
 from orchestration.resources import RESOURCE, Outcomes, domain_syncs
@@ -57,7 +57,7 @@ def build_definitions(
     return dg.Definitions(
         assets=[
             *(asset for domain in domains for asset in domain_assets(settings, domain)),
-            ledger.ledger_asset(settings),
+            ledger_asset(settings),
             evaluation.answers_asset(settings, generations, progress),
         ],
         jobs=[job, measure],
@@ -74,7 +74,7 @@ def _jobs(settings: Settings, domains: Sequence[Domain]) -> tuple[Job, Job]:
     """Return the jobs that sync and measure."""
     sync = dg.define_asset_job(
         SYNC_JOB,
-        selection=dg.AssetSelection.groups(*(domain.value for domain in domains), ledger.GROUP, evaluation.GROUP),
+        selection=dg.AssetSelection.groups(*(domain.value for domain in domains), LEDGER_GROUP, evaluation.GROUP),
         description="Bring domains up to date with their sources and publish them.",
         # What a killed worker had stored is on its own disk: another one begins with the first step.
         tags={RETRY_STRATEGY: "ALL_STEPS"} if settings.workers and settings.workers.leases else None,

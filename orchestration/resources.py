@@ -20,8 +20,8 @@ from nornweave.config import Settings
 from nornweave.core.errors import DomainBusyError, NornWeaveError, QualityError, StoreError
 from nornweave.core.files.full_disk import full_disk
 from nornweave.core.types import Domain
+from nornweave.index.outcomes import read_verified, write_verified
 from nornweave.index.port import Publication
-from nornweave.index.verified import read_verified, write_verified
 from nornweave.index.wiring import domain_folder
 from nornweave.ingest.alarms import OF_A_SYNC, OF_PATHS, Alarm, AlarmKind, alarms_of
 from nornweave.ingest.pace import Pace

@@ -10,21 +10,23 @@ from pydantic import ValidationError
 
 from lab.apis import confluence, feed, github, jira, site, slack, stackexchange
 from lab.apis.server import Api
-from nornweave.connect.confluence.connector import ConfluenceSettings
 from nornweave.connect.confluence.feed import ConfluenceFeed
-from nornweave.connect.feed.connector import FeedSettings
-from nornweave.connect.feed.feed import SyndicationFeed
-from nornweave.connect.github.connector import GithubSettings
+from nornweave.connect.connectors import (
+    ConfluenceSettings,
+    FeedSettings,
+    GithubSettings,
+    JiraSettings,
+    SlackSettings,
+    StackExchangeSettings,
+    WebSettings,
+)
+from nornweave.connect.feed import SyndicationFeed
 from nornweave.connect.github.feed import GithubFeed
-from nornweave.connect.jira.connector import JiraSettings
 from nornweave.connect.jira.feed import JiraFeed
 from nornweave.connect.mirror.feed import Feed
 from nornweave.connect.mirror.settings import MirroredSettings
-from nornweave.connect.slack.connector import SlackSettings
 from nornweave.connect.slack.feed import SlackFeed
-from nornweave.connect.stackexchange.connector import StackExchangeSettings
 from nornweave.connect.stackexchange.feed import StackExchangeFeed
-from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.feed import WebFeed
 from nornweave.core.errors import ConfigError
 

@@ -134,7 +134,7 @@ def _measure(order: Order, settings: Settings) -> dict[str, float]:
 
 def _forget_clones(settings: Settings) -> None:
     """Let the next sync clone afresh."""
-    from nornweave.connect.git.clone import remove_unused
+    from nornweave.connect.git.remote import remove_unused
 
     remove_unused(settings.data_dir, [])
 

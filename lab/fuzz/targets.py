@@ -16,7 +16,7 @@ from nornweave.connect.files.source import file_document
 from nornweave.connect.inbox.source import inbox_document
 from nornweave.connect.messages.source import parse_messages
 from nornweave.connect.stackexchange.document import stackexchange_document
-from nornweave.connect.transcripts.source import parse_transcript
+from nornweave.connect.transcripts import parse_transcript
 from nornweave.core.errors import DocumentError, ReaderLostError
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.index.records import IndexedChunk

@@ -1,4 +1,4 @@
-"""What every source of documents has in common; ``connect/<kind>/connector.py`` adds the keys of one kind."""
+"""What every source of documents has in common; ``connect/connectors.py`` adds the keys of each kind."""
 
 from __future__ import annotations
 

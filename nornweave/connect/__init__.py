@@ -1,1 +1,1 @@
-"""Where documents come from: one folder for each kind of source."""
+"""Where documents come from: one module or folder for each kind of source."""

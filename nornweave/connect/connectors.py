@@ -1,28 +1,359 @@
-"""The table of the kinds of source. A new kind is a folder beside this file, and a line in ``CONNECTORS``."""
+"""The kinds of source: the keys of each, how it is opened, and the table of them all.
+
+A new kind is a module or a folder beside this file, and its keys and a line of ``CONNECTORS`` here. What reads a source
+is imported when one is opened, and not above: a process that only answers questions reads the keys of every kind.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from nornweave.config import Settings, SourceSettings, read_settings
-from nornweave.connect.confluence.connector import CONFLUENCE
-from nornweave.connect.feed.connector import FEED
-from nornweave.connect.files.connector import FILES
-from nornweave.connect.git.connector import GIT
-from nornweave.connect.github.connector import GITHUB
-from nornweave.connect.inbox.connector import INBOX
-from nornweave.connect.jira.connector import JIRA
-from nornweave.connect.messages.connector import MESSAGES
-from nornweave.connect.protocol import Connector, Source, UnopenedSource
-from nornweave.connect.slack.connector import SLACK
-from nornweave.connect.stackexchange.connector import STACKEXCHANGE
-from nornweave.connect.transcripts.connector import TRANSCRIPTS
-from nornweave.connect.web.connector import WEB
+from pydantic import Field, StringConstraints, model_validator
+
+from nornweave.config import Settings, read_settings
+from nornweave.config.base import EnvironmentName, Name, formed
+from nornweave.config.sources import AddressedSettings, SourceSettings
+from nornweave.connect.mirror.settings import ApiSettings, AtlassianSettings, MirroredSettings
+from nornweave.connect.protocol import AT_ONCE, Connector, Source, UnopenedSource
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.withheld import OwnFiles, check_place
 from nornweave.core.types import Domain, SourceId
+
+
+class FilesSettings(SourceSettings):
+    """The keys of ``type: files``: files in a folder, or a single file."""
+
+    # Conversations are messages, which plain files do not have.
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CODE, Domain.DOCUMENTATION, Domain.RESEARCH})
+
+    type: Literal["files"] = "files"
+    metadata: Path | None = None
+    """A YAML or JSON file with dates, revisions and the like per path."""
+
+
+def _open_files(settings: FilesSettings, own: OwnFiles) -> Source:
+    from nornweave.connect.files.source import FilesSource
+
+    return FilesSource(
+        SourceId(settings.id),
+        settings.domain,
+        settings.required_path,
+        include=settings.include,
+        only=settings.only,
+        exclude=settings.exclude,
+        metadata=settings.metadata,
+        own=own,
+    )
+
+
+FILES = Connector(FilesSettings, _open_files)
+
+
+class GitSettings(AddressedSettings):
+    """The keys of ``type: git``: repositories, on this machine or elsewhere."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CODE, Domain.DOCUMENTATION, Domain.RESEARCH})
+    place_keys: ClassVar[tuple[str, ...]] = ("path", "url")
+
+    type: Literal["git"] = "git"
+    ref: str = "HEAD"
+    """The branch, tag or commit that is read."""
+    web_url: str | None = None
+    """Where people read a file in a browser, with ``{commit}`` and ``{path}``; of well-known hosts it is known."""
+    credentials_env: EnvironmentName | None = None
+    """The environment variable with a password or token for ``url``."""
+    max_megabytes: int = Field(2_000, ge=1, le=1_000_000)
+    """The largest clone."""
+
+    @model_validator(mode="after")
+    def _has_an_address(self) -> Self:
+        from nornweave.connect.git.address import parse_address
+
+        try:
+            if self.url is not None:
+                parse_address(self.url)
+        except ConfigError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+
+def _open_git(settings: GitSettings, own: OwnFiles) -> Source:
+    if settings.url is not None:
+        from nornweave.connect.git.remote import RemoteGitSource
+
+        return RemoteGitSource(settings, own.data_dir)
+    from nornweave.connect.git.source import GitSource
+
+    return GitSource(
+        SourceId(settings.id),
+        settings.domain,
+        settings.required_path,
+        include=settings.include,
+        only=settings.only,
+        exclude=settings.exclude,
+        ref=settings.ref,
+        own=own,
+        web_url=settings.web_url,
+    )
+
+
+GIT = Connector(GitSettings, _open_git)
+
+
+class WebSettings(AddressedSettings, MirroredSettings):
+    """The keys of ``type: web``: the pages of a documentation site."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.DOCUMENTATION, Domain.RESEARCH})
+    place_keys: ClassVar[tuple[str, ...]] = ("url",)
+
+    type: Literal["web"] = "web"
+    prefix: str | None = None
+    """Only pages whose address starts so; the folder of ``url`` unless given."""
+    max_pages: int = Field(5_000, ge=1, le=200_000)
+    max_requests: int = Field(500, ge=1, le=1_000_000)
+    """One sync asks so often without getting a page that is new or as it was; the next one goes on from there."""
+
+
+def _open_web(settings: WebSettings, own: OwnFiles) -> Source:
+    from nornweave.connect.mirror.mirrored import MirroredSource
+    from nornweave.connect.web.feed import WebFeed
+
+    return MirroredSource(settings, WebFeed(settings), own.data_dir)
+
+
+def _bound_web(settings: WebSettings) -> str:
+    return (
+        f"{AT_ONCE} for what the sitemap names anew, dates anew or names no longer; other pages are asked for again, "
+        f"200 a sync, and all within {settings.hours()}"
+    )
+
+
+WEB = Connector(WebSettings, _open_web, _bound_web)
+
+
+class FeedSettings(AddressedSettings, MirroredSettings):
+    """The keys of ``type: feed``: RSS and Atom feeds, a document for each entry."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.DOCUMENTATION, Domain.RESEARCH})
+    place_keys: ClassVar[tuple[str, ...]] = ("path", "url")
+
+    type: Literal["feed"] = "feed"
+
+
+def _open_feed(settings: FeedSettings, own: OwnFiles) -> Source:
+    from nornweave.connect.feed import SyndicationFeed
+    from nornweave.connect.mirror.mirrored import MirroredSource
+
+    return MirroredSource(settings, SyndicationFeed(settings), own.data_dir)
+
+
+FEED = Connector(FeedSettings, _open_feed, lambda _: f"{AT_ONCE} for entries that the feed lists; the others stay")
+
+
+class SlackSettings(ApiSettings):
+    """The keys of ``type: slack``: an export folder, or the Web API."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
+    place_keys: ClassVar[tuple[str, ...]] = ("path", "token_env")
+
+    type: Literal["slack"] = "slack"
+    channels: tuple[Name, ...] = ()
+    """Names or ids; empty: every channel that the token's owner has joined."""
+    api_url: str = "https://slack.com/api"
+
+
+def _open_slack(settings: SlackSettings, own: OwnFiles) -> Source:
+    if settings.path is not None:
+        from nornweave.connect.slack.export import SlackSource
+
+        return SlackSource(settings, own)
+    from nornweave.connect.mirror.mirrored import MirroredSource
+    from nornweave.connect.slack.feed import SlackFeed
+
+    return MirroredSource(settings, SlackFeed(settings), own.data_dir)
+
+
+def _bound_slack(settings: SlackSettings) -> str:
+    if settings.path is not None:
+        return AT_ONCE
+    return (
+        f"{AT_ONCE} for messages of the last 3 days; at most {settings.hours()} for older ones and for replies that "
+        f"came or went; at most {settings.hours(30)} for edits of replies in older threads"
+    )
+
+
+SLACK = Connector(SlackSettings, _open_slack, _bound_slack)
+
+
+class GithubSettings(ApiSettings):
+    """The keys of ``type: github``: issues, pull requests and discussions of a repository, or a dump of them."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
+    place_keys: ClassVar[tuple[str, ...]] = ("path", "repository")
+    usual_variable: ClassVar[str] = "GITHUB_TOKEN"
+    own_hosts: ClassVar[tuple[str, ...]] = ("api.github.com",)
+
+    type: Literal["github"] = "github"
+    repository: Annotated[str, formed(r"[\w-][\w.-]*/[\w.-]*[\w-][\w.-]*", "'owner/name'")] | None = None
+    """``owner/name``: read GitHub through its API instead of a dump."""
+    api_url: str = "https://api.github.com"
+    """Of an enterprise server; the public service unless given."""
+
+
+def _open_github(settings: GithubSettings, own: OwnFiles) -> Source:
+    if settings.repository is None:
+        from nornweave.connect.github.export import GithubDumpSource
+
+        return GithubDumpSource(settings, own)
+    from nornweave.connect.github.feed import GithubFeed
+    from nornweave.connect.mirror.mirrored import MirroredSource
+
+    return MirroredSource(settings, GithubFeed(settings), own.data_dir)
+
+
+def _bound_github(settings: GithubSettings) -> str:
+    if settings.repository is None:
+        return AT_ONCE
+    return (
+        f"{AT_ONCE} for changes; deleted and transferred issues are found 100 a sync where there is a token, and all "
+        f"that was deleted within {settings.hours()}"
+    )
+
+
+GITHUB = Connector(GithubSettings, _open_github, _bound_github)
+
+
+SPACE_KEY = r"~?[A-Za-z0-9][\w:.-]{0,254}"
+SpaceKey = Annotated[str, formed(SPACE_KEY, "the key of a space, such as 'ENG'")]
+
+
+class ConfluenceSettings(AtlassianSettings):
+    """The keys of ``type: confluence``: pages and blog posts of Confluence Cloud."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.DOCUMENTATION})
+
+    type: Literal["confluence"] = "confluence"
+    spaces: Annotated[tuple[SpaceKey, ...], Field(max_length=100)] = ()
+    """Keys of spaces; empty: every space that the user may read."""
+
+
+def _open_confluence(settings: ConfluenceSettings, own: OwnFiles) -> Source:
+    from nornweave.connect.confluence.feed import ConfluenceFeed
+    from nornweave.connect.mirror.mirrored import MirroredSource
+
+    return MirroredSource(settings, ConfluenceFeed(settings), own.data_dir)
+
+
+CONFLUENCE = Connector(ConfluenceSettings, _open_confluence)
+
+
+class JiraSettings(AtlassianSettings):
+    """The keys of ``type: jira``: issues of Jira Cloud with their comments."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
+
+    type: Literal["jira"] = "jira"
+    projects: tuple[Annotated[str, formed(r"[A-Za-z]\w{0,99}", "the key of a project, such as 'PAY'")], ...] = ()
+    """Keys of projects; empty: every project that the user may read."""
+
+
+def _open_jira(settings: JiraSettings, own: OwnFiles) -> Source:
+    from nornweave.connect.jira.feed import JiraFeed
+    from nornweave.connect.mirror.mirrored import MirroredSource
+
+    return MirroredSource(settings, JiraFeed(settings), own.data_dir)
+
+
+JIRA = Connector(JiraSettings, _open_jira)
+
+
+class TranscriptsSettings(SourceSettings):
+    """The keys of ``type: transcripts``: meetings in ``.vtt``, ``.srt``, and ``.txt`` with ``Speaker: text`` lines."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
+
+    type: Literal["transcripts"] = "transcripts"
+
+
+def _open_transcripts(settings: TranscriptsSettings, own: OwnFiles) -> Source:
+    from nornweave.connect.transcripts import TranscriptSource
+
+    return TranscriptSource(settings, own)
+
+
+TRANSCRIPTS = Connector(TranscriptsSettings, _open_transcripts)
+
+
+class MessagesSettings(SourceSettings):
+    """The keys of ``type: messages``: logs of messages, one a line, text or JSON lines."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
+
+    type: Literal["messages"] = "messages"
+
+
+def _open_messages(settings: MessagesSettings, own: OwnFiles) -> Source:
+    from nornweave.connect.messages.source import MessagesSource
+
+    return MessagesSource(settings, own)
+
+
+MESSAGES = Connector(MessagesSettings, _open_messages)
+
+
+class StackExchangeSettings(ApiSettings):
+    """The keys of ``type: stackexchange``: questions and answers of a site, or files of them."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.RESEARCH})
+    place_keys: ClassVar[tuple[str, ...]] = ("path", "site")
+
+    type: Literal["stackexchange"] = "stackexchange"
+    site: Annotated[str, StringConstraints(pattern=r"^[\w.-]+$", max_length=100)] | None = None
+    """A site of Stack Exchange, such as ``stackoverflow``: read it through its API instead of a dump."""
+    tags: tuple[Annotated[str, formed(r"[^\s;,/?&]{1,100}", "one tag, such as 'python'")], ...] = ()
+    """Questions with any of these."""
+    api_url: str = "https://api.stackexchange.com/2.3"
+
+
+def _open_stackexchange(settings: StackExchangeSettings, own: OwnFiles) -> Source:
+    if settings.site is None:
+        from nornweave.connect.files.source import FilesSource
+
+        types, place = ("**/*.json",), (SourceId(settings.id), settings.domain, settings.required_path)
+        return FilesSource(*place, types=types, only=settings.chosen, exclude=settings.exclude, own=own)
+    from nornweave.connect.mirror.mirrored import MirroredSource
+    from nornweave.connect.stackexchange.feed import StackExchangeFeed
+
+    return MirroredSource(settings, StackExchangeFeed(settings), own.data_dir)
+
+
+def _bound_stackexchange(settings: StackExchangeSettings) -> str:
+    if settings.path is not None:
+        return AT_ONCE
+    return f"{AT_ONCE} for changes; deleted questions are found 100 a sync, and all within {settings.hours()}"
+
+
+STACKEXCHANGE = Connector(StackExchangeSettings, _open_stackexchange, _bound_stackexchange)
+
+
+class InboxSettings(SourceSettings):
+    """The keys of ``type: inbox``: documents that were handed in, over HTTP or by ``nornweave push``."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset(Domain)
+
+    type: Literal["inbox"] = "inbox"
+
+
+def _open_inbox(settings: InboxSettings, own: OwnFiles) -> Source:  # noqa: ARG001 - ``path`` says where it is
+    from nornweave.connect.inbox.source import InboxSource
+
+    return InboxSource(SourceId(settings.id), settings.domain, settings.required_path)
+
+
+INBOX = Connector(InboxSettings, _open_inbox)
+
 
 CONNECTORS: Mapping[str, Connector[Any]] = {
     each.type: each

@@ -1,9 +1,12 @@
 """What the syncs of a domain left for whoever serves: ``outcomes.json``, ``left_out.json``, reports in ``status.json``.
 
 ``left_out.json`` has all files of each source that are not read, by reason. Outcomes are of the documents whose last
-attempt stored nothing.
-The working file is the truth; nobody can read it while it is being written. A generation does not say this either: a
-document that fails publishes nothing.
+attempt stored nothing. The working file is the truth; nobody can read it while it is being written. A generation does
+not say this either: a document that fails publishes nothing.
+
+``verified.json`` says when sources last confirmed what is published. A sync that changes nothing publishes nothing, and
+a generation never changes: what sources confirm lies beside them. The file holds for one generation; of documents of
+another one it says nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +95,98 @@ def _text(file: Path) -> str | None:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
+
+
+VERIFIED = "verified.json"
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedSource:
+    """What a source confirmed; moments are RFC 3339, ``None`` where there is none.
+
+    Attributes:
+        listed_at: when it last named all of its documents.
+        verified_at: when it last confirmed its documents, but for those of ``documents``.
+        documents: by path, when it last confirmed each of the others.
+        bound: how soon a change there counts, where the source itself is not configured: at a replica.
+    """
+
+    listed_at: str | None = None
+    verified_at: str | None = None
+    documents: Mapping[str, str | None] = field(default_factory=dict)
+    bound: str | None = None
+
+    def of(self, path: str) -> str | None:
+        """Return when a document was confirmed last."""
+        return self.documents.get(path, self.verified_at)
+
+    @property
+    def oldest(self) -> str | None:
+        """Return since when every document was confirmed; ``None`` if one never was."""
+        moments = [self.verified_at, *self.documents.values()]
+        return None if None in moments else min(filter(None, moments))
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What the sources of a domain confirmed of one generation."""
+
+    generation: str | None = None
+    sources: Mapping[str, VerifiedSource] = field(default_factory=dict)
+
+    def at(self, source_id: str, path: str) -> datetime | None:
+        """Return when the source of a document last confirmed that it exists as it is."""
+        source = self.sources.get(source_id)
+        moment = source.of(path) if source else None
+        return _moment(moment) if moment else None
+
+
+_moment = lru_cache(maxsize=64)(datetime.fromisoformat)  # an answer cites sixty documents of a few sources
+
+
+NOTHING_VERIFIED = Verified()
+
+
+def write_verified(folder: Path, verified: Verified) -> None:
+    """Replace the file; a failure is logged: answers then say that documents were confirmed earlier than they were."""
+    try:
+        write_whole(folder / VERIFIED, json.dumps(asdict(verified), ensure_ascii=False))
+    except OSError as error:
+        logger.warning("%s: cannot be written: %s", folder / VERIFIED, error)
+
+
+def read_verified(folder: Path) -> Verified:
+    """Return what the last sync left; nothing where none ran."""
+    try:
+        stored = json.loads((folder / VERIFIED).read_text(encoding="utf-8"))
+        sources = {name: VerifiedSource(**source) for name, source in stored["sources"].items()}
+        return Verified(stored["generation"], sources)
+    except FileNotFoundError:
+        return NOTHING_VERIFIED
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        logger.warning("%s: cannot be read: %s", folder / VERIFIED, error)
+        return NOTHING_VERIFIED
+
+
+class VerifiedFile:
+    """The file of a domain, read again when it changes; used by several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file = folder / VERIFIED
+        self._read: tuple[object, Verified] = (None, NOTHING_VERIFIED)
+
+    def of(self, generation: str) -> Verified:
+        """Return what is confirmed of a generation."""
+        state = self._state()
+        if self._read[0] != state:
+            self._read = (state, read_verified(self._folder))
+        verified = self._read[1]
+        return verified if verified.generation == generation else NOTHING_VERIFIED
+
+    def _state(self) -> tuple[int, int, int] | None:
+        try:
+            status = self._file.stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino

@@ -13,9 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nornweave.config import Settings, SourceSettings
-from nornweave.connect.files.connector import FilesSettings
+from nornweave.connect.connectors import FilesSettings, GitSettings
 from nornweave.connect.git.blame import MAX_FILES, TOTAL_S, commit_of, is_own_repository, origins
-from nornweave.connect.git.connector import GitSettings
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain, GenerationId, Origin
 from nornweave.disagree.assertions.pairing import LEAST_OF_CORPORA, find_contradictions

@@ -18,8 +18,8 @@ from nornweave.connect.protocol import Source
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import GenerationId, Listing, Skip
+from nornweave.index.outcomes import Verified, VerifiedSource
 from nornweave.index.port import Failure
-from nornweave.index.verified import Verified, VerifiedSource
 from nornweave.ingest.diff import Unavailable
 from nornweave.ingest.records import Progress, SyncOptions
 

@@ -20,8 +20,8 @@ from typing import Self
 from nornweave.core.errors import ConfirmationError, NornWeaveError
 from nornweave.core.files.paths import Within
 from nornweave.core.types import Listing, digest, present
+from nornweave.index.outcomes import Verified
 from nornweave.index.port import Batch, Candidate, Publication, Writer
-from nornweave.index.verified import Verified
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import Changes, Unavailable, diff, held_state, made_again
 from nornweave.ingest.invariants import reconcile

@@ -6,9 +6,8 @@ import logging
 from functools import partial
 
 from nornweave.config import DomainSettings, Settings
-from nornweave.connect.connectors import open_sources
-from nornweave.connect.git.clone import remove_unused
-from nornweave.connect.git.connector import GitSettings
+from nornweave.connect.connectors import GitSettings, open_sources
+from nornweave.connect.git.remote import remove_unused
 from nornweave.connect.inbox.source import InboxSource
 from nornweave.core.types import Domain
 from nornweave.index.wiring import INBOX, encoder_of, pull, store_of

@@ -24,7 +24,7 @@ from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, present
 from nornweave.index.ledger_file import ledger_file
 from nornweave.index.object_store import ObjectStore
-from nornweave.index.verified import Verified, read_verified, write_verified
+from nornweave.index.outcomes import Verified, read_verified, write_verified
 from nornweave.index.wiring import domain_folder
 from nornweave.share.manifest import FORMAT, ManifestDocument, PublisherId, is_signed, read_document, read_json, to_json
 from nornweave.share.standing import Published, read_published, record_file, write_published

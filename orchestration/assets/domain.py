@@ -2,9 +2,9 @@
 
 Each body calls one step of the recipe in ``nornweave.ingest.pipeline`` and returns its report as metadata. The steps
 of a run share the domain's open sync; a step that runs alone, in a process of its own, looks for what is missing.
-"""
 
-# No ``from __future__ import annotations`` here: Dagster reads the annotations of asset bodies as objects.
+The conflict ledger: made anew after every publication, over all domains that are published.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -17,12 +17,15 @@ from nornweave.core.errors import DomainBusyError, EncoderError
 from nornweave.core.text import analyzer
 from nornweave.core.types import Domain, digest
 from nornweave.disagree.facts import extract
+from nornweave.index.wiring import pull
+from nornweave.ingest.ledger import refresh_ledger
 from nornweave.ingest.wiring import chunker_of
+from nornweave.share.publishing import refresh_workspace
 from orchestration import metadata
 from orchestration.assets import OWNERS, Result
 from orchestration.assets.evaluation import candidate_evaluation, domain_evaluation, runs_too
 from orchestration.checks import check_results, invariant_checks, quality_check, quality_result
-from orchestration.resources import DomainSyncs
+from orchestration.resources import DomainSyncs, translated
 
 STEPS = ("documents", "chunks", "embeddings", "index", "evaluation", "generation")
 
@@ -164,4 +167,36 @@ _EVALUATION = (
 _GENERATION = (
     "The published generation: readers are pointed at the candidate, atomically. When nothing changed, the published "
     "one stays and nothing is written."
+)
+
+
+LEDGER_GROUP = "ledger"
+LEDGER_KEY = dg.AssetKey([LEDGER_GROUP, "conflicts"])
+
+
+def ledger_asset(settings: Settings) -> dg.AssetsDefinition:
+    """Return the asset; it comes after the publications of the domains that are served."""
+
+    @dg.asset(
+        key=LEDGER_KEY,
+        deps=[asset_key(domain, "generation") for domain in settings.served_domains],
+        group_name=LEDGER_GROUP,
+        description=_LEDGER,
+        kinds={"duckdb"},
+        owners=OWNERS,
+        code_version=extract.VERSION,
+    )
+    def conflicts() -> Result:
+        with translated():
+            pull(settings)
+            ledger = refresh_ledger(settings)
+            refresh_workspace(settings)
+            return dg.MaterializeResult(metadata=metadata.ledger_metadata(ledger))
+
+    return conflicts
+
+
+_LEDGER = (
+    "What the published generations of two domains disagree about: facts with both places, the suggested authority, "
+    "when it was first seen, and what is settled since the last time. Read it with `nornweave conflicts`."
 )

@@ -9,9 +9,8 @@ from api_support import client_of, conforms, is_problem
 
 from nornweave.ask.views.status import ConfiguredSource, SourcesDocument
 from nornweave.config import Settings
-from nornweave.connect.connectors import load_settings, open_source
+from nornweave.connect.connectors import WebSettings, load_settings, open_source
 from nornweave.connect.mirror.mirrored import MirroredSource
-from nornweave.connect.web.connector import WebSettings
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import run

@@ -13,9 +13,8 @@ from nornweave.config import Settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 from nornweave.ingest.invariants import INVARIANTS
-from orchestration.assets.domain import STEPS, asset_key, code_versions
+from orchestration.assets.domain import LEDGER_KEY, STEPS, asset_key, code_versions
 from orchestration.assets.evaluation import ANSWERS_KEY
-from orchestration.assets.ledger import LEDGER_KEY
 from orchestration.definitions import build_definitions, settings_from_environment
 
 ROOT = Path(__file__).parents[2]

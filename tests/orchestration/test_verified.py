@@ -22,7 +22,7 @@ from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.types import Domain, Entry, GenerationId, Listing, present
-from nornweave.index.verified import NAME, Verified, VerifiedFile, VerifiedSource, read_verified, write_verified
+from nornweave.index.outcomes import VERIFIED, Verified, VerifiedFile, VerifiedSource, read_verified, write_verified
 from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.diff import Unavailable
 from nornweave.ingest.listing import verified_by
@@ -73,7 +73,7 @@ def test_the_file_holds_for_its_generation_and_is_read_again_when_it_changes(tmp
         write_verified(tmp_path, written)
         assert file.of(G1) == written
         assert file.of("gen-000002") == Verified()
-    (tmp_path / NAME).write_text('{"generation": 1, "sources": {"a": {"x": 1}}}')
+    (tmp_path / VERIFIED).write_text('{"generation": 1, "sources": {"a": {"x": 1}}}')
     assert file.of(G1) == Verified()
 
 

@@ -19,7 +19,7 @@ from nornweave.core.access import OPERATOR
 from nornweave.core.errors import ConfigError, PublicationError, SignatureError
 from nornweave.core.signatures import NEXT, check_signed, own_keys, read_signed, rotate, signer_of
 from nornweave.core.types import present
-from nornweave.index.verified import Verified, VerifiedSource, write_verified
+from nornweave.index.outcomes import Verified, VerifiedSource, write_verified
 from nornweave.index.wiring import domain_folder
 from nornweave.share.manifest import digest_of, pointer_key
 

@@ -21,9 +21,9 @@ from lab.apis.server import HANG_UP, Api, Reply
 from lab.apis.site import SiteServer
 from lab.apis.slack import SlackServer
 from lab.apis.stackexchange import StackExchangeServer
-from nornweave.connect.confluence.document import confluence_document
+from nornweave.connect.confluence.feed import confluence_document
 from nornweave.connect.conversation import conversation_document
-from nornweave.connect.feed.feed import feed_document
+from nornweave.connect.feed import feed_document
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.types import Document, Domain, digest

@@ -12,8 +12,7 @@ from feed_source import served
 from waiting import HANGS_S, SOON_S
 
 from lab.apis.server import HANG_UP, Api, Reply, Request, serving
-from nornweave.connect.connectors import open_source
-from nornweave.connect.feed.connector import FeedSettings
+from nornweave.connect.connectors import FeedSettings, open_source
 from nornweave.connect.mirror.answers import AnswerError, Limits, OtherHostError
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.core.errors import ConfigError, SourceUnavailableError

@@ -7,9 +7,8 @@ from feed_source import FeedSource
 
 from lab.apis.feed import FeedServer
 from lab.apis.server import serving
-from nornweave.connect.connectors import CONNECTORS, open_source
-from nornweave.connect.feed.connector import FeedSettings
-from nornweave.connect.feed.feed import MAX_FILE_BYTES
+from nornweave.connect.connectors import CONNECTORS, FeedSettings, open_source
+from nornweave.connect.feed import MAX_FILE_BYTES
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain

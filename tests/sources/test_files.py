@@ -13,11 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.connect.connectors import open_source
-from nornweave.connect.files.connector import FilesSettings
+from nornweave.connect.connectors import STACKEXCHANGE, FilesSettings, StackExchangeSettings, open_source
 from nornweave.connect.files.source import FilesSource
 from nornweave.connect.protocol import Source
-from nornweave.connect.stackexchange.connector import STACKEXCHANGE, StackExchangeSettings
 from nornweave.core.access import read_rule
 from nornweave.core.errors import (
     ConfigError,

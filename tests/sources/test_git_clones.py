@@ -15,11 +15,9 @@ from git_server import serve_git
 from waiting import until
 
 from lab.campaigns.upstream import Upstream
-from nornweave.connect.connectors import open_source
-from nornweave.connect.git import clone as clones
-from nornweave.connect.git.clone import remove_leftovers, remove_unused
-from nornweave.connect.git.connector import GitSettings
-from nornweave.connect.git.remote import RemoteGitSource
+from nornweave.connect.connectors import GitSettings, open_source
+from nornweave.connect.git import remote as clones
+from nornweave.connect.git.remote import RemoteGitSource, remove_leftovers, remove_unused
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.types import Domain

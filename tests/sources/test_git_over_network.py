@@ -12,9 +12,8 @@ import pytest
 from git_repository import Repository
 from git_server import GitServer, serve_git
 
-from nornweave.connect.connectors import open_source
+from nornweave.connect.connectors import GitSettings, open_source
 from nornweave.connect.git import network
-from nornweave.connect.git.connector import GitSettings
 from nornweave.connect.git.remote import RemoteGitSource
 from nornweave.core.errors import ConfigError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.withheld import OwnFiles
@@ -284,7 +283,7 @@ def test_a_server_that_drips_is_given_up(tmp_path: Path, server: GitServer, monk
 def test_a_fetch_that_takes_too_long_is_ended(
     tmp_path: Path, server: GitServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nornweave.connect.git.clone.FETCH_S", 0.5)
+    monkeypatch.setattr("nornweave.connect.git.remote.FETCH_S", 0.5)
     server.drip = threading.Event()
     assert "no end within 0.5 s" in refused(source(tmp_path, server.url("team/api.git")))
 

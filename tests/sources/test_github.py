@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.connect.github.connector import GithubSettings
+from nornweave.connect.connectors import GithubSettings
 from nornweave.connect.github.export import GithubDumpSource
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Domain

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.connect.feed.connector import FeedSettings
+from nornweave.connect.connectors import FeedSettings
 from nornweave.connect.mirror.feed import LEFT_OUT, Body, Feed, FeedRecord, Known, Pass, RecordPage
 from nornweave.connect.mirror.mirror import MirrorFile
 from nornweave.connect.mirror.mirrored import MirroredSource

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.connect.confluence.connector import ConfluenceSettings
+from nornweave.connect.connectors import ConfluenceSettings, GithubSettings
 from nornweave.connect.git.address import parse_address
 from nornweave.connect.git.network import Network
-from nornweave.connect.github.connector import GithubSettings
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.core.errors import SourceUnavailableError

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.connect.slack.connector import SlackSettings
+from nornweave.connect.connectors import SlackSettings
 from nornweave.connect.slack.export import SlackSource
 from nornweave.connect.slack.text import Directory, body_of, plain
 from nornweave.core.errors import (

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nornweave.connect.connectors import TranscriptsSettings
 from nornweave.connect.files.exports import split_speaker
-from nornweave.connect.transcripts.connector import TranscriptsSettings
-from nornweave.connect.transcripts.source import TranscriptSource, date_of, parse_plain, parse_srt, parse_vtt, seconds
+from nornweave.connect.transcripts import TranscriptSource, date_of, parse_plain, parse_srt, parse_vtt, seconds
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
 from nornweave.core.text.message_lines import indented_body
 from nornweave.core.types import Document, Domain, Entry, Message

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from lab.apis import STAND_INS
 from lab.apis.server import Reply, serving
 from lab.apis.site import SiteServer, large, small
-from nornweave.connect.connectors import open_source
+from nornweave.connect.connectors import WebSettings, open_source
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.web import queue
-from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.feed import WebFeed
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.files.withheld import OwnFiles

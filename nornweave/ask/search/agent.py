@@ -27,9 +27,9 @@ from nornweave.core.tracing import retrieval_span
 from nornweave.core.types import NO_METADATA, Domain, JsonValue, present
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
+from nornweave.index.outcomes import NOTHING_VERIFIED
 from nornweave.index.port import Mask, Numbers
 from nornweave.index.searching.conditions import Condition
-from nornweave.index.verified import NOTHING_VERIFIED
 from nornweave.models.encoders import Encoder
 from nornweave.models.encoders.queries import QueryMemo
 from nornweave.models.rerankers import RerankerSlot

@@ -11,7 +11,7 @@ from nornweave.config import Settings
 from nornweave.connect.connectors import bound_of
 from nornweave.connect.protocol import AT_ONCE
 from nornweave.core.types import Domain
-from nornweave.index.verified import Verified, VerifiedFile
+from nornweave.index.outcomes import Verified, VerifiedFile
 from nornweave.index.wiring import INBOX, domain_folder
 
 

@@ -38,9 +38,9 @@ from nornweave.core.errors import NornWeaveError
 from nornweave.core.tracing import span
 from nornweave.core.types import Domain
 from nornweave.index.index import Index
+from nornweave.index.outcomes import NOTHING_VERIFIED, Verified
 from nornweave.index.port import Mask, Numbers, Scores
 from nornweave.index.searching.ranked_chunks import NO_HITS, found
-from nornweave.index.verified import NOTHING_VERIFIED, Verified
 from nornweave.models.encoders.tokens import EncodedQuery
 
 log = logging.getLogger(__name__)

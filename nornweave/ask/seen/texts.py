@@ -28,8 +28,8 @@ from nornweave.config import Settings
 from nornweave.core.access import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain
-from nornweave.index.searching.completing import Completion
 from nornweave.index.searching.conditions import AtPath
+from nornweave.index.searching.finding import Completion
 
 log = logging.getLogger(__name__)
 

@@ -17,10 +17,9 @@ from nornweave.connect.connectors import bound_of, open_source
 from nornweave.core.access import ACCESS_NOTICE, KEY, VALUE_NOTICE, group_name, read_rule
 from nornweave.core.errors import ConfigError, SourceUnavailableError, StoreError
 from nornweave.core.types import Domain
-from nornweave.index.outcomes import read_left_out, read_status
+from nornweave.index.outcomes import VerifiedSource, read_left_out, read_status, read_verified
 from nornweave.index.run_leases import silent_runs
 from nornweave.index.searching.counting import StatedDocument
-from nornweave.index.verified import VerifiedSource, read_verified
 from nornweave.index.wiring import domain_folder, store_of
 from nornweave.share.publishing import copied
 

@@ -16,7 +16,7 @@ from nornweave.connect.inbox.deposits import InboxDocument
 from nornweave.core.types import Domain
 from nornweave.index.inbox_life_cycle import DepositPage
 from nornweave.index.records import StoredChunk, StoredText
-from nornweave.index.searching.completing import CompletionKind
+from nornweave.index.searching.finding import CompletionKind
 
 
 class ChunkDocument(TypedDict):

@@ -1,20 +1,215 @@
-"""A source of committed files that live on another machine: fetched into a clone, then read as any repository."""
+"""A source of committed files that live on another machine: fetched into a clone, then read as any repository.
+
+A clone keeps what was read: commits and folders of the wanted refs, and chosen files.
+
+Sources of the same address share one bare repository below ``data_dir``, and so everything that their branches have in
+common. One process at a time writes, under a lock that git's own processes inherit: what a killed sync leaves running
+holds the lock until it has ended; what it leaves unfinished is removed by the next one.
+
+A ref is kept under a name of its own, whatever it points at upstream: force-pushes, renames and deletions move or end
+it, and nothing else.
+"""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
+import logging
+import os
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryFile
 
-from nornweave.connect.git.address import parse_address
-from nornweave.connect.git.clone import Clone, clone_place
-from nornweave.connect.git.connector import GitSettings
-from nornweave.connect.git.network import DamagedCloneError, Network, find_ref, is_name
-from nornweave.connect.git.program import GitFailedError, check_version, run_git
+from nornweave.connect.connectors import GitSettings
+from nornweave.connect.git.address import GitAddress, parse_address
+from nornweave.connect.git.network import COMMIT_ID, FETCH_S, DamagedCloneError, Network, find_ref, is_name
+from nornweave.connect.git.program import GitFailedError, check_version, git_command, git_environment, run_git
 from nornweave.connect.git.source import GitSource, UnreadableRepositoryError
-from nornweave.connect.git.watched import MEGABYTE, TooLargeError
-from nornweave.core.errors import ConfigError, SourceUnavailableError, TransientDocumentError
-from nornweave.core.types import Document, Entry, Listing, SourceId
+from nornweave.connect.git.tree import MAX_FILES
+from nornweave.connect.git.watched import MEGABYTE, Bounds, TooLargeError, run_watched
+from nornweave.core.errors import ConfigError, DomainBusyError, SourceUnavailableError, TransientDocumentError
+from nornweave.core.files.lock import WriterLock
+from nornweave.core.types import Document, Entry, Listing, SourceId, digest
+
+log = logging.getLogger(__name__)
+
+FOLDER = "git"
+LOCK_WAIT_S = 900.0
+"""How long a sync waits for another one that reads the same repository."""
+_REPOSITORY, _LOCK = "repository.git", "lock"
+MANY_PACKS = 50
+"""Every fetch leaves one or two packs; so many are put into one."""
+_LOCAL_S = 300.0
+_SIZES_BYTES = 128 * MAX_FILES
+
+
+@dataclass(frozen=True, slots=True)
+class Clone:
+    """The clone of one address.
+
+    Attributes:
+        repository: a bare one.
+        max_bytes: what the clone may take on disk.
+        lock: the descriptor that holds it, while this process may write it.
+    """
+
+    repository: Path
+    network: Network
+    max_bytes: int
+    lock: int = -1
+
+    @contextmanager
+    def writing(self) -> Iterator[Clone]:
+        """Hold the clone.
+
+        Raises:
+            SourceUnavailableError: another sync holds it for too long, or it cannot be written.
+        """
+        file = self.repository.parent / _LOCK
+        try:
+            with WriterLock(file, purpose="a sync", wait_s=LOCK_WAIT_S, waits_silently=True) as lock:
+                yield replace(self, lock=lock.descriptor)
+        except DomainBusyError as error:
+            shown = self.network.address.shown
+            raise SourceUnavailableError(
+                f"{shown}: another sync has been reading it for {LOCK_WAIT_S:g} s; the next one tries again"
+            ) from error
+        except OSError as error:
+            raise SourceUnavailableError(f"{file}: {error.strerror}; let data_dir be written") from error
+
+    def update(self, ref: str) -> str:
+        """Fetch what a ref points at, unless it is here; return the commit.
+
+        A commit that is here needs no network. A branch or tag that did not move needs one request.
+
+        Raises:
+            DamagedCloneError: the clone cannot be used; ``start_anew`` helps.
+            SourceUnavailableError: why the repository cannot be read, and what to do.
+        """
+        self._prepare()
+        kept = self._kept(ref)
+        if COMMIT_ID.fullmatch(ref) and kept:
+            return kept
+        name, commit = find_ref(self.network, ref)
+        if commit != kept:
+            self.network.fetch(self.repository, [f"+{name}:{_local_name(ref)}"], self._bounds)
+            kept = self._kept(ref)
+        if kept is None:
+            raise DamagedCloneError(f"what {ref!r} points at did not arrive")
+        return kept
+
+    def provide(self, blobs: Collection[str]) -> Mapping[str, int]:
+        """Fetch files that are not here; return the sizes of all that are here then, by object id.
+
+        Raises:
+            DamagedCloneError: the clone cannot be used.
+            SourceUnavailableError: why they cannot be fetched, and what to do.
+        """
+        sizes = self._sizes(blobs)
+        missing = sorted(set(blobs) - sizes.keys())
+        if missing:
+            self.network.fetch_blobs(self.repository, missing, self._bounds)
+            sizes = self._sizes(blobs)
+        if len(list(self.repository.glob("objects/pack/*.pack"))) > MANY_PACKS:
+            self.network.repack(self.repository, self._bounds)
+        return sizes
+
+    def start_anew(self) -> None:
+        """Remove everything that was fetched."""
+        shutil.rmtree(self.repository, ignore_errors=True)
+
+    @property
+    def _bounds(self) -> Bounds:
+        return Bounds(FETCH_S, self.repository, self.max_bytes, inherited=(self.lock,))
+
+    def _prepare(self) -> None:
+        """Remove what a killed git has left; make a repository where nothing was fetched yet."""
+        remove_leftovers(self.repository)
+        if (self.repository / "HEAD").is_file() and not self.is_empty:
+            return
+        self.start_anew()
+        try:
+            run_git(Path("/"), "init", "--quiet", "--bare", "--template=", str(self.repository), timeout_s=_LOCAL_S)
+        except GitFailedError as error:
+            raise SourceUnavailableError(
+                f"{self.repository}: it cannot be made ({error}); let data_dir be written, and make room"
+            ) from error
+
+    def _kept(self, ref: str) -> str | None:
+        """Return the commit that was fetched for a ref."""
+        arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{_local_name(ref)}^{{commit}}")
+        try:
+            return run_git(self.repository, *arguments, timeout_s=_LOCAL_S).decode("ascii", "replace").strip()
+        except GitFailedError:
+            return None
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether nothing was fetched yet."""
+        objects = self.repository / "objects"
+        return not any(objects.glob("pack/*.idx")) and not any(objects.glob("??/*"))
+
+    def _sizes(self, blobs: Collection[str]) -> dict[str, int]:
+        """Ask for the sizes of files that are here; the clone names no remote, so that nothing is fetched."""
+        with TemporaryFile() as names:
+            names.write("".join(f"{blob}\n" for blob in sorted(set(blobs))).encode("ascii"))
+            names.seek(0)
+            arguments = ("cat-file", "--buffer", "--batch-check=%(objectname) %(objectsize)")
+            command, bounds = (
+                git_command(self.repository, *arguments),
+                Bounds(_LOCAL_S, max_answer_bytes=_SIZES_BYTES, given=names),
+            )
+            ended = run_watched(command, git_environment(), bounds, str(self.repository))
+        if ended.code:
+            raise DamagedCloneError(ended.complaint.strip() or "git cat-file fails")
+        lines = (line.split() for line in ended.said.decode("ascii", "replace").splitlines())
+        return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdigit()}
+
+
+def remove_leftovers(repository: Path) -> None:
+    """Remove the unfinished files and locks of a git that was killed; the caller holds the clone."""
+    for place, folders, files in os.walk(repository):
+        for name in [name for name in folders if name.startswith(("tmp_objdir-", "incoming-"))]:
+            shutil.rmtree(f"{place}/{name}", ignore_errors=True)
+            folders.remove(name)
+        for name in files:
+            stem, _, suffix = name.rpartition(".")
+            # A pack counts from its index on; ".keep" says that a fetch is under way.
+            is_unfinished = place.endswith("/pack") and suffix != "idx" and f"{stem}.idx" not in files
+            if suffix in {"lock", "keep"} or name.startswith(("tmp_", ".tmp-")) or is_unfinished:
+                with suppress(OSError):
+                    os.unlink(f"{place}/{name}")  # noqa: PTH108
+
+
+def _local_name(ref: str) -> str:
+    """Return the name under which a ref is kept: "a" and "a/b" cannot both be names of refs, their digests can."""
+    return f"refs/nornweave/{digest(ref)}"
+
+
+def clone_place(data_dir: Path, address: GitAddress) -> Path:
+    """Return where the clone of an address is kept."""
+    return data_dir / FOLDER / address.key / _REPOSITORY
+
+
+def remove_unused(data_dir: Path, urls: Iterable[str]) -> None:
+    """Remove the clones of addresses that no source names any more, unless they are being written.
+
+    Args:
+        urls: of all sources.
+
+    Raises:
+        ConfigError: one of them is no address.
+    """
+    wanted = {parse_address(url).key for url in urls}
+    folder = data_dir / FOLDER
+    for unused in folder.iterdir() if folder.is_dir() else ():
+        repository = unused / _REPOSITORY
+        if unused.name not in wanted and repository.is_dir():
+            with suppress(OSError, DomainBusyError), WriterLock(unused / _LOCK, purpose="removal"):
+                shutil.rmtree(repository)
+                log.info("removed the clone %s: no source names its repository any more", repository)
+
 
 _DAMAGED = "damaged"
 _LOST = "the server has no blob {}, though a commit names it; the next sync asks again, 'git fsck' there says more"

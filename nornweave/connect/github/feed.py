@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from nornweave.connect.connectors import GithubSettings
 from nornweave.connect.conversation import as_is, conversation_document, mappings
-from nornweave.connect.github.connector import GithubSettings
 from nornweave.connect.github.export import read_issue, write_issues
 from nornweave.connect.github.graphql import GithubGraphql, moment_of
 from nornweave.connect.mirror.answers import ApiAnswer, Limits

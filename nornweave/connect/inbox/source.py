@@ -22,7 +22,7 @@ from nornweave.connect.inbox.file import (
     withdrawn_paths,
 )
 from nornweave.connect.messages.source import MessagesSource, parse_messages
-from nornweave.connect.transcripts.source import TranscriptSource, parse_transcript
+from nornweave.connect.transcripts import TranscriptSource, parse_transcript
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import unsafe_path
 from nornweave.core.text.dates import iso_moment

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from nornweave.connect.connectors import JiraSettings
 from nornweave.connect.conversation import (
     as_is,
     clean,
@@ -24,7 +25,6 @@ from nornweave.connect.conversation import (
     to_canonical,
 )
 from nornweave.connect.jira.adf import text_of_adf
-from nornweave.connect.jira.connector import JiraSettings
 from nornweave.connect.mirror.answers import Limits, listed
 from nornweave.connect.mirror.atlassian import AtlassianSite, id_of
 from nornweave.connect.mirror.feed import Body, Feed, FeedRecord, Known, Pass, RecordPage, pages_of

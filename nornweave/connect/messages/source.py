@@ -9,7 +9,7 @@ from nornweave.connect.conversation import conversation, gather_threads, load_do
 from nornweave.connect.files.exports import FolderSource
 from nornweave.connect.messages.log import read_log
 from nornweave.connect.messages.records import read_records
-from nornweave.connect.transcripts.source import date_of
+from nornweave.connect.transcripts import date_of
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.text.decode import decode
 from nornweave.core.types import Document, Entry, Message, SourceId

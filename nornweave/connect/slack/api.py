@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from nornweave.connect.connectors import SlackSettings
 from nornweave.connect.conversation import as_is
 from nornweave.connect.mirror.answers import ApiAnswer, Limits, Trouble, listed
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import PositionLostError, pages_of
-from nornweave.connect.slack.connector import SlackSettings
 from nornweave.core.errors import SourceUnavailableError
 
 # Slack recommends no more than 200, and allows 999; of apps sold outside its marketplace 15.

@@ -22,6 +22,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from nornweave.connect.connectors import StackExchangeSettings
 from nornweave.connect.conversation import as_is
 from nornweave.connect.mirror.answers import ApiAnswer, Limits, Trouble, listed
 from nornweave.connect.mirror.api_client import ApiClient, Parameters
@@ -36,7 +37,6 @@ from nornweave.connect.mirror.feed import (
     pages_of,
     staged,
 )
-from nornweave.connect.stackexchange.connector import StackExchangeSettings
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.types import Domain

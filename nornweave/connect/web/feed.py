@@ -26,11 +26,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
+from nornweave.connect.connectors import WebSettings
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import LEFT_OUT, Body, Feed, FeedRecord, Known, Pass, PositionLostError, RecordPage
 from nornweave.connect.web.addresses import AddressScope, Robots, identity
-from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.page import PageOutcome, PageReader, changed_at
 from nornweave.connect.web.queue import CrawlQueue, Reach, record
 from nornweave.connect.web.sitemaps import CrawlProgress, ListedPage, SitemapReader

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from nornweave.connect.connectors import WebSettings
 from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known
 from nornweave.connect.web.addresses import identity, scope_of
-from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.page import PageOutcome, is_page
 from nornweave.connect.web.sitemaps import BATCH, CrawlProgress, ListedPage
 from nornweave.core.files.paths import PathFilter

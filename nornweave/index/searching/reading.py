@@ -15,8 +15,7 @@ from pydantic_core import from_json
 from nornweave.core.types import freeze
 from nornweave.index.port import Mask, Numbers
 from nornweave.index.records import StoredChunk, StoredText, decode_facts
-from nornweave.index.searching.completing import Completion, complete
-from nornweave.index.searching.finding import FoundLines, LinePattern, find_lines
+from nornweave.index.searching.finding import Completion, FoundLines, LinePattern, complete, find_lines
 from nornweave.index.searching.generation_file import GenerationFile
 from nornweave.index.searching.samples import ChunkPlace, IndexedDocument, read_indexed, read_places, read_texts
 from nornweave.index.searching.search import Mapped

@@ -29,10 +29,9 @@ from nornweave.index.index import Index
 from nornweave.index.manifest import Manifest
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
 from nornweave.index.records import StoredChunk, StoredText
-from nornweave.index.searching.completing import Completion, merged_completions
 from nornweave.index.searching.conditions import Condition
 from nornweave.index.searching.counting import ServedDocument, StatedDocument
-from nornweave.index.searching.finding import FoundLines, LinePattern, merged_lines
+from nornweave.index.searching.finding import Completion, FoundLines, LinePattern, merged_completions, merged_lines
 from nornweave.index.searching.generation import OpenFile, Segment
 from nornweave.index.searching.inverted import DEFAULT_BM25, NO_LENGTHS, FrequentTerms, Lengths
 from nornweave.index.searching.ranked_chunks import Hits, best

@@ -1,4 +1,4 @@
-"""A source of transcripts: WebVTT, SubRip and lines of ``Speaker: text``, with their cues and speakers."""
+"""A source of meeting transcripts: WebVTT, SubRip and lines of ``Speaker: text``, with their cues and speakers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read a feed, with one conditional request or from a file, and the document of an entry."""
+"""RSS and Atom feeds, read with one conditional request or from a file; the example of docs/write-a-connector.md."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from xml.etree.ElementTree import Element
 
 from defusedxml.ElementTree import fromstring
 
+from nornweave.connect.connectors import FeedSettings
 from nornweave.connect.conversation import load_json, parse_time
-from nornweave.connect.feed.connector import FeedSettings
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import Body, Feed, FeedRecord, Known, Pass, RecordPage

@@ -1,1 +1,0 @@
-"""RSS and Atom feeds; the example of docs/write-a-connector.md."""
