@@ -18,7 +18,7 @@ from nornweave.connect.git.blame import MAX_FILES, TOTAL_S, commit_of, is_own_re
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain, GenerationId, Origin
 from nornweave.disagree.assertions.pairing import LEAST_OF_CORPORA, find_contradictions
-from nornweave.disagree.conflicts import LocatedFact
+from nornweave.disagree.conflicts import FactConflict, LocatedFact
 from nornweave.disagree.conflicts.origins import KnownLine, key_of, origins_of, version_of
 from nornweave.disagree.ledger.entries import Ledger, entries_of, update, with_lines
 from nornweave.disagree.ledger.likelihood import likely_conflicts
@@ -54,11 +54,12 @@ def refresh_ledger(settings: Settings) -> Ledger:
         except StoreError:  # one that cannot be read costs the other domains nothing
             readable = {domain: held for domain, held in files.items() if _is_readable(domain, held)}
             facts, pairs = read_fact_pairs(readable)
-        # Sentences contradict those of other domains: with one domain no text needs to be read.
-        contradictions = (
-            find_contradictions(read_passages(readable), least=LEAST_OF_CORPORA) if len(readable) > 1 else []
-        )
-        found = entries_of([*likely_conflicts(facts, pairs), *contradictions], now)
+        conflicts = [*likely_conflicts(facts, pairs)]
+        if len(readable) > 1:  # sentences contradict those of other domains; what facts tell of two passages is told
+            known = set(map(_between, conflicts))
+            sentences = find_contradictions(read_passages(readable), least=LEAST_OF_CORPORA)
+            conflicts += (each for each in sentences if _between(each) not in known)
+        found = entries_of(conflicts, now)
         sides = [side for entry in found for side in entry.sides]
         lines = find_lines(settings, readable, sides, old.lines if old else ())
         written = origins_of(lines)
@@ -67,6 +68,10 @@ def refresh_ledger(settings: Settings) -> Ledger:
         ledger = update(old, found, read, now, unread=set(files) - set(readable), lines=lines)
         save_ledger(place, ledger)
     return ledger
+
+
+def _between(conflict: FactConflict) -> tuple[frozenset[str | None], str]:
+    return frozenset((conflict.first.chunk_id, conflict.second.chunk_id)), conflict.attribute
 
 
 def _current(ledger: Ledger | None, generations: Mapping[str, GenerationId]) -> Ledger | None:
