@@ -12,7 +12,7 @@ from api.requests.ingest import MAX_DOCUMENTS
 from api.server.limits import MAX_BODY_BYTES, MAX_FILES_BYTES, MAX_WAITING
 from api.state import QUESTIONS
 from nornweave.ask.agents.exchange import MAX_CONTENT_CHARACTERS, MAX_ITEMS
-from nornweave.ask.feedback import MOST_WAITING, REMEMBERED_ANSWERS, REMEMBERED_DAYS
+from nornweave.ask.feedback import REMEMBERED_ANSWERS, REMEMBERED_DAYS
 from nornweave.core.text.checked_values import MAX_DEPTH
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
@@ -54,5 +54,4 @@ def test_its_limits_are_the_limits() -> None:
     assert f"1 to {MAX_DOCUMENTS:,} documents" in GUIDE
     assert f"up to {MAX_DEPTH} levels deep" in GUIDE
     assert f"after {REMEMBERED_DAYS} days, or when {REMEMBERED_ANSWERS:,} newer ones" in GUIDE
-    assert f"the last {MOST_WAITING}," in GUIDE
     assert f"and {QUESTIONS} questions to all domains; up to {MAX_WAITING} of each wait" in GUIDE

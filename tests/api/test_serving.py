@@ -39,7 +39,7 @@ SLOW = """
 import sys
 from pathlib import Path
 from scripted_engine import ScriptedAgent, ScriptedEngine
-import api.app
+import nornweave.ask.engine
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 seconds = float(sys.argv[2])
@@ -47,7 +47,7 @@ def slow(settings, agent):
     engine = ScriptedEngine(settings, [Domain.CODE])
     engine.agent(Domain.CODE).seconds = seconds
     return engine
-api.app._engine = slow
+nornweave.ask.engine.Engine = slow
 import api.server.process, api.server.serving
 api.server.process.DRAIN_WITHIN_S = int(sys.argv[3])
 sys.exit(api.server.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
@@ -56,13 +56,13 @@ LOADING = """
 import sys, time
 from pathlib import Path
 from scripted_engine import ScriptedAgent, ScriptedEngine
-import api.app
+import nornweave.ask.engine
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 class Loading(ScriptedEngine):
     def close(self):
         time.sleep(600)
-api.app._engine = lambda settings, agent: Loading(settings, [Domain.CODE])
+nornweave.ask.engine.Engine = lambda settings, agent: Loading(settings, [Domain.CODE])
 import api.server.serving
 sys.exit(api.server.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
 """
@@ -70,7 +70,7 @@ LOGGING = """
 import logging, sys
 from pathlib import Path
 from scripted_engine import ScriptedAgent, ScriptedEngine
-import api.app
+import nornweave.ask.engine
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 class Logging(ScriptedAgent):
@@ -79,7 +79,7 @@ class Logging(ScriptedAgent):
         return super().recall(question)
 class LoggingEngine(ScriptedEngine):
     agent_type = Logging
-api.app._engine = lambda settings, agent: LoggingEngine(settings, [Domain.CODE])
+nornweave.ask.engine.Engine = lambda settings, agent: LoggingEngine(settings, [Domain.CODE])
 import api.server.serving
 sys.exit(api.server.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
 """
