@@ -361,3 +361,12 @@ def test_a_tag_or_an_attribute_of_a_field_says_its_default(
 def test_many_open_tags_are_read_in_no_time(language: str, piece: str) -> None:
     for end in ("", "\n"):
         assert_subquadratic(FIELDS[language].findall, lambda size, end=end: f"{piece}{end}" * size, 8_000)
+
+
+@pytest.mark.parametrize("call", [
+    'cfg.String("junk_mailbox", false, false, "Junk", &box)', 'cfg.Bool("junk_open", false, true, &open)',
+    'cfg.Int("junk_limit", 5, 32, &limit)',
+])  # fmt: skip
+def test_what_a_value_follows_is_no_default_with_a_description(call: str) -> None:
+    passage = Passage(text=f"package p\nfunc f() {{ {call} }}", language="go", domain="code", path="a.go")
+    assert extract_facts(passage) == ()

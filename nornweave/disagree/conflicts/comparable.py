@@ -77,7 +77,12 @@ def value_of(fact: Fact) -> Value:
 
 
 def outcome(a: Fact, b: Fact) -> FactComparison:
-    """Compare the values of two comparable facts; a denied value differs only from itself."""
+    """Compare the values of two comparable facts; a denied value differs only from itself.
+
+    Where code begins with none, it mostly takes a value from elsewhere: that is undecided.
+    """
+    if any(fact.side == "code" and fact.kind == "none" for fact in (a, b)) and a.kind != b.kind:
+        return FactComparison.UNDECIDED
     found = compare(value_of(a), value_of(b))
     if a.negated == b.negated:
         return FactComparison.UNDECIDED if a.negated else found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute
@@ -35,12 +36,20 @@ def read_call(site: ValueSite, reading: Reading) -> None:
     flags = [flag for text in written for flag in re.split(r"[,|\s]+", text) if flag.startswith("-")]
     name = max(flags, key=len) if flags else texts[at]
     default = at + behind
-    if " " in name or (is_described and len(site.arguments) < default + 2):
+    if " " in name or (
+        is_described and (len(site.arguments) < default + 2 or _is_value(positional, default + 1, reading))
+    ):
         return
     site.tag = name
     if behind and default < len(positional) and not positional[default].startswith("{"):
         attribute: Attribute = "value" if site.name.endswith("define") else "default"
         reading.add(site, reading.constants.read(positional[default]), attribute, "option", name=name)
+
+
+def _is_value(arguments: Sequence[str], at: int, reading: Reading) -> bool:
+    """Tell whether an argument is a value, no description: behind the first ``false`` in ``("x", false, false, y)``."""
+    value = reading.constants.read(arguments[at]) if at < len(arguments) else None
+    return value is not None and value.kind in {"boolean", "number", "none"}
 
 
 def _string(text: str, reading: Reading) -> str:
