@@ -72,11 +72,14 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
             page = _most(answer, start, items, conflicts, fits)
             if len(page.items) >= wanted:
                 return page
-    characters = ITEM_CHARACTERS[-1]
-    while not page.items and characters > LEAST_CHARACTERS:
-        characters = max(LEAST_CHARACTERS, characters // 2)
-        page = _most(answer, start, _shorten_items(answer, start, characters), 0, fits)
-    return page if page.items else _page(answer, start, _shorten_items(answer, start, LEAST_CHARACTERS)[:1], 0)
+    if page.items:
+        return page
+
+    def of_one(characters: int) -> AnswerPage:
+        return _page(answer, start, _shorten_items(answer, start, characters)[:1], 0)
+
+    characters = largest(ITEM_CHARACTERS[-1], lambda most: fits(of_one(most)))
+    return of_one(max(characters, LEAST_CHARACTERS))
 
 
 def largest(most: int, fits: Callable[[int], bool]) -> int:
