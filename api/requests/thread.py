@@ -48,6 +48,9 @@ _OF_A_VALUE = re.compile(
 )
 """What is asked about the value of a setting."""
 _DEFAULT = re.compile(r"\b(?:defaults?|values?)\b", re.IGNORECASE)
+_OF_OWN_PLURAL = re.compile(r"\b([^\W\d_]{3,}s\b[^.?!]*?\s)their\b", re.IGNORECASE)
+"""Of what the question itself names: "files by their extension"."""
+_THERE = re.compile(r"\A\W*(?:is|are)\s+there\b", re.IGNORECASE)
 _SPEAKER = re.compile(r"\b(?:you|i|we|one)\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Z]|.*\d")
 _VERSION = re.compile(r"(?:v\d|\d+\.\d)[\d.]*\Z", re.IGNORECASE)
@@ -87,6 +90,7 @@ def leans(question: str, earlier: str = "") -> bool:
     """
     words = _WORD.findall(question)
     said = [word for word in words if word.lower() not in FUNCTION_WORDS]
+    question = _OF_OWN_PLURAL.sub(r"\1", question)
     if (is_it := _PRONOUN.search(question)) or _OTHER_SUBJECT.match(question):
         is_own = _TASK.search(question) or (len(said) >= FEW_WORDS and _OF_ITSELF.search(question))
         is_of_product = is_it and is_own and not _OF_A_VALUE.search(question)
@@ -95,7 +99,8 @@ def leans(question: str, earlier: str = "") -> bool:
             names_nothing and (_TASK.search(question) or _YES_OR_NO.match(question))
         )
         return len(said) < SHORT and not (is_of_product and may_be_product)
-    is_complete = (len(words) >= COMPLETE and _SPEAKER.search(question)) or any(map(is_identifier, said))
+    is_asked_whole = len(words) >= COMPLETE and (_SPEAKER.search(question) or _THERE.match(question))
+    is_complete = is_asked_whole or any(map(is_identifier, said)) or bool(_names(question))
     return (len(said) < FEW_WORDS or all(map(_OF_A_VALUE.match, said))) and not is_complete
 
 

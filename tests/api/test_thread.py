@@ -20,7 +20,8 @@ def test_what_leans_is_asked_with_what_it_leans_on(question: str, searched: str)
 
 
 @pytest.mark.parametrize("question", [
-    "when are you open", "which currency does a refund use", "MAX_RETRIES", "what is parse_duration?",
+    "when are you open", "is there a webmail?", "what is Lavalink?", "how do I sort files by their extension?",
+    "which currency does a refund use", "MAX_RETRIES", "what is parse_duration?",
     "list all endpoints", "how do I install the command line tools on macOS", "where do we log failed payments",
 ])  # fmt: skip
 def test_what_stands_alone_is_asked_alone(question: str) -> None:
