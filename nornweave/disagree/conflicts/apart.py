@@ -26,7 +26,7 @@ def _words(text: str) -> frozenset[str]:
 _OWN_FOLDERS = _words("""
     t test tests testing integration smoke unittests __tests__ spec specs e2e fixtures fixture testdata test-data mocks
     __mocks__ __snapshots__ snapshots golden example examples sample samples demo demos playground benchmark benchmarks
-    benches bench migrations locale locales i18n translations lang langs dist htmlcov
+    certification conformance benches bench migrations locale locales i18n translations lang langs dist htmlcov
 """)
 _HISTORY_FOLDERS = _words("""
     changelog changelogs changes release-notes releasenotes release_notes releases news newsfragments blog posts rfc

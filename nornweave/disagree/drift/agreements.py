@@ -267,6 +267,7 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
     Args:
         line: of the name on the page, from 0; without it that of the value.
     """
+    pairs = [pair for pair in pairs if _calls_default(pair.other.fact)] or pairs
     agreeing = [pair for pair in pairs if pair.outcome is FactComparison.AGREE]
     pair = max(agreeing or pairs, key=lambda one: one.strength)
     page, code = pair.other, pair.code
@@ -275,6 +276,10 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
         state="held" if agreeing else "differs", reason="" if agreeing else f"the code says {shown(code.fact)}",
         code=f"{code.path}:{code.fact.line + 1}",
     )  # fmt: skip
+
+
+def _calls_default(fact: Fact) -> bool:
+    return "default" in (fact.statement if fact.form == LEARNED else fact.attribute)
 
 
 def coverage_of(values: Sequence[DocumentedOption]) -> Coverage:

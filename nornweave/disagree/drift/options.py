@@ -30,6 +30,13 @@ _SPELT = re.compile(r"\w[._-]\w|[a-z][A-Z]|^--?\w")
 _AROUND = frozenset("`:<>(_*[|")
 _NOT_OPTIONS = re.compile(r"[/\\(){}<>=\s]|\.\w{1,4}$|^\d|^__\w+__$|\w#\w")
 """Of a name in code markup: a path, a call, a file, an expression, a sentence, a placeholder, a method."""
+_WRITTEN = lazy_pattern(
+    r"`(?:-\w(?:,[ ]?|[ ]?[|/][ ]?|[ ]))?"
+    r"(?P<name>\.[A-Za-z]\w*(?=\()|--\w[\w.-]*(?=[= \[])|[A-Za-z_][\w.-]*(?=[ ]?=(?![=>])|[ ][<\[]))[^`\n]+`"
+)
+"""A name in code markup with what it takes: ``.rows(int)``, ``--rows=<n>``, ``a.rows=10``, ``rows <n>``."""
+_EMOJI = lazy_pattern(r"^[ \t]*:\w+:(?=[ \t]*`)", re.MULTILINE)
+_KEY = lazy_pattern(r"[ \t]*[#!]?[ \t]*(?P<name>[A-Za-z_][\w.-]*)[ \t]*[=:]")
 _SAYS_DEFAULT = frozenset(("default", "defaults", "to", "is", ":", "=", "(", ")"))
 """What may stand in a heading between a name and its value."""
 _VARIABLE = re.compile(r"(?:^[ \t]*(?:export |set )?|[ \[:])(?P<name>[A-Z][A-Z0-9]*_[A-Z0-9_]+)=")
@@ -47,12 +54,16 @@ def documented_options(text: str) -> Iterator[tuple[str, int]]:
     Entries are headings, items of lists, rows of tables, terms that stand on a line of their own, and in blocks of code
     the flags of a help text and variables of the environment.
     """
-    plain = surface_of(text, comment=False)
+    plain = _EMOJI.sub(lambda match: " " * len(match[0]), surface_of(text, comment=False))
+    written = {match.start(): match["name"] for match in _WRITTEN.finditer(plain)}
+    plain = _WRITTEN.sub(lambda match: f"`{match['name']}`".ljust(len(match[0])), plain)
     starts = [0, *(match.end() for match in re.finditer("\n", plain))]
     for block in blocks_of(plain, plain):
         for token in _in_code(plain, block) if block.kind == "code" else _named(plain, block):
             name = read_name(token.name)
-            if name is not None and len(name.name) > 1 and not _NOT_OPTIONS.search(token.name):
+            if name is not None and len(name.name) > 1 and (
+                written.get(token.start) == token.name or block.info == "properties" or not _NOT_OPTIONS.search(token.name)
+            ):
                 yield token.name, bisect_right(starts, token.start) - 1
 
 
@@ -65,6 +76,8 @@ def _in_code(text: str, block: DocumentedBlock) -> Iterator[Token]:
         is_continued = block.info.lower() in _COMMANDS or line.rstrip().endswith("\\")
         if not is_command and (flag := flag_of(line)):
             yield replace(flag, start=start + flag.start, end=start + flag.end)
+        if block.info == "properties" and (key := _KEY.match(line)):
+            yield Token(key["name"], start + key.start("name"), start + key.end("name"), quoted=True)
         for named in (*_VARIABLE.finditer(line), *_EXPLAINED.finditer(line)):
             yield Token(named["name"], start + named.start("name"), start + named.end("name"), quoted=True)
 
@@ -80,7 +93,9 @@ def _named(text: str, block: DocumentedBlock) -> Iterator[Token]:
         words = _words(match[0], block.body + match.start())
         if block.kind == "heading" and words:
             said = [one for one in words[1:] if one.text.lower() not in _SAYS_DEFAULT and one.text != "#"]
-            is_given = len(words) > 1 and all(one.value is not None for one in said)
+            is_given = len(words) > 1 and all(
+                one.value is not None or read_name(one.name) == read_name(words[0].name) for one in said
+            )
             if _SPELT.search(words[0].text) if not said else is_given and (words[0].quoted or words[0].is_identifier):
                 yield words[0]
             return
@@ -163,7 +178,7 @@ def states_of(
             seen.add(name.name)
             if of := compared.get((file.path, name.name)):
                 found.append(option_of(of, written, line))
-            elif not words.is_no_option(written, name.name):
+            elif written[0] == "." or not words.is_no_option(written, name.name):
                 is_read = (file.path, name.name) in stated
                 reason = NO_CODE if name.name not in words else NO_PARTNER if is_read else NO_VALUE
                 found.append(DocumentedOption(path=file.path, line=line + 1, name=written, value="",

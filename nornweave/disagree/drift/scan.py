@@ -197,8 +197,12 @@ def _kept(
 
 
 def _held(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
-    """Return the pairs that a lock may promise: not those of templates that agree with the code only now and then."""
-    return [pair for pair in pairs if pair.other.fact.form != LEARNED or pair.strength >= HOLDS_FROM]
+    """Return the pairs that a lock may promise.
+
+    Not among them is what templates read that agree with the code only now and then, and a number beside a switch.
+    """
+    return [pair for pair in pairs if (pair.other.fact.form != LEARNED or pair.strength >= HOLDS_FROM)
+            and (pair.other.fact.kind, pair.code.fact.kind) != ("number", "boolean")]  # fmt: skip
 
 
 def _conflicts(read: _Read, options: DriftOptions, pairs: Sequence[CandidatePair]) -> list[FactConflict]:

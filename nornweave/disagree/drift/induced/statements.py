@@ -16,7 +16,7 @@ from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.documentation.blocks import blocks_of
 from nornweave.disagree.facts.documentation.defaults import announced
 from nornweave.disagree.facts.documentation.surface import surface_of
-from nornweave.disagree.facts.documentation.tokens import QUOTES, Token
+from nornweave.disagree.facts.documentation.tokens import QUOTES, Token, tokens_of
 from nornweave.disagree.facts.documentation.walk import MARKS, Literal, Walk
 from nornweave.disagree.facts.values import Value
 from nornweave.disagree.facts.versions import PRODUCTS
@@ -27,6 +27,8 @@ Known = Callable[[str], bool]
 _HAS_LITERAL = lazy_pattern(r"\d|[`\"']|\b(?:true|false|none|null|nil)\b", re.IGNORECASE)
 KEY_MARKS = frozenset((":", "=", "=>"))
 """Behind a string that is a name."""
+_ANNOUNCES = lazy_pattern(r"(?<![a-z])defaults?(?: values?)?[*_` ]*:+[*_` ]*\n\s*(?:(?:```|~~~).*\n)?\s*$", re.IGNORECASE)
+"""Before a block of code."""
 _SINCE = frozenset(("since", "starting", "before", "until"))
 CONTEXT = 3
 """Tokens before a literal that belong to its template."""
@@ -62,19 +64,33 @@ def statements_of(text: str, known: Known, subject: str = "", *, is_comment: boo
     plain = surface_of(text, comment=is_comment)
     walk = Walk(lambda token: known(token.name), head=subject if subject and known(subject) else "")
     starts = [0, *(at.end() for at in re.finditer("\n", text))]
+    section: list[Statement] = []
     for block in blocks_of(plain, plain):
         if block.kind == "heading":
+            yield from section
+            section = []
             walk.enter(plain[block.body : block.end].partition("\n")[0], block.level)
+        elif block.kind == "code" and walk.head and _ANNOUNCES.search(plain[max(0, block.start - 80) : block.start]):
+            # The block is the default of the heading: nothing else in the section is.
+            section = [one for one in section if one.name != walk.head]
+            words = list(tokens_of(plain[block.body : block.end], block.body))
+            if len(words) == 1 and (value := words[0].value) is not None:
+                at = words[0].start
+                line = bisect_right(starts, at) - 1
+                owner = " ".join(title for _, title in walk.headings[-2:])
+                section.append(Statement(walk.head, value, line, at, words[0].end, "F head default : V", owner))
+            walk.head = ""
         for literal in walk.literals(plain, block):
             start = literal.token.start
             required = (
                 () if is_comment or block.kind == "heading" else _required(known, literal)
             )  # a comment says what a line needs
             for name, value, template in (*required, *_named(walk, literal)):
-                yield Statement(
+                section.append(Statement(
                     name, value, bisect_right(starts, start) - 1, start, literal.token.end, template,
                     " ".join(title for _, title in walk.headings[-2:]),
-                )  # fmt: skip
+                ))  # fmt: skip
+    yield from section
 
 
 def comment_statements(text: str, comments: Iterable[Comment], known: Known) -> Iterator[Statement]:
