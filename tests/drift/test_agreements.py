@@ -263,6 +263,13 @@ def test_values_that_are_not_held_are_listed_with_what_code_says(tmp_path: Path)
      ["--port", "--max-age", "TOOL_MODE"]),
     ("* **maxRows** - _integer_ - rows\n* **Note** that\n\n```ts\n/**\n * @property maxAge Days.\n */\n```\n",
      ["maxRows", "maxAge"]),
+    ("- `.rows(int)`: a\n- `a.port=10`: b\n- `--age=<v>`: c\n- `-w, --width <n>`: d\n- `run()` is called\n"
+     "- `x == y`\n\n:gear: `.waits(Duration)`<br/>\n", [".rows", "a.port", "--age", "--width", ".waits"]),
+    ("#### `--age=<v>` (TOOL_AGE)\n#### `--dry_run` (DRY_RUN)\n#### `--wide` (since it is)\n", ["--age", "--dry_run"]),
+    ("#### `--age=<v>`\n\n| Option | D |\n|---|---|\n| `.seed(T x)` | 1 |\n| `--max-age <n>` | 2 |\n",
+     ["--age", ".seed", "--max-age"]),
+    ("```\n# a\ndepot.port=10\n#depot.wait-time=3s\ndepot.run(port=3)\ndepot.open=f(3);\n```\n",
+     ["depot.port", "depot.wait-time"]),
     ("```sh\ntool --wide \\\n  --port 3\nTOOL_MODE=fast tool\n```\n", ["TOOL_MODE"]),
 ])  # fmt: skip
 def test_what_names_an_option_on_a_page_is_counted_and_nothing_else(text: str, names: list[str]) -> None:
@@ -275,6 +282,32 @@ def test_functions_types_and_packages_are_no_documented_options(tmp_path: Path) 
     page = "# Pump\n\n" + "".join(f"- `{name}`: words\n" for name in names)
     root = write(tmp_path, {"src/My.Pump/pump.py": code, "docs/a.md": page})
     assert [one["name"] for one in json.loads(run(str(root), "--json")[1])["options"]] == ["pump_rate", "pump_depth"]
+
+
+def test_a_block_that_a_section_calls_its_default_is_what_holds_it_and_no_title_does(tmp_path: Path) -> None:
+    """What prose and links of the section say beside it is no default, nor is a number that of a switch."""
+    flags = {"gateLatch": "false", "gateAlarm": "true", "bellPitch": "17", "bellEcho": "23", "lampGlow": "31"}
+    page, code = "# Depot\n\n", "const defaults = {\n"
+    for name, value in flags.items():
+        page += f"### {name}\n\n[Open Depot 1.0](https://a.example)\n\nWhen set to true it acts.\n\n"
+        page += f"_**default value**_:\n```js\n{value}\n```\n\n"
+        code += f"  {name}: {value},\n"
+    code += "  craneLock: {\n    enabled: false,\n  },\n};\n"
+    page += "### craneLock\n\nOpen Depot Crane Lock 1.0 shall be true.\n\n"
+    page += "_**default value**_:\n```js\n{\n  enabled: false\n}\n```\n"
+    rig = "const rig = { craneLock: true, gateLatch: true, gateAlarm: 1 };\n"
+    files = {
+        "docs/a.md": page,
+        "lib/a.js": code,
+        "certification/rig.js": rig,
+        "conformance/rig.js": rig,
+        "lib/b.js": rig,
+    }
+    root = write(tmp_path, files)
+    options = json.loads(run(str(root), "--json")[1])["options"]
+    assert {one["name"]: one["value"] for one in options if one["state"] == "held"} == flags
+    assert {one["code"].split(":")[0] for one in options if one["state"] == "held"} == {"lib/a.js"}
+    assert [one["state"] for one in options if one["name"] == "craneLock"] == ["not_compared"]
 
 
 def test_another_column_beside_the_defaults_holds_nothing(tmp_path: Path) -> None:

@@ -269,7 +269,7 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
     """
     pairs = [pair for pair in pairs if _calls_default(pair.other.fact)] or pairs
     agreeing = [pair for pair in pairs if pair.outcome is FactComparison.AGREE]
-    pair = max(agreeing or pairs, key=lambda one: one.strength)
+    pair = max(agreeing or pairs, key=lambda one: (one.strength, _shared_owner(one)))
     page, code = pair.other, pair.code
     return DocumentedOption(
         path=page.path, line=(page.fact.line if line is None else line) + 1, name=written, value=shown(page.fact),
@@ -280,6 +280,11 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
 
 def _calls_default(fact: Fact) -> bool:
     return "default" in (fact.statement if fact.form == LEARNED else fact.attribute)
+
+
+def _shared_owner(pair: CandidatePair) -> int:
+    """Return how many words of what a value belongs to are those of the headings above the documented one."""
+    return len({*pair.other.fact.owner.split()} & {*pair.code.fact.owner.split()})
 
 
 def coverage_of(values: Sequence[DocumentedOption]) -> Coverage:

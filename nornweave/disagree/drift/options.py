@@ -20,7 +20,7 @@ from nornweave.disagree.facts.documentation.surface import surface_of
 from nornweave.disagree.facts.documentation.tables import read_table
 from nornweave.disagree.facts.documentation.tokens import Token, tokens_of
 from nornweave.disagree.facts.documentation.walk import flag_of
-from nornweave.disagree.facts.names import read_name
+from nornweave.disagree.facts.names import read_name, words_of
 
 NO_CODE = "the code has no such name"
 NO_VALUE = "no value of it is read on the page"
@@ -36,7 +36,8 @@ _WRITTEN = lazy_pattern(
 )
 """A name in code markup with what it takes: ``.rows(int)``, ``--rows=<n>``, ``a.rows=10``, ``rows <n>``."""
 _EMOJI = lazy_pattern(r"^[ \t]*:\w+:(?=[ \t]*`)", re.MULTILINE)
-_KEY = lazy_pattern(r"[ \t]*[#!]?[ \t]*(?P<name>[A-Za-z_][\w.-]*)[ \t]*[=:]")
+_KEY = lazy_pattern(r"[ \t]*[#!]?[ \t]*(?P<name>[A-Za-z][\w-]*(?:\.[\w-]+)+)=(?!.*[;({])")
+"""On a line of properties."""
 _SAYS_DEFAULT = frozenset(("default", "defaults", "to", "is", ":", "=", "(", ")"))
 """What may stand in a heading between a name and its value."""
 _VARIABLE = re.compile(r"(?:^[ \t]*(?:export |set )?|[ \[:])(?P<name>[A-Z][A-Z0-9]*_[A-Z0-9_]+)=")
@@ -55,15 +56,14 @@ def documented_options(text: str) -> Iterator[tuple[str, int]]:
     the flags of a help text and variables of the environment.
     """
     plain = _EMOJI.sub(lambda match: " " * len(match[0]), surface_of(text, comment=False))
-    written = {match.start(): match["name"] for match in _WRITTEN.finditer(plain)}
+    written = {match.start() for match in _WRITTEN.finditer(plain)}
     plain = _WRITTEN.sub(lambda match: f"`{match['name']}`".ljust(len(match[0])), plain)
     starts = [0, *(match.end() for match in re.finditer("\n", plain))]
     for block in blocks_of(plain, plain):
         for token in _in_code(plain, block) if block.kind == "code" else _named(plain, block):
             name = read_name(token.name)
-            if name is not None and len(name.name) > 1 and (
-                written.get(token.start) == token.name or block.info == "properties" or not _NOT_OPTIONS.search(token.name)
-            ):
+            is_option = token.start in written or block.kind == "code" or not _NOT_OPTIONS.search(token.name)
+            if name is not None and len(name.name) > 1 and is_option:
                 yield token.name, bisect_right(starts, token.start) - 1
 
 
@@ -76,9 +76,7 @@ def _in_code(text: str, block: DocumentedBlock) -> Iterator[Token]:
         is_continued = block.info.lower() in _COMMANDS or line.rstrip().endswith("\\")
         if not is_command and (flag := flag_of(line)):
             yield replace(flag, start=start + flag.start, end=start + flag.end)
-        if block.info == "properties" and (key := _KEY.match(line)):
-            yield Token(key["name"], start + key.start("name"), start + key.end("name"), quoted=True)
-        for named in (*_VARIABLE.finditer(line), *_EXPLAINED.finditer(line)):
+        for named in (*filter(None, (_KEY.match(line),)), *_VARIABLE.finditer(line), *_EXPLAINED.finditer(line)):
             yield Token(named["name"], start + named.start("name"), start + named.end("name"), quoted=True)
 
 
@@ -94,7 +92,8 @@ def _named(text: str, block: DocumentedBlock) -> Iterator[Token]:
         if block.kind == "heading" and words:
             said = [one for one in words[1:] if one.text.lower() not in _SAYS_DEFAULT and one.text != "#"]
             is_given = len(words) > 1 and all(
-                one.value is not None or read_name(one.name) == read_name(words[0].name) for one in said
+                one.value is not None or "".join(words_of(one.name)).endswith("".join(words_of(words[0].name)))
+                for one in said
             )
             if _SPELT.search(words[0].text) if not said else is_given and (words[0].quoted or words[0].is_identifier):
                 yield words[0]

@@ -27,7 +27,9 @@ Known = Callable[[str], bool]
 _HAS_LITERAL = lazy_pattern(r"\d|[`\"']|\b(?:true|false|none|null|nil)\b", re.IGNORECASE)
 KEY_MARKS = frozenset((":", "=", "=>"))
 """Behind a string that is a name."""
-_ANNOUNCES = lazy_pattern(r"(?<![a-z])defaults?(?: values?)?[*_` ]*:+[*_` ]*\n\s*(?:(?:```|~~~).*\n)?\s*$", re.IGNORECASE)
+_ANNOUNCES = lazy_pattern(
+    r"(?<![a-z])defaults?(?: values?)?[*_` ]*:+[*_` ]*\n\s*(?:(?:```|~~~).*\n)?\s*$", re.IGNORECASE
+)
 """Before a block of code."""
 _SINCE = frozenset(("since", "starting", "before", "until"))
 CONTEXT = 3
