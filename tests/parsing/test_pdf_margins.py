@@ -1,6 +1,7 @@
 """What stands around the text of a PDF and what only looks so, drawn here line by line and read by both libraries."""
 
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 
 import pymupdf
@@ -290,3 +291,88 @@ def test_a_footer_that_a_table_reaches_is_not_in_a_row() -> None:
     parsed = drawn(4, lambda page, n: cells(*OPTIONS * 5, y=(190, 190, 216, 216)[n - 1])(page, n), *footers)
     assert "Page" not in parsed.text
     assert "page numbers (4 pages)" in left_out(parsed)
+
+
+def sentence(number: int, said: str = "The pilot") -> str:
+    return f"{said} moved {number * 37 + 1011} crates of oak from the northern quay to the southern warehouse by noon."
+
+
+def noted(page: pymupdf.Page, x: float, lines: list[str], notes: list[str], *, y: float = 100, size: float = 7) -> None:
+    """Draw lines of text, where ``^1`` is a raised mark, and footnotes below them, which begin with one."""
+    for row, line in enumerate(lines):
+        left = x
+        for part in re.split(r"(\^\w+)", line):
+            mark = part.startswith("^")
+            said, font = part.lstrip("^"), 6 if mark else 10
+            page.insert_text((left, y + 12 * row - 4 * mark), said, fontsize=font)
+            left += pymupdf.get_text_length(said, fontsize=font)
+    for row, line in enumerate(notes):
+        mark, said = re.fullmatch(r"(?:\^(\w+|\*))?(.*)", line).groups("")
+        at = y + 12 * len(lines) + 12 + 9 * row
+        page.insert_text((x + 8, at - 3), mark, fontsize=size - 2)
+        page.insert_text((x + 16, at), said, fontsize=size)
+
+
+@pytest.mark.parametrize("marks", [("1", "2", "3"), ("a", "b", "c"), ("12", "13", "14")])
+@pytest.mark.parametrize("columns", [1, 2])
+def test_footnotes_do_not_part_a_sentence_that_goes_on_behind_them(marks: tuple[str, ...], columns: int) -> None:
+    """Over the break of a column or page; each note stays on its page, and nothing is lost."""
+    document = pymupdf.open()
+    said = [sentence(number) for number in range(24)]
+    lines = textwrap.wrap(" ".join(said), 80 // columns)
+    count = len(lines) // 3
+    parts = [lines[:count], lines[count : 2 * count], lines[2 * count :]]
+    for number, (mark, part) in enumerate(zip(marks, parts, strict=True)):
+        if number % columns == 0:
+            page = document.new_page(width=595, height=842)
+        part[1] += f"^{mark}"
+        note = f"^{mark}{sentence(number, 'A note')}".split(" from ")
+        noted(page, 60 + 240 * (number % columns), part, [note[0], f"from {note[1]}"])
+    parsed = parse_pdf(document.tobytes())
+    read = re.sub(r"\^\w+", "", " ".join(parsed.text.split()))
+    assert [each for each in said if each not in read] == []
+    for number in range(3):
+        note = sentence(number, "A note")
+        assert read.count(note) == 1
+        at = parsed.text.index(note.split(" from ")[0])
+        assert sum(start <= at for start in parsed.page_starts) == number // columns + 1
+
+
+def test_only_footnotes_make_way() -> None:
+    """Small print without a mark, marks that the text has not, and a sentence that ends above stay where they are."""
+
+    def read(line: str, note: str, *, size: float = 7) -> str:
+        document = pymupdf.open()
+        for lines in ([sentence(1), sentence(2) + line, "The pilot weighed the"], ["crates of oak.", sentence(3)]):
+            noted(
+                document.new_page(width=595, height=842),
+                60,
+                lines,
+                [note] if "pilot weighed" in lines[-1] else [],
+                size=size,
+            )
+        return " ".join(parse_pdf(document.tobytes()).text.split())
+
+    assert "weighed the crates of oak." in read("^1", "^1A note on oak")
+    assert "weighed the crates of oak." in read("*", "^*A note on oak")
+    assert "weighed the crates" not in read("^1", "A caption of oak")
+    assert "weighed the crates" not in read("^1", "^2A note on oak")
+    assert "weighed the crates" not in read("^1", "^1A note on oak", size=10)
+
+
+@pytest.mark.parametrize(("x", "y"), [(296, 690), (500, 690), (72, 80)])
+def test_the_number_of_a_page_without_a_header_goes_on_counting(x: float, y: float) -> None:
+    """The first pages of chapters have their number elsewhere; other numbers there are text."""
+
+    def chapter(page: pymupdf.Page, number: int) -> None:
+        if number % 4 == 1:
+            page.insert_text((x, y), f"{number + 6}", fontsize=10)
+        else:
+            page.insert_text((72, 40), f"Of valves {number + 6}", fontsize=10)
+
+    body = prose(lines=38)
+    parsed = drawn(9, chapter, body)
+    assert parsed.text == drawn(9, body).text
+    assert "page numbers (3 pages)" in left_out(parsed)
+    other = drawn(9, lambda page, n: page.insert_text((x, y), "4711") if n == 5 else chapter(page, n), body)
+    assert "4711" in other.text

@@ -15,11 +15,19 @@ from nornweave.read.pdf.glyphs import PdfPage, read_page
 from nornweave.read.pdf.margins import without_margins
 from nornweave.read.pdf.metadata import date_of, declared_title, metadata_of, page_text, url_of
 from nornweave.read.pdf.outline import Outline, letters_of, outline_of
-from nornweave.read.pdf.paragraphs import Hyphens, Paragraph, body_size, continues, paragraphs_of
+from nornweave.read.pdf.paragraphs import (
+    Hyphens,
+    Paragraph,
+    body_size,
+    continues,
+    interrupted_by_notes,
+    last_sentence,
+    paragraphs_of,
+)
 from nornweave.read.pdf.port import PdfFile, load_library
 from nornweave.read.time_limits import PDF_SECONDS_AT_MOST
 
-VERSION = "pdf-6"
+VERSION = "pdf-7"
 
 MAX_PAGES = 2000
 MAX_LETTERS = 20_000_000
@@ -177,19 +185,35 @@ def _parsed(
 def _assemble(
     paragraphs: Sequence[Paragraph], headings: set[int], page_count: int
 ) -> tuple[str, list[int], tuple[int, ...]]:
-    """Join paragraphs to one text; return it with the offset of each paragraph and of each page."""
+    """Join paragraphs to one text; return it with the offset of each paragraph and of each page.
+
+    A sentence that goes on behind footnotes stands after them, whole: no text leaves its page's place.
+    """
     hyphens = Hyphens(line for paragraph in paragraphs for row in paragraph.rows for line in row.lines)
     parts: list[str] = []
     length = 0
     starts: list[int] = []
     pages: dict[int, int] = {}
+    rests = interrupted_by_notes(paragraphs, headings)
+    begun = {rest: above for above, rest in rests.items()}
+    waiting = ""
     for index, paragraph in enumerate(paragraphs):
         separator = "\n\n" if index else ""
         text = _paragraph_text(paragraph, hyphens)
-        if index and not {index - 1, index} & headings and continues(paragraphs[index - 1], paragraph):
+        above = index - 1
+        if waiting and index in begun:
+            parts += (separator, waiting)
+            length += len(separator) + len(waiting)
+            above, waiting = begun[index], ""
+        if index and not {above, index} & headings and continues(paragraphs[above], paragraph):
             before = parts[-1]
             parts[-1], separator = hyphens.seam(before, text)
             length -= len(before) - len(parts[-1])
+        if index in rests:
+            cut = last_sentence(text)
+            if cut or separator == "\n\n":
+                text, waiting = text[:cut].rstrip(), text[cut:]
+                separator = separator if text else ""
         starts.append(length + len(separator))
         pages.setdefault(paragraph.page, starts[-1])
         parts += (separator, text)

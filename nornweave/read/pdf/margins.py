@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter, itemgetter
@@ -230,6 +230,16 @@ def _running(lines: Sequence[_EdgeLine], pages: Sequence[PdfPage], dropped: set[
         chosen += _said_elsewhere(
             changing, (f for page in pages for b in page.blocks for f in b.fragments if id(f) not in gone)
         )
+    counted = {(line.page, number) for line in chosen for number in {*line.numbers[:1], *line.numbers[-1:]}}
+    known_ids = set(map(id, chosen))
+    chosen += (
+        line
+        for line in lines
+        if line.is_page_number
+        and id(line) not in known_ids
+        and line.row.size < body + _HEADING
+        and _goes_on_counting(line, counted)
+    )
     known = {(line.edge, line.text): line for line in chosen}
     return chosen + [line for line in close if (one := known.get((line.edge, line.text))) and one.is_alike(line)]
 
@@ -273,6 +283,11 @@ def _is_at_number_place(line: _EdgeLine, page: PdfPage) -> bool:
     """Tell whether a number that no other page goes on with stands where page numbers do."""
     margin = min(line.row.baseline, page.height - line.row.baseline) / page.height
     return margin < _EDGE or (margin < _LATEX_EDGE and line.numbers[-1] == page.number)
+
+
+def _goes_on_counting(line: _EdgeLine, counted: Collection[tuple[int, int]]) -> bool:
+    """Tell whether two of the four pages around have numbers that precede or follow, in headers as well."""
+    return sum((line.page + step, line.numbers[-1] + step) in counted for step in (-2, -1, 1, 2)) > 1
 
 
 def _line_numbers(pages: Sequence[PdfPage]) -> list[set[int]]:

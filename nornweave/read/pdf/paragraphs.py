@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import attrgetter
@@ -14,6 +14,11 @@ from nornweave.read.pdf.layout import LayoutRow, reading_order
 from nornweave.read.pdf.tables import ITEM
 
 _SENTENCE_END = re.compile(r"[.!?:;][\"')\]”’]*(?:\^\w+)?$")
+
+# Careful: "Fig. 3" and "e.g. A" are within a sentence, and one that is not found stands with the next.
+_SENTENCE_START = re.compile(r"(?:\w{4}|[\d)\]%])[.!?][\"')\]”’]*(?:\^\w+)?\s+(?=[^\W\d_a-z])")
+_NOTE = re.compile(r"[(\[]?(?P<mark>\d{1,3}(?!\d)|[*∗†‡§¶]{1,3}|[a-z](?![a-z]))")
+_SMALLER = 0.9  # points that a footnote's letters are smaller than those of the text, at least
 
 _LEADING = 1.35  # times the usual distance of rows, from which on there is a gap
 
@@ -118,6 +123,58 @@ def continues(above: Paragraph, following: Paragraph) -> bool:
     if above.keeps_lines or following.keeps_lines or ITEM.match(first.text):
         return False
     return ends_broken(last.text) or (not _SENTENCE_END.search(last.text) and first.text[:1].islower())
+
+
+def interrupted_by_notes(paragraphs: Sequence[Paragraph], headings: Collection[int]) -> dict[int, int]:
+    """Find the paragraphs in which a sentence goes on behind the footnotes of its column or page.
+
+    Footnotes end a column and are smaller than the text above them. The first begins with a mark that is raised in the
+    text of the column, or goes on with the last one of the column before.
+
+    Returns:
+        The place of each such paragraph, and the place of what goes on with it.
+    """
+    found: dict[int, int] = {}
+    noted: Paragraph | None = None
+    for _, column in groupby(range(len(paragraphs)), lambda at: (paragraphs[at].page, paragraphs[at].rows[0].region)):
+        places = list(column)
+        last = paragraphs[places[-1]]
+        above = next((at for at in reversed(places) if paragraphs[at].size >= last.size + _SMALLER), None)
+        if above is None or above == places[-1] or not headings.isdisjoint(range(above + 1, places[-1] + 1)):
+            continue
+        text = " ".join(p.line for p in paragraphs[places[0] : above + 1])
+        if _is_note(paragraphs[above + 1], text, noted):
+            noted = last
+            if places[-1] + 1 < len(paragraphs) and _goes_on(paragraphs[above], paragraphs[places[-1] + 1]):
+                found[above] = places[-1] + 1
+    return {above: rest for above, rest in found.items() if not {above, rest} & headings}
+
+
+def _is_note(paragraph: Paragraph, text: str, noted: Paragraph | None) -> bool:
+    """Tell whether a paragraph below the text is a footnote, or goes on with the one before."""
+    first = paragraph.rows[0].text
+    mark = _NOTE.match(first)
+    if mark and (re.search(rf"\^{mark['mark']}(?!\w)", text) if mark["mark"].isalnum() else mark["mark"] in text):
+        return True
+    return (
+        noted is not None
+        and noted.size == paragraph.size
+        and paragraph.page - noted.page <= 1
+        and not _SENTENCE_END.search(noted.rows[-1].text)
+    )
+
+
+def _goes_on(above: Paragraph, following: Paragraph) -> bool:
+    """Tell whether a sentence goes on in a paragraph set alike."""
+    if above.keeps_lines or following.keeps_lines or abs(above.size - following.size) >= _SMALLER:
+        return False
+    is_open = not _SENTENCE_END.search(above.rows[-1].text) and not ITEM.match(following.rows[0].text)
+    return is_open or following.rows[0].text[:1].islower()
+
+
+def last_sentence(text: str) -> int:
+    """Return where the last sentence of a paragraph begins, or one before it; 0 if it has only one."""
+    return max((match.end() for match in _SENTENCE_START.finditer(text)), default=0)
 
 
 _BROKEN_WORD = re.compile(r"([^\W\d_][\w'’-]*)[-\u2010\u00ad]$")
