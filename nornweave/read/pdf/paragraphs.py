@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import attrgetter
@@ -125,7 +125,7 @@ def continues(above: Paragraph, following: Paragraph) -> bool:
     return ends_broken(last.text) or (not _SENTENCE_END.search(last.text) and first.text[:1].islower())
 
 
-def interrupted_by_notes(paragraphs: Sequence[Paragraph], headings: Collection[int]) -> dict[int, int]:
+def interrupted_by_notes(paragraphs: Sequence[Paragraph], headings: set[int]) -> dict[int, int]:
     """Find the paragraphs in which a sentence goes on behind the footnotes of its column or page.
 
     Footnotes end a column and are smaller than the text above them. The first begins with a mark that is raised in the
