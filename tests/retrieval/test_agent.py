@@ -158,7 +158,7 @@ def test_an_item_says_where_it_stands_and_how_it_was_found(code: Agent) -> None:
     assert first.explanation is not None
     assert sum(first.explanation.contributions.values()) == pytest.approx(first.explanation.combined)
     assert 0 < first.explanation.combined <= 1
-    assert (response.agent_id, response.domain_id, response.total_searched) == ("code-memory", Domain.CODE, 7)
+    assert (response.agent_id, response.domain_id, response.total_searched) == ("code-memory", Domain.CODE, 6)
     assert set(response.retrieval) == ALL_OK
     assert response.generation == "gen-000001"
     assert len(response.items) == 3
@@ -296,14 +296,14 @@ def test_statistics_count_answers_failures_and_what_was_searched(workspace: Sett
         statistics = agent.health(OPERATOR)["statistics"]
     assert isinstance(statistics, dict)
     latency = statistics.pop("latency_ms")
-    assert statistics == {"requests": 3, "failures": 1, "total_searched": 7 + 1}
+    assert statistics == {"requests": 3, "failures": 1, "total_searched": 6 + 1}
     assert 0 < latency["p50"] <= latency["p95"]
 
 
 def test_describe_and_health(code: Agent) -> None:
     described = code.describe(OPERATOR)
     assert (described["agent_id"], described["domain_id"], described["name"]) == ("code-memory", "code", "Source Code")
-    assert (described["generation"], described["documents"], described["chunks"]) == ("gen-000001", 3, 7)
+    assert (described["generation"], described["documents"], described["chunks"]) == ("gen-000001", 3, 6)
     filters = {one["key"] for one in described["filters"] if "from" not in one}
     assert filters == {"source", "path_glob", "language", "since", "node_type"}
     health = code.health(OPERATOR)

@@ -424,7 +424,7 @@ def synced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.parametrize(("place", "calls", "published"), [
-    ("writing.working_rows:_insert", 1, 0),  # inside the transaction of a batch
+    ("writing.working_tables:_insert", 1, 0),  # inside the transaction of a batch
     ("writing.writer:DuckDBWriter.add_vectors", 0, 0),
     ("writing.build:write_cards", 0, 0),  # arrays that nothing ends
     ("writing.writer:checksum_of", 0, 0),
