@@ -28,6 +28,7 @@ PHRASES = [
     ("it's the client's", ()),
     ("which release dropped Python 3.10?", ("Python 3.10",)), ("does Kiln run on Windows 11", ("Windows 11",)),
     ("is Node.js v18 too old", ("Node.js v18",)), ("what changed in Version 2.1 of May 2", ()), ("Is 3.1 out", ()),
+    ("what does ADR 4 say", ()), ("is PHP 8.1 enough", ("PHP 8.1",)),
     ("which release dropped Python 3.10?" + " It failed." * 20, ()), ("the IPv4 address 10.0.0.1", ()),
 ]  # fmt: skip
 

@@ -111,7 +111,7 @@ def read_query(text: str) -> Query:
     """Analyze a query, once for all domains that are asked."""
     quoted = dict.fromkeys(phrase for found in _QUOTED.findall(text) if (phrase := "".join(found).strip()))
     asked = text if len(text) <= MAX_ASKED_CHARACTERS else ""  # in what is pasted a number is a value
-    named = (found for found in _NAMED_VERSION.findall(asked) if found.split()[0].lower() not in FUNCTION_WORDS)
+    named = filter(_is_product, _NAMED_VERSION.findall(asked))
     phrases = tuple(islice(dict.fromkeys([*quoted, *named]), MAX_PHRASES))
     terms, in_order = analyzer.query_terms(text), analyzer.sequence(text)
     words, meaning = _names_in(text), words_of(text)
@@ -131,6 +131,12 @@ def read_query(text: str) -> Query:
         meaning=meaning,
         vocabulary=frozenset(terms).union(in_order, (word.whole for word in words), *meaning.values()),
     )
+
+
+def _is_product(found: str) -> bool:
+    """Tell a product with its version from a sentence's first word, and from a document with its number: ``ADR 4``."""
+    name, version = found.split()
+    return name.lower() not in FUNCTION_WORDS and ("." in version or not name.isupper())
 
 
 def _names_in(text: str) -> tuple[Word, ...]:
