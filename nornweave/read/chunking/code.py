@@ -66,14 +66,13 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
         Chunks in order that do not overlap and leave out only blank space, a licence at the head and the tag that
         closes a script: a function ends where it ends. Code that cannot be parsed is cut at blank lines and lines.
     """
-    text, lines = document.text, Lines(document.text)
+    text, lines, licence = document.text, Lines(document.text), licence_span(document.text)
     whole = Span(0, len(text))
     if document.format in components.FORMATS:
         name = components.name_of(document.path)
         scope = SymbolScope((), Symbol("component", (name,), f"<{name}>", class_name=name))
         parts = components.parts_of(text, document.format)
     else:
-        licence = licence_span(text)
         begin = licence.end if not text[: licence.start].strip() else 0
         scope, parts = NO_SCOPE, [components.Part(Span(begin, len(text)), whole, document.format)]
     for part in parts:
@@ -85,14 +84,16 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
             source = before + source[part.inner.start : part.inner.end] + after
         tree = parsing.parse(grammar, source) if grammar is not None else None
         if grammar is None or tree is None:
-            writer = _Writer(document, part.language, index, lines, frozenset(), None, Definitions(None, None, text))
+            none = Definitions(None, None, text)
+            writer = _Writer(document, licence, part.language, index, lines, frozenset(), None, none)
             plain = split(part.span, index, limit, TEXT_CUTS)
             yield from writer.write(_Piece(span, None, scope.symbol) for span in plain)
             continue
         found = regions.Regions(text, grammar, index.count).walk(tree.root_node, scope)
-        layout = _Layout(text, grammar, index, limit, part.span, scope)
+        layout = _Layout(text, licence, grammar, index, limit, part.span, scope)
         defined = Definitions(tree.root_node, grammar, text)
-        writer = _Writer(document, part.language, index, lines, _imported(found, text), tree.root_node, defined)
+        imported = _imported(found, text)
+        writer = _Writer(document, licence, part.language, index, lines, imported, tree.root_node, defined)
         yield from writer.write(layout.pieces(found))
 
 
@@ -123,6 +124,7 @@ class _Layout:
     """Regions → pieces."""
 
     text: str
+    licence: Span
     grammar: Grammar
     index: TokenIndex
     limit: int
@@ -173,7 +175,7 @@ class _Layout:
         else:
             wanted = any(splinters)
         whole = Span(last.span.start, piece.span.end)
-        return wanted and self.index.count(whole) <= self.limit and without(licence_span(self.text), whole) == whole
+        return wanted and self.index.count(whole) <= self.limit and without(self.licence, whole) == whole
 
     def _laid_out(self, found: Sequence[Region]) -> Iterator[_Piece]:
         spanned = self._glue(_spanned(found, self.span))
@@ -280,6 +282,7 @@ class _Writer:
     """Pieces → chunks."""
 
     document: Document
+    licence: Span
     language: str
     index: TokenIndex
     lines: Lines
@@ -289,10 +292,10 @@ class _Writer:
 
     def write(self, pieces: Iterable[_Piece]) -> Iterator[Chunk]:
         """Write the chunk of every piece that is not blank."""
-        text, licence = self.document.text, licence_span(self.document.text)
+        text = self.document.text
         for piece in pieces:
             closing = components.closing_tag(text, piece.span, self.document.format)
-            span = strip_lines(text, without(closing, without(licence, piece.span)))
+            span = strip_lines(text, without(closing, without(self.licence, piece.span)))
             content = text[span.start : span.end]
             if content and not content.isspace():
                 yield self._chunk(piece, span, content)
