@@ -36,11 +36,10 @@ _TASK = re.compile(
     re.IGNORECASE,
 )
 """What is done with a product, not with one setting of it."""
-_OF_ITSELF = re.compile(
-    r"\b(?:is|are|was|does|do|did|can|could|will|would|should|must|has|have)\s+(?:it|they)\b", re.IGNORECASE
-)
+_HELPERS = "is|are|does|do|did|can|could|will|would|should|must|has|have"
+_OF_ITSELF = re.compile(rf"\b(?:was|{_HELPERS})\s+(?:it|they)\b", re.IGNORECASE)
 """What *it* does, not what is done with it: "can it print labels", but "which ovens use it"."""
-_YES_OR_NO = re.compile(r"\A\W*(?:is|are|does|do|did|can|could|will|would|should|must|has|have)\b", re.IGNORECASE)
+_YES_OR_NO = re.compile(rf"\A\W*(?:{_HELPERS})\b", re.IGNORECASE)
 _OF_A_VALUE = re.compile(
     r"\b(?:chang|overr|(?:en|dis)abl|turn|rais|lower|increas|exceed|reach|appl(?:y|ies)|counts?\b|counted|affect|mean|hold"
     r"|default|values?\b|set(?:ting|s)?\b|config|limit|option|flag|param|environ|env\b|variab|unit|seconds|maxim|minim)",
@@ -48,8 +47,8 @@ _OF_A_VALUE = re.compile(
 )
 """What is asked about the value of a setting."""
 _DEFAULT = re.compile(r"\b(?:defaults?|values?)\b", re.IGNORECASE)
-_OF_OWN_PLURAL = re.compile(r"\b([^\W\d_]{3,}s\b[^.?!]*?\s)their\b", re.IGNORECASE)
-"""Of what the question itself names: "files by their extension"."""
+_OF_OWN_PLURAL = re.compile(r"\b([^\W\d_]{3,}s\b[^.?!]{0,200}?\s)their\b", re.IGNORECASE)
+"""Of what the question itself names: "files by their extension". A pasted text has plurals without end."""
 _THERE = re.compile(r"\A\W*(?:is|are)\s+there\b", re.IGNORECASE)
 _SPEAKER = re.compile(r"\b(?:you|i|we|one)\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Z]|.*\d")
@@ -92,13 +91,12 @@ def leans(question: str, earlier: str = "") -> bool:
     said = [word for word in words if word.lower() not in FUNCTION_WORDS]
     question = _OF_OWN_PLURAL.sub(r"\1", question)
     if (is_it := _PRONOUN.search(question)) or _OTHER_SUBJECT.match(question):
-        is_own = _TASK.search(question) or (len(said) >= FEW_WORDS and _OF_ITSELF.search(question))
-        is_of_product = is_it and is_own and not _OF_A_VALUE.search(question)
+        is_task = _TASK.search(question) is not None
+        is_own = is_task or (len(said) >= FEW_WORDS and _OF_ITSELF.search(question))
         names_nothing = earlier != "" and not _names(earlier)
-        may_be_product = _DEFAULT.search(earlier) or (
-            names_nothing and (_TASK.search(question) or _YES_OR_NO.match(question))
-        )
-        return len(said) < SHORT and not (is_of_product and may_be_product)
+        may_be_product = _DEFAULT.search(earlier) or (names_nothing and (is_task or _YES_OR_NO.match(question)))
+        is_of_product = is_it and is_own and may_be_product and not _OF_A_VALUE.search(question)
+        return len(said) < SHORT and not is_of_product
     is_asked_whole = len(words) >= COMPLETE and (_SPEAKER.search(question) or _THERE.match(question))
     is_complete = is_asked_whole or any(map(is_identifier, said)) or bool(_names(question))
     return (len(said) < FEW_WORDS or all(map(_OF_A_VALUE.match, said))) and not is_complete

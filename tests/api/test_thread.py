@@ -1,6 +1,7 @@
 """A question that leans on the one before it is asked with it; one that stands alone is not."""
 
 import pytest
+from growth import assert_subquadratic
 
 from api.requests.thread import in_thread, leans
 
@@ -67,3 +68,8 @@ def test_after_the_value_of_a_setting_it_may_be_the_product(question: str, is_al
 def test_after_a_question_that_names_nothing_it_may_be_the_product(question: str, is_alone: bool) -> None:
     earlier = "where is the firing curve stored?"
     assert in_thread(question, [earlier]) == (question if is_alone else f"{earlier}\n{question}")
+
+
+@pytest.mark.parametrize("piece", ["items ", "items. their ", "items x their "])
+def test_a_pasted_text_of_plurals_is_read_in_its_length(piece: str) -> None:
+    assert_subquadratic(lambda text: leans(text, "what is it"), lambda count: piece * count, 4_000)
