@@ -124,7 +124,7 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     # Stable: equals stay in the order of their passages.
     said: dict[tuple[str, ...], ExtractedSentence] = {}
     for candidate in sorted(best, key=worth, reverse=True):
-        sentence = _sentence(candidate)
+        sentence = _sentence(candidate.item, candidate.unit)
         said.setdefault(tuple(_WORDS.findall(sentence.text)), sentence)  # two versions of a page say the same
     return tuple(said.values())
 
@@ -158,8 +158,7 @@ def _extract_release(item: FusedItem, question: str) -> tuple[ExtractedSentence,
     units = [unit for unit in _sentences(text) if _WORDS.search(text, *unit)]
     if ASKS_FOR_NEWEST.isdisjoint(asks):
         units = [unit for unit in units if not _is_heading_or_question(text, unit)]
-    nothing = frozenset[str]()
-    return tuple(_sentence(_Candidate(item, unit, nothing, nothing)) for unit in units[:MOST_SENTENCES])
+    return tuple(_sentence(item, unit) for unit in units[:MOST_SENTENCES])
 
 
 def nearest(answer: Answer) -> tuple[ExtractedSentence, ...]:
@@ -323,11 +322,11 @@ def _comments(text: str) -> Iterator[Unit]:
             yield marked.end() if marked else start, end
 
 
-def _sentence(candidate: _Candidate) -> ExtractedSentence:
-    text = candidate.item.item.content
-    start, end = candidate.unit
+def _sentence(item: FusedItem, unit: Unit) -> ExtractedSentence:
+    text = item.item.content
+    start, end = unit
     stripped = text[start:end].strip()
-    if candidate.item.domain != Domain.CODE and (mark := _ENTRY_MARK.match(stripped)):
+    if item.domain != Domain.CODE and (mark := _ENTRY_MARK.match(stripped)):
         stripped = stripped[mark.end() :]
     first = start + text[start:end].index(stripped)
-    return ExtractedSentence(candidate.item.chunk_id, stripped, Span(first, first + len(stripped)))
+    return ExtractedSentence(item.chunk_id, stripped, Span(first, first + len(stripped)))

@@ -216,13 +216,15 @@ def _asked_about(question: str, pairs: Sequence[_Pair], passages: Sequence[Asser
 
     It is close if no sentence of the passages says much more of the question's words.
     """
+    if not pairs:
+        return
     content_words = stems(_HOW.sub(" ", question))
     asked = content_words - forms.COMMON or content_words
 
     def said(text: str, passage: AssertingPassage, words: AbstractSet[str] = frozenset()) -> int:
         return len(asked & (stems(text) | passage.topic | words))
 
-    texts = ((text, each) for each in passages if pairs for _, text in stretches(each.text, code=each.domain == "code"))
+    texts = ((text, each) for each in passages for _, text in stretches(each.text, code=each.domain == "code"))
     wanted = max(ASKED * len(asked), AS_CLOSE * max((said(*each) for each in texts), default=0))
     for pair in pairs:
         sides = ((passages[pair.first], pair.one), (passages[pair.second], pair.other))
