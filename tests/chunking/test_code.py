@@ -266,7 +266,7 @@ def test_export_macros_do_not_hide_a_cpp_class() -> None:
     ("declare module 'a';\ndeclare module 'b';\n", "m.d.ts", ["declare module 'a';", "declare module 'b';"]),
     ("require 'set'\nputs Set.new\n", "a.rb", ["require 'set'\nputs Set.new"]),
     ("def main():\n    return lid + kettle * 2 - rate\n\n\nmain()\n", "a.py",
-     ["def main():\n    return lid + kettle * 2 - rate\n\n\nmain()"]),
+     ["def main():\n    return lid + kettle * 2 - rate", "main()"]),
 ])  # fmt: skip
 def test_a_statement_that_says_too_little_stands_with_its_neighbour(text: str, path: str, said: list[str]) -> None:
     assert [chunk.content for chunk in chunks_of(text, path)] == said

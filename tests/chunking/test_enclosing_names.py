@@ -169,7 +169,7 @@ TITLES = {
     ("a.html", '<div id="app">…</div>\n<script type="importmap">\n{"imports": {"b": "b.js"}}\n</script>\n<script type="module">\nexport function boil(litres) {\n  return new Kettle(litres).start();\n}\n</script>\n<style>\np { color: red }\n</style>\n'): ["a", "a", "boil", "a"],
     ("a.tf", 'resource "aws_instance" "web" {\n  ami = "x"\n}\n'): ["resource.aws_instance.web"],
     ("a.m", "@implementation Ledger\n- (void)post:(int)a with:(id)b { run(); }\n@end\n"): ["Ledger"],
-    ("a.lua", "local M = {}\nfunction M.post(a) return a end\nreturn M\n"): ["M", "M.post"],
+    ("a.lua", "local M = {}\nfunction M.post(a) return a end\nreturn M\n"): ["M", "M.post", None],
     ("a.sql", "CREATE TABLE public.entries (id int primary key);\n"): ["public.entries"],
     ("a.sh", "MAX=3\npost() {\n  echo 1\n}\n"): ["MAX", "post"],
     ("a.proto", "message Entry {\n  int32 cents = 1;\n}\n"): [None],

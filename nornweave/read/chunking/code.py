@@ -18,7 +18,7 @@ from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-15"
+VERSION = "code-16"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
@@ -166,8 +166,10 @@ class _Layout:
     def _belong(self, last: _Piece, piece: _Piece) -> bool:
         """Tell whether one of two pieces is too little to stand alone, and the other has room for it.
 
-        Imports go with what is as little, and with what nothing else follows.
+        Imports go with what is as little, and with what nothing else follows. A function ends where it ends.
         """
+        if last.symbol and last.symbol.function_name and "\n" in self._between(last, piece):
+            return False
         splinters, imports = (self._is_splinter(last), self._is_splinter(piece)), Kind.IMPORT.value
         ends = piece.span.end == self.span.end
         if piece.label == imports or (last.label == imports and not (ends and splinters[1])):
@@ -176,6 +178,10 @@ class _Layout:
             wanted = any(splinters)
         whole = Span(last.span.start, piece.span.end)
         return wanted and self.index.count(whole) <= self.limit and without(self.licence, whole) == whole
+
+    def _between(self, last: _Piece, piece: _Piece) -> str:
+        before, after = (self.text[each.span.start : each.span.end] for each in (last, piece))
+        return before[len(before.rstrip()) :] + after[: len(after) - len(after.lstrip())]
 
     def _laid_out(self, found: Sequence[Region]) -> Iterator[_Piece]:
         spanned = self._glue(_spanned(found, self.span))
