@@ -15,7 +15,7 @@ from nornweave.read.chunking.languages import PAGES, is_program_page
 from nornweave.read.formats.reader import CONVERTED, read_converted
 from nornweave.read.formats.reader import VERSION as CONVERTED_VERSION
 from nornweave.read.front_matter import FORMATS, describe
-from nornweave.read.kinds import DATA_SUFFIXES, TEMPLATES, format_of, is_called_manual
+from nornweave.read.kinds import DATA_SUFFIXES, TEMPLATES, format_of, is_called_manual, is_test_data
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf.document import VERSION as PDF_VERSION
 from nornweave.read.pdf.document import parse_pdf
@@ -35,7 +35,7 @@ from nornweave.read.worth import (
 )
 
 # Raise it when the same bytes come out as another document.
-_VERSION = "documents-13"
+_VERSION = "documents-14"
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision"})
@@ -137,6 +137,8 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
             return f"{suffix or 'no language'}: neither its name nor a #! line says a language of code"
         if suffix not in TEMPLATES and is_generated(text):  # a template says it of what it writes
             return "generated: a comment at its head says so"
+        if is_test_data(path, text):
+            return "test data: what tests are given or compare with, no test itself"
         if suffix in _DATA and (is_lock(text) or states_tool(text)):
             return "written by a tool: it is mostly digests, or names the tool as its author"
         if length := minified_line(text):

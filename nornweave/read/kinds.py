@@ -45,7 +45,25 @@ CODE_NAMES = _words("""
 TEMPLATES = _words(".ejs .erb .gotmpl .hbs .in .j2 .jinja .jinja2 .liquid .mako .mustache .template .tmpl .tpl .twig")
 # These hold data as often as configuration; a big one is data.
 DATA_SUFFIXES = _words(".json .jsonc .json5 .yaml .yml .xml .sql .edn")
-MAX_CONFIGURATION_BYTES = 256 * 1024
+
+TEST_DATA = _words("""
+    fixtures __fixtures__ testdata test-data test_data snapshots __snapshots__ golden goldens cassettes
+""")
+TESTS = _words("test tests __tests__ testing e2e")
+_OF_TESTS = re.compile(r"(?i:(?:.*[_.-])?(?:tests?|specs?|testing|e2e)_*)|.*[a-z]Tests?")
+_NOT_CODE = DATA_SUFFIXES | _words(".txt .csv .toml .ini .properties .plist .conf .cfg .css .less .scss .html .htm")
+_CONFIGURES = re.compile(
+    r"\..*|.*rc|.*(?:config|settings|package|project|manifest|compose|launch|tasks|options|schema|pom|log4j|logback|build"
+    r"|jest|mocha|karma|babel|phpunit|testng|suite)\b.*",
+    re.IGNORECASE,
+)
+"""What configuration that programs look for is called."""
+_CONFIGURING = re.compile(r'^\s*"(?:compilerOptions|extends|scripts|(?:devD|d)ependencies)"\s*:', re.MULTILINE)
+_INITIAL = re.compile(r'(?=.*\bmodel"?\s*:).*\bfields"?\s*:', re.DOTALL)
+"""What a database begins with, as Django has it; its folder is called ``fixtures`` as well."""
+_TESTING = re.compile(r"pytest|fixture|unittest|mock|stub|assert|expect\(|describe\(|factory", re.IGNORECASE)
+_HEAD = 8_000
+_RECORDED = re.compile(r"\A(?:---\s+)?(?:http_)?interactions:\s")
 
 
 BINARY_SUFFIXES = _words("""
@@ -140,6 +158,24 @@ def _sets_values(text: str) -> bool:
 
 def _count(marks: re.Pattern[str], text: str) -> int:
     return sum(1 for _ in islice(marks.finditer(text), _MOST_MARKS))
+
+
+def is_test_data(path: str, text: str) -> bool:
+    """Tell whether code is what tests are given or compare with: samples, recorded answers, expected output.
+
+    What tests, or says how tests are run, is none.
+    """
+    *folders, name = path.split("/")
+    suffix = PurePosixPath(name.lower()).suffix
+    held = next((each for each in (folder.lower() for folder in folders) if each in TEST_DATA), None)
+    are_tests = any(map(_OF_TESTS.fullmatch, folders))
+    if held and suffix in _NOT_CODE:
+        return are_tests or "test" in name.lower() or not _INITIAL.match(text[:_HEAD])
+    if held and (held.startswith(("_", "test")) or are_tests):
+        return not _TESTING.search(text)
+    if suffix in {".json", ".xml"}:
+        return are_tests and not (_CONFIGURES.fullmatch(name) or _CONFIGURING.search(text[:_HEAD]))
+    return suffix in {".yaml", ".yml"} and bool(_RECORDED.match(text))
 
 
 def is_called_manual(name: str) -> bool:

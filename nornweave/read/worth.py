@@ -21,6 +21,10 @@ _MARKS = re.compile(r"^[\s#/*;%!<>\-.{}\"']+|[\s*/\->#}\"')]+$|^(?:@?rem|dnl)\s"
 _BEFORE = re.compile(r"<\?(?:php|xml)\b|@charset\b|['\"]use strict", re.IGNORECASE)
 
 
+NOTE = 300
+"""Characters of a text that is too short to need sentences, and of a notice that may stay beside what is said."""
+
+
 def head_comments(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield the lines of the comments that open a file: start, end and words of each; blank ones have no words."""
     at, closing = 0, ""
@@ -62,6 +66,8 @@ _GENERATED = re.compile(
     rf"|^(?:an?\s+)?(?:auto(?:matically)?|machine)[-\s]*generated\b(?=\s*$|\s*[^\w\s'’]|\s+(?:by|from|with|using|file|code|source|on|at|do)\b)"
     # Migrations of Django are written on by hand.
     rf"|^generated\s+(?:from\s+\S+\s+)?by\s+(?!django)(?:[\w.+-]+\s+){{1,3}}?\(?v?\d+\.\d"
+    # A tool that generates by its name, and nothing else: what began a project is written on by hand.
+    rf"|^(?:code\s+)?generated\s+(?:by|with|using|from)\s+\S*gen(?:erat\w*)?(?:-\S*)?\W*$"
     rf"|^an?\s+(?:[\w,]+\s+){{1,2}}made\s+by\s+gnu\s",
     re.IGNORECASE,
 )
@@ -267,16 +273,18 @@ def licence_span(text: str) -> Span:
             said = ""
         elif said and start == ends:
             ends = stop
-        last = lines[-1][1] if lines else last
+        last = lines[-1][1] if lines and len(_WORD.findall(paragraph)) > 1 else last  # the name alone says nothing
         lines = []
     return Span(begins, ends) if _LICENCE.search(said) else Span(0, 0)
 
 
-def without(licence: Span, span: Span) -> Span:
-    """Return what of a span is no licence, which it begins or ends with."""
-    if span.start < licence.start:
-        return Span(span.start, licence.start) if span.end <= licence.end else span
-    return Span(min(max(span.start, licence.end), span.end), span.end) if span.start < licence.end else span
+def without(licence: Span, span: Span) -> list[Span]:
+    """Return what of a span is no licence: two parts where that stands in the middle, unless it is a mere notice."""
+    is_notice = span.start < licence.start and licence.end < span.end and len(licence) <= NOTE
+    if is_notice or licence.end <= span.start or span.end <= licence.start:
+        return [span]
+    around = (span.start, max(span.start, licence.start)), (min(span.end, licence.end), span.end)
+    return [Span(start, end) for start, end in around if start < end]
 
 
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
@@ -285,8 +293,6 @@ _SENTENCE_END = re.compile(r"[a-z]{2}[.!?]$")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]{4}")
 PROSE_SHARE = 0.25
 """Of the characters of a text: less stands in sentences where it is data."""
-NOTE = 300
-"""Characters of a text that is too short to need sentences."""
 
 
 def prose_share(text: str) -> float:

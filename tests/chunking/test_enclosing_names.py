@@ -291,3 +291,14 @@ def test_a_passage_that_is_all_of_a_value_has_its_name() -> None:
     part = f'{{\n      "type": "object",\n      "properties": {{\n        {fields}\n      }}\n    }}'
     text = f'{{\n  "definitions": {{\n    "Kettle": {part},\n    "Stove": {part}\n  }}\n}}\n'
     assert titles(text, "a.json")[-1] == "definitions.Stove"
+
+
+def test_a_licence_below_a_name_is_in_no_chunk() -> None:
+    """A word above a licence says nothing; a sentence above it stays, without the licence."""
+    code = "int kettle_fill(void) {\n  return 1;\n}\n"
+    for above, kept in ((" * kettle\n *\n", ""), (" * Fills the kettle with water.\n *\n", "Fills the kettle")):
+        block = "".join(f" * {line}\n" for line in MIT.splitlines())
+        first, *_ = chunks = chunks_of(f"/*\n{above}{block} */\n{code}", "kettle.c")
+        assert kept in first.content
+        assert not any("Permission is hereby" in chunk.content or "AS IS" in chunk.content for chunk in chunks)
+        assert any("kettle_fill" in chunk.content for chunk in chunks)

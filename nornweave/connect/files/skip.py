@@ -21,7 +21,7 @@ from nornweave.core.files.paths import PathFilter, folders_above
 from nornweave.core.files.withheld import Withheld
 from nornweave.core.types import Domain
 from nornweave.read.front_matter import FORMATS
-from nornweave.read.kinds import BINARY_SUFFIXES, DATA_SUFFIXES, SUFFIXES, reads
+from nornweave.read.kinds import BINARY_SUFFIXES, DATA_SUFFIXES, SUFFIXES, TEST_DATA, TESTS, reads
 
 
 def _words(text: str) -> frozenset[str]:
@@ -37,10 +37,6 @@ TOOL_DIRECTORIES = _words("""
     .ruff_cache .hypothesis .cache .gradle .terraform .next .nuxt .parcel-cache .ipynb_checkpoints .idea
 """)
 VENDORED_DIRECTORIES = _words("vendor third_party third-party thirdparty _vendor")
-TEST_DATA = _words("""
-    fixtures __fixtures__ testdata test-data test_data snapshots __snapshots__ golden goldens cassettes
-""")
-TESTS = _words("test tests __tests__ testing e2e")
 
 # A folder of this name is written by a tool if one of these files lies beside it.
 _WRITTEN_BY: Mapping[str, frozenset[str]] = {
@@ -78,6 +74,7 @@ _LOOKED_INTO = 200
 # What decides over the other files of its folder: what is ignored, and whether a folder is output or a package.
 DECIDING = frozenset({".gitignore", "__init__.py"}).union(*_WRITTEN_BY.values())
 
+_TRANSLATED = DATA_SUFFIXES | _words(".properties .toml .plist .resx .ini")
 LOCKS = _words("package-lock.json pnpm-lock.yaml npm-shrinkwrap.json go.sum packages.lock.json")
 WRITTEN_SUFFIXES = (".lock", ".map", "_pb2.pyi")
 """Written by tools that say so nowhere in the file."""
@@ -142,6 +139,42 @@ def _below(tree: Tree, folder: str) -> Iterator[tuple[str, Names]]:
         names = tree(place)
         yield place, names
         waiting.extend(f"{place}/{name}" if place else name for name in sorted(names.folders))
+
+
+_LANGUAGE = re.compile(r"(?P<before>.*[._-])?(?P<tag>[a-z]{2,3}(?:[-_](?:r?[A-Za-z]{2}|[A-Z][a-z]{3}|\d{3})){0,2})")
+_I18N = _words("i18n l10n intl lang langs language languages locale locales messages translations")
+"""Folders in which programs are texts in many languages; elsewhere they do something for each."""
+_MANY_LANGUAGES = 5
+"""Beside a file that names no language, before they are taken for languages."""
+
+
+def _original(tree: Tree, path: str, suffix: str) -> str | None:
+    """Return the text in English, or in no language, that a file translates; ``None`` where it translates none.
+
+    The file is called as the other one but for the language, or lies in a folder that is.
+    """
+    parts = path.split("/")
+    for at, part in enumerate(parts):
+        is_file = at == len(parts) - 1
+        ending = part[part.rindex(".") :] if is_file and "." in part else ""
+        named = _LANGUAGE.fullmatch(part.removesuffix(ending))
+        if named is None or not (suffix in _TRANSLATED or _I18N.intersection(parts[:at])):
+            continue
+        before, folder = named["before"] or "", "/".join(parts[:at])
+        beside = tree(folder).files if is_file else tree(folder).folders
+        others = {
+            each: other["tag"]
+            for each in sorted(beside)
+            if each.endswith(ending) and (other := _LANGUAGE.fullmatch(each.removesuffix(ending)))
+            if (other["before"] or "") == before
+        }
+        english = sorted((each for each, tag in others.items() if re.match(r"en(?![a-z])", tag)), key=len)[:1]
+        plain = [f"{before[:-1]}{ending}"] if before and len(others) >= _MANY_LANGUAGES else []
+        for each in english or plain:
+            *above, name = twin = [*parts[:at], each, *parts[at + 1 :]]
+            if each != part and name in tree("/".join(above)).files:
+                return "/".join(twin)
+    return None
 
 
 def _foreign_file(tree: Tree, folder: str) -> str | None:
@@ -303,6 +336,8 @@ class Rules:
                 is_second = self._domain is Domain.DOCUMENTATION and suffix in _PAGES
                 if is_of_others or is_second or not (self._is_committed or path in self.tracked):
                     return text
+        if self._domain is Domain.CODE and (original := _original(self._tree, path, suffix)):
+            return f"translation: of {original}; name it in include to read it"
         if self._domain is Domain.DOCUMENTATION:
             folders = [each.lower() for each in path.split("/")[:-1] if each not in self._named]
             data = next((each for each in folders if each in TEST_DATA), None)

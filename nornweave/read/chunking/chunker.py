@@ -60,8 +60,9 @@ def _chunk_recursive(document: Document, index: TokenIndex, *, limit: int) -> It
     text = document.text
     licence = licence_span(text) if document.domain is Domain.CODE else Span(0, 0)
     for piece in split(Span(0, len(text)), index, limit):
-        span = strip_lines(text, without(licence, piece))
-        if len(span):
-            yield Chunk(
-                span=span, content=text[span.start : span.end], token_count=index.count(span), title=document.title
-            )
+        for part in without(licence, piece):
+            span = strip_lines(text, part)
+            if len(span):
+                yield Chunk(
+                    span=span, content=text[span.start : span.end], token_count=index.count(span), title=document.title
+                )

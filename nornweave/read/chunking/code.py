@@ -18,7 +18,7 @@ from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-16"
+VERSION = "code-17"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
@@ -177,7 +177,7 @@ class _Layout:
         else:
             wanted = any(splinters)
         whole = Span(last.span.start, piece.span.end)
-        return wanted and self.index.count(whole) <= self.limit and without(self.licence, whole) == whole
+        return wanted and self.index.count(whole) <= self.limit and without(self.licence, whole) == [whole]
 
     def _between(self, last: _Piece, piece: _Piece) -> str:
         before, after = (self.text[each.span.start : each.span.end] for each in (last, piece))
@@ -301,10 +301,11 @@ class _Writer:
         text = self.document.text
         for piece in pieces:
             closing = components.closing_tag(text, piece.span, self.document.format)
-            span = strip_lines(text, without(closing, without(self.licence, piece.span)))
-            content = text[span.start : span.end]
-            if content and not content.isspace():
-                yield self._chunk(piece, span, content)
+            for part in without(self.licence, Span(piece.span.start, closing.start)):
+                span = strip_lines(text, part)
+                content = text[span.start : span.end]
+                if content and not content.isspace():
+                    yield self._chunk(piece, span, content)
 
     def _chunk(self, piece: _Piece, span: Span, content: str) -> Chunk:
         symbol = piece.symbol
