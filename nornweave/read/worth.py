@@ -15,7 +15,17 @@ HEAD_CHARACTERS = 8_000
 
 # Lines of a comment in the languages that have one; a docstring is one too. A preprocessor's "#include" is none.
 _COMMENT = re.compile(r"(?:#!|#(?!\w)|//|--|;|%|\.\.(?:\s|$)|\"\"\"|'''|@?rem\b|dnl\b|!(?=\s))", re.IGNORECASE)
-_BLOCKS = (("/*", "*/"), ("<!--", "-->"), ("(*", "*)"), ("{-", "-}"), ("{#", "#}"), ('"""', '"""'), ("'''", "'''"))
+_BLOCKS = (
+    ("{{/*", "*/"),
+    ("{{- /*", "*/"),
+    ("/*", "*/"),
+    ("<!--", "-->"),
+    ("(*", "*)"),
+    ("{-", "-}"),
+    ("{#", "#}"),
+    ('"""', '"""'),
+    ("'''", "'''"),
+)
 _MARKS = re.compile(r"^[\s#/*;%!<>\-.{}\"']+|[\s*/\->#}\"')]+$|^(?:@?rem|dnl)\s", re.IGNORECASE)
 # What may stand above the first comment.
 _BEFORE = re.compile(r"<\?(?:php|xml)\b|@charset\b|['\"]use strict", re.IGNORECASE)

@@ -172,7 +172,20 @@ TITLES = {
     ("a.lua", "local M = {}\nfunction M.post(a) return a end\nreturn M\n"): ["M", "M.post", None],
     ("a.sql", "CREATE TABLE public.entries (id int primary key);\n"): ["public.entries"],
     ("a.sh", "MAX=3\npost() {\n  echo 1\n}\n"): ["MAX", "post"],
-    ("a.proto", "message Entry {\n  int32 cents = 1;\n}\n"): [None],
+    ("a.proto", "message Entry {\n  int32 cents = 1;\n}\n"): ["Entry"],
+    ("a.sql", "ALTER TABLE a ADD x INT;\nUPDATE b SET x = 1;\nDROP TABLE c;\nUPDATE b SET y = 2;\n"): ["a, b, c"],
+    ("ci.yml", "on: push\njobs:\n  lint:\n    steps: []\n"): ["on, jobs"],
+    ("k.yaml", "kind: Pod\nmetadata:\n  name: web\n---\nkind: Job\nmetadata:\n  name: 'nightly'\n"): ["Pod web, Job nightly"],
+    ("t/k.yaml", '{{- if .on }}\nkind: Pod\nmetadata:\n  name: {{ .name }}-web\n  {{- with .x }}\n  {{ toYaml . }}\n  {{- end }}\n{{- end }}\n'): ["Pod {{ .name }}-web"],
+    ("a.bats", "@test \"server: starts\" {\n  run a\n}\n\n@test 'b c' {\n  run b\n}\n"): ["server: starts", "b c"],
+    ("a.ini", "; all of it\nname = x\n\n[global]\na = 1\n\n[urgency low]\nb = 2\n"): ["global, urgency low"],
+    ("Makefile", "A ?= 1\nB := x:y\n\n.PHONY: all\nall: build test\n\tgo\n\nbuild:\n\tcc\n"): ["all, build"],
+    ("Dockerfile", "FROM --platform=x node:20 AS build\nRUN a\n\nFROM scratch\nCOPY a b\n"): ["build, scratch"],
+    ("_helpers.tpl", '{{- define "kettle.name" -}}\nx\n{{- end }}\n'): ["kettle.name"],
+    ("nginx.conf", "http {\n  gzip on;\n}\nlocation /api {\n  deny all;\n}\nif ($x) {\n}\n"): ["http, /api"],
+    ("a.py", "# ---- Limits of the kettle ----\nLITRES = 2\nHEAT = 3\n"): ["Limits of the kettle"],
+    ("run.sh", "set -e\n##########\n# Clean up\n##########\nrm -r x\n# a ---- b\n"): ["Clean up"],
+    ("a.libsonnet", "{\n  values:: {\n    a: 1,\n  },\n  deploy(x): {\n  },\n  name: 'b',\n}\n"): ["values, deploy"],
 }  # fmt: skip
 
 
@@ -302,3 +315,12 @@ def test_a_licence_below_a_name_is_in_no_chunk() -> None:
         assert kept in first.content
         assert not any("Permission is hereby" in chunk.content or "AS IS" in chunk.content for chunk in chunks)
         assert any("kettle_fill" in chunk.content for chunk in chunks)
+
+
+def test_pieces_begin_with_sections_and_later_ones_are_called_as_theirs() -> None:
+    """A comment stays above the section that it stands above; a piece within one has its name."""
+    lines = "".join(f"key_{number} = value of {number}\n\n" for number in range(150))
+    text = f"[first]\na = 1\n\n{'b = 2' + chr(10)}\n# about the second\n[second]\n{lines}"
+    first, second, *later = chunks_of(text, "a.ini")
+    assert first.title == "first" and second.content.startswith("# about the second\n[second]")
+    assert {chunk.title for chunk in (second, *later)} == {"second"} and later

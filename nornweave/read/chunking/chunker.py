@@ -10,9 +10,10 @@ from nornweave.core.types import Chunk, Document, Domain, Span
 from nornweave.read.blocks.reader import FORMATS
 from nornweave.read.chunking import code, messages, papers, sections
 from nornweave.read.chunking.languages import LANGUAGES
+from nornweave.read.chunking.plain import Sections
 from nornweave.read.worth import licence_span, without
 
-_VERSION = "recursive-2"
+_VERSION = "recursive-3"
 
 MARKUP = FORMATS | {"text"}
 
@@ -57,12 +58,13 @@ class Chunker:
 
 def _chunk_recursive(document: Document, index: TokenIndex, *, limit: int) -> Iterator[Chunk]:
     """Cut a document at paragraphs, lines, sentences or words, at most ``limit`` tokens a chunk."""
-    text = document.text
-    licence = licence_span(text) if document.domain is Domain.CODE else Span(0, 0)
-    for piece in split(Span(0, len(text)), index, limit):
+    text, is_code = document.text, document.domain is Domain.CODE
+    licence = licence_span(text) if is_code else Span(0, 0)
+    headed = Sections(text, document.path) if is_code else None
+    whole = Span(0, len(text))
+    for piece in headed.pieces(whole, index, limit) if headed else split(whole, index, limit):
         for part in without(licence, piece):
             span = strip_lines(text, part)
             if len(span):
-                yield Chunk(
-                    span=span, content=text[span.start : span.end], token_count=index.count(span), title=document.title
-                )
+                title = headed.title(span) if headed else document.title
+                yield Chunk(span=span, content=text[span.start : span.end], token_count=index.count(span), title=title)

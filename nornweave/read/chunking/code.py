@@ -12,8 +12,9 @@ from tree_sitter import Node
 from nornweave.core.text.spans import Lines, TokenIndex, pack, split, strip_lines
 from nornweave.core.types import Chunk, Document, Span, freeze
 from nornweave.read.chunking import components, parsing, regions, syntax
-from nornweave.read.chunking.division import TEXT_CUTS, Division
+from nornweave.read.chunking.division import Division
 from nornweave.read.chunking.languages import Grammar, grammar_of
+from nornweave.read.chunking.plain import TEXT_CUTS, Sections
 from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without
@@ -32,6 +33,10 @@ SPLINTER = 12
 _WORDS = re.compile(r"[\w$]+")
 # Where a part of a selector ends that may be all that several rules share.
 _SELECTED = re.compile(r"(?<=[\w\])])(?![\w-])")
+_RESOURCE = re.compile(
+    r"^kind:[ \t]*(\w+)(?:\n(?!---|kind:).*)*?\n[ ]+name:[ \t]*[\"']?([^\s\"'].*?)[\"' \t]*$", re.MULTILINE
+)
+"""What a file for Kubernetes describes."""
 _IMPORTED = re.compile(r"[\w$]++(?!\s*(?:\.|::|[\\/])\s*[\w$*{(])")
 _IMPORT_WORDS = frozenset(
     [
@@ -84,16 +89,17 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
             source = before + source[part.inner.start : part.inner.end] + after
         tree = parsing.parse(grammar, source) if grammar is not None else None
         if grammar is None or tree is None:
-            none = Definitions(None, None, text)
-            writer = _Writer(document, licence, part.language, index, lines, frozenset(), None, none)
-            plain = split(part.span, index, limit, TEXT_CUTS)
+            none, sections = Definitions(None, None, text), Sections(text, document.path)
+            writer = _Writer(document, licence, part.language, index, lines, frozenset(), None, none, sections)
+            plain = sections.pieces(part.span, index, limit)
             yield from writer.write(_Piece(span, None, scope.symbol) for span in plain)
             continue
         found = regions.Regions(text, grammar, index.count).walk(tree.root_node, scope)
         layout = _Layout(text, licence, grammar, index, limit, part.span, scope)
         defined = Definitions(tree.root_node, grammar, text)
         imported = _imported(found, text)
-        writer = _Writer(document, licence, part.language, index, lines, imported, tree.root_node, defined)
+        sections = Sections(text, document.path, language=part.language, has_grammar=True)
+        writer = _Writer(document, licence, part.language, index, lines, imported, tree.root_node, defined, sections)
         yield from writer.write(layout.pieces(found))
 
 
@@ -269,8 +275,20 @@ class _Layout:
             return joined(symbols)
         if len(held) == 1 and held[0].symbol is not None:
             return held[0].symbol
-        value = syntax.lone_value(held[0].nodes[-1], self.grammar, self.text) if len(held) == 1 else None
-        return describe_value(value[1], value[0], held[0].scope, self.text) if value is not None else None
+        # Where nothing runs, a file is what it gives values to.
+        nodes = [(region, node) for region in held for node in region.nodes]
+        if len(held) > 1 and (self.grammar.functions or self.grammar.name == "css"):  # of styles see ``_styled``
+            return None
+        values = [(region, syntax.lone_value(node, self.grammar, self.text)) for region, node in nodes]
+        symbols = [describe_value(value[1], value[0], region.scope, self.text) for region, value in values if value]
+        resources = _RESOURCE.finditer(self.text, held[0].start, nodes[-1][1].end_byte)
+        if (
+            self.grammar.name == "yaml"
+            and len(symbols) > 1
+            and (said := [" ".join(each.groups()) for each in resources])
+        ):
+            return joined([replace(symbols[0], names=(name,)) for name in said])
+        return joined(symbols) if symbols else None
 
 
 def _begins(selector: str, part: str) -> bool:
@@ -295,6 +313,7 @@ class _Writer:
     imported: frozenset[str]
     root: Node | None
     defined: Definitions
+    sections: Sections
 
     def write(self, pieces: Iterable[_Piece]) -> Iterator[Chunk]:
         """Write the chunk of every piece that is not blank."""
@@ -330,9 +349,12 @@ class _Writer:
             content=content,
             token_count=self.index.count(span),
             context=self._context(piece, content),
-            title=symbol.title if symbol is not None else None,
+            title=symbol.title if symbol is not None else self._section(piece, span),
             metadata=metadata,
         )
+
+    def _section(self, piece: _Piece, span: Span) -> str | None:
+        return None if piece.label == Kind.IMPORT else self.sections.title(span)
 
     def _context(self, piece: _Piece, content: str) -> str:
         """Name the class around a method, and what a piece goes on with.

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from nornweave.core.text.spans import LINE, PARAGRAPH, WORD, TokenIndex, pack, split
+from nornweave.core.text.spans import TokenIndex, pack, split
 from nornweave.core.types import Span
 from nornweave.read.chunking import syntax
 from nornweave.read.chunking.languages import Grammar, node_types
+from nornweave.read.chunking.plain import TEXT_CUTS
 from nornweave.read.chunking.regions import Region, begins_line, indented, inside_word
 from nornweave.read.chunking.symbols import Symbol, describe, describe_value, scope_of
-
-TEXT_CUTS = (PARAGRAPH, LINE, WORD)
-"""Where code is cut when its syntax does not help."""
 
 # Children of these may be parted although they stand on one line, as they do in minified files.
 LISTS = node_types(

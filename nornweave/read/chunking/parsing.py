@@ -32,6 +32,10 @@ _NEVER_UNTIMED = frozenset({"kotlin"})
 # tree_sitter_perl 2.0.3 looks for the end of ``<<X`` forever where there is none, and no deadline reaches it.
 _HEREDOC = re.compile(rb"""<<(~?)[ \t]*(?:(["'`])([^\n]*?)\2|\\?([A-Za-z_]\w*))""")
 _LINE = re.compile(rb"[^\n]+")
+# What a template writes into YAML is none: a line of it is blank, what stands within a line is a word.
+_TEMPLATE = re.compile(rb"\{\{-?[ \t]*/\*.*?\*/[ \t]*-?\}\}|\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+_TEST = re.compile(rb"^@test([ \t]+)(\"[^\"\n]*|'[^'\n]*)(?:\"|')[ \t]+(?=\{)", re.MULTILINE)
+"""A test of bats, which is written as a function."""
 _PACKAGES = {"csharp": "c_sharp", "tsx": "typescript", "shell": "bash", "dockerfile": "containerfile"}
 LOOSE_TOKENS = 5000
 """Tokens right inside an error from which a grammar is lost; looking through them for anything is quadratic."""
@@ -69,9 +73,24 @@ def parse(grammar: Grammar, source: bytes) -> Tree | None:
     """
     if grammar.name == "cpp":
         source = _EXPORT_MACRO.sub(lambda match: match[1] + b" " * (len(match[0]) - len(match[1])), source)
+    elif grammar.name == "yaml" and (b"{{" in source or b"{%" in source):
+        source = _TEMPLATE.sub(lambda match: _written(source, match), source)
+    elif grammar.name == "shell" and b"@test" in source:
+        source = _TEST.sub(lambda match: _word(b"_" + match[0][1:-2]) + b"()", source)
     elif grammar.name == "perl" and b"<<" in source:
         source = _with_ended_heredocs(source)
     return _parse(grammar.name, source)
+
+
+def _written(source: bytes, template: re.Match[bytes]) -> bytes:
+    before = source[source.rfind(b"\n", 0, template.start()) + 1 : template.start()]
+    behind = source[template.end() :].partition(b"\n")[0]
+    stands_alone = not (before.strip() or behind.strip()) or template[0].startswith(b"{%") or b"\n" in template[0]
+    return re.sub(rb"[^\n]", b" " if stands_alone else b"x", template[0])
+
+
+def _word(text: bytes) -> bytes:
+    return re.sub(rb"\W", b"_", text)
 
 
 def _with_ended_heredocs(source: bytes) -> bytes:

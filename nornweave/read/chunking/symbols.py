@@ -91,7 +91,9 @@ def joined(symbols: Sequence[Symbol]) -> Symbol:
     """Describe what stands in one chunk: by all names, as far as they go on a line."""
     if len(symbols) == 1:
         return symbols[0]
-    names = shorten(", ".join(symbol.title or "" for symbol in symbols), syntax.MAX_SIGNATURE, placeholder=" …")
+    names = shorten(
+        ", ".join(dict.fromkeys(symbol.title or "" for symbol in symbols)), syntax.MAX_SIGNATURE, placeholder=" …"
+    )
     return Symbol(symbols[0].node_type, (names,), symbols[0].signature)
 
 

@@ -254,7 +254,7 @@ def members(node: Node, grammar: Grammar) -> Iterator[Node]:
         yield from (child for child in node.named_children if child == body or child.type in grammar.holding)
 
 
-def names_of(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:
+def names_of(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:  # noqa: C901 - one language after another
     """Return the names of a function or a class: its own, after that of a class that it is written outside of.
 
     There are more where several name it: ``TEST(Suite, name)``, ``resource "aws_instance" "web"``.
@@ -284,6 +284,8 @@ def names_of(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:
         name = f"{name}({text[category.start_byte : category.end_byte]})"
     elif node.type == "method_definition" and grammar.name == "objc":
         name = _selector(node, text)
+    elif name.startswith("@test"):  # of bats
+        name = name.removeprefix("@test").strip("\"' ")
     elif grammar.name in {"lua", "sql", "perl"}:
         return tuple(re.split(r"::|[.:]", name.replace('"', "").replace("`", "")))
     return (*_owner(found, grammar, text), name.strip("'\""))
