@@ -11,7 +11,7 @@ from nornweave.core.text.decode import ENCODING, check_size, decode
 from nornweave.core.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
 from nornweave.read.blocks.man import is_man
 from nornweave.read.blocks.pod import is_pod
-from nornweave.read.chunking.languages import PAGES, is_program_page
+from nornweave.read.chunking.languages import PAGES, PROGRAMS, is_program_page, is_template_page
 from nornweave.read.formats.reader import CONVERTED, read_converted
 from nornweave.read.formats.reader import VERSION as CONVERTED_VERSION
 from nornweave.read.front_matter import FORMATS, describe
@@ -28,6 +28,7 @@ from nornweave.read.worth import (
     is_licence,
     is_lock,
     is_note,
+    is_pasted_data,
     licence_span,
     minified_line,
     prose_share,
@@ -141,6 +142,8 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
             return "test data: what tests are given or compare with, no test itself"
         if suffix in _DATA and (is_lock(text) or states_tool(text)):
             return "written by a tool: it is mostly digests, or names the tool as its author"
+        if format_ in PROGRAMS and is_pasted_data(text):
+            return "data: a literal in a program, with next to nothing else"
         if length := minified_line(text):
             return f"minified: lines of {length:,} characters"
         licence = licence_span(text)
@@ -149,6 +152,8 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
         return None
     if is_licence(text, is_named_so=bool(_LICENCE_NAME.match(name))):
         return "licence: a text of the law"
+    if format_ == "html" and is_template_page(text):
+        return "template: a program makes pages of it; a source of code reads it"
     if format_ == "html" and is_program_page(text):
         return (
             f"example: {len(text.splitlines())} lines, nearly all of them script and style; a source of code reads it"

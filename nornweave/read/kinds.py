@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from nornweave.core.types import Domain
 from nornweave.read.blocks.man import is_man
 from nornweave.read.blocks.pod import is_pod
-from nornweave.read.chunking.languages import UNTOLD, below_example, code_format_of, program_suffix
+from nornweave.read.chunking.languages import PAGES, UNTOLD, below_example, code_format_of, program_suffix
 from nornweave.read.formats.reader import CONVERTED
 from nornweave.read.front_matter import FORMATS
 
@@ -122,7 +122,7 @@ def format_of(path: str, text: str, domain: Domain) -> str | None:
             is_code_name(name)
             or suffix in CODE_SUFFIXES
             or program_suffix(text)
-            or _CONFIGURATION.match(text)
+            or (suffix not in PAGES and _CONFIGURATION.match(text))
             or (below_example(name.lower()) != name.lower() and _sets_values(text))
         )
         return code_format_of(path, text) or ("text" if is_known else None)

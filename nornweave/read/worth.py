@@ -126,6 +126,21 @@ def is_generated(text: str) -> bool:
     return any(map(_GENERATED_BY.search, lines)) and any(map(_OF_THIS.match, warnings))
 
 
+# A line of a literal as JSON writes it.
+_LITERAL_LINE = re.compile(
+    r"\s*(?:(?P<key>\"[^\"\n]*\")\s*:\s*)?(?:\"(?:[^\"\\\n]|\\.)*\"|-?[\d.]+|\w{4,5}|[\[{][\]}]?)\s*,?\s*|[\s\]}),;]*"
+)
+_LITERAL_LINES, _LITERAL_SHARE = 500, 0.95
+
+
+def is_pasted_data(text: str) -> bool:
+    """Tell whether a program is a recorded answer or a table: hundreds of lines of JSON with keys, and little else."""
+    matches = [_LITERAL_LINE.fullmatch(line) for line in text.splitlines()]
+    keys = sum(match is not None and match["key"] is not None for match in matches)
+    told = sum(match is not None for match in matches)
+    return len(matches) >= _LITERAL_LINES and told >= _LITERAL_SHARE * len(matches) and 3 * keys >= told
+
+
 MINIFIED_LINE = 250
 """Characters of a line that nobody wrote by hand."""
 _MINIFIED_SHARE = 0.9

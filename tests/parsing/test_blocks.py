@@ -58,6 +58,9 @@ RST = [
 ]
 HTML = [
     "<p>yes1<!-- no1 --><p hidden>no2<p>yes2<ul><li hidden>no3<li>yes3</ul><div style='x:y;display:none'>no4<p>no5</div>",
+    "<style>.a .b, #c, p.d:hover {color:red; display: none}\np.e{visibility:hidden}</style><p class='x b'>no1<p id=c>no2<p class=e>no3<p class=d>yes2 <b class=e>yes1</b>",
+    "<style>/* x */ @media print {.a {display:none}} .b {display:none} .b {display:block} #c>p {display:none}</style><p class=a>yes1<p class=b>yes2<p id=c>yes3",
+    "<style>.a {display:none}</style><script>show()</script><p class=a>yes1<style media=print>.b {display:none}</style><p class=b>yes2",
     "<p style='visibility: hidden'>no1</p><dialog>no2</dialog><dialog open>yes1</dialog> <datalist><option>no3</datalist><p>yes2",
     "<template>no1</template><aside>yes1</aside><aside class='sidebar'>no2</aside><nav>no3</nav><details>yes2</details>",
     "<body style='display:none'><div role=tabpanel hidden>yes1</div><input hidden>yes2<table><tr hidden><td>no1<tr><td>yes3",

@@ -632,6 +632,31 @@ EXAMPLE = (
 )
 
 
+@pytest.mark.parametrize(("page", "is_template"), [
+    ("{% extends 'base.html' %}\n<p>The kettle boils.</p>\n", True), ("<p><?php echo $kettle ?></p>\n", True),
+    ('{{ define "main" }}\n<p>The kettle boils.</p>\n{{ end }}\n', True),
+    ("<p><% if hot %>The kettle<% end %></p>", True),
+    ("---\ntitle: Kettle\n---\n{% include a %}\n<p>The kettle boils.</p>\n", False),
+    ("<p>Write it:</p>\n<pre>{% block a %}</pre>\n<p>or <code>&lt;% a %></code></p>\n", False),
+    ("<p>The kettle boils.</p>\n{% comment %}soon{% endcomment %}\n<p>{{ site.name }}</p>\n", False),
+])  # fmt: skip
+def test_a_page_that_a_program_fills_in_is_code(tmp_path: Path, page: str, *, is_template: bool) -> None:
+    entry = Entry(path="templates/kettle.html", gate="")
+    read, refuses = (code, docs) if is_template else (docs, code)
+    assert read(tmp_path).parse(entry, page.encode()).format == ("webpage" if is_template else "html")
+    with pytest.raises(DocumentSkipped, match="^template: " if is_template else "a page to read, not code"):
+        refuses(tmp_path).parse(entry, page.encode())
+
+
+def test_a_recorded_answer_in_a_program_is_data(tmp_path: Path) -> None:
+    row = '  {\n    "id": "1568403847743442944",\n    "likes": 18,\n    "who": [\n      "Ann"\n    ]\n  },\n'
+    recorded, table = f"export const tweets = [\n{row * 80}];\n", f"export const few = [\n{row * 20}];\n"
+    with pytest.raises(DocumentSkipped, match="a literal in a program"):
+        code(tmp_path).parse(Entry(path="src/tweets.ts", gate=""), recorded.encode())
+    for text in (table, recorded.replace('"likes": 18', '"likes": count(18)')):
+        assert code(tmp_path).parse(Entry(path="src/tweets.ts", gate=""), text.encode()).text == text
+
+
 @pytest.mark.parametrize(("page", "is_code"), [
     (EXAMPLE, True), (EXAMPLE.replace("Loading…", "") + "<style>\np {\n  color: red;\n}\n</style>", True),
     (EXAMPLE.replace("module", "text/babel"), True), (EXAMPLE + "<p>" + "The kettle boils water. " * 3, False),

@@ -15,7 +15,7 @@ from nornweave.core.text.inline_markup import without_long_references
 from nornweave.read.blocks.block import Kind, paragraphs
 from nornweave.read.blocks.readable import Cell, Readable, ReadableWriter
 from nornweave.read.blocks.unseen import NEVER_SHOWN as UNSEEN
-from nornweave.read.blocks.unseen import is_hidden
+from nornweave.read.blocks.unseen import hidden_by_style, is_hidden
 
 VOID_TAGS = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -124,6 +124,7 @@ class HtmlWalker(HTMLParser):
         self.skipping = ""
         self._source = source
         self._policy = policy
+        self._hidden = hidden_by_style(source)
         self._lines = [0, *(match.end() for match in re.finditer("\n", source))]
         self._pending: list[str] = []
         self._block_at = 0
@@ -213,7 +214,7 @@ class HtmlWalker(HTMLParser):
     def _left_out(self, tag: str, attrs: list[tuple[str, str | None]]) -> bool:
         if tag in VOID_TAGS or tag in {"body", "html", "main"}:
             return False
-        if is_hidden(attrs, tag):
+        if is_hidden(attrs, tag) or (self._hidden and self._is_styled_away(tag, attrs)):
             return True
         named = " ".join(value for name, value in attrs if name in {"class", "id", "role", "aria-label"} and value)
         if tag == "aside" and self._policy.roles and _NAVIGATION.search(named):
@@ -223,6 +224,10 @@ class HtmlWalker(HTMLParser):
             or (name == "class" and value is not None and not self._policy.classes.isdisjoint(value.split()))
             for name, value in attrs
         )
+
+    def _is_styled_away(self, tag: str, attrs: list[tuple[str, str | None]]) -> bool:
+        marks = [f"#{_value(attrs, 'id')}", *(f".{name}" for name in _value(attrs, "class").split())]
+        return not self._hidden.isdisjoint([*marks, *(f"{tag}{mark}" for mark in marks)])
 
     def _add(self, text: str) -> None:
         if (self._pending or text.strip()) and not (self._kind == "heading" and text.strip() in _PERMALINKS):

@@ -46,6 +46,33 @@ def is_hidden(attributes: Sequence[tuple[str, Any]], name: str = "") -> bool:
     return not is_found and (is_marked or is_closed or _NOT_DISPLAYED.search(said.get("style", "")) is not None)
 
 
+_STYLE = re.compile(r"<style\b(?![^<>]*\bmedia)[^<>]*>(.*?)</style", re.IGNORECASE | re.DOTALL)
+_BRACE = re.compile(r"[{}]")
+_SIMPLE = re.compile(r"(?:[a-zA-Z]\w*)?[.#][\w-]+")
+
+
+def hidden_by_style(html: str) -> frozenset[str]:
+    """Return what the style sheets in a page do not display: ``.class``, ``#id``, ``tag.class``.
+
+    Nothing where a program may show it, or a rule within ``@media`` or another rule decides.
+    """
+    displayed: dict[str, bool] = {}
+    for style in () if "<script" in html.lower() else _STYLE.finditer(html):
+        css, at, depth, selectors = style[1], 0, 0, ""
+        for brace in _BRACE.finditer(css):
+            said, at = css[at : brace.start()], brace.end()
+            if brace[0] == "{":
+                depth, selectors = depth + 1, said
+                continue
+            if depth == 1 and ("display" in said or "visibility" in said):
+                for each in selectors.split(","):
+                    name = "".join(each.split()[-1:])
+                    is_shown = not _NOT_DISPLAYED.search(said)
+                    displayed[name] = is_shown or displayed.get(name, False)
+            depth = max(0, depth - 1)
+    return frozenset(name for name, is_shown in displayed.items() if not is_shown and _SIMPLE.fullmatch(name))
+
+
 class UnseenParts:
     """Finds what is not shown in the blocks of one text; a mark that closes nowhere is looked for once.
 

@@ -146,11 +146,27 @@ _UNSHOWN = re.compile(
 _SHOWN_SHARE, _CODE_LINES = 10, 3
 
 
-def is_program_page(html: str) -> bool:
-    """Tell whether a page of HTML is an example or a program: its text is next to nothing beside its script and style.
+_STATEMENT = re.compile(
+    r"\{%-?\s*(?!(?:end)?(?:comment|raw|verbatim)\b)\w|<\?(?:php|=)|<%[=-]?\s|\{\{-?\s*(?:define|block|partial|template|range|if|with|end)\b|\{\{[#/>]\w"
+)
+_QUOTED = re.compile(r"<(pre|code)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 
-    It has some lines of these, and of the characters of both less than a tenth is text.
+
+def is_template_page(html: str) -> bool:
+    """Tell whether a program makes pages of HTML: statements stand in it, which it does not only show.
+
+    A page with a head of its own, as site generators read, says something itself.
     """
+    return not html.startswith("---") and _STATEMENT.search(_QUOTED.sub("", html)) is not None
+
+
+def is_program_page(html: str) -> bool:
+    """Tell whether a page of HTML is a template, an example or a program: next to nothing of it is shown.
+
+    It has some lines of script and style, and of the characters of both less than a tenth is text.
+    """
+    if is_template_page(html):
+        return True
     code = "\n".join(found["code"] or "" for found in _UNSHOWN.finditer(html))
     shown = _UNSHOWN.sub(" ", html).split()
     is_long = sum(bool(line.strip()) for line in code.splitlines()) >= _CODE_LINES
