@@ -7,13 +7,14 @@ is imported when one is opened, and not above: a process that only answers quest
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from nornweave.config import Settings, read_settings
-from nornweave.config.base import EnvironmentName, Name, formed
+from nornweave.config.base import EnvironmentName, FrozenSettings, Name, formed
 from nornweave.config.sources import AddressedSettings, SourceSettings
 from nornweave.connect.mirror.settings import ApiSettings, AtlassianSettings, MirroredSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Source, UnopenedSource
@@ -21,8 +22,52 @@ from nornweave.core.errors import ConfigError
 from nornweave.core.files.withheld import OwnFiles, check_place
 from nornweave.core.types import Domain, SourceId
 
+if TYPE_CHECKING:
+    from nornweave.connect.git.history import CommitHistory
 
-class FilesSettings(SourceSettings):
+
+class CommitsSettings(FrozenSettings):
+    """Which commits of a repository are documents too: the newest, along first parents."""
+
+    commits: int = Field(1_000, ge=0, le=100_000)
+    since: Annotated[str, formed(r"[1-9]\d{0,4}[dwmy]", "a number and d, w, m or y, such as '3y'")] | None = None
+    """How old they may be: days, weeks, months of 30 days, years of 365."""
+
+
+_DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
+
+
+class WithCommits(SourceSettings):
+    """The keys of what may be a repository."""
+
+    history: CommitsSettings | None = None
+    """Its commits; unless given, 1,000 of a source of code that is not cut down by ``only``. ``0`` is none."""
+
+    @field_validator("history", mode="before")
+    @classmethod
+    def _is_short(cls, value: Any) -> Any:
+        """Take a number as ``{commits: NUMBER}``."""
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        return {"commits": value} if is_number else value
+
+    def commit_history(self, root: Path, *, is_partial: bool = False) -> CommitHistory | None:
+        """Return the commits that are documents; ``None`` for none."""
+        from nornweave.connect.git.history import CommitHistory
+
+        chosen = self.history or CommitsSettings(commits=0 if self.only else 1_000)
+        if self.domain is not Domain.CODE or not chosen.commits:
+            return None
+        since = timedelta(days=int(chosen.since[:-1]) * _DAYS[chosen.since[-1]]) if chosen.since else None
+        return CommitHistory(root=root, most=chosen.commits, since=since, is_partial=is_partial)
+
+    @model_validator(mode="after")
+    def _has_commits_of_code(self) -> Self:
+        if self.history and self.history.commits and self.domain is not Domain.CODE:
+            raise ValueError("key 'history': commits are documents of the domain code")
+        return self
+
+
+class FilesSettings(WithCommits):
     """The keys of ``type: files``: files in a folder, or a single file."""
 
     # Conversations are messages, which plain files do not have.
@@ -45,13 +90,14 @@ def _open_files(settings: FilesSettings, own: OwnFiles) -> Source:
         exclude=settings.exclude,
         metadata=settings.metadata,
         own=own,
+        history=settings.commit_history(settings.required_path),
     )
 
 
 FILES = Connector(FilesSettings, _open_files)
 
 
-class GitSettings(AddressedSettings):
+class GitSettings(AddressedSettings, WithCommits):
     """The keys of ``type: git``: repositories, on this machine or elsewhere."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CODE, Domain.DOCUMENTATION, Domain.RESEARCH})
@@ -96,6 +142,7 @@ def _open_git(settings: GitSettings, own: OwnFiles) -> Source:
         ref=settings.ref,
         own=own,
         web_url=settings.web_url,
+        history=settings.commit_history(settings.required_path),
     )
 
 

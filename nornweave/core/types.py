@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -28,6 +29,19 @@ JsonValue: TypeAlias = "None | bool | int | float | str | Sequence[JsonValue] | 
 Metadata: TypeAlias = Mapping[str, JsonValue]
 
 NO_METADATA: Metadata = MappingProxyType({})
+
+
+COMMIT, RELEASE = "commit", "release"
+"""Formats, and metadata ``kind``, of documents that a repository's history makes."""
+COMMITTED = re.compile(r"^Committed .{0,400}\.$", re.MULTILINE)
+"""The line of a commit's text that says when it was made and by whom."""
+HISTORY_GATE = "history-"
+"""What the gates of their entries begin with."""
+
+
+def is_of_history(gate: str) -> bool:
+    """Tell whether a gate is that of a commit or a release."""
+    return gate.startswith(HISTORY_GATE)
 
 
 def is_elsewhere(chunk_id: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 
 from nornweave.core.errors import StoreError
+from nornweave.core.types import COMMIT, RELEASE
 from nornweave.disagree.assertions.pairing import AssertingPassage
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.apart import OF_FILES, stands_apart
@@ -173,10 +174,10 @@ def _passages(connection: Connection, name: str, file: DataFile, domain: str) ->
           coalesce(c.title, d.title), c.section, d.source_id, d.path, d.updated_at, d.revision
         from {name}.chunks c
         join {name}.documents d using (document_no)
-        where c.document_no not in (select unnest(?::integer[]))
+        where c.document_no not in (select unnest(?::integer[])) and d.format not in (?, ?)
         order by c.chunk_no
         """,
-        [str([*file.gone])],
+        [str([*file.gone]), COMMIT, RELEASE],
     ).fetchall()
     for text, start, line, has_no_lines, chunk_id, title, section, source_id, path, updated_at, revision in rows:
         yield AssertingPassage(

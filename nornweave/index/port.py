@@ -73,12 +73,17 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many documents of a source with one pipeline the manifest knows, and how many of them are stored."""
+    """How many documents of a source with one pipeline the manifest knows, and how many of them are stored.
+
+    Attributes:
+        past: how many are commits and releases, which come and go without anybody losing anything.
+    """
 
     source_id: str
     pipeline: str
     known: int
     stored: int
+    past: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

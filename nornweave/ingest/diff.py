@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from nornweave.connect.files.skip import UNNAMED
-from nornweave.core.types import Entry, Listing, digest
+from nornweave.core.types import Entry, Listing, digest, is_of_history
 from nornweave.index.port import Stored, Tally
 
 # The mass-delete brake: removing more than this share of a source needs a person. One document is what people remove by
@@ -156,7 +156,8 @@ def made_again(
 def _counted(manifest: Mapping[tuple[str, str], Stored]) -> tuple[Tally, ...]:
     known = Counter(source_id for source_id, _ in manifest)
     stored = Counter(source_id for (source_id, _), each in manifest.items() if each.content_hash is not None)
-    return tuple(Tally(source_id, "", count, stored[source_id]) for source_id, count in known.items())
+    past = Counter(source_id for (source_id, _), each in manifest.items() if is_of_history(each.gate))
+    return tuple(Tally(source_id, "", count, stored[source_id], past[source_id]) for source_id, count in known.items())
 
 
 def _split_removals(
@@ -179,6 +180,8 @@ def _split_removals(
             continue  # nothing follows from what it does not list
         missing = [stored for stored in documents if (source_id, stored.path) not in listed]
         missing.sort(key=lambda stored: stored.path)
+        gone.extend(stored for stored in missing if is_of_history(stored.gate))  # others came, or nobody wants them
+        missing = [stored for stored in missing if not is_of_history(stored.gate)]
         if listing is not None and listing.withdrawn:  # somebody wants these gone: nothing to ask about
             gone.extend(stored for stored in missing if stored.path in listing.withdrawn)
             missing = [stored for stored in missing if stored.path not in listing.withdrawn]
@@ -194,8 +197,8 @@ def _split_removals(
 
 def _brake(missing: Sequence[Stored], known: Sequence[Stored], listing: Listing, tally: Sequence[Tally]) -> str | None:
     """Say why removals need a person; ``None`` when they do not. What was not stored does not count."""
-    had, stored = sum(each.known for each in tally), sum(each.stored for each in tally)
-    if not listing.entries and (listing.within is None or len(missing) == had):
+    had, stored = (sum(each.known - each.past for each in tally), sum(each.stored - each.past for each in tally))
+    if all(is_of_history(entry.gate) for entry in listing.entries) and (listing.within is None or len(missing) == had):
         return f"the source lists nothing, it had {had} documents"
     unnamed = {skip.path for skip in listing.skipped if skip.reason == UNNAMED}
     if gone := sum(document.content_hash is not None and document.path in unnamed for document in missing):

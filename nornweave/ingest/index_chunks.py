@@ -13,7 +13,7 @@ from nornweave.core.text import analyzer
 from nornweave.core.text.dates import iso_moment
 from nornweave.core.text.index_fields import lookup_keys, terms_by_field
 from nornweave.core.text.spans import KnownStarts, Lines, TokenIndex
-from nornweave.core.types import Chunk, ChunkId, Document, Domain, Fact, JsonValue, Span, digest
+from nornweave.core.types import COMMIT, RELEASE, Chunk, ChunkId, Document, Domain, Fact, JsonValue, Span, digest
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
 from nornweave.disagree.facts.statement import told_terms
@@ -65,6 +65,8 @@ def _facts_by_chunk(document: Document, chunks: Sequence[Chunk], lines: Lines) -
     Code and documentation are read whole, so that a fact knows its class and its headings. Of people and papers the
     chunker knows more than the text shows: who said it, under which heading.
     """
+    if document.format in {COMMIT, RELEASE}:  # what was so once
+        return [() for _ in chunks]
     if document.domain in _READ_BY_CHUNK:
         return [_facts_of_chunk(document, chunk, lines) for chunk in chunks]
     starts = [chunk.span.start for chunk in chunks]

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from nornweave.config.workspace import INBOX_ID
 from nornweave.connect.files.skip import CHOSEN, MARKUP
 from nornweave.core.text.legible import counted
-from nornweave.core.types import Domain, Listing, Skip
+from nornweave.core.types import Domain, Listing, Skip, is_of_history
 from nornweave.index.outcomes import read_left_out, write_left_out
 from nornweave.index.port import Failure
 from nornweave.ingest.diff import Unavailable
@@ -38,6 +38,7 @@ class SourceReading:
         known: files in languages or markup that the domain knows, unless the configuration or git leaves them out.
         known_left_out: those of them that are left out.
         notices: see ``Listing``.
+        past: commits and releases that are read beside the files.
     """
 
     files: int
@@ -45,6 +46,7 @@ class SourceReading:
     known: int = 0
     known_left_out: int = 0
     notices: tuple[str, ...] = ()
+    past: int = 0
 
     @property
     def read(self) -> int:
@@ -64,7 +66,8 @@ class SourceReading:
         parts = [f"{count:,} {label}{_places(folders[label])}" for label, count in labels[:SHOWN]]
         rest = sum(count for _, count in labels[SHOWN:])
         others = [f"{rest:,} for {counted(len(labels) - SHOWN, 'other reason')}"] if rest else []
-        return f"{counted(self.files, 'file')}: {', '.join([f'{self.read:,} read', *parts, *others])}"
+        past = [f"{self.past:,} of history"] if self.past else []
+        return f"{counted(self.files, 'file')}: {', '.join([f'{self.read:,} read', *past, *parts, *others])}"
 
     def warning(self) -> str:
         """Say that much of what the domain could read is left out; empty where it is not."""
@@ -112,8 +115,9 @@ def readings(
         listed = sum(is_known(entry.path) for entry in listing.entries)
         known_left_out = sum(map(is_known, counts))
         known = listed + known_left_out - sum(is_known(skip.path) for skip in told[source_id])
-        files = len(listing.entries) + len(listing.skipped)
-        found[source_id] = SourceReading(files, left_out, known, known_left_out, listing.notices)
+        past = sum(is_of_history(entry.gate) for entry in listing.entries)
+        files = len(listing.entries) + len(listing.skipped) - past
+        found[source_id] = SourceReading(files, left_out, known, known_left_out, listing.notices, past)
     return found
 
 

@@ -20,13 +20,14 @@ from itertools import islice
 from nornweave.ask.answer.snippet import Unit, terms_of_units, units_of
 from nornweave.ask.fuse.records import Answer, ExtractedSentence, FusedItem
 from nornweave.ask.search.exact import ASKS_FOR_NEWEST, ASKS_FOR_RELEASE, ASKS_FOR_VALUE, MEANS_DEFAULT, settings_in
+from nornweave.ask.search.history import asks_for_past
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
 from nornweave.core.text.index_fields import is_identifier, release_of
 from nornweave.core.text.inline_markup import front_matter, one_line
 from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
 from nornweave.core.text.variants import asked_versions, is_version, variant_of
-from nornweave.core.types import Domain, Fact, Span
+from nornweave.core.types import COMMIT, COMMITTED, Domain, Fact, Span
 from nornweave.disagree.facts.names import read_name, words_of
 from nornweave.disagree.facts.statement import lines_at, statement_at
 
@@ -99,10 +100,11 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
 
     Returns:
         Nothing when no sentence holds a word of the question. What begins the section of a release where the question
-        asks for nothing else, "what changed in 2.1": three sentences of that one.
+        asks for nothing else, "what changed in 2.1": three sentences of that one. Of a commit, where the past is asked
+        for, what it says first, and who made it when.
     """
     holding = _fitting([item for item in items[:READ_PASSAGES] if not item.demoted], question)
-    if holding and (begins := _extract_release(holding[0], question)):
+    if holding and (begins := _extract_release(holding[0], question) or _extract_commit(holding[0], question)):
         return begins
     valued = frozenset(fact.name for item in holding for fact in item.facts if not _is_unset(fact))
     read = partial(_candidates, asked=_read_asked(question), valued=valued)
@@ -159,6 +161,16 @@ def _extract_release(item: FusedItem, question: str) -> tuple[ExtractedSentence,
     if ASKS_FOR_NEWEST.isdisjoint(asks):
         units = [unit for unit in units if not _is_heading_or_question(text, unit)]
     return tuple(_sentence(item, unit) for unit in units[:MOST_SENTENCES])
+
+
+def _extract_commit(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:
+    """Return what a commit says first, and who made it when; nothing where the past is not asked for."""
+    if item.item.metadata.get("kind") != COMMIT or not asks_for_past(question):
+        return ()
+    text = item.item.content
+    made = COMMITTED.search(text)
+    first = (0, len(text.partition("\n")[0]))
+    return tuple(_sentence(item, unit) for unit in (first, *([made.span()] if made else [])))
 
 
 def nearest(answer: Answer) -> tuple[ExtractedSentence, ...]:

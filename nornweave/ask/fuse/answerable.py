@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from nornweave.ask.search.history import without_past
 from nornweave.ask.search.query import words_of
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallResponse, SearchSignals
@@ -94,7 +95,7 @@ def judge(question: Question, responses: Sequence[RecallResponse]) -> Answerable
     return Answerable(
         read_as=_read_as(question, responses),
         probability=round(shipped().model.probability(best_signals(signals)), 4),
-        unknown_words=tuple(word for word in words_of(question.text) if word not in known),
+        unknown_words=tuple(word for word in words_of(without_past(question.text)) if word not in known),
         was_searched=any(response.total_searched for response in responses),
     )
 

@@ -27,7 +27,7 @@ from nornweave.ask.fuse.records import (
 from nornweave.ask.search.question import ConflictStrategy
 from nornweave.core.text.analyzer import analyze
 from nornweave.core.text.dates import aware
-from nornweave.core.types import Fact, Origin
+from nornweave.core.types import COMMIT, RELEASE, Fact, Origin
 from nornweave.disagree.assertions.pairing import AssertingPassage, find_contradictions
 from nornweave.disagree.conflicts import DEMOTE_FROM, POSSIBLE_FROM, FactConflict, LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.comparable import SIDES, outcome
@@ -357,7 +357,8 @@ def find_disagreements(items: Sequence[FusedItem], question: str = "") -> tuple[
         if pair.first != pair.second:
             best.setdefault((pair.first, pair.second, pair.attribute, pair.entity), pair)
     known = {key[:3] for key in best}
-    read = sorted(range(len(items)), key=lambda place: -items[place].relevance)[:READ]
+    present = [place for place, each in enumerate(items) if each.item.metadata.get("kind") not in {COMMIT, RELEASE}]
+    read = sorted(present, key=lambda place: -items[place].relevance)[:READ]
     passages = [_passage(place, items[place]) for place in sorted(read)]
     for pair in map(_disagreement, find_contradictions(passages, question=question or None)):
         if (pair.first, pair.second, pair.attribute) not in known:

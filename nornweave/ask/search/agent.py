@@ -8,12 +8,15 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
+from functools import reduce
+from operator import and_
 
 from nornweave.ask.search import agent_report
 from nornweave.ask.search.exclusion import leaving_out
 from nornweave.ask.search.filter_counts import FilterCounts, FilterCountsMemo, facets_of
 from nornweave.ask.search.filters import read_filters
 from nornweave.ask.search.freshness import Freshness
+from nornweave.ask.search.history import of_present
 from nornweave.ask.search.query import check_query
 from nornweave.ask.search.query_encoder import QueryEncoder
 from nornweave.ask.search.question import Question
@@ -217,9 +220,12 @@ class Agent:
     def _context(
         self, question: Question, conditions: tuple[Condition, ...], generation: Index, within: Mask | None
     ) -> SearchContext:
-        if conditions:
-            passing = generation.within(conditions)
-            within = passing if within is None else passing & within
+        masks = [
+            within,
+            generation.within(conditions) if conditions else None,
+            of_present(question.text, conditions, generation),
+        ]
+        within = reduce(and_, told) if (told := [mask for mask in masks if mask is not None]) else None
         return SearchContext(
             domain=self.domain,
             generation=generation,

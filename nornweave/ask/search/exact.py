@@ -22,6 +22,7 @@ from itertools import chain, combinations
 import numpy as np
 
 from nornweave.ask.search.combine import ExactEvidence
+from nornweave.ask.search.history import commits_in
 from nornweave.ask.search.pasted import tails
 from nornweave.ask.search.query import FLAG, Query, TermStatistics, Word
 from nornweave.ask.search.runs import Runs
@@ -202,7 +203,8 @@ def exact_evidence(
     if len(quoting):
         proven.append(searched.nothing())
         proven[-1][quoting] = SAID * searched.rarity(len(quoting))
-    for chunks in generation.named([f"name:{number.lower()}" for number in _SECTION.findall(query.text)]).values():
+    called = [f"name:{number.lower()}" for number in _SECTION.findall(query.text)]
+    for chunks in generation.named([*called, *commits_in(query.text)]).values():
         proven.append(searched.nothing())
         proven[-1][chunks] = DEFINED * searched.rarity(len(chunks))
     scores = None

@@ -34,6 +34,7 @@ _EXPECTED = {
 }
 # Names are found by their words, whatever their order and however much of them is said.
 _NAMES = frozenset({"authors"})
+_PATHS = frozenset({"path", "changed"})
 NODE_TYPE = "node_type"
 # Grammars call one thing by several names: ``function_definition``, ``function_declaration``, ``function_item``.
 _KINDS_END = ("_definition", "_declaration", "_item", "_specifier", "_statement", "_block", "_signature")
@@ -66,7 +67,7 @@ def read_filters(
 
 def has_few_values(declared: FilterSettings) -> bool:
     """Tell whether a filter takes one of the values that chunks have: no pattern, heading or time."""
-    return declared.type in {"string", "list"} and declared.column not in {"path", "heading_path"}
+    return declared.type in {"string", "list"} and declared.column not in {*_PATHS, "heading_path"}
 
 
 def declared_filter(declared: Sequence[FilterSettings], key: str, prefix: str) -> FilterSettings:
@@ -111,10 +112,10 @@ def _condition(declared: FilterSettings, value: JsonValue, where: str) -> Condit
                 return _moments(column, value, where, kind)
             return Between(column, start=_moment(value, where), end=_moment(value, where, is_end=True))
     text = _text(value, where, kind)
-    if column == "path":
+    if column in _PATHS:
         if ".." in text.split("/"):
             raise QueryError(where, f"{shown(text)} holds '..'; paths are relative to their source, such as src/**")
-        return PathGlob(text)
+        return PathGlob(text, or_changed=column == "changed")
     if column == NODE_TYPE:
         return AnyOf(column, (text, *(f"{text}{ending}" for ending in _KINDS_END)))
     return Under(text) if column == "heading_path" else AnyOf(column, (text,))

@@ -13,6 +13,7 @@ from nornweave.ask.search.exclusion import below_opposite
 from nornweave.ask.search.expand import acronym_variants, should_expand, stated_category, variants
 from nornweave.ask.search.folding import fold
 from nornweave.ask.search.heuristics import NO_BONUSES
+from nornweave.ask.search.history import past_first
 from nornweave.ask.search.items import citation_of, item_of
 from nornweave.ask.search.query import Query, read_query
 from nornweave.ask.search.question import Question
@@ -55,7 +56,9 @@ def search_expanded(question: Question, context: SearchContext) -> ExpandedOutco
     others = [search(wording, context) for wording in wordings]
     share = VARIANT_SHARE if expands else ACRONYM_SHARE
     ranking = merge(first.ranking, [outcome.ranking for outcome in others], share) if others else first.ranking
-    if context.domain != Domain.CODE:
+    if context.domain == Domain.CODE:
+        ranking = past_first(ranking, question.text, context.generation)
+    else:
         ranking = below_opposite(ranking, question.text, context.generation)
     ranking, folded = fold(ranking, question.text, first.places, context.generation)
     return ExpandedOutcome(ranking, (first, *others), tuple(wording.text for wording in wordings), folded)

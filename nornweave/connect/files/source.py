@@ -12,13 +12,14 @@ from typing import Protocol
 from nornweave.connect.files.sidecar import Sidecar, load_sidecar
 from nornweave.connect.files.skip import DECIDING, WITH_FOLDERS, Rules, tree_of_folder
 from nornweave.connect.files.walk import entry_of, walk
+from nornweave.connect.git.history import CommitHistory, history_document
 from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VERSION
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import Within, asks_for, check_globs, is_inside, read_regular
 from nornweave.core.files.withheld import OwnFiles, Withheld
 from nornweave.core.text.decode import MAX_BYTES
-from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
+from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, is_of_history
 from nornweave.read.file import LFS_POINTER, parse_version, read_document
 from nornweave.read.isolated import parse_apart
 from nornweave.read.kinds import reads
@@ -64,6 +65,7 @@ class FilesSource:
         types: globs in place of the domain's file types.
         metadata: a sidecar file with dates, titles and more, which go before what the files say of themselves.
         own: files that are never read.
+        history: of the repository around it, if its commits are documents too.
     """
 
     id: SourceId
@@ -75,6 +77,7 @@ class FilesSource:
     types: tuple[str, ...] = field(default=(), kw_only=True)
     metadata: Path | None = field(default=None, kw_only=True)
     own: OwnFiles | None = field(default=None, kw_only=True)
+    history: CommitHistory | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         check_globs(include=self.include, only=self.only, exclude=self.exclude)  # broken ones are said at once
@@ -115,11 +118,15 @@ class FilesSource:
         entries = tuple(sidecar.dated(entry) for entry in walked.entries if entry.path != own)
         left_out = () if own is None else (Skip(own, "metadata: of this source"),)
         skipped = tuple(sorted(walked.skipped + left_out, key=lambda skip: skip.path))
-        listing = replace(walked, entries=entries, skipped=skipped)
-        return listing if within else _matched(listing, sidecar)
+        if within:
+            return replace(walked, entries=entries, skipped=skipped)
+        commits = self.history.entries_here() if self.history else ()
+        return _matched(replace(walked, entries=(*entries, *commits), skipped=skipped), sidecar)
 
     def fetch(self, entry: Entry) -> bytes:
         """Read one file, never one outside the root, wherever its path leads by now; see ``read_inside``."""
+        if self.history and is_of_history(entry.gate):
+            return self.history.fetch(entry)
         return read_inside(self.root, entry.path, own=self.own)
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
@@ -127,6 +134,8 @@ class FilesSource:
 
         Dates: the sidecar's, else the document's own, else the modification time.
         """
+        if is_of_history(entry.gate):
+            return history_document(self.id, entry, raw)
         is_dated = "updated_at" in entry.metadata
         is_named = is_asked_for(self, entry.path) or os.path.isfile(self.root)  # noqa: PTH113
         how = {"is_dated": is_dated, "is_asked_for": is_named}

@@ -123,6 +123,7 @@ _FILE_FORMS = {
     "gitea.com": _GITEA,
 }
 _FILE_FORMS_OF_NAMES = {"github": _GITHUB, "gitlab": _GITLAB, "gitea": _GITEA, "forgejo": _GITEA}
+_COMMIT_FORMS = {_GITHUB: "commit", _GITLAB: "-/commit", _GITEA: "commit", _BITBUCKET: "commits"}
 # Two names, and on GitLab more: a group may have groups.
 _REPOSITORY = re.compile(r"[\w.~-]+(?:/[\w.~-]+)+", re.ASCII)
 
@@ -157,6 +158,15 @@ def template_of(origin: str) -> str | None:
 def file_url(template: str, commit: str, path: str) -> str:
     """Return the address of a file of a commit."""
     return template.replace(COMMIT, commit).replace(PATH, quote(path, safe="/", errors="surrogateescape"))
+
+
+def commit_url(template: str, commit: str) -> str:
+    """Return the address of a commit, where that of a file tells it; empty where it does not."""
+    for form in (_GITLAB, _GITHUB, _GITEA, _BITBUCKET):
+        before, found, _ = template.partition(f"/{form}/{COMMIT}/")
+        if found:
+            return f"{before}/{_COMMIT_FORMS[form]}/{commit}"
+    return ""
 
 
 def _port(address: GitAddress) -> str:

@@ -11,11 +11,14 @@ import re
 import subprocess
 import threading
 import weakref
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
+from typing import IO, TypeVar, cast
 
 from nornweave.connect.git.watched import Bounds, OutOfTimeError, no_git, stream
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
+
+Answer = TypeVar("Answer")
 
 # A repository's own configuration may name programs to run. ``safe.directory`` is what git asks before it trusts any of
 # it; a source's repository often belongs to another user, so all it could start is switched off here instead.
@@ -141,18 +144,23 @@ def split_fields(stream: Iterable[bytes]) -> Iterator[str]:
             yield field.decode("utf-8", "surrogateescape")
 
 
-class Blobs:
-    """Reads blobs through one lasting ``git cat-file``; safe to use from several threads."""
+class Lasting:
+    """A ``git`` that answers questions until it is closed; safe to use from several threads."""
 
-    def __init__(self, root: Path, *, timeout_s: float) -> None:
+    def __init__(self, root: Path, *arguments: str, timeout_s: float) -> None:
         self._root = root
+        self._arguments = arguments
         self._timeout_s = timeout_s
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._finalizer: weakref.finalize[..., Blobs] | None = None
+        self._finalizer: weakref.finalize[..., Lasting] | None = None
 
-    def read(self, blob: str) -> bytes | None:
-        """Return the blob with this object id, ``None`` when the repository does not have it.
+    def ask(self, wanted: str, talk: Callable[[IO[bytes], IO[bytes]], Answer]) -> Answer:
+        """Return what ``talk`` makes of the program's input and output.
+
+        Args:
+            wanted: what is asked for, in messages.
+            talk: raises ``OSError`` or ``ValueError`` when the program does not answer as it should.
 
         Raises:
             TransientDocumentError: git ended or did not answer in time; the next call starts it again.
@@ -163,23 +171,23 @@ class Blobs:
             in_time = threading.Timer(self._timeout_s, process.kill)  # ends what waits for its output
             in_time.start()
             try:
-                return _blob_from(process, blob)
+                return talk(cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout))  # both are pipes
             except (OSError, ValueError) as error:
                 self._close()
                 reason = "no answer in time" if in_time.finished.is_set() else error
                 raise TransientDocumentError(
-                    f"git did not deliver blob {blob} ({reason}); the next sync tries again"
+                    f"git did not deliver {wanted} ({reason}); the next sync tries again"
                 ) from error
             finally:
                 in_time.cancel()
 
     def close(self) -> None:
-        """End the program; a later ``read`` starts another."""
+        """End the program; a later ``ask`` starts another."""
         with self._lock:
             self._close()
 
     def _open(self) -> subprocess.Popen[bytes]:
-        command = git_command(self._root, "cat-file", "--batch")
+        command = git_command(self._root, *self._arguments)
         pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
         try:
             process = subprocess.Popen(command, env=git_environment(), stdin=pipe, stdout=pipe, stderr=nowhere)
@@ -195,24 +203,27 @@ class Blobs:
         self._process, self._finalizer = None, None
 
 
-def _blob_from(process: subprocess.Popen[bytes], blob: str) -> bytes | None:
-    """Ask a running ``git cat-file --batch`` for a blob.
+class Blobs(Lasting):
+    """Reads blobs."""
 
-    Raises:
-        OSError: it ended.
-        ValueError: it answers with something else.
-    """
-    if process.stdin is None or process.stdout is None:
-        raise OSError("git has no input or output")
-    process.stdin.write(f"{blob}\n".encode("ascii"))
-    process.stdin.flush()
-    header = process.stdout.readline().split()
+    def __init__(self, root: Path, *, timeout_s: float) -> None:
+        super().__init__(root, "cat-file", "--batch", timeout_s=timeout_s)
+
+    def read(self, blob: str) -> bytes | None:
+        """Return the blob with this object id, ``None`` when the repository does not have it; raises as ``ask``."""
+        return self.ask(f"blob {blob}", lambda given, printed: _blob_from(blob, given, printed))
+
+
+def _blob_from(blob: str, given: IO[bytes], printed: IO[bytes]) -> bytes | None:
+    given.write(f"{blob}\n".encode("ascii"))
+    given.flush()
+    header = printed.readline().split()
     if not header:
         raise OSError("git ended")
     if header[1:] == [b"missing"]:
         return None
     _, kind, size = header
-    content = process.stdout.read(int(size) + 1)[:-1]
+    content = printed.read(int(size) + 1)[:-1]
     if len(content) < int(size):
         raise OSError("git ended")
     if kind != b"blob":
@@ -230,6 +241,15 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
             except BrokenPipeError:
                 continue
     process.wait()
+
+
+def origin_of(root: Path, *, timeout_s: float) -> str:
+    """Return what a repository says it was cloned from; empty where it says nothing."""
+    try:
+        said = run_git(root, "config", "--local", "--get", "remote.origin.url", timeout_s=timeout_s)
+    except GitFailedError:
+        return ""
+    return said.decode("utf-8", "replace").removesuffix("\n")
 
 
 _CONFIG_S = 20.0

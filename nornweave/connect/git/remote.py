@@ -236,6 +236,7 @@ class RemoteGitSource:
         self._files = GitSource(
             self.id, self.domain, self._clone.repository, include=settings.include, only=settings.only,
             exclude=settings.exclude, web_url=settings.web_url, origin=address.url, shown=address.shown,
+            history=settings.commit_history(self._clone.repository, is_partial=True),
         )  # fmt: skip
 
     @property

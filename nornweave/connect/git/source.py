@@ -16,14 +16,23 @@ from nornweave.connect.files.skip import Rules, tree_of_paths
 from nornweave.connect.files.source import file_document, file_version, is_asked_for
 from nornweave.connect.files.walk import LINK
 from nornweave.connect.git.address import check_template, file_url, template_of
-from nornweave.connect.git.program import Blobs, GitFailedError, check_version, run_git, split_fields, stream_git
+from nornweave.connect.git.history import CommitHistory, history_document
+from nornweave.connect.git.program import (
+    Blobs,
+    GitFailedError,
+    check_version,
+    origin_of,
+    run_git,
+    split_fields,
+    stream_git,
+)
 from nornweave.connect.git.tree import TreeFile, leads_outside, list_tree
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import check_globs, is_text, printable
 from nornweave.core.files.withheld import OwnFiles, Withheld
 from nornweave.core.text.dates import since_1970
 from nornweave.core.text.decode import check_size
-from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
+from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze, is_of_history
 from nornweave.read.isolated import parse_apart
 
 Provide: TypeAlias = Callable[[Collection[str]], Mapping[str, int]]
@@ -62,6 +71,7 @@ class GitSource:
         origin: where the repository lives; unless given, what its remote ``origin`` says.
         shown: names the repository in messages; its folder unless given.
         provide: of a partial clone.
+        history: of its commits, if they are documents too.
         own: files that are never read.
     """
 
@@ -78,6 +88,7 @@ class GitSource:
     shown: str | None = field(default=None, kw_only=True)
     provide: Provide | None = field(default=None, kw_only=True)
     own: OwnFiles | None = field(default=None, kw_only=True)
+    history: CommitHistory | None = field(default=None, kw_only=True)
     _blobs: Blobs = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -106,11 +117,15 @@ class GitSource:
         files, skipped = self._wanted(self._tree(commit, prefix))
         edge = self._edge()
         history = self._history(commit, prefix, {file.path for file in files}, edge)
-        template = self.web_url or template_of(self._origin() if self.origin is None else self.origin)
+        template = self.web_url or template_of(
+            origin_of(self.root, timeout_s=self.timeout_s) if self.origin is None else self.origin
+        )
         urls = {file.path: file_url(template, commit, prefix + file.path) for file in files} if template else {}
         entries = [_entry(file, history.get(file.path, _NO_COMMIT), urls.get(file.path)) for file in files]
+        if self.history:
+            entries += self._commits(self.history, commit, template)
         undated = sum(entry.revision is None for entry in entries)
-        notice = f"a shallow clone: {undated:,} of {len(entries):,} files have no date; what changed them is not in it"
+        notice = f"a shallow clone: {undated:,} of {len(files):,} files have no date; what changed them is not in it"
         return Listing(
             tuple(sorted(entries, key=lambda entry: entry.path)),
             tuple(sorted(skipped, key=lambda skip: skip.path)),
@@ -124,6 +139,8 @@ class GitSource:
             DocumentError: it is larger than ``MAX_BYTES`` or was not listed by this source.
             TransientDocumentError: the repository does not have it, or git does not answer.
         """
+        if self.history and is_of_history(entry.gate):
+            return self.history.fetch(entry)
         if not _OBJECT_ID.fullmatch(entry.gate):
             raise DocumentError(f"{entry.gate!r} is not a git blob id; list the source again")
         check_size(entry.size)
@@ -137,12 +154,16 @@ class GitSource:
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Turn what ``fetch`` returned into a document, dated by its last commit."""
+        if is_of_history(entry.gate):
+            return history_document(self.id, entry, raw)
         how = {"is_dated": True, "is_asked_for": is_asked_for(self, entry.path)}
         return parse_apart(file_document, self.id, entry, raw, domain=self.domain, **how)
 
     def close(self) -> None:
-        """End the git process that ``fetch`` keeps."""
+        """End the git processes that ``fetch`` keeps."""
         self._blobs.close()
+        if self.history:
+            self.history.close()
 
     def __enter__(self) -> Self:
         return self
@@ -219,6 +240,12 @@ class GitSource:
                 taken.append(file)
         return tuple(taken), tuple(skipped)
 
+    def _commits(self, history: CommitHistory, commit: str, template: str | None) -> Iterator[Entry]:
+        try:
+            yield from history.entries(commit, template)
+        except GitFailedError as error:
+            raise self._unavailable(f"its commits cannot be listed (git: {error})") from error
+
     def _edge(self) -> frozenset[str]:
         """Return the oldest commits of a shallow clone; none of a whole one."""
         place = self._git("rev-parse", "--git-path", "shallow", failure="its place in the repository is unknown")
@@ -249,14 +276,6 @@ class GitSource:
         finally:
             stream.close()
         return found
-
-    def _origin(self) -> str:
-        """Return what the repository says it was cloned from; empty where it says nothing."""
-        try:
-            said = run_git(self.root, "config", "--local", "--get", "remote.origin.url", timeout_s=self.timeout_s)
-        except GitFailedError:
-            return ""
-        return said.decode("utf-8", "replace").removesuffix("\n")
 
     def _git(self, *arguments: str, failure: str) -> str:
         try:

@@ -9,7 +9,8 @@ What code defines has keys that forgive the spelling: ``defines:upsertall`` for 
 whatever order and form, ``done_to:cache key`` for ``build_cache_key``; ``owner:table`` for the class, module, folder
 and package around it. ``place:aside`` marks tests, examples and stubs, ``place:imports`` import blocks,
 ``place:variant`` pages whose path says that they are a translation, one version or a copy that is kept, and
-``place:release`` the sections of changelogs that have a version or a day for a heading.
+``place:release`` the sections of changelogs that have a version or a day for a heading, and ``place:past`` commits and
+releases; ``commit:ffba396`` is what people call a commit.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import combinations
 
+from nornweave.core import types
 from nornweave.core.text.analyzer import FUNCTION_TERMS, FUNCTION_WORDS, analyze, sequence
 from nornweave.core.text.variants import variant_of
-from nornweave.core.types import Chunk, Document, Domain, Frequencies, JsonValue
+from nornweave.core.types import COMMIT, Chunk, Document, Domain, Frequencies, JsonValue
 
 VERSION = "fields-12"
 
@@ -37,6 +39,9 @@ _DATE_KEYS = ("message_timestamp", "message_timestamps", "publication_date")
 
 WORDS, WORDS_DONE_TO = "words", "done_to"
 ASIDE, IMPORTS, VARIANT, RELEASE = "place:aside", "place:imports", "place:variant", "place:release"
+PAST = "place:past"
+COMMIT_DIGITS = (7, 13)
+"""How many digits of a commit a key has, by which people call it: from the first on, below the second."""
 _ASIDE = re.compile(
     r"(?:^|[/_.-])(?:tests?|specs?|__tests__|examples?|bench(?:es|marks?)?|fixtures?|mocks?)(?:[/_.-]|$)"
     r"|[a-z]Tests?\.\w{1,5}$|[a-z]Spec\.(?:groovy|hs|js|kt|scala|swift|ts)$"  # a ``MethodSpec.java`` is no test
@@ -124,6 +129,10 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
         keys.add(VARIANT)
     if release_of(document.path, chunk.title, chunk.section):
         keys.add(RELEASE)
+    if document.format in {COMMIT, types.RELEASE}:
+        keys.add(PAST)
+        name = document.path.rpartition("/")[2]
+        keys.update(_key("commit", name[:length]) for length in range(*COMMIT_DIGITS) if document.format == COMMIT)
     return keys
 
 

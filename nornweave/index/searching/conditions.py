@@ -42,9 +42,13 @@ class AnyName:
 
 @dataclass(frozen=True, slots=True)
 class PathGlob:
-    """The document's path inside its source is this, or matches it as a glob (``path_expression`` says how)."""
+    """The document's path inside its source is this, or matches it as a glob (``path_expression`` says how).
+
+    With ``or_changed`` what changed such a path meets it too.
+    """
 
     pattern: str
+    or_changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +163,8 @@ def _facets(condition: AnyOf | AnyName | PathGlob | Under) -> _Where:
     if isinstance(condition, Under):
         return _UNDER, [condition.heading, condition.heading]
     literal = unicodedata.normalize("NFC", condition.pattern)
-    return _PATH, [literal_component(literal), path_expression(literal), literal]
+    asked: list[object] = [literal_component(literal), path_expression(literal), literal]
+    return (f"{_PATH} union all {_CHANGED}", asked * 2) if condition.or_changed else (_PATH, asked)
 
 
 def literal_component(glob: str) -> str:
@@ -195,6 +200,7 @@ _PATH = """
     from facet_values
     where field = 'path' and ((part = ? and regexp_matches(value, ?)) or (part = '' and value = ?))
 """
+_CHANGED = _PATH.replace("'path'", "'changed'")
 _AT_PATH = "select chunk_no from chunks join documents using (document_no) where path = ?"
 _OF_SOURCES = """
     select chunk_no

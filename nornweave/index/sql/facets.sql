@@ -10,7 +10,7 @@ trim(regexp_replace(lower(nfc_normalize(stated)), '[^\p{L}\p{M}\p{N}]+', ' ', 'g
 create or replace temp macro wanted() as
 [
   'language', 'node_type', 'format', 'source_type', 'channel', 'participants', 'authors', 'author', 'tags',
-  'message_timestamp', 'message_timestamps', 'publication_date'
+  'message_timestamp', 'message_timestamps', 'publication_date', 'kind', 'touches', 'changed'
 ];
 
 create or replace temp table stated as
@@ -55,6 +55,7 @@ from (
     case field
       when 'authors' then generation.name_words(value)
       when 'channel' then ltrim(generation.folded(value), '#')
+      when 'changed' then nfc_normalize(value)
       else generation.folded(value)
     end as value
   from (
@@ -98,6 +99,7 @@ select
       when 'authors' then list_distinct(string_split(value, ' '))
       when 'heading_path' then list_distinct(string_split(value, ' > '))
       when 'path' then list_distinct(string_split('/' || value, '/'))
+      when 'changed' then list_distinct(string_split('/' || value, '/'))
       else [value]
     end
   ) as part,

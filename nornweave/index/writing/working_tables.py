@@ -18,7 +18,7 @@ import pyarrow as pa
 from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
 from nornweave.core.files.paths import Within
-from nornweave.core.types import DocumentId, GenerationId, canonical_json
+from nornweave.core.types import HISTORY_GATE, DocumentId, GenerationId, canonical_json
 from nornweave.index.connection import Connection, explain
 from nornweave.index.generations.kept import number_of
 from nornweave.index.outcomes import Outcome
@@ -241,8 +241,12 @@ class WorkingTables(ABC):
         )
 
     def tally(self) -> tuple[Tally, ...]:
-        statement = "select source_id, pipeline, count(*), count(content_hash) from ({}) known group by 1, 2"
-        return tuple(Tally(*row) for row in self._rows(statement.format(_MANIFEST)))
+        statement = f"""
+            select source_id, pipeline, count(*), count(content_hash), count(*) filter (starts_with(gate, ?))
+            from ({_MANIFEST}) known
+            group by 1, 2
+        """
+        return tuple(Tally(*row) for row in self._rows(statement, [HISTORY_GATE]))
 
     def failures(self) -> tuple[Failure, ...]:
         return self._not_stored("outcome <> 'skipped'")

@@ -1,0 +1,86 @@
+"""Questions about the past, which commits and releases answer; all others are answered without them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from nornweave.ask.search.combine import Ranking, reorder
+from nornweave.core.text.index_fields import COMMIT_DIGITS, PAST
+from nornweave.index.index import Index
+from nornweave.index.port import Mask, Numbers
+from nornweave.index.searching.conditions import AnyOf, Condition, PathGlob
+from nornweave.index.searching.ranked_chunks import NO_HITS
+
+MAX_ASKED = 2_000
+"""A longer text is pasted, and asks for no history."""
+PRESENT = 0.5
+"""What passages of today count where the past is asked for."""
+_DONE = (
+    r"(?:add|chang|remov|delet|drop|introduc|renam|mov|fix|implement|rewr(?:o|i)t|wr(?:o|i)t|refactor|revert|merg|releas|replac"
+    r"|creat|deprecat|support|broke|br(?:o|ea)k|made|touch|commit|bump|upgrad|start|stopp|switch|land|disabl|enabl|port)\w*"
+)
+_ASKS = re.compile(
+    rf"""
+    \b(?:which|what|whose|the|last|latest|first|by)\ (?:\w+\ )?commits?\b | \bcommit\ message
+    | \bgit\ (?:log|blame|history)\b
+    | \bwho\ (?:first\ |last\ |originally\ )?(?:has\ |have\ |had\ )?{_DONE} | \bwho\ (?:is\ the\ )?author
+    | \bsince\ (?:when|which)\b | \bhow\ long\ (?:has|have)\b
+    | \b(?:when|in\ which\ (?:version|release)|what\ (?:version|release))\ (?:was|were|did|has|have|had)\b
+    | \b(?:when|why)\ (?:was|were|did|has|have|had)\b
+    | \bwhat(?:'s|\ (?:has|have|was|were|is))?\ (?:been\ )?(?:changed?|new|added|removed|fixed|done)
+      \ (?:in|since|between|after|before|with|about|to|from|by)\b
+    | \b(?:changes|changed|commits|happened|added|removed)\ (?:since|between|after|before|by)\b
+    | \blast\ (?:changed|modified|touched|updated|edited)\b | \bhistory\ of\b
+    | \b(?:is|are|do|does|still)\ .{{0,80}}\bstill\ (?:used|there|needed|supported|in\ use|exist|have|read|support|use)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_COMMIT = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}\b", re.IGNORECASE)
+_FIELDS = frozenset({"kind", "touches"})
+
+
+def asks_for_past(text: str) -> bool:
+    """Tell whether a question is about what happened: why, when, since when, who, what changed, which commit."""
+    return len(text) <= MAX_ASKED and (bool(_ASKS.search(text)) or bool(commits_in(text)))
+
+
+def commits_in(text: str) -> set[str]:
+    """Return the keys of the commits that a question names by their digits."""
+    return {f"commit:{found[: COMMIT_DIGITS[1] - 1].lower()}" for found in _COMMIT.findall(text)}
+
+
+def without_past(text: str) -> str:
+    """Return a question without what asks for the past in it: the words of that stand in no commit."""
+    return _ASKS.sub(" ", text) if len(text) <= MAX_ASKED else text
+
+
+def of_present(text: str, conditions: Sequence[Condition], generation: Index) -> Mask | None:
+    """Return the chunks that are no commits and no releases, unless the question or a filter asks for these.
+
+    Returns:
+        ``None`` for all: the past is asked for, or there is none.
+    """
+    is_wanted = asks_for_past(text) or any(
+        (isinstance(each, AnyOf) and each.field in _FIELDS) or (isinstance(each, PathGlob) and each.or_changed)
+        for each in conditions
+    )
+    past = NO_HITS.numbers if is_wanted else _past(generation)
+    if not len(past):
+        return None
+    mask = np.ones(generation.size, np.bool_)
+    mask[past] = False
+    return mask
+
+
+def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
+    """Return a ranking in which commits and releases lead, if the question asks for the past."""
+    if not asks_for_past(text) or not len(past := _past(generation)):
+        return ranking
+    return reorder(ranking, np.where(np.isin(ranking.numbers, past), 1.0, PRESENT))
+
+
+def _past(generation: Index) -> Numbers:
+    return generation.named([PAST]).get(PAST, NO_HITS.numbers)

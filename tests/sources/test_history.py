@@ -1,0 +1,202 @@
+"""Commits as documents: what a repository's history says of itself, and what of it is not repeated."""
+
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from test_git import commit as put
+from test_git import git
+
+from nornweave.connect.connectors import FilesSettings, GitSettings
+from nornweave.connect.files.source import FilesSource
+from nornweave.connect.git.history import CommitHistory
+from nornweave.connect.git.source import GitSource
+from nornweave.core.types import Document, Domain, Entry, SourceId, is_of_history
+
+ID = SourceId("repo")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "work tree"
+    folder.mkdir()
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    return folder
+
+
+def say(root: Path, message: str, files: Mapping[str, str], *, day: int, author: str = "Ada") -> str:
+    for path, content in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(content, encoding="utf-8")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--allow-empty", "--message", message, day=day, author=author)
+    return git(root, "rev-parse", "HEAD")
+
+
+def source(root: Path, most: int = 100, **options: object) -> GitSource:
+    return GitSource(ID, Domain.CODE, root, history=CommitHistory(root=root, most=most, **options))  # type: ignore[arg-type]
+
+
+def past(repository: GitSource | FilesSource) -> dict[str, Document]:
+    entries = [entry for entry in repository.list().entries if is_of_history(entry.gate)]
+    documents = [repository.parse(entry, repository.fetch(entry)) for entry in entries]
+    return {str(document.title): document for document in documents}
+
+
+def test_a_commit_says_what_it_says_who_made_it_when_and_what_it_changed(root: Path) -> None:
+    say(root, "Begin", {"src/app.py": "def one():\n    return 1\n\n\ndef two():\n    return 2\n"}, day=1)
+    sha = say(
+        root,
+        "Return three (#12)\n\nTwo was wrong.\n\nFixes #7\nSigned-off-by: Ada <ada@example.org>\n"
+        "Co-authored-by: Eve <eve@example.org>",
+        {"src/app.py": "def one():\n    return 1\n\n\ndef two():\n    return 3\n", "docs/new page.md": "# New\n"},
+        day=2,
+        author="Grace Hopper",
+    )
+    git(root, "tag", "v1.2.0")
+    with source(root) as repository:
+        documents = past(repository)
+    made = documents["Return three (#12)"]
+    assert made.path == f"commits/{sha}"
+    assert made.text == (
+        "Return three (#12)\n\nTwo was wrong.\n\nFixes #7\nCo-authored-by: Eve\n\n"
+        f"Committed on 2023-11-16 by Grace Hopper as {sha[:10]}, first released in v1.2.0.\n\n"
+        "Changed:\n- docs/new page.md (new, +1)\n- src/app.py (+1 −1: two)"
+    )
+    assert made.metadata["kind"] == "commit"
+    assert list(made.metadata["changed"]) == ["docs/new page.md", "src/app.py"]  # type: ignore[arg-type]
+    assert list(made.metadata["tags"]) == ["#12", "#7"]  # type: ignore[arg-type]
+    assert documents["Release v1.2.0"].text.splitlines()[1:] == [
+        f"- Return three (#12) ({sha[:7]})", f"- Begin ({git(root, 'rev-parse', '--short', 'HEAD~1')})"
+    ]  # fmt: skip
+
+
+def test_lines_that_a_commit_removed_are_not_repeated(root: Path) -> None:
+    say(root, "Begin", {"a.py": 'PASSWORD = "hunter2-secret"\n', "env": "KEY=hunter2-secret\n"}, day=1)
+    (root / "env").unlink()
+    say(root, "Forget it", {"a.py": "PASSWORD = None\n"}, day=2)
+    with source(root) as repository:
+        assert not any(
+            "hunter2" in document.text or "hunter2" in str(document.metadata) for document in past(repository).values()
+        )
+
+
+def test_a_merge_is_called_by_what_was_merged_and_has_its_changes(root: Path) -> None:
+    say(root, "Begin", {"a.py": "1\n"}, day=1)
+    git(root, "checkout", "--quiet", "-b", "topic")
+    say(root, "wip", {"b.py": "1\n"}, day=2)
+    say(root, "more wip", {"c.py": "1\n"}, day=3)
+    git(root, "checkout", "--quiet", "main")
+    message = "Merge pull request #5 from eve/topic\n\nAdd b and c"
+    git(root, "merge", "--quiet", "--no-ff", "--message", message, "topic", day=4)
+    with source(root) as repository:
+        documents = past(repository)
+    assert set(documents) == {"Begin", "Add b and c (#5)"}
+    assert "- b.py (new, +1)\n- c.py (new, +1)" in documents["Add b and c (#5)"].text
+
+
+def test_a_release_that_comes_later_changes_its_commits_and_nothing_else(root: Path) -> None:
+    put(root, {"a.py": "1"}, day=1)
+    with source(root) as repository:
+        before = {entry.path: entry.gate for entry in repository.list().entries}
+        put(root, {"a.py": "2"}, day=2)
+        put(root, {"a.py": "3"}, day=3)
+        git(root, "tag", "2.0", "HEAD~2")
+        git(root, "tag", "not-a-version", "HEAD~1")
+        after = {entry.path: entry.gate for entry in repository.list().entries}
+        git(root, "tag", "3.0")
+        last = {entry.path: entry.gate for entry in repository.list().entries}
+    first = next(path for path in before if path.startswith("commits/"))
+    assert after[first] != before[first]
+    assert {path for path in after if last.get(path) != after[path]} == {
+        f"commits/{git(root, 'rev-parse', place)}" for place in ("HEAD", "HEAD~1")
+    }
+    assert set(last) - set(after) == {"releases/3.0"}
+
+
+def test_counts_age_folder_and_renames(root: Path) -> None:
+    long = "\n".join(f"line {number}" for number in range(50))
+    put(root, {"pkg/a.py": long}, day=1)
+    put(root, {"other/b.py": "1"}, day=2)
+    git(root, "mv", "pkg/a.py", "pkg/c.py")
+    put(root, {}, day=3)
+    with source(root / "pkg") as folder, source(root, most=2) as newest:
+        assert len(past(folder)) == 2
+        assert past(folder)["day 1"].text.endswith("- a.py (new, +50)")
+        assert past(folder)["day 3"].text.endswith("- c.py (was a.py)")
+        assert len(past(newest)) == 2
+    with source(root, since=datetime.now(UTC) - datetime(2023, 11, 16, 20, tzinfo=UTC)) as recent:
+        assert len(past(recent)) == 2  # days 2 and 3
+    with source(root, since=timedelta(days=30)) as none:
+        assert not past(none)
+
+
+@pytest.mark.parametrize("message", ["", "\n\n", "-" * 5_000, "#\x01\x02", "end of\nend of", "é\n\n\u2028x"])
+def test_any_message_is_read_and_the_next_commit_too(root: Path, message: str) -> None:
+    put(root, {"a.py": "1"}, day=1)
+    arguments = ["--allow-empty-message", "--cleanup=verbatim", "--allow-empty", "--quiet", "--message", message]
+    git(root, "commit", *arguments, day=2)
+    (root / "a.py").write_text("--- a/x\n+++ b/y\n@@ -1 +1 @@ def no():\n", encoding="utf-8")
+    last = say(root, "Last", {}, day=3)
+    with source(root) as repository:
+        documents = past(repository)
+    assert documents["Last"].path == f"commits/{last}"
+    assert documents["Last"].text.endswith("Changed:\n- a.py (+3 −1: no)")
+    assert all(len(document.text.encode()) <= 4_096 for document in documents.values())
+
+
+def test_a_large_commit_names_its_files_and_how_many_others(root: Path) -> None:
+    say(root, "Vendor", {f"src/file{number}.py": f"def f{number}(): pass\n" for number in range(300)}, day=1)
+    with source(root) as repository:
+        text = past(repository)["Vendor"].text
+    assert len(text) < 3_000
+    shown = text.count("\n- src/")
+    assert text.endswith(f"- and {300 - shown} others")
+
+
+def test_commits_of_a_program_are_their_first_line(root: Path) -> None:
+    say(root, "Bump x from 1 to 2\n\nRelease notes\n" + "noise\n" * 100, {"a.py": "1"}, day=1, author="dependabot[bot]")
+    with source(root) as repository:
+        assert "noise" not in past(repository)["Bump x from 1 to 2"].text
+
+
+def test_files_in_a_work_tree_have_its_commits_and_files_elsewhere_none(root: Path, tmp_path: Path) -> None:
+    put(root, {"src/a.py": "1"}, day=1)
+    place = tmp_path / "plain"
+    place.mkdir()
+    (place / "a.py").write_text("1", encoding="utf-8")
+    for folder, expected in ((root / "src", 1), (place, 0)):
+        history = CommitHistory(root=folder, most=10)
+        files = FilesSource(ID, Domain.CODE, folder, history=history)
+        assert len(past(files)) == expected
+        history.close()
+    empty = tmp_path / "empty"
+    subprocess.run(["git", "init", "--quiet", str(empty)], check=True)
+    assert not FilesSource(ID, Domain.CODE, empty, history=CommitHistory(root=empty, most=10)).list().entries
+
+
+def test_what_history_a_source_has() -> None:
+    def most(**keys: object) -> tuple[int, timedelta | None] | None:
+        settings = FilesSettings.model_validate({"id": "a", "domain": "code", "path": "x", **keys})
+        history = settings.commit_history(Path("x"))
+        return history and (history.most, history.since)
+
+    assert most() == (1_000, None)
+    assert most(history=0) is most(only=["*.py"]) is most(domain="documentation") is None
+    assert most(history=50) == (50, None)
+    assert most(history={"commits": 5, "since": "3y"}, only=["*.py"]) == (5, timedelta(days=1_095))
+    for wrong in (-1, {"since": "soon"}, {"since": "0d"}, True, {"commit": 3}, "all"):
+        with pytest.raises(ValueError, match="history"):
+            most(history=wrong)
+    with pytest.raises(ValueError, match="domain code"):
+        GitSettings.model_validate({"id": "a", "domain": "documentation", "path": "x", "history": 5})
+
+
+def test_a_record_that_is_none_is_an_error_of_that_document() -> None:
+    from nornweave.connect.git.history import history_document
+    from nornweave.core.errors import DocumentError
+
+    with pytest.raises(DocumentError):
+        history_document(ID, Entry(path="commits/x", gate="history-1:x"), b"no json")
