@@ -74,7 +74,10 @@ def read_rows(connection: Connection) -> list[Row]:
 def meets(condition: Condition, row: Row) -> bool:
     if isinstance(condition, PathGlob):
         literal = unicodedata.normalize("NFC", condition.pattern)
-        return literal == unicodedata.normalize("NFC", row.path) or glob_matches(condition.pattern, row.path)
+        paths = [row.path, *(_values("changed", row) if condition.or_changed else ())]
+        return any(
+            literal == unicodedata.normalize("NFC", path) or glob_matches(condition.pattern, path) for path in paths
+        )
     if isinstance(condition, Between):
         return any(_overlaps(condition, *moment) for moment in _moments(condition.field, row))
     if isinstance(condition, AnyOf):

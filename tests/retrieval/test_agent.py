@@ -305,7 +305,7 @@ def test_describe_and_health(code: Agent) -> None:
     assert (described["agent_id"], described["domain_id"], described["name"]) == ("code-memory", "code", "Source Code")
     assert (described["generation"], described["documents"], described["chunks"]) == ("gen-000001", 3, 6)
     filters = {one["key"] for one in described["filters"] if "from" not in one}
-    assert filters == {"source", "path_glob", "language", "since", "node_type"}
+    assert filters == {"source", "path_glob", "language", "since", "node_type", "kind", "author", "path", "touches"}
     health = code.health(OPERATOR)
     assert (health["state"], health["generation"], health["notices"]) == ("READY", "gen-000001", [])
     assert set(code.paths(OPERATOR)) == {

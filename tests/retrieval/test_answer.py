@@ -207,7 +207,7 @@ def test_a_wrong_filter_is_refused_before_anybody_is_asked(
     with ExitStack() as stack:
         empty = Agents(write_workspace(tmp_path), pools[1], stack).of()
         question = question_of("x", filters={Domain.CODE: {"colour": "red"}}, timeout_ms=1)
-        with pytest.raises(QueryError, match=r"allowed here: category, .*language") as raised:
+        with pytest.raises(QueryError, match=r"allowed here: author, category, .*language") as raised:
             answer(question, empty, one_pool(pools[0]))
         assert raised.value.field == "filters.code.colour"
 

@@ -1,5 +1,6 @@
 """Filters: every one of every domain on the example corpus, against brute force; and what is refused, and how."""
 
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 from brute_force import Corpus
+from git_repository import Repository
 from hypothesis import given
 from hypothesis import strategies as st
 from support import sync
@@ -28,7 +30,7 @@ PAPERS = EXAMPLES / "research"
 SOURCES = f"""
 data_dir: unused
 sources:
-  - {{id: code, domain: code, type: files, path: {EXAMPLES}/code, metadata: {EXAMPLES}/code.metadata.yaml}}
+  - {{id: code, domain: code, type: files, path: code, metadata: {EXAMPLES}/code.metadata.yaml}}
   - {{id: docs, domain: documentation, type: files, path: {EXAMPLES}, only: ["docs/**"]}}
   - {{id: slack, domain: conversations, type: slack, path: {EXAMPLES}/slack}}
   - {{id: issues, domain: conversations, type: github, path: {EXAMPLES}/github}}
@@ -42,6 +44,11 @@ sources:
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     file = tmp_path_factory.mktemp("filters") / "nornweave.yaml"
     file.write_text(SOURCES)
+    shutil.copytree(EXAMPLES / "code", file.parent / "code")
+    repository = Repository(file.parent / "code")
+    repository.commit({}, "2024-01-01T00:00:00Z", author="Ada Lovelace <ada@example.com>")
+    more = {"src/nothing.py": "def handle_nothing():\n    pass\n"}
+    repository.commit(more, "2024-01-02T00:00:00Z", author="Grace Hopper <g@example.com>")
     return load_settings(file, {})
 
 
@@ -77,6 +84,10 @@ ASKED: dict[Domain, dict[str, list[tuple[JsonValue, int]]]] = {
         "language": [("python", 20), ("Go", 5), ("cobol", 0), ("' or '1'='1", 0)],
         "since": [("2025-12-01", 10), ("2026-01-10T00:00:00Z", 5), ("2000-01-01", 60), ("2100-01-01", 0)],
         "node_type": [("function_definition", 10), ("FUNCTION_DEFINITION", 10), ("function", 20), ("func", 0)],
+        "kind": [("commit", 2), ("Commit", 2), ("release", 0)],
+        "author": [("Ada", 1), (["hopper, GRACE"], 1), ("Eve", 0)],
+        "path": [("src/nothing.py", 2), ("*.py", 20), ("src/pay/**", 0)],
+        "touches": [("handle_nothing", 1), ("nothing", 0)],
     },
     Domain.DOCUMENTATION: {
         "source": [(["docs"], 20), ("code", 0)],
@@ -206,8 +217,8 @@ REFUSED: list[tuple[Domain, str, Any, str, str]] = [
         "lang",
         "python",
         "filters.code.lang",
-        "no such filter; allowed here: category, confidence, environment, error_category, language, node_type, "
-        "path_glob, since",
+        "no such filter; allowed here: author, category, confidence, environment, error_category, kind, language, "
+        "node_type, path, path_glob, since, source, touches",
     ),
     (CODE, "heading_path", "x", "filters.code.heading_path", "no such filter"),
     (CODE, "\ud800", "x", r"filters.code.\ud800", "no such filter"),
@@ -314,7 +325,7 @@ def test_options_of_the_command_line(settings: Settings) -> None:
     (
         ["code.lang=python"],
         "filters.code.lang",
-        "no such filter; allowed here: category, confidence, environment, error_category, language",
+        "no such filter; allowed here: author, category, confidence, environment, error_category, kind, language",
     ),
     (["code.language=go", "code.language=c"], "filters.code.language", "given twice; it takes one value"),
     (["research.date_range=2026"], "filters.research.date_range", "'2026' is not START..END, START.. or ..END"),

@@ -27,7 +27,7 @@ from nornweave.core.text.index_fields import is_identifier, release_of
 from nornweave.core.text.inline_markup import front_matter, one_line
 from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
 from nornweave.core.text.variants import asked_versions, is_version, variant_of
-from nornweave.core.types import COMMIT, COMMITTED, Domain, Fact, Span
+from nornweave.core.types import COMMIT, COMMITTED, RELEASE, Domain, Fact, Span
 from nornweave.disagree.facts.names import read_name, words_of
 from nornweave.disagree.facts.statement import lines_at, statement_at
 
@@ -58,6 +58,7 @@ _NO_ANSWER = re.compile(
 )
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"v?\d+")
+_LINE = re.compile(r"\S[^\n]*")
 _UNSET = frozenset({"unset", "undefined", "unspecified", "missing", "not set", "not specified", "not given"})
 _ASKS_FOR_DEFAULT = frozenset({"default", "defaults"})
 # In reStructuredText a heading stands above a line of signs.
@@ -164,13 +165,17 @@ def _extract_release(item: FusedItem, question: str) -> tuple[ExtractedSentence,
 
 
 def _extract_commit(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:
-    """Return what a commit says first, and who made it when; nothing where the past is not asked for."""
-    if item.item.metadata.get("kind") != COMMIT or not asks_for_past(question):
+    """Return what a commit says first, and who made it when; the first lines of a release.
+
+    Nothing where the past is not asked for.
+    """
+    kind, text = item.item.metadata.get("kind"), item.item.content
+    if kind not in {COMMIT, RELEASE} or not asks_for_past(question):
         return ()
-    text = item.item.content
+    lines = [found.span() for found in _LINE.finditer(text)]
     made = COMMITTED.search(text)
-    first = (0, len(text.partition("\n")[0]))
-    return tuple(_sentence(item, unit) for unit in (first, *([made.span()] if made else [])))
+    chosen = lines[:MOST_SENTENCES] if kind == RELEASE else [lines[0], *([made.span()] if made else [])]
+    return tuple(_sentence(item, unit) for unit in chosen)
 
 
 def nearest(answer: Answer) -> tuple[ExtractedSentence, ...]:

@@ -24,7 +24,7 @@ _DONE = (
 )
 _ASKS = re.compile(
     rf"""
-    \b(?:which|what|whose|the|last|latest|first|by)\ (?:\w+\ )?commits?\b | \bcommit\ message
+    \b(?:which|what|whose|the|last|latest|first|by)\ (?:\w+\ )?commits?\b(?:\ {_DONE})? | \bcommit\ message
     | \bgit\ (?:log|blame|history)\b
     | \bwho\ (?:first\ |last\ |originally\ )?(?:has\ |have\ |had\ )?{_DONE} | \bwho\ (?:is\ the\ )?author
     | \bsince\ (?:when|which)\b | \bhow\ long\ (?:has|have)\b

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from nornweave.ask.search.history import commits_in
 from nornweave.ask.search.query import Query
 from nornweave.ask.search.records import RecallItem, RetrievalSource, SearchSignals
 from nornweave.ask.search.search import SearchContext, SearchOutcome
@@ -51,7 +52,7 @@ def _known_words(query: Query, frequencies: Mapping[str, int], generation: Index
     names = [
         word for word, terms in query.meaning.items() if word not in known and (len(terms) > 1 or versions_in(word))
     ]
-    return frozenset(known.union(word for word in names if generation.named(asked_keys(word))))
+    return frozenset(known.union(word for word in names if generation.named(asked_keys(word) | commits_in(word))))
 
 
 def _describe_ranking(outcome: SearchOutcome, items: Sequence[RecallItem]) -> dict[str, float]:

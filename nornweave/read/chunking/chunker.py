@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nornweave.core.text.spans import TokenIndex, split, strip_lines
-from nornweave.core.types import Chunk, Document, Domain, Span
+from nornweave.core.types import COMMIT, RELEASE, Chunk, Document, Domain, Span, freeze
 from nornweave.read.blocks.reader import FORMATS
 from nornweave.read.chunking import code, messages, papers, sections
 from nornweave.read.chunking.languages import LANGUAGES
@@ -16,6 +16,8 @@ from nornweave.read.worth import licence_span, without
 _VERSION = "recursive-3"
 
 MARKUP = FORMATS | {"text"}
+_OF_COMMITS = ("kind", "author", "release")
+"""What a chunk of a commit repeats of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class Chunker:
 
     def chunk(self, document: Document, index: TokenIndex) -> Iterator[Chunk]:
         """Cut a document, in order and without overlaps; blank space and the licence of code are left out."""
+        if document.format in {COMMIT, RELEASE}:
+            return _chunk_commit(document, index, limit=self.limit)
         if self.strategy == "RECURSIVE_CHARACTER":
             return _chunk_recursive(document, index, limit=self.limit)
         if document.messages:
@@ -68,3 +72,14 @@ def _chunk_recursive(document: Document, index: TokenIndex, *, limit: int) -> It
             if len(span):
                 title = headed.title(span) if headed else document.title
                 yield Chunk(span=span, content=text[span.start : span.end], token_count=index.count(span), title=title)
+
+
+def _chunk_commit(document: Document, index: TokenIndex, *, limit: int) -> Iterator[Chunk]:
+    """Cut a commit or a release, of which each chunk says what it is, by whom and in which release."""
+    metadata = freeze({key: document.metadata.get(key) for key in _OF_COMMITS})
+    for piece in split(Span(0, len(document.text)), index, limit):
+        span = strip_lines(document.text, piece)
+        content = document.text[span.start : span.end]
+        yield Chunk(
+            span=span, content=content, token_count=index.count(span), title=document.title, metadata=metadata
+        )

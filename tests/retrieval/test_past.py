@@ -1,0 +1,137 @@
+"""Questions about the past are answered by commits and releases, and others as if there were none."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import HASHED, nornweave
+from git_repository import Repository
+
+from nornweave.ask.search.history import asks_for_past, commits_in, without_past
+
+PAST = [
+    "who added the retry limit?",
+    "Who wrote parse_config",
+    "who has changed the default port last",
+    "when was support for XML removed",
+    "since when does it read TOML?",
+    "which commit introduced the cache",
+    "what changed in 2.1",
+    "what has changed since 1.9.0?",
+    "what's new in v3",
+    "why was the vendor folder deleted",
+    "why did we drop Python 3.8",
+    "what did 1a2b3c4d change",
+    "is the old parser still used?",
+    "in which release was the --json flag added",
+    "last changed parse_config",
+    "history of the upload limit",
+    "changes since January",
+]
+PRESENT = [
+    "why does my upload fail",
+    "when does a session expire",
+    "who may delete a document",
+    "what is the default of retries",
+    "where is parse_config",
+    "how do I commit offsets",
+    "what changes the port",
+    "deadbeef",
+    "what does decade mean",
+    "1234567",
+    "how to undo the last migration",
+    "what is still missing",
+]
+
+
+@pytest.mark.parametrize("text", PAST)
+def test_the_past_is_asked_for(text: str) -> None:
+    assert asks_for_past(text)
+
+
+@pytest.mark.parametrize("text", PRESENT)
+def test_the_present_is_asked_for(text: str) -> None:
+    assert not asks_for_past(text)
+
+
+def test_a_commit_is_called_by_its_first_digits() -> None:
+    sha = "0123456789abcdef0123456789abcdef01234567"
+    assert commits_in(f"what does {sha.upper()} do") == commits_in(sha[:12]) == {"commit:0123456789ab"}
+    assert commits_in(sha[:6]) == set()
+    assert without_past("who added retries") == "  retries"
+    assert not asks_for_past("who added it? " + "x" * 3_000)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("past")
+    repository = Repository(folder / "api")
+
+    def commit(message: str, day: int, author: str, **files: str) -> None:
+        for name, text in files.items():
+            (repository.root / f"{name}.py").write_text(text, encoding="utf-8")
+        date = f"2025-03-{day:02}T12:00:00Z"
+        repository.git("add", "-A")
+        identity = ("--author", f"{author} <a@example.com>", "--date", date)
+        repository.git("commit", "-q", "-m", message, *identity, GIT_COMMITTER_DATE=date)
+
+    commit("Begin with a queue", 1, "Ada", jobs='"""Jobs wait in a queue."""\n\n\ndef enqueue(job):\n    ...\n')
+    repository.git("tag", "v1.0.0")
+    commit(
+        "Retry failed jobs three times\n\nWorkers lost jobs when the broker restarted.", 2, "Grace Hopper",
+        retry='"""Failed jobs are retried."""\n\nRETRIES = 3\n\n\ndef retry(job):\n    ...\n',
+    )  # fmt: skip
+    commit("Drop the status page", 3, "Ada", page="")
+    repository.git("tag", "v1.1.0")
+    settings = {"data_dir": "var", "sources": [{"id": "api", "domain": "code", "type": "git", "path": "api"}]}
+    (folder / "nornweave.yaml").write_text(json.dumps({**settings, "domains": {"code": HASHED}}), encoding="utf-8")
+    done = nornweave(folder, "sync")
+    assert done.returncode == 0, done.stderr
+    assert "api  3 files: 2 read, 5 of history, 1 empty" in done.stdout + done.stderr
+    yield folder
+
+
+def asked(folder: Path, text: str, *options: str) -> dict:  # type: ignore[type-arg]
+    done = nornweave(folder, "query", text, "--json", *options)
+    assert done.returncode == 0, done.stderr
+    answer: dict = json.loads(done.stdout)  # type: ignore[type-arg]
+    return answer
+
+
+def titles(answer: dict) -> list[str]:  # type: ignore[type-arg]
+    return [item["citation"]["title"] for item in answer["items"]]
+
+
+def test_a_question_about_the_past_leads_with_the_commit_and_says_who_and_when(folder: Path) -> None:
+    answer = asked(folder, "who added that failed jobs are retried three times?")
+    assert titles(answer)[0] == "Retry failed jobs three times"
+    first = answer["items"][0]
+    assert first["metadata"]["kind"] == "commit" and first["metadata"]["author"] == "Grace Hopper"
+    assert first["citation"]["source_path"].startswith("commits/")
+    assert "2025-03-02 by Grace Hopper" in first["content"]
+
+
+def test_other_questions_are_answered_without_commits(folder: Path) -> None:
+    answer = asked(folder, "how often are failed jobs retried three times?")
+    assert answer["items"] and all(item["metadata"].get("kind") is None for item in answer["items"])
+
+
+def test_filters_find_commits_whatever_is_asked(folder: Path) -> None:
+    kind = ("--filter", "code.kind=commit")
+    assert {*titles(asked(folder, "jobs", *kind))} >= {"Retry failed jobs three times", "Begin with a queue"}
+    assert titles(asked(folder, "jobs", *kind, "--filter", "code.author=hopper")) == ["Retry failed jobs three times"]
+    assert titles(asked(folder, "jobs", "--filter", "code.touches=retry")) == ["Retry failed jobs three times"]
+    found = titles(asked(folder, "jobs", *kind, "--filter", "code.path=jobs.py"))
+    assert found == ["Begin with a queue"]
+    assert titles(asked(folder, "jobs", "--filter", "code.kind=release", "--filter", "code.since=2025-03-03")) == [
+        "Release v1.1.0"
+    ]
+
+
+def test_a_commit_and_a_release_are_found_by_name(folder: Path) -> None:
+    sha = subprocess.run(["git", "rev-parse", "HEAD~1"], cwd=folder / "api", capture_output=True, check=True).stdout
+    sha = sha.decode()
+    assert titles(asked(folder, f"what did {sha[:8]} do"))[0] == "Retry failed jobs three times"
+    assert titles(asked(folder, "what changed in 1.1.0"))[0] == "Release v1.1.0"
