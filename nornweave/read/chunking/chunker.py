@@ -80,6 +80,4 @@ def _chunk_commit(document: Document, index: TokenIndex, *, limit: int) -> Itera
     for piece in split(Span(0, len(document.text)), index, limit):
         span = strip_lines(document.text, piece)
         content = document.text[span.start : span.end]
-        yield Chunk(
-            span=span, content=content, token_count=index.count(span), title=document.title, metadata=metadata
-        )
+        yield Chunk(span=span, content=content, token_count=index.count(span), title=document.title, metadata=metadata)
