@@ -324,3 +324,17 @@ def test_pieces_begin_with_sections_and_later_ones_are_called_as_theirs() -> Non
     first, second, *later = chunks_of(text, "a.ini")
     assert first.title == "first" and second.content.startswith("# about the second\n[second]")
     assert {chunk.title for chunk in (second, *later)} == {"second"} and later
+
+
+def test_a_part_of_data_begins_with_the_item_that_it_belongs_to() -> None:
+    """The head of a job does not stand at the end of the part before it, where there is room for both."""
+    step = "      - name: Fills the kettle with fresh water\n"
+    for head in (
+        "    runs-on: linux\n    needs:\n      - lint\n",
+        "    needs: [a, b]\n",
+        "    # for all\n    env: {A: 1}\n",
+    ):
+        for steps in (20, 24, 26):
+            jobs = "".join(f"  {name}:\n{head}    steps:\n{step * of}" for name, of in (("lint", steps), ("ship", 36)))
+            first, *rest = (chunk.content.splitlines() for chunk in chunks_of(f"jobs:\n{jobs}", "ci.yml"))
+            assert "  ship:" not in first[-8:] and all("  ship:" not in lines[1:] for lines in rest)

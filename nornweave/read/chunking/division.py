@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -69,12 +70,39 @@ class Division:
     def parts(self, region: Region, span: Span) -> list[Part]:
         """Divide ``region``, which covers ``span``, into parts of at most ``limit`` tokens that tile it."""
         atoms = list(self._atoms(_Task(span, [(node, True) for node in region.nodes])))
-        spans = list(pack(atoms, self.index, self.limit))
+        spans = self._packed(atoms, self.limit, region)
         if self.index.count(spans[-1]) < self.limit // SHORT_REST:
             about_even = self.index.count(span) // len(spans) + self.limit // 8
-            smaller = (list(pack(atoms, self.index, most)) for most in (about_even, self.limit - self.limit // 8))
+            smaller = (self._packed(atoms, most, region) for most in (about_even, self.limit - self.limit // 8))
             spans = next((each for each in smaller if len(each) == len(spans)), spans)
         return [self._part(each, region, is_first=each.start == span.start) for each in spans]
+
+    def _packed(self, atoms: Sequence[Span], most: int, region: Region) -> list[Span]:
+        """Join atoms; of data, an item that goes on in the next part begins there, if it is not most of this one.
+
+        The head of an item at the end of a part names what stands in the next one.
+        """
+        if self.grammar.functions:
+            return list(pack(atoms, self.index, most))
+        spans: list[Span] = []
+        starts = [atom.start for atom in atoms]
+        at = 0
+        while at < len(atoms):
+            part = next(pack(atoms[at:], self.index, most))
+            cursor = region.nodes[-1].walk()
+            for _ in range(_LEVELS if part.end < atoms[-1].end else 0):
+                node = cursor.node
+                begin = starts[bisect_right(starts, node.start_byte) - 1] if node is not None else 0
+                if node is not None and part.start < begin < part.end < node.end_byte:
+                    before = Span(part.start, begin)
+                    is_item = begins_line(self.text, node.start_byte) and self.index.count(before) >= most // SHORT_REST
+                    part = before if is_item else part
+                    break
+                if cursor.goto_first_child_for_byte(part.end) is None:
+                    break
+            spans.append(part)
+            at = bisect_left(starts, part.end)
+        return spans
 
     def _atoms(self, whole: _Task) -> Iterator[Span]:
         """Descend wherever a piece is still too long; a stack, because code nests as deep as it likes.
