@@ -27,7 +27,7 @@ from nornweave.read.plain_yaml import load_plain_yaml
 
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
-        **dict.fromkeys((".md", ".markdown", ".mdown", ".mdx", ".qmd"), "markdown"),
+        **dict.fromkeys((".md", ".markdown", ".mdown", ".mdx", ".qmd", ".scd"), "markdown"),
         **dict.fromkeys((".adoc", ".asciidoc"), "asciidoc"),
         ".org": "org",
         ".pod": "pod",

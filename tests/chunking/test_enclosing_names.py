@@ -338,3 +338,13 @@ def test_a_part_of_data_begins_with_the_item_that_it_belongs_to() -> None:
             jobs = "".join(f"  {name}:\n{head}    steps:\n{step * of}" for name, of in (("lint", steps), ("ship", 36)))
             first, *rest = (chunk.content.splitlines() for chunk in chunks_of(f"jobs:\n{jobs}", "ci.yml"))
             assert "  ship:" not in first[-8:] and all("  ship:" not in lines[1:] for lines in rest)
+
+
+def test_a_block_of_comment_stays_above_the_section_that_it_describes() -> None:
+    part = (
+        '{{/*\nHow warm the kettle is.\nIn degrees.\n*/}}\n{{- define "kettle.NAME" -}}\n'
+        + "a b c\n" * 60
+        + "{{- end }}\n\n"
+    )
+    chunks = chunks_of("".join(part.replace("NAME", name) for name in "abcdefgh"), "_helpers.tpl")
+    assert len(chunks) > 1 and all(chunk.content.startswith("{{/*\nHow warm") for chunk in chunks)

@@ -440,7 +440,7 @@ def test_perls_pages_are_read_as_manual_pages_are() -> None:
     assert describe(POD, "pod").title == "kettle"
     names = ("a.pod", "kettle.1.pod.in", "kettle.1")
     assert {format_of(path, POD, Domain.DOCUMENTATION) for path in names} == {"pod"}
-    assert all(reads(Domain.DOCUMENTATION, path) for path in (*names, "a.qmd", "a.mdown"))
+    assert all(reads(Domain.DOCUMENTATION, path) for path in (*names, "a.qmd", "a.mdown", "sway.5.scd"))
     assert reads(Domain.CODE, "a.cmd")
 
 

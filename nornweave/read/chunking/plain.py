@@ -42,7 +42,10 @@ _LINES = {
 }
 _PATTERNS = {kind: re.compile(f"^(?:{_BANNER}|{line})", re.MULTILINE) for kind, line in _LINES.items()}
 _ONLY_BANNERS = re.compile(f"^(?:{_BANNER})", re.MULTILINE)
-_ABOVE = re.compile(r"(?:^[ \t]*(?:#|//|;|--|/?\*|dnl\b)[^\n]*\n)+\Z", re.MULTILINE)
+_ABOVE = re.compile(
+    r"(?:^[ \t]*(?:#|//|;|--|/?\*|dnl\b)[^\n]*\n|^(?:\{\{-?[ \t]*)?/\*(?:(?!\*/).)*+\*/(?:[ \t]*-?\}\})?[ \t]*\n)+\Z",
+    re.MULTILINE | re.DOTALL,
+)
 _MAKE = frozenset({".mk", ".am", ".make"})
 _MOST = 2_000
 """Characters of comments that stand above a section."""
