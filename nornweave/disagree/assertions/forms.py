@@ -10,6 +10,12 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def _phrases(text: str) -> Mapping[str, str]:
+    """Read lines ``written: what stands for it``."""
+    rows = (line.partition(": ") for line in text.strip().splitlines())
+    return MappingProxyType({written.strip(): meant for written, _, meant in rows})
+
+
 def _groups(text: str) -> Mapping[str, str]:
     """Read lines ``group: word word …`` into word → group."""
     rows = (line.partition(":") for line in text.strip().splitlines())
@@ -18,9 +24,9 @@ def _groups(text: str) -> Mapping[str, str]:
 
 OWNS = _words("""
     maintained owned managed edited approved supported handled led reviewed operated administered governed staffed run
-    maintains owns manages edits approves handles leads reviews operates administers
+    maintains owns manages edits approves handles leads reviews operates administers maintain own manage
 """)
-OWNERS = _words("owner owners maintainer maintainers contact contacts lead leads responsible")
+OWNERS = _words("owner owners maintainer maintainers contact contacts lead leads manager coordinator responsible")
 ROLES = _groups("""
     store: stored kept saved held lives live lies lie land lands cached persisted written published archived placed
     store: keeps stores saves holds keep store located resides sits uploaded copied backed dumped put
@@ -38,15 +44,18 @@ PLACES = _words("in on to at under")
 MEANS = _words("with through via by over from")
 DIRECT = _words("uses use using")
 THERE = _groups("""
-    yes: supported supports support available provided provides offers offered enabled enables activated
+    yes: supported supports support available provided provides provide offers offered offer enabled enables activated
+    yes: accepts accepted accept allowed possible
     no: removed dropped discontinued disabled unsupported unavailable deactivated gone drops disables
     old: deprecated obsolete
+    must: required mandatory obligatory compulsory
+    may: optional voluntary
     done: finished completed closed resolved
     open: open pending outstanding unfinished unresolved
 """)
-"""Word → whether a thing is there, is not, or is deprecated; whether work is done or open."""
+"""Word → whether a thing is there, is not, or is deprecated; must be given or may be; whether work is done or open."""
 SWITCH = MappingProxyType({"on": True, "off": False, "true": True, "false": False})
-SWITCHED = _words("turned switched stays stay remains remain")
+SWITCHED = _words("turned switched stays stay remains remain default")
 """Before *on* and *off*; a form of *be* only where nothing but a condition follows."""
 UNTIL = _words("until unless by if for everywhere")
 COPULA = _words("is are be isn aren am being it's that's")
@@ -58,11 +67,32 @@ ANSWERS = _words("""
 """)
 NEEDS = _words("""
     require requires required need needs needed minimum newer later higher above compiles compile supports supported
-    recommended recommend runs run release floor
+    recommended recommend runs run release floor enough must
 """)
 MEASURES = _words("last lasts take takes cost costs add adds hold holds allow allows wait waits")
 """Verbs of a quantity that do not say what it is of."""
-PHRASES = MappingProxyType({"per cent": "percent", "for the record": "fyi", "at once": "together"})
+PHRASES = _phrases("""
+    per cent: percent
+    for the record: fyi
+    at once: together
+    a while ago: lately
+    any more: anymore
+    every other: every two
+    out of the box: by default
+    opt-in: off by default
+    opt-out: on by default
+    looked after: maintained
+    looks after: maintains
+    look after: maintain
+    taken over: maintains
+    took over: maintains
+    taken ownership of: maintains
+    sits with: belongs to
+    stepped down as: is no longer
+    has been: is
+    have been: are
+    Node.js: Node
+""")
 """Phrases of which a word means something else, and what stands for them."""
 LEAST = _words("least minimum fewer less")
 EVERY = MappingProxyType(
@@ -106,7 +136,10 @@ GLUE = _words("""
     via over uses after before within until per every
 """)
 BREAKS = _words(", ; : ( ) – —") | BUT | _words("so and because as although whereas")
-PARTICIPLES = ("ed", "kept", "held", "sent", "built", "written", "put", "led", "run", "available", "gone")
+PARTICIPLES = (
+    "ed", "kept", "held", "sent", "built", "written", "put", "led", "run", "available", "gone", "mandatory", "obligatory",
+    "compulsory", "optional", "voluntary", "possible",
+)
 SUBJECTS = _words("we they all not longer never cannot now also")
 PRONOUNS = _words("it this that they these he she it's that's its")
 RELATIVE = _words("that which who whose")
@@ -122,7 +155,7 @@ NOTHING = _words(
 FILLERS = _words("""
     default now anymore longer reminder heads-up fyi sorry yes ok okay thanks note quick careful today please currently
     still by these days done since after before until above below at most up to via within without during through under
-    over between into onto around about roughly approximately nearly full enough still
+    over between into onto around about roughly approximately nearly full enough still current number amount btw
 """)
 # Stems that say little of what a sentence is about.
 COMMON = _words("""

@@ -239,7 +239,10 @@ def _asked_about(question: str, pairs: Sequence[_Pair], passages: Sequence[Asser
 
 def _says(held: Iterable[Assertion], other: Assertion) -> bool:
     """Tell whether a passage says what another one says as well."""
-    return any(are_comparable(each, other) and not differ(each, other) for each in held)
+    return any(
+        are_comparable(each, other) and not differ(each, other) and (each.key != "there" or each.head & other.about)
+        for each in held
+    )
 
 
 def _weight(words: Iterable[str], names: Collection[str] = ()) -> float:
@@ -304,6 +307,9 @@ def differ(one: Assertion, other: Assertion) -> bool:
         is_rounded = one.key.startswith("byte") or (one.key == "count" and min(map(max, sizes)) >= LARGE)
         tolerance = 0.08 if is_rounded else 0.0 if one.key == "count" else 0.03
         return not any(abs(a - b) <= tolerance * max(abs(a), abs(b)) for a in sizes[0] for b in sizes[1])
+    if one.kind == "owner" and any(value.startswith("not ") for value in one.values | other.values):
+        names = [{value.removeprefix("not ") for value in each.values} for each in (one, other)]
+        return one.values.isdisjoint(other.values) and not names[0].isdisjoint(names[1])
     return one.values.isdisjoint(other.values)
 
 
@@ -328,7 +334,8 @@ def are_comparable(one: Assertion, other: Assertion) -> bool:
 def are_apart(one: Assertion, other: Assertion, here: AssertingPassage, there: AssertingPassage) -> bool:
     """Tell whether two assertions are of two cases, of two versions of a thing, or one of a named part alone."""
     numbers = [{stem for stem in each.about if stem[0].isdigit()} for each in (one, other)]
-    if one.conditional != other.conditional or (all(numbers) and numbers[0].isdisjoint(numbers[1])):
+    known = one.condition <= other.about | there.near and other.condition <= one.about | here.near
+    if not known or (all(numbers) and numbers[0].isdisjoint(numbers[1])):
         return True
     if one.doer and other.doer and one.doer.isdisjoint(other.doer | there.near) and other.doer.isdisjoint(here.near):
         return True

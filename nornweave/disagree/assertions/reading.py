@@ -39,12 +39,12 @@ _I = re.IGNORECASE
 # Questions, code, tables (of a PDF's text, whose cells are numbers side by side), directives, advice.
 _NO_PROSE = lazy_pattern(
     r"\?|[|{}=<>]|;$|```|://|\\|::|^\s*\.\.\s|\d\s\d(?s:.*)\d\s\d"
-    r"|^\W*(?:check|verify|ensure|please|do not|don['’]t|never|make sure)\b", _I,
+    r"|^\W*(?:check|verify|ensure|please|do not|don['’]t|never|make sure)\b(?!-)", _I,
 )  # fmt: skip
 # What tells quickly that a sentence holds nothing that is compared.
 _HINT = lazy_pattern(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[a-z]+teen|[a-z]+ty|hundred|once|twice"
-    r"|half|(?:day|week|month|year|hour|minute|second)s?|not?|never|cannot|off|on|(?:is|are) (?:[A-Z]|by|in|at)|default"
+    r"|half|can|(?:day|week|month|year|hour|minute|second)s?|not?|never|cannot|off|on|(?:is|are) (?:[A-Z]|by|in|at)|default"
     rf"|{'|'.join(sorted({*forms.ROLES, *forms.THERE, *forms.OWNS, *forms.OWNERS, *forms.EVERY}))})\b|n['’]t\b",
     _I,
 )
@@ -62,6 +62,7 @@ _TOKEN = lazy_pattern(
     r"|[^\W\d]\w*(?:-\w+){0,4}-\d+\b|[^\W\d]\w*(?:[./]\w+)*(?:['’][a-z]{1,2}\b)?|[%,;:()–—]"
 )
 _CONTRACTED = lazy_pattern(r"(\w)n['’]t\b")
+_PHRASE = lazy_pattern(rf"\b(?:{'|'.join(map(re.escape, forms.PHRASES))})\b")
 _SINGLE = lazy_pattern(r"(?<=\b[A-Za-z])-(?=[a-z]{3})")  # e-mail
 _NAMED = lazy_pattern(r"(?!v\d)[^\W\d][\w-]*\d")
 _TICKED = lazy_pattern(r"`([^`\n]{1,60})`")
@@ -75,6 +76,7 @@ _VERBS: Mapping[str, frozenset[str]] = {
     "date": frozenset(word(each)[0] for each in forms.EVENTS),
     "quantity": frozenset(word(each)[0] for each in forms.MEASURES),
 }
+_VERBAL = forms.GLUE | forms.ANSWERS | forms.EVENTS | forms.THERE.keys() | forms.OWNS | {"can", "default", "defaults"}
 _PART = lazy_pattern(r"(?:[^;?]|[;?](?!\s)){8,}\??")
 _COMMENT = lazy_pattern(
     r"(?:^[ \t]*(?:#(?!!)|//|/\*|\*(?!/))[^\n]*\n?)+|\"\"\"(?:[^\"]|\"(?!\"\")){1,4000}\"\"\"", re.MULTILINE
@@ -111,7 +113,7 @@ class Assertion:
         pairs: stems that stand next to each other.
         beside: stems next to a number: what is counted, or what has it.
         is_named: the value is a name.
-        conditional: it holds under a condition.
+        condition: under which it holds: stems of the words behind ``if`` and ``when``.
         subject: words of ``about`` in their order, for people.
         shown: the value as it is written.
         span: of the sentence in the text.
@@ -128,7 +130,7 @@ class Assertion:
     pairs: frozenset[tuple[str, str]]
     beside: frozenset[str]
     is_named: bool
-    conditional: bool
+    condition: frozenset[str]
     subject: Mapping[str, str]
     shown: str
     span: Span
@@ -178,7 +180,7 @@ def _constants(text: str) -> Iterator[Assertion]:
         beside = about if key.startswith("count") else frozenset()
         yield Assertion(
             kind, key, frozenset((held,)), about, about, frozenset(), frozenset(), frozenset(), frozenset(), beside,
-            False, False, MappingProxyType(subject), f"{found['value']} {name.unit or ''}".strip(),
+            False, frozenset(), MappingProxyType(subject), f"{found['value']} {name.unit or ''}".strip(),
             Span(found.start("line"), found.end("value")),
         )  # fmt: skip
 
@@ -248,8 +250,7 @@ class _Sentence:
 
     def __init__(self, text: str, start: int, domain: str, before: str) -> None:
         plain = _CONTRACTED.sub(r"\1 not", text) if "n't" in text or "n’t" in text else text
-        for phrase, written in forms.PHRASES.items():
-            plain = plain.replace(phrase, written)
+        plain = _PHRASE.sub(lambda found: forms.PHRASES[found[0]], plain)
         plain = _SINGLE.sub("", plain)
         self.written: list[str] = []
         self.forms: list[str] = []
@@ -284,7 +285,7 @@ class _Sentence:
     def assertions(self) -> Iterator[Assertion]:
         """Yield what the sentence holds."""
         answers = self.domain == "conversations" and self.before.rstrip().endswith("?")
-        has_verb = not (forms.GLUE | forms.ANSWERS | forms.EVENTS).isdisjoint(self.lower)
+        has_verb = not _VERBAL.isdisjoint(self.lower)
         if not self._is_sure() or not (has_verb or answers):
             return
         for at, token in enumerate(self.lower):
@@ -343,18 +344,22 @@ class _Sentence:
         if first.is_object:  # what something supports stands behind
             doer, head = head, here - head or head
         told = frozenset(subject)
-        if self.before and (self.lower[0] in forms.PRONOUNS or (len(told) < 2 and self.domain == "conversations")):
+        if self.before and (self.lower[0] in forms.PRONOUNS or len(told) < 1 + (self.domain == "conversations")):
             told |= stems(self.before)
-        conditional = any(
-            token in forms.CONDITIONS and clause <= self.clauses[at]
-            for token, clause in zip(self.lower, self.clauses, strict=True)
+        begun = {
+            self.clauses[place]: place
+            for place, token in enumerate(self.lower)
+            if token in forms.CONDITIONS and self.clauses[place] <= self.clauses[at]
+        }
+        condition = frozenset(
+            form for form, (place, _) in about.items() if place > begun.get(self.clauses[place], len(self.lower))
         )
         pairs = (at for at in range(len(self.forms) - 1) if self._tells(at) and self._tells(at + 1))
         return Assertion(
             first.kind, first.key, frozenset().union(*(each.values for each in alike)), told,
             frozenset(head) or told, frozenset(doer), frozenset(self.names & told), frozenset(self._scope(at) & told),
             frozenset((self.forms[at], self.forms[at + 1]) for at in pairs), first.beside,
-            any(map(self._is_name, range(at, first.end))), conditional, MappingProxyType(subject),
+            any(map(self._is_name, range(at, first.end))), condition, MappingProxyType(subject),
             " ".join(self.written[at : first.end]), self.span,
         )  # fmt: skip
 
@@ -397,7 +402,7 @@ class _Sentence:
             for modal, clause in zip(self.written, self.clauses, strict=True)
             if modal != "May" and modal.lower() in forms.MODALS and clause <= self.clauses[at]  # May is a month
         )
-        if any(modal != "may" or not is_allowed for modal in modals):
+        if found.kind != "version" and any(modal != "may" or not is_allowed for modal in modals):
             return False
         said = next((place for place, token in enumerate(self.lower[:at]) if token in forms.REPORTS), None)
         if said is not None and forms.BUT.isdisjoint(self.lower[said:at]):
@@ -411,7 +416,7 @@ class _Sentence:
             for before, token, following in zip(("", *clause), clause, clause[1:], strict=False)
         )
         was = max((place for place, token in enumerate(clause) if token in forms.PAST), default=-1)
-        if used or "had" in clause or (was >= 0 and "until" in clause):
+        if used or "had" in clause or (was >= 0 and not {"until", "during"}.isdisjoint(clause)):
             return False
         ended = not forms.PAST_ENDS.isdisjoint((clause[0], clause[-1]))
         told = self.domain == "research" and not self.dates
@@ -444,6 +449,10 @@ class _Sentence:
         return not forms.WHOLE_UNITS.isdisjoint(following) and not is_ordinal and not is_rate
 
     def _read_date(self, at: int) -> None:
+        every = self.lower[max(0, at - 2) : at]
+        if "every" in every and self.lower[at].endswith("day"):
+            weeks = 2 if every[-1] == "two" else 1
+            self._add("quantity", "s", {_number(UNITS["week"][1] * weeks)}, at - 1, at + 1)
         if len(self.dates) == 1 and not (at and self.lower[at - 1] in forms.SINCE):
             self._add("date", "date", self.dates[at], at, at + 1)
         self.taken.add(at)
@@ -457,13 +466,14 @@ class _Sentence:
             self.taken.add(at)
             return
         amount = None if self.lower[at][0] == "v" else _amount(figure)
-        if amount is None or self._read_status(at, figure):
-            return
         end = at + 1
+        if amount is None or end in self.dates or self._read_status(at, figure):
+            return
         if following[0] in forms.SCALES and (following[0] != "m" or self.written[end].isupper()):
             amount *= forms.SCALES[following.pop(0)]
             end += 1
-        if not forms.LEAST.isdisjoint(before):
+        is_product = at > 0 and self._is_name(at - 1) and not forms.NEEDS.isdisjoint(self.lower)
+        if not is_product and not forms.LEAST.isdisjoint(before):
             self.taken.update(range(at, end + 1))
             return
         measure = UNITS.get(following[0]) if len(following[0]) > 1 or following[0] in {"s", "h", "%"} else None
@@ -535,11 +545,16 @@ class _Sentence:
     def _read_word(self, at: int, token: str) -> None:
         if token in forms.OWNS:
             self._read_owner(at)
+        if token in {"can", "cannot"}:
+            behind = self.lower[at + 1 : at + 4]
+            said = token == "can" and forms.NOT.isdisjoint(behind)
+            self._add("presence", "there", {"yes" if said else "no"}, at, at + 1, is_object="be" not in behind)
         if token in forms.THERE and (self._is_said(at) or self._is_notice(at, token)):
             self._read_presence(at, forms.THERE[token])
         elif token in forms.SWITCH and self._is_switch(at):
             said = forms.SWITCH[token] != self._is_denied(at)
-            self._add("presence", "there", {"yes" if said else "no"}, at, at + 1)
+            first = at - (at > 0 and self.lower[at - 1] in forms.SWITCHED)
+            self._add("presence", "there", {"yes" if said else "no"}, first, at + 1)
         if token in forms.ROLES and self._is_said(at):
             self._read_role(at, forms.ROLES[token])
         elif token in forms.COPULA:
@@ -579,18 +594,23 @@ class _Sentence:
     def _is_switch(self, at: int) -> bool:
         before = self.lower[at - 1] if at else ""
         behind = self.lower[at + 1 : at + 2]
-        is_state = before in forms.COPULA and (not behind or behind[0] in forms.UNTIL | forms.BREAKS)
+        is_last = not behind or behind[0] in forms.UNTIL | forms.BREAKS | forms.FILLERS | forms.PLACES
+        is_state = (before in forms.COPULA and is_last) or self.lower[max(0, at - 2) : at] == ["defaults", "to"]
         return self.lower[at + 1 : at + 3] == ["by", "default"] or before in forms.SWITCHED or is_state
 
     def _read_owner(self, at: int) -> None:
         if self.lower[at + 1 : at + 2] == ["by"] and self._is_said(at):
             self._add_thing("owner", "owner", at + 2)
-        elif at and self.lower[at].endswith("s") and self.written[at - 1][0].isupper():
-            self._add("owner", "owner", {self.forms[at - 1]}, at - 1, at)
+            return
+        place = at - 1
+        while place > 0 and self.lower[place] in forms.HELPERS:
+            place -= 1
+        if place >= 0 and not self.lower[at].endswith("ed") and self.written[place][0].isupper():
+            self._add("owner", "owner", {self.forms[place]}, place, at)
 
     def _read_presence(self, at: int, group: str) -> None:
-        said = (group not in {"no", "open"}) != self._is_denied(at)
-        key = "old" if group == "old" else "done" if group in {"done", "open"} else "there"
+        said = (group not in {"no", "open", "may"}) != self._is_denied(at)
+        key = {"old": "old", "done": "done", "open": "done", "must": "required", "may": "required"}.get(group, "there")
         is_object = not self.lower[at].endswith(forms.PARTICIPLES) or self.lower[at - 1] in {"we", "they"}
         self._add("presence", key, {"yes" if said else "no"}, at, at + 1, is_object=is_object)
 
@@ -627,7 +647,8 @@ class _Sentence:
             self._add("owner", "owner", held, place, end)
         elif not forms.OWNERS.isdisjoint(self.lower[at + 1 : at + 4]):
             if self._is_name(before[-1]):
-                self._add("owner", "owner", {self.forms[each] for each in before}, before[0], at)
+                sign = "not " if self.lower[at + 1] in forms.NOT else ""
+                self._add("owner", "owner", {sign + self.forms[each] for each in before}, before[0], at)
         elif (
             end - place <= 2
             and not self.lower[at + 1].endswith(("ed", "ing"))
