@@ -40,9 +40,12 @@ ROLES = _groups("""
     move: moved switched migrated replaced
 """)
 """Word → the role that a thing has which follows: ``stored on``, ``runs on``, ``uses``, ``moved to``."""
+LICENCES = _words("license licence")
 PLACES = _words("in on to at under")
 MEANS = _words("with through via by over from")
 DIRECT = _words("uses use using")
+RUNS = _words("run runs work works")
+"""Verbs that say, before *on* and *with*, that something is supported."""
 THERE = _groups("""
     yes: supported supports support available provided provides provide offers offered offer enabled enables activated
     yes: accepts accepted accept allowed possible
@@ -59,15 +62,15 @@ SWITCHED = _words("turned switched stays stay remains remain default")
 """Before *on* and *off*; a form of *be* only where nothing but a condition follows."""
 UNTIL = _words("until unless by if for everywhere")
 COPULA = _words("is are be isn aren am being it's that's")
-HELPERS = COPULA | _words("was were been got gets has have")
+HELPERS = COPULA | _words("was were been got gets has have do does")
 NOT = _words("not no never cannot neither nobody nothing")
 ANSWERS = _words("""
     http status code codes return returns returned respond responds response responses answer answers answered reply
-    replies replied send sends give gives gets get receive receives reported yields succeeds fails
+    replies replied comes come send sends give gives gets get receive receives reported yields succeeds fails
 """)
 NEEDS = _words("""
     require requires required need needs needed minimum newer later higher above compiles compile supports supported
-    recommended recommend runs run release floor enough must
+    recommended recommend runs run release floor enough
 """)
 MEASURES = _words("last lasts take takes cost costs add adds hold holds allow allows wait waits")
 """Verbs of a quantity that do not say what it is of."""

@@ -15,6 +15,7 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Side, Span, ValueKind
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.reading import Assertion, content, read_plain, remembered_text, stems, stretches
+from nornweave.disagree.conflicts.apart import are_of_two_environments
 from nornweave.disagree.conflicts.comparable import SIDES
 from nornweave.disagree.conflicts.decision import DEMOTE_FROM
 from nornweave.disagree.conflicts.model import shipped
@@ -137,6 +138,8 @@ def find_contradictions(
         confidence = model.probability(described)
         is_plain = question is not None and not any(described[each] for each in _NARROWING)
         needed = min(least, LEAST_PLAIN) if is_plain else LEAST_OF_CORPORA if described["siblings"] else least
+        if question is None and not {"can", "Can"}.isdisjoint((pair.one.shown, pair.other.shown)):
+            continue  # what can be done is said of many things
         if question is None and pair.one.key == "count":
             needed = LEAST_OF_COUNTS
         if confidence >= needed:
@@ -335,7 +338,9 @@ def are_apart(one: Assertion, other: Assertion, here: AssertingPassage, there: A
     """Tell whether two assertions are of two cases, of two versions of a thing, or one of a named part alone."""
     numbers = [{stem for stem in each.about if stem[0].isdigit()} for each in (one, other)]
     known = one.condition <= other.about | there.near and other.condition <= one.about | here.near
-    if not known or (all(numbers) and numbers[0].isdisjoint(numbers[1])):
+    is_case = not known and bool(one.condition) != bool(other.condition)
+    said = (place.text[each.span.start : each.span.end] for each, place in ((one, here), (other, there)))
+    if is_case or are_of_two_environments(*said) or (all(numbers) and numbers[0].isdisjoint(numbers[1])):
         return True
     if one.doer and other.doer and one.doer.isdisjoint(other.doer | there.near) and other.doer.isdisjoint(here.near):
         return True

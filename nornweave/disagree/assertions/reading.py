@@ -45,7 +45,7 @@ _NO_PROSE = lazy_pattern(
 _HINT = lazy_pattern(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[a-z]+teen|[a-z]+ty|hundred|once|twice"
     r"|half|can|(?:day|week|month|year|hour|minute|second)s?|not?|never|cannot|off|on|(?:is|are) (?:[A-Z]|by|in|at)|default"
-    rf"|{'|'.join(sorted({*forms.ROLES, *forms.THERE, *forms.OWNS, *forms.OWNERS, *forms.EVERY}))})\b|n['’]t\b",
+    rf"|{'|'.join(sorted({*forms.ROLES, *forms.THERE, *forms.OWNS, *forms.OWNERS, *forms.EVERY, *forms.PHRASES, *forms.LICENCES}))})\b|n['’]t\b",
     _I,
 )
 _MONTH = (
@@ -76,6 +76,8 @@ _VERBS: Mapping[str, frozenset[str]] = {
     "date": frozenset(word(each)[0] for each in forms.EVENTS),
     "quantity": frozenset(word(each)[0] for each in forms.MEASURES),
 }
+_IF = "if"
+"""Part of the condition of what is itself supposed: nobody else says that."""
 _VERBAL = forms.GLUE | forms.ANSWERS | forms.EVENTS | forms.THERE.keys() | forms.OWNS | {"can", "default", "defaults"}
 _PART = lazy_pattern(r"(?:[^;?]|[;?](?!\s)){8,}\??")
 _COMMENT = lazy_pattern(
@@ -346,22 +348,22 @@ class _Sentence:
         told = frozenset(subject)
         if self.before and (self.lower[0] in forms.PRONOUNS or len(told) < 1 + (self.domain == "conversations")):
             told |= stems(self.before)
-        begun = {
-            self.clauses[place]: place
-            for place, token in enumerate(self.lower)
-            if token in forms.CONDITIONS and self.clauses[place] <= self.clauses[at]
-        }
-        condition = frozenset(
-            form for form, (place, _) in about.items() if place > begun.get(self.clauses[place], len(self.lower))
-        )
+        supposed = {place for begun in self._conditions() if self.clauses[begun.start] <= self.clauses[at] for place in begun}
+        condition = {form for form, (place, _) in about.items() if place in supposed} | ({_IF} if at in supposed else set())
         pairs = (at for at in range(len(self.forms) - 1) if self._tells(at) and self._tells(at + 1))
         return Assertion(
             first.kind, first.key, frozenset().union(*(each.values for each in alike)), told,
             frozenset(head) or told, frozenset(doer), frozenset(self.names & told), frozenset(self._scope(at) & told),
             frozenset((self.forms[at], self.forms[at + 1]) for at in pairs), first.beside,
-            any(map(self._is_name, range(at, first.end))), condition, MappingProxyType(subject),
+            any(map(self._is_name, range(at, first.end))), frozenset(condition), MappingProxyType(subject),
             " ".join(self.written[at : first.end]), self.span,
         )  # fmt: skip
+
+    def _conditions(self) -> Iterator[range]:
+        for place, token in enumerate(self.lower):
+            if token in forms.CONDITIONS:
+                end = (each for each in range(place, len(self.lower)) if self.lower[each] in {",", ";", ":", "then"})
+                yield range(place, next(end, len(self.lower)))
 
     def _about(self) -> dict[str, tuple[int, str]]:
         """Return the stems that say what the sentence is about → their first place, and how they are written."""
@@ -402,7 +404,7 @@ class _Sentence:
             for modal, clause in zip(self.written, self.clauses, strict=True)
             if modal != "May" and modal.lower() in forms.MODALS and clause <= self.clauses[at]  # May is a month
         )
-        if found.kind != "version" and any(modal != "may" or not is_allowed for modal in modals):
+        if any(modal != "may" or not is_allowed for modal in modals):
             return False
         said = next((place for place, token in enumerate(self.lower[:at]) if token in forms.REPORTS), None)
         if said is not None and forms.BUT.isdisjoint(self.lower[said:at]):
@@ -484,11 +486,11 @@ class _Sentence:
             self._add("quantity", measure[0] + key, {_number(amount * measure[1] / halves / period)}, at, last)
             return
         counted, previous = self._counted(end), self._previous(at)
+        if at and self.lower[at - 1] in forms.ORDINALS:
+            return
         if at and self._is_name(at - 1) and (at > 1 or not counted):
             if not forms.NEEDS.isdisjoint(self.lower) and (not counted or "." in figure):
                 self._add("version", self.forms[at - 1], {figure}, at, end, {self.forms[at - 1]})
-        elif at and self.lower[at - 1] in forms.ORDINALS:
-            return
         elif counted:
             key, period, last = self._rate(end + len(counted))
             unit, amount = ("count", amount / period) if key else _plain(amount)
@@ -545,16 +547,22 @@ class _Sentence:
     def _read_word(self, at: int, token: str) -> None:
         if token in forms.OWNS:
             self._read_owner(at)
-        if token in {"can", "cannot"}:
+        if token == "can":
             behind = self.lower[at + 1 : at + 4]
-            said = token == "can" and forms.NOT.isdisjoint(behind)
-            self._add("presence", "there", {"yes" if said else "no"}, at, at + 1, is_object="be" not in behind)
+            if forms.NOT.isdisjoint(behind) or behind[:2] == ["no", "longer"]:
+                said = "no" if "no" in behind else "yes"
+                self._add("presence", "there", {said}, at, at + 1, is_object="be" not in behind)
         if token in forms.THERE and (self._is_said(at) or self._is_notice(at, token)):
             self._read_presence(at, forms.THERE[token])
         elif token in forms.SWITCH and self._is_switch(at):
             said = forms.SWITCH[token] != self._is_denied(at)
             first = at - (at > 0 and self.lower[at - 1] in forms.SWITCHED)
             self._add("presence", "there", {"yes" if said else "no"}, first, at + 1)
+        if token in forms.LICENCES and at and self._is_name(at - 1):
+            first = next((each for each in range(at - 1, -1, -1) if not self._is_name(each)), -1) + 1
+            self._add("role", "licence in", {self.forms[each] for each in range(first, at)}, first, at, verb=at)
+        if token in forms.RUNS and self.lower[at + 1 : at + 2] in (["on"], ["with"], ["under"]) and self._is_said(at):
+            self._add("presence", "there", {"no" if self._is_denied(at) else "yes"}, at, at + 1, is_object=True)
         if token in forms.ROLES and self._is_said(at):
             self._read_role(at, forms.ROLES[token])
         elif token in forms.COPULA:
@@ -600,7 +608,7 @@ class _Sentence:
 
     def _read_owner(self, at: int) -> None:
         if self.lower[at + 1 : at + 2] == ["by"] and self._is_said(at):
-            self._add_thing("owner", "owner", at + 2)
+            self._add_thing("owner", "owner", at + 2, verb=at)
             return
         place = at - 1
         while place > 0 and self.lower[place] in forms.HELPERS:
@@ -613,15 +621,17 @@ class _Sentence:
         key = {"old": "old", "done": "done", "open": "done", "must": "required", "may": "required"}.get(group, "there")
         is_object = not self.lower[at].endswith(forms.PARTICIPLES) or self.lower[at - 1] in {"we", "they"}
         self._add("presence", key, {"yes" if said else "no"}, at, at + 1, is_object=is_object)
+        if key == "required" and said:
+            self._add("presence", "there", {"yes"}, at, at + 1)
 
     def _read_role(self, at: int, group: str) -> None:
         if self.lower[at] in forms.DIRECT:
             held, place, end = self._thing(at + 1)
-            if held and (self.lower[end : end + 1] == ["as"] or any(map(self._is_name, range(place, end)))):
+            if held and (self.lower[end : end + 1] == ["as"] or any(map(self._is_name, range(place, end))) or self._ends_short(place, end)):
                 self._add("role", "use by", held, place, end, verb=at)
                 return
         if group == "own":
-            self._add_thing("owner", "owner", at + 2)
+            self._add_thing("owner", "owner", at + 2, verb=at)
             return
         for place in range(at + 1, min(at + 7, len(self.lower))):
             if self.clauses[place] != self.clauses[at]:
@@ -641,10 +651,13 @@ class _Sentence:
             return
         held, place, end = self._thing(at + 1)
         before = [each for each in range(at) if self.clauses[each] == self.clauses[at] and self._tells(each)]
-        if not before or not (held or forms.OWNERS & set(self.lower[at + 1 : at + 3])):
+        if not before or not (held or forms.OWNERS & set(self.lower[at + 1 : at + 4])):
             return
-        if not forms.OWNERS.isdisjoint(self.lower[each] for each in before):
-            self._add("owner", "owner", held, place, end)
+        if not forms.LICENCES.isdisjoint(self.lower[each] for each in before):
+            self._add("role", "licence in", held, place, end, verb=next(e for e in before if self.lower[e] in forms.LICENCES))
+        elif not forms.OWNERS.isdisjoint(self.lower[each] for each in before):
+            if self.domain == "conversations" or self.written[place][0].isupper():
+                self._add("owner", "owner", held, place, end)
         elif not forms.OWNERS.isdisjoint(self.lower[at + 1 : at + 4]):
             if self._is_name(before[-1]):
                 sign = "not " if self.lower[at + 1] in forms.NOT else ""
@@ -657,6 +670,14 @@ class _Sentence:
             and ("default" in self.lower[:at] or all(map(self._is_name, range(place, end))))
         ):
             self._add("role", "is", held, place, end)
+
+    def _ends_short(self, place: int, end: int) -> bool:
+        """Tell whether a single word is all that a clause has left: ``uses redis now``."""
+        clause = self.clauses[place]
+        rest = (each for each in range(end, len(self.lower)) if self.clauses[each] == clause)
+        if self.domain != "conversations" or end - place > 1 or self._is_denied(place):
+            return False
+        return self.forms[place] not in forms.COMMON and not any(map(self._tells, rest))
 
     def _add_thing(self, kind: Kind, key: str, at: int, *, verb: int | None = None) -> bool:
         held, place, end = self._thing(at, joined=kind == "owner")

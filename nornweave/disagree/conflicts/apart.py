@@ -56,6 +56,9 @@ _LANGUAGES = """
 """
 _LANGUAGE = lazy_pattern(rf"(?:{'|'.join(_LANGUAGES.split())})(?:[-_](?:[A-Za-z]{{2,4}}|\d{{3}})){{0,2}}")
 _LANGUAGE_SUFFIX = lazy_pattern(rf"(?:[._]|^readme-)(?:{_LANGUAGE.pattern})$", re.IGNORECASE)
+_ENVIRONMENT = lazy_pattern(
+    r"\b(?:prod(?:uction)?|staging|dev(?:elopment)?|test(?:ing)?|sandbox|preview|pilot|local(?:ly|host)?|ci|[cgt]pu)\b", re.IGNORECASE
+)
 DOC_FOLDERS = _words("docs doc documentation site website manual man www guide guides content")
 
 
@@ -78,3 +81,9 @@ def stands_apart(path: str) -> bool:
     if any(_OLD_VERSION.match(folder) or _LANGUAGE.fullmatch(folder) for folder in folders):
         return True
     return bool(_LANGUAGE_SUFFIX.search(pure.stem) or _LANGUAGE.fullmatch(pure.stem.lower()))
+
+
+def are_of_two_environments(one: str, other: str) -> bool:
+    """Tell whether two sentences say of two environments what is so there: production and a sandbox, CPU and GPU."""
+    first, second = ({found[:3] for found in _ENVIRONMENT.findall(text.lower())} for text in (one, other))
+    return bool(first and second) and first.isdisjoint(second)

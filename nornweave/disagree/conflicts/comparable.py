@@ -62,9 +62,10 @@ def comparable(one: LocatedFact, other: LocatedFact) -> bool:
         return False
     if any("hedged" in fact.qualifiers and fact.side in {"conversation", "research"} for fact in (a, b)):
         return False  # what people recommend is no value that something has
-    if "research" in {a.side, b.side} and (is_generic(a.name) or is_generic(b.name)):
+    match = match_names(one, other)
+    if "research" in {a.side, b.side} and (is_generic(a.name) or is_generic(b.name) or match is NameMatch.LONGER):
         return False  # a paper's timeout is that of its own experiment
-    if a.attribute not in WORD_ATTRIBUTES and match_names(one, other) is NameMatch.OTHER:
+    if a.attribute not in WORD_ATTRIBUTES and match is NameMatch.OTHER:
         return False
     if a.attribute == b.attribute:
         return a.attribute in _COMPARED

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from nornweave.core.types import Fact
+from nornweave.disagree.conflicts.apart import are_of_two_environments
 from nornweave.disagree.conflicts.comparable import comparable, ordered, outcome, pairs
 from nornweave.disagree.conflicts.features import corpus_of, features
 from nornweave.disagree.conflicts.model import Model, shipped
@@ -76,6 +77,8 @@ def rivals_of(
     for first, second in pairs(facts) if joined is None else _comparable(facts, joined):
         code, other = ordered(facts[first], facts[second])
         found = outcome(code.fact, other.fact)
+        if found is FactComparison.DIFFER and are_of_two_environments(code.fact.statement, other.fact.statement):
+            continue
         if found is not FactComparison.UNDECIDED:
             strength = model.probability(features(code, other, corpus))
             place = first if facts[first] is other else second
