@@ -24,7 +24,7 @@ def _groups(text: str) -> Mapping[str, str]:
 
 OWNS = _words("""
     maintained owned managed edited approved supported handled led reviewed operated administered governed staffed run
-    maintains owns manages edits approves handles leads reviews operates administers maintain own manage
+    maintains owns manages edits approves handles leads reviews operates administers maintain
 """)
 OWNERS = _words("owner owners maintainer maintainers contact contacts lead leads manager coordinator responsible")
 ROLES = _groups("""
@@ -40,12 +40,9 @@ ROLES = _groups("""
     move: moved switched migrated replaced
 """)
 """Word → the role that a thing has which follows: ``stored on``, ``runs on``, ``uses``, ``moved to``."""
-LICENCES = _words("license licence")
 PLACES = _words("in on to at under")
 MEANS = _words("with through via by over from")
 DIRECT = _words("uses use using")
-RUNS = _words("run runs work works")
-"""Verbs that say, before *on* and *with*, that something is supported."""
 THERE = _groups("""
     yes: supported supports support available provided provides provide offers offered offer enabled enables activated
     yes: accepts accepted accept allowed possible
@@ -62,7 +59,7 @@ SWITCHED = _words("turned switched stays stay remains remain default")
 """Before *on* and *off*; a form of *be* only where nothing but a condition follows."""
 UNTIL = _words("until unless by if for everywhere")
 COPULA = _words("is are be isn aren am being it's that's")
-HELPERS = COPULA | _words("was were been got gets has have do does")
+HELPERS = COPULA | _words("was were been got gets has have")
 NOT = _words("not no never cannot neither nobody nothing")
 ANSWERS = _words("""
     http status code codes return returns returned respond responds response responses answer answers answered reply
@@ -70,7 +67,7 @@ ANSWERS = _words("""
 """)
 NEEDS = _words("""
     require requires required need needs needed minimum newer later higher above compiles compile supports supported
-    recommended recommend runs run release floor enough
+    recommended recommend runs run release floor
 """)
 MEASURES = _words("last lasts take takes cost costs add adds hold holds allow allows wait waits")
 """Verbs of a quantity that do not say what it is of."""
@@ -80,7 +77,6 @@ PHRASES = _phrases("""
     at once: together
     a while ago: lately
     any more: anymore
-    every other: every two
     out of the box: by default
     opt-in: off by default
     opt-out: on by default
@@ -92,9 +88,6 @@ PHRASES = _phrases("""
     taken ownership of: maintains
     sits with: belongs to
     stepped down as: is no longer
-    has been: is
-    have been: are
-    Node.js: Node
 """)
 """Phrases of which a word means something else, and what stands for them."""
 LEAST = _words("least minimum fewer less")
@@ -140,8 +133,23 @@ GLUE = _words("""
 """)
 BREAKS = _words(", ; : ( ) – —") | BUT | _words("so and because as although whereas")
 PARTICIPLES = (
-    "ed", "kept", "held", "sent", "built", "written", "put", "led", "run", "available", "gone", "mandatory", "obligatory",
-    "compulsory", "optional", "voluntary", "possible",
+    "ed",
+    "kept",
+    "held",
+    "sent",
+    "built",
+    "written",
+    "put",
+    "led",
+    "run",
+    "available",
+    "gone",
+    "mandatory",
+    "obligatory",
+    "compulsory",
+    "optional",
+    "voluntary",
+    "possible",
 )
 SUBJECTS = _words("we they all not longer never cannot now also")
 PRONOUNS = _words("it this that they these he she it's that's its")

@@ -138,8 +138,6 @@ def find_contradictions(
         confidence = model.probability(described)
         is_plain = question is not None and not any(described[each] for each in _NARROWING)
         needed = min(least, LEAST_PLAIN) if is_plain else LEAST_OF_CORPORA if described["siblings"] else least
-        if question is None and not {"can", "Can"}.isdisjoint((pair.one.shown, pair.other.shown)):
-            continue  # what can be done is said of many things
         if question is None and pair.one.key == "count":
             needed = LEAST_OF_COUNTS
         if confidence >= needed:

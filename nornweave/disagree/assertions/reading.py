@@ -44,8 +44,9 @@ _NO_PROSE = lazy_pattern(
 # What tells quickly that a sentence holds nothing that is compared.
 _HINT = lazy_pattern(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[a-z]+teen|[a-z]+ty|hundred|once|twice"
-    r"|half|can|(?:day|week|month|year|hour|minute|second)s?|not?|never|cannot|off|on|(?:is|are) (?:[A-Z]|by|in|at)|default"
-    rf"|{'|'.join(sorted({*forms.ROLES, *forms.THERE, *forms.OWNS, *forms.OWNERS, *forms.EVERY, *forms.PHRASES, *forms.LICENCES}))})\b|n['’]t\b",
+    r"|half|(?:day|week|month|year|hour|minute|second)s?|not?|never|cannot|off|on|(?:is|are) (?:[A-Z]|by|in|at)|default"
+    rf"|{'|'.join(sorted({*forms.ROLES, *forms.THERE, *forms.OWNS, *forms.OWNERS, *forms.EVERY, *forms.PHRASES}))})\b"
+    r"|n['’]t\b",
     _I,
 )
 _MONTH = (
@@ -78,7 +79,7 @@ _VERBS: Mapping[str, frozenset[str]] = {
 }
 _IF = "if"
 """Part of the condition of what is itself supposed: nobody else says that."""
-_VERBAL = forms.GLUE | forms.ANSWERS | forms.EVENTS | forms.THERE.keys() | forms.OWNS | {"can", "default", "defaults"}
+_VERBAL = forms.GLUE | forms.ANSWERS | forms.EVENTS | forms.THERE.keys() | forms.OWNS | {"default", "defaults"}
 _PART = lazy_pattern(r"(?:[^;?]|[;?](?!\s)){8,}\??")
 _COMMENT = lazy_pattern(
     r"(?:^[ \t]*(?:#(?!!)|//|/\*|\*(?!/))[^\n]*\n?)+|\"\"\"(?:[^\"]|\"(?!\"\")){1,4000}\"\"\"", re.MULTILINE
@@ -348,8 +349,12 @@ class _Sentence:
         told = frozenset(subject)
         if self.before and (self.lower[0] in forms.PRONOUNS or len(told) < 1 + (self.domain == "conversations")):
             told |= stems(self.before)
-        supposed = {place for begun in self._conditions() if self.clauses[begun.start] <= self.clauses[at] for place in begun}
-        condition = {form for form, (place, _) in about.items() if place in supposed} | ({_IF} if at in supposed else set())
+        supposed = {
+            place for begun in self._conditions() if self.clauses[begun.start] <= self.clauses[at] for place in begun
+        }
+        condition = {form for form, (place, _) in about.items() if place in supposed} | (
+            {_IF} if at in supposed else set()
+        )
         pairs = (at for at in range(len(self.forms) - 1) if self._tells(at) and self._tells(at + 1))
         return Assertion(
             first.kind, first.key, frozenset().union(*(each.values for each in alike)), told,
@@ -451,15 +456,11 @@ class _Sentence:
         return not forms.WHOLE_UNITS.isdisjoint(following) and not is_ordinal and not is_rate
 
     def _read_date(self, at: int) -> None:
-        every = self.lower[max(0, at - 2) : at]
-        if "every" in every and self.lower[at].endswith("day"):
-            weeks = 2 if every[-1] == "two" else 1
-            self._add("quantity", "s", {_number(UNITS["week"][1] * weeks)}, at - 1, at + 1)
         if len(self.dates) == 1 and not (at and self.lower[at - 1] in forms.SINCE):
             self._add("date", "date", self.dates[at], at, at + 1)
         self.taken.add(at)
 
-    def _read_number(self, at: int, figure: str) -> None:
+    def _read_number(self, at: int, figure: str) -> None:  # noqa: C901 (one case after the other)
         """Read what a number counts or measures, or of which thing it tells the version."""
         at += self.lower[at] in forms.ONE and self.lower[at + 1 : at + 2] in (["full"], ["whole"])
         following = [*self.lower[at + 1 : at + 4], "", ""]
@@ -468,9 +469,9 @@ class _Sentence:
             self.taken.add(at)
             return
         amount = None if self.lower[at][0] == "v" else _amount(figure)
-        end = at + 1
-        if amount is None or end in self.dates or self._read_status(at, figure):
+        if amount is None or self._read_status(at, figure):
             return
+        end = at + 1
         if following[0] in forms.SCALES and (following[0] != "m" or self.written[end].isupper()):
             amount *= forms.SCALES[following.pop(0)]
             end += 1
@@ -492,6 +493,10 @@ class _Sentence:
             if not forms.NEEDS.isdisjoint(self.lower) and (not counted or "." in figure):
                 self._add("version", self.forms[at - 1], {figure}, at, end, {self.forms[at - 1]})
         elif counted:
+            behind = self.lower[end + len(counted) : end + len(counted) + 2]
+            is_version = "." in figure and at > 0 and self.sorts[at - 1] in {CONTENT, NAME}  # istio 1.24 ends
+            if is_version or (behind[:1] == ["of"] and not forms.DETERMINERS.isdisjoint(behind)):  # four of the team
+                return
             key, period, last = self._rate(end + len(counted))
             unit, amount = ("count", amount / period) if key else _plain(amount)
             self._add("quantity", unit + key, {_number(amount)}, at, end, counted)
@@ -502,8 +507,10 @@ class _Sentence:
             self._add("quantity", unit, {_number(amount)}, at, end, previous)
 
     def _is_since(self, before: Sequence[str], figure: str) -> bool:
-        """Tell whether a number is the version since which something is so, by the words before it."""
+        """Tell by the words before a number whether it is the version since which something is so, or an old value."""
         last = before[-1] if before else ""
+        if last == "from":  # raised from 30 seconds
+            return not forms.EVENTS.isdisjoint(self.lower)
         if last == "in":
             return not forms.THERE.keys().isdisjoint(before)
         return last == "since" or (
@@ -547,22 +554,12 @@ class _Sentence:
     def _read_word(self, at: int, token: str) -> None:
         if token in forms.OWNS:
             self._read_owner(at)
-        if token == "can":
-            behind = self.lower[at + 1 : at + 4]
-            if forms.NOT.isdisjoint(behind) or behind[:2] == ["no", "longer"]:
-                said = "no" if "no" in behind else "yes"
-                self._add("presence", "there", {said}, at, at + 1, is_object="be" not in behind)
         if token in forms.THERE and (self._is_said(at) or self._is_notice(at, token)):
             self._read_presence(at, forms.THERE[token])
         elif token in forms.SWITCH and self._is_switch(at):
             said = forms.SWITCH[token] != self._is_denied(at)
             first = at - (at > 0 and self.lower[at - 1] in forms.SWITCHED)
             self._add("presence", "there", {"yes" if said else "no"}, first, at + 1)
-        if token in forms.LICENCES and at and self._is_name(at - 1):
-            first = next((each for each in range(at - 1, -1, -1) if not self._is_name(each)), -1) + 1
-            self._add("role", "licence in", {self.forms[each] for each in range(first, at)}, first, at, verb=at)
-        if token in forms.RUNS and self.lower[at + 1 : at + 2] in (["on"], ["with"], ["under"]) and self._is_said(at):
-            self._add("presence", "there", {"no" if self._is_denied(at) else "yes"}, at, at + 1, is_object=True)
         if token in forms.ROLES and self._is_said(at):
             self._read_role(at, forms.ROLES[token])
         elif token in forms.COPULA:
@@ -627,7 +624,7 @@ class _Sentence:
     def _read_role(self, at: int, group: str) -> None:
         if self.lower[at] in forms.DIRECT:
             held, place, end = self._thing(at + 1)
-            if held and (self.lower[end : end + 1] == ["as"] or any(map(self._is_name, range(place, end))) or self._ends_short(place, end)):
+            if held and (self.lower[end : end + 1] == ["as"] or any(map(self._is_name, range(place, end)))):
                 self._add("role", "use by", held, place, end, verb=at)
                 return
         if group == "own":
@@ -653,9 +650,7 @@ class _Sentence:
         before = [each for each in range(at) if self.clauses[each] == self.clauses[at] and self._tells(each)]
         if not before or not (held or forms.OWNERS & set(self.lower[at + 1 : at + 4])):
             return
-        if not forms.LICENCES.isdisjoint(self.lower[each] for each in before):
-            self._add("role", "licence in", held, place, end, verb=next(e for e in before if self.lower[e] in forms.LICENCES))
-        elif not forms.OWNERS.isdisjoint(self.lower[each] for each in before):
+        if not forms.OWNERS.isdisjoint(self.lower[each] for each in before):
             if self.domain == "conversations" or self.written[place][0].isupper():
                 self._add("owner", "owner", held, place, end)
         elif not forms.OWNERS.isdisjoint(self.lower[at + 1 : at + 4]):
@@ -670,14 +665,6 @@ class _Sentence:
             and ("default" in self.lower[:at] or all(map(self._is_name, range(place, end))))
         ):
             self._add("role", "is", held, place, end)
-
-    def _ends_short(self, place: int, end: int) -> bool:
-        """Tell whether a single word is all that a clause has left: ``uses redis now``."""
-        clause = self.clauses[place]
-        rest = (each for each in range(end, len(self.lower)) if self.clauses[each] == clause)
-        if self.domain != "conversations" or end - place > 1 or self._is_denied(place):
-            return False
-        return self.forms[place] not in forms.COMMON and not any(map(self._tells, rest))
 
     def _add_thing(self, kind: Kind, key: str, at: int, *, verb: int | None = None) -> bool:
         held, place, end = self._thing(at, joined=kind == "owner")

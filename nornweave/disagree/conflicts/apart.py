@@ -57,7 +57,8 @@ _LANGUAGES = """
 _LANGUAGE = lazy_pattern(rf"(?:{'|'.join(_LANGUAGES.split())})(?:[-_](?:[A-Za-z]{{2,4}}|\d{{3}})){{0,2}}")
 _LANGUAGE_SUFFIX = lazy_pattern(rf"(?:[._]|^readme-)(?:{_LANGUAGE.pattern})$", re.IGNORECASE)
 _ENVIRONMENT = lazy_pattern(
-    r"\b(?:prod(?:uction)?|staging|dev(?:elopment)?|test(?:ing)?|sandbox|preview|pilot|local(?:ly|host)?|ci|[cgt]pu)\b", re.IGNORECASE
+    r"\b(?:prod(?:uction)?|staging|dev(?:elopment)?|test(?:ing)?|sandbox|preview|pilot|local(?:ly|host)?|ci|[cgt]pu)\b",
+    re.IGNORECASE,
 )
 DOC_FOLDERS = _words("docs doc documentation site website manual man www guide guides content")
 
