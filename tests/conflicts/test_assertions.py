@@ -143,6 +143,21 @@ def test_what_does_not_contradict(one: AssertingPassage, other: AssertingPassage
     ("is Hydro 9 supported?", "Trams with Hydro 9 are supported.", "right? no: Hydro 9 is not supported, tell her"),
     ("what does the timetable run on?", "The timetable runs on MariaDB 11, with two replicas.",
      "timetable is on Maria 12 since the weekend, went better than the last time"),
+    ("who looks after the depot?", "The depot is looked after by Ulla.", "Bert has taken over the depot"),
+    ("who looks after the depot?", "The maintainer of the depot is Ulla.",
+     "Ulla stepped down as maintainer of the depot last week"),
+    ("who owns the ticket shop?", "The ticket shop is owned by the Harbour team.", "ticket shop sits with Rails now"),
+    ("who is shift manager in May?", "The shift manager for May is Ulla.", "Bert is shift manager in May"),
+    ("are seat lamps on by default?", "Seat lamps are opt-in.", "the default of seat lamps is ON now"),
+    ("are seat lamps on by default?", "Seat lamps are enabled out of the box.", "seat lamps are off by default"),
+    ("is a helmet required?", "A helmet is optional in the depot.", "a helmet is mandatory in the depot"),
+    ("is the bell on?", "The bell is mandatory on trams.", "the bell is switched off on trams"),
+    ("does the gate take coins?", "The gate accepts coins.", "coins are gone from the gate"),
+    ("how long before noon does check-in close?", "Check-in closes 20 minutes before noon.",
+     "check-in closes 30 minutes before noon"),
+    ("which Hydro do trams need?", "Trams need Hydro 9 or newer.", "trams need at least Hydro 11"),
+    ("what does the gate answer when a ticket is void?", "When a ticket is void, the gate returns 403.",
+     "a void ticket comes back as 404 from the gate"),
 ])  # fmt: skip
 def test_what_people_say_in_their_words_contradicts_what_was_asked_about(question: str, one: str, other: str) -> None:
     second = code(other) if "=" in other else talk(other)
@@ -164,6 +179,16 @@ def test_what_people_say_in_their_words_contradicts_what_was_asked_about(questio
     ("The bridge survey is finished.", "the tunnel survey is still open"),
     ("Tickets go through Zugo.", "we should process tickets with Farex"),
     ("The tram museum will close on 3 June.", "the bus museum closes on the 5th of June"),
+    ("The depot is maintained by Ulla.", "Bert stepped down as maintainer of the depot"),
+    ("The depot is looked after by Ulla.", "Ulla looks after the depot"),
+    ("A helmet is mandatory in the depot.", "a helmet is required in the depot"),
+    ("Seat lamps are opt-in.", "seat lamps are off by default"),
+    ("Seat lamps are off.", "when seat lamps are on, doors close"),
+    ("Tickets of production are kept for 30 days.", "tickets on the sandbox are kept for 7 days"),
+    ("The depot has nine drivers.", "four drivers of the depot are ill"),
+    ("The delay of the bell is 2 minutes.", "we increased the delay of the bell from 30 seconds"),
+    ("Seat lamps are on in all trams.", "during the trial seat lamps were switched off in trams"),
+    ("RFC 9110 is supported by the gate.", "RFC 9111 is supported by the gate"),
 ])  # fmt: skip
 def test_what_is_equal_supposed_or_of_another_thing_does_not(one: str, other: str) -> None:
     second = code(other) if "=" in other else talk(other)

@@ -87,7 +87,8 @@ PHRASES = _phrases("""
     took over: maintains
     taken ownership of: maintains
     sits with: belongs to
-    stepped down as: is no longer
+    stepped down as: is not
+    no longer: not
 """)
 """Phrases of which a word means something else, and what stands for them."""
 LEAST = _words("least minimum fewer less")
@@ -132,25 +133,10 @@ GLUE = _words("""
     via over uses after before within until per every
 """)
 BREAKS = _words(", ; : ( ) – —") | BUT | _words("so and because as although whereas")
-PARTICIPLES = (
-    "ed",
-    "kept",
-    "held",
-    "sent",
-    "built",
-    "written",
-    "put",
-    "led",
-    "run",
-    "available",
-    "gone",
-    "mandatory",
-    "obligatory",
-    "compulsory",
-    "optional",
-    "voluntary",
-    "possible",
-)
+PARTICIPLES = (*_words("""
+    ed kept held sent built written put led run available gone possible
+    mandatory obligatory compulsory optional voluntary
+"""),)  # fmt: skip
 SUBJECTS = _words("we they all not longer never cannot now also")
 PRONOUNS = _words("it this that they these he she it's that's its")
 RELATIVE = _words("that which who whose")

@@ -79,7 +79,8 @@ _VERBS: Mapping[str, frozenset[str]] = {
 }
 _IF = "if"
 """Part of the condition of what is itself supposed: nobody else says that."""
-_VERBAL = forms.GLUE | forms.ANSWERS | forms.EVENTS | forms.THERE.keys() | forms.OWNS | {"default", "defaults"}
+_SAYING = frozenset(("default", "defaults", "need", "needs", "require", "requires"))
+_VERBAL = forms.GLUE | forms.ANSWERS | forms.EVENTS | forms.THERE.keys() | forms.OWNS | _SAYING
 _PART = lazy_pattern(r"(?:[^;?]|[;?](?!\s)){8,}\??")
 _COMMENT = lazy_pattern(
     r"(?:^[ \t]*(?:#(?!!)|//|/\*|\*(?!/))[^\n]*\n?)+|\"\"\"(?:[^\"]|\"(?!\"\")){1,4000}\"\"\"", re.MULTILINE
@@ -349,12 +350,10 @@ class _Sentence:
         told = frozenset(subject)
         if self.before and (self.lower[0] in forms.PRONOUNS or len(told) < 1 + (self.domain == "conversations")):
             told |= stems(self.before)
-        supposed = {
-            place for begun in self._conditions() if self.clauses[begun.start] <= self.clauses[at] for place in begun
-        }
-        condition = {form for form, (place, _) in about.items() if place in supposed} | (
-            {_IF} if at in supposed else set()
-        )
+        begun = (each for each in self._conditions() if self.clauses[each.start] <= self.clauses[at])
+        supposed = {place for each in begun for place in each}
+        condition = {form for form, (place, _) in about.items() if place in supposed}
+        condition |= {_IF} if at in supposed else set()
         pairs = (at for at in range(len(self.forms) - 1) if self._tells(at) and self._tells(at + 1))
         return Assertion(
             first.kind, first.key, frozenset().union(*(each.values for each in alike)), told,
@@ -365,6 +364,7 @@ class _Sentence:
         )  # fmt: skip
 
     def _conditions(self) -> Iterator[range]:
+        """Yield the words from ``if`` or ``when`` on, up to where the condition ends."""
         for place, token in enumerate(self.lower):
             if token in forms.CONDITIONS:
                 end = (each for each in range(place, len(self.lower)) if self.lower[each] in {",", ";", ":", "then"})
@@ -475,6 +475,7 @@ class _Sentence:
         if following[0] in forms.SCALES and (following[0] != "m" or self.written[end].isupper()):
             amount *= forms.SCALES[following.pop(0)]
             end += 1
+        # At least Android 11 is what is required; at least three of anything may be four.
         is_product = at > 0 and self._is_name(at - 1) and not forms.NEEDS.isdisjoint(self.lower)
         if not is_product and not forms.LEAST.isdisjoint(before):
             self.taken.update(range(at, end + 1))
