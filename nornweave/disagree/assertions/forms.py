@@ -152,7 +152,8 @@ NOTHING = _words(
 FILLERS = _words("""
     default now anymore longer reminder heads-up fyi sorry yes ok okay thanks note quick careful today please currently
     still by these days done since after before until above below at most up to via within without during through under
-    over between into onto around about roughly approximately nearly full enough still current number amount least newer btw
+    over between into onto around about roughly approximately nearly full enough still current number amount
+    least newer btw
 """)
 # Stems that say little of what a sentence is about.
 COMMON = _words("""
