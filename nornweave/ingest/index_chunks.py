@@ -81,7 +81,7 @@ def _facts_by_chunk(document: Document, chunks: Sequence[Chunk], lines: Lines) -
 def _stated(facts: Sequence[Fact], text: str) -> set[str]:
     """Return the lookup keys of the settings of which facts say the value, and of the words that describe them."""
     names = {fact.name for fact in facts if fact.attribute in {"default", "value", "setting"}}
-    told = frozenset[str]().union(*told_terms(facts[:MAX_FACTS_OF_CHUNK], text, 0))
+    told = frozenset[str]().union(*(terms for _, terms in told_terms(facts[:MAX_FACTS_OF_CHUNK], text, 0)))
     return {f"states:{name}" for name in names}.union(f"tells:{term}" for term in told)
 
 

@@ -19,7 +19,16 @@ from itertools import islice
 
 from nornweave.ask.answer.snippet import Unit, terms_of_units, units_of
 from nornweave.ask.fuse.records import Answer, ExtractedSentence, FusedItem
-from nornweave.ask.search.exact import ASKS_FOR_NEWEST, ASKS_FOR_RELEASE, ASKS_FOR_VALUE, MEANS_DEFAULT, settings_in
+from nornweave.ask.search.exact import (
+    ASKS_FOR_NEWEST,
+    ASKS_FOR_RELEASE,
+    ASKS_FOR_VALUE,
+    ASKS_QUANTITY,
+    ASKS_VALUE,
+    MEANS_DEFAULT,
+    kinds_asked,
+    settings_in,
+)
 from nornweave.ask.search.history import asks_for_past
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
@@ -39,6 +48,8 @@ READ_PASSAGES = 8
 LEAST_SHARE = 0.4
 # The first sentence is that of a better passage unless another holds much more of the question.
 SCORE_POWER = 4
+# What a sentence counts for that says a value, where a value is asked for.
+VALUE_FACTOR = 2
 # A sentence is divided above this, so that three of them are read at a glance.
 LONGEST = 400
 # What a word counts that stands beside the sentence: in the heading, or in the sentence before or after it.
@@ -53,12 +64,19 @@ _ENTRY_MARK = re.compile(r"(?:[-*+>]|#{1,6}|\d{1,3}[.)])\s+(?=\S)")
 # Headings, underlines, fences and questions say what a passage is about, and answer nothing.
 _NO_ANSWER = re.compile(
     r"\s*(?:[#=]{1,6}\s[^\n]*|\[[\w%,#.=\"' ]*\]|[|]?[=~^*+#_.-]{3,}"
-    r"|(?:```|~~~)[^\n]*|(?:\.\.\s+)?_[^\n]*:|\.\.)\s*|.*\?[\"')*_\s]*",
+    r"|(?:```|~~~)[^\n]*|(?:\.\.\s+)?_[^\n]*:|\.\.|\[[^\]\n]*\]\([^)\n]*\))\s*|.*\?[\"')*_\s]*",
     re.DOTALL,
 )
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"v?\d+")
 _LINE = re.compile(r"\S[^\n]*")
+_QUANTITY = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|once|twice|never|always|unlimited|infinite"
+    r"|no (?:\w+ )?limit|all)\b",
+    re.IGNORECASE,
+)
+_DEFAULT = re.compile(r"\bdefaults?\b|\botherwise\b", re.IGNORECASE)
+_VALUES = frozenset({"default", "value", "setting"})
 _UNSET = frozenset({"unset", "undefined", "unspecified", "missing", "not set", "not specified", "not given"})
 _ASKS_FOR_DEFAULT = frozenset({"default", "defaults"})
 # In reStructuredText a heading stands above a line of signs.
@@ -76,6 +94,9 @@ class _Asked:
         named: the words of the one that it names and asks nothing else about.
         for_code: a line of code may answer.
         for_default: it asks for the default of something.
+        for_value: it asks for what something is set to.
+        for_quantity: it asks how much, how many or how long.
+        kinds: of values that may answer; none where no value is asked for.
     """
 
     wanted: frozenset[str]
@@ -83,6 +104,9 @@ class _Asked:
     named: frozenset[str]
     for_code: bool
     for_default: bool
+    for_value: bool
+    for_quantity: bool
+    kinds: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +115,7 @@ class _Candidate:
     unit: Unit
     terms: frozenset[str]
     beside: frozenset[str]
+    says_value: bool
 
 
 def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentence, ...]:
@@ -121,7 +146,7 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     def worth(candidate: _Candidate) -> float:
         covered = math.fsum(weights[term] for term in candidate.terms)
         covered += CONTEXT_SHARE * math.fsum(weights.get(term, 0.0) for term in candidate.beside)
-        return covered * candidate.item.score**SCORE_POWER
+        return covered * candidate.item.score**SCORE_POWER * (VALUE_FACTOR if candidate.says_value else 1)
 
     best = [max(passage, key=worth) for passage in passages]
     # Stable: equals stay in the order of their passages.
@@ -204,6 +229,9 @@ def _read_asked(question: str) -> _Asked:
         for_code=len(query.words) < SENTENCE_WORDS or bool(flag) or any(is_identifier(w.written) for w in query.words),
         for_default=not _ASKS_FOR_DEFAULT.isdisjoint(word.whole for word in query.words)
         or MEANS_DEFAULT.search(question) is not None,
+        for_value=ASKS_VALUE.search(question) is not None,
+        for_quantity=ASKS_QUANTITY.search(question) is not None,
+        kinds=kinds_asked(question) if ASKS_VALUE.search(question) else frozenset(),
     )
 
 
@@ -234,7 +262,7 @@ def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Itera
     elif is_code and asked.for_code:
         units = units_of(text, LONGEST, is_code=True)
     elif is_code:
-        units = _with_values([*_comments(text)], [at for _, at in facts if at not in unset], text)
+        units = _with_values([*_comments(text)], [each for each in facts if each[1] not in unset], text, asked)
     else:
         units = [*_sentences(text)]
         joined = {at: _join_to_name(text, units, fact, at) for fact, at in defaults}
@@ -246,28 +274,41 @@ def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Itera
         unset += [at for name, at in names if not (asked.named <= name or name <= asked.named)]
     if asked.for_default and not stated:
         units = [unit for unit in units if not any(_overlap(unit, at) for at in unset)]
+    fitting = [(fact, at) for fact, at in facts if fact.kind in asked.kinds and fact.attribute in _VALUES]
+    values = [at for fact, at in stated or fitting if not _is_unset(fact)]
     terms = terms_of_units(text, units, asked.wanted)
     heading = asked.wanted.intersection(sequence(" ".join(filter(None, (citation.title, citation.section)))))
     around = [frozenset[str](), *terms, frozenset[str]()]
     for place, unit in enumerate(units):
         if _WORDS.search(text, *unit) and (is_code or not _is_heading_or_question(text, unit)):
             beside = (heading | around[place] | around[place + 2]) - terms[place]
-            yield _Candidate(item, unit, terms[place], beside)
+            says_value = any(_overlap(unit, at) for at in values) or (
+                (asked.for_quantity and _QUANTITY.search(text, *unit) is not None)
+                or (asked.for_default and not asked.named and _DEFAULT.search(text, *unit) is not None)
+            )
+            yield _Candidate(item, unit, terms[place], beside, says_value)
 
 
-def _with_values(comments: Sequence[Unit], stated: Sequence[Unit], text: str) -> list[Unit]:
+def _with_values(
+    comments: Sequence[Unit], stated: Sequence[tuple[Fact, Unit]], text: str, asked: _Asked
+) -> list[Unit]:
     """Return the sentences of comments, and the lines that state a value with the words that describe it.
 
-    A comment right above such a line is one with it.
+    A comment right above such a line is one with it, and what a comment calls the setting with its default. Where a
+    value is asked for, the lines of a configuration are read whether words describe them or not.
     """
     units = list(comments)
-    for at in sorted(set(stated)):
-        first, end, is_told = statement_at(text, *at)
-        mark = _COMMENT_MARK.match(text, first)
-        if is_told and mark:
+    for fact, at in stated:
+        if any(_overlap(unit, at) for unit in units) and fact.side == "documentation":
+            told = _join_to_name(text, units, fact, at)
+        else:
+            first, end, is_told = statement_at(text, *at)
+            mark = _COMMENT_MARK.match(text, first)
+            if not mark or not (is_told or (asked.for_value and fact.side == "configuration")):
+                continue
             told = mark.end(), end
-            units = [*(unit for unit in units if not _overlap(unit, told)), told]
-    return sorted(units)
+        units = sorted([*(unit for unit in units if not _overlap(unit, told)), told])
+    return units
 
 
 def _place(fact: Fact, item: FusedItem) -> Unit:

@@ -62,8 +62,9 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
         fits: tells whether a page is small enough; a page with fewer items of the same answer is smaller.
 
     Returns:
-        The page with the most items that fits. Where not ``ITEMS_WANTED`` fit, items are shortened, and then conflicts
-        are left out; the last resort is a page that does not fit, with one item of ``LEAST_CHARACTERS``.
+        The page with the most items that fits. Where not ``ITEMS_WANTED`` fit, items are shortened, the first least, and
+        then conflicts are left out; where the first has still to be shortened it is alone, with the best sentence and its
+        own. The last resort is a page that does not fit, with one item of ``LEAST_CHARACTERS``.
     """
     wanted = min(ITEMS_WANTED, len(answer.items) - start)
     shortened = [_shorten_items(answer, start, characters) for characters in ITEM_CHARACTERS]
@@ -72,13 +73,17 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
             page = _most(answer, start, items, conflicts, fits)
             if len(page.items) >= wanted:
                 return page
-    if page.items:
+    if page.items and not page.items[0].shortened:
         return page
+    first = answer.items[start]
+    # What is quoted of other passages gives way to the passage itself, but for the best sentence.
+    own = [sentence for sentence in answer.extract if sentence.chunk_id == first.chunk_id]
+    alone = replace(answer, extract=tuple(dict.fromkeys((*answer.extract[:1], *own))))
 
     def of_one(characters: int) -> AnswerPage:
-        return _page(answer, start, _shorten_items(answer, start, characters)[:1], 0)
+        return _page(alone, start, (_shorten(first, answer, characters),), 0)
 
-    characters = largest(ITEM_CHARACTERS[-1], lambda most: fits(of_one(most)))
+    characters = largest(len(first.content), lambda most: fits(of_one(most)))
     return of_one(max(characters, LEAST_CHARACTERS))
 
 
@@ -98,8 +103,15 @@ def snippet(item: FusedItem, query: str, max_characters: int) -> str:
 
 
 def _shorten_items(answer: Answer, start: int, characters: int) -> tuple[FusedItem, ...]:
-    parts = ((item, snippet(item, answer.question.text, characters)) for item in answer.items[start:])
-    return tuple(item if part == item.content else replace(item, shown=part) for item, part in parts)
+    """Shorten the items from ``start`` on, the first half as much: the best passage is what an answer is read for."""
+    return tuple(
+        _shorten(item, answer, characters * (2 if place == 0 else 1)) for place, item in enumerate(answer.items[start:])
+    )
+
+
+def _shorten(item: FusedItem, answer: Answer, characters: int) -> FusedItem:
+    part = snippet(item, answer.question.text, characters)
+    return item if part == item.content else replace(item, shown=part)
 
 
 def _most(

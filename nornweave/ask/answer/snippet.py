@@ -45,6 +45,7 @@ _STRUCTURE = re.compile(
 _SPACE = re.compile(r"\s+")
 # Scripts that are written without blanks between words (Han, Kana).
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_FENCED = re.compile(r"^[^\S\n]*(```|~~~)[^\n]*\n.*?^[^\S\n]*\1[^\S\n]*$\n?", re.DOTALL | re.MULTILINE)
 # What may stand above a signature: decorators, attributes, comments.
 _ABOVE_SIGNATURE = re.compile(r"\s*+(?:@|#|//|/\*|\*|--|\[|$)")
 ABOVE_LINES = 60
@@ -70,9 +71,19 @@ def shorten(text: str, query_terms: Sequence[str], max_characters: int, *, is_co
         units.pop()  # whatever it is, it may end anywhere
     if not units:
         return _only_mark(max_characters)
+    if not is_code:
+        units = _join_blocks(text, units, max_characters // 2)
     relevant, rest = _by_relevance(text, units, query_terms, max_characters, is_code=is_code)
     chosen = _fitting(text, units, relevant, rest, max_characters)
     return _join_units(text, [units[place] for place in chosen]) if chosen else _only_mark(max_characters)
+
+
+def _join_blocks(text: str, units: Sequence[Unit], most: int) -> list[Unit]:
+    """Join the units of each fenced block of at most so many characters: half an example is none."""
+    blocks = [block.span() for block in _FENCED.finditer(text) if block.end() - block.start() <= most]
+    starts = {start for first, last in blocks for start, _ in units if first < start < last}
+    kept = [start for start, _ in units if start not in starts]
+    return [*pairwise([*kept, units[-1][1]])]
 
 
 def cut(text: str, max_characters: int, *, is_code: bool) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from nornweave.ask.search.exact import ASKS_QUANTITY
 from nornweave.ask.search.history import without_past
 from nornweave.ask.search.query import words_of
 from nornweave.ask.search.question import Question
@@ -92,10 +93,11 @@ def judge(question: Question, responses: Sequence[RecallResponse]) -> Answerable
         return Answerable(read_as=_read_as(question, responses))
     signals = [one for one in told if one is not None]
     known = frozenset().union(*(one.known for one in signals))
+    asked = ASKS_QUANTITY.sub(" ", without_past(question.text))
     return Answerable(
         read_as=_read_as(question, responses),
         probability=round(shipped().model.probability(best_signals(signals)), 4),
-        unknown_words=tuple(word for word in words_of(without_past(question.text)) if word not in known),
+        unknown_words=tuple(word for word in words_of(asked) if word not in known),
         was_searched=any(response.total_searched for response in responses),
     )
 

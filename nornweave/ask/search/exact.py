@@ -74,6 +74,8 @@ ELSEWHERE_SHARE = 0.5
 """Share for a value that the section of a changelog says, a test or an example."""
 ASIDE_SHARE, IMPORT_SHARE = 0.3, 0.5
 """What tests and examples lose where there is full evidence, and import blocks always."""
+ASIDE_WHERE, RELEASE_SHARE = 0.6, 0.9
+"""What tests and examples keep where one asks where something is done, and sections of changelogs in a question."""
 
 _ROUNDING = 1 - 1e-5
 """Bounds are compared with a little less: they are summed in another order."""
@@ -89,14 +91,23 @@ ASKS_FOR_VALUE = frozenset({
 """What a question says beside the name of a setting."""
 _ASKS_IN_WORDS = frozenset(sequence(" ".join((*ASKS_FOR_VALUE, "long many much often unless nothing use used"))))
 """What a question says beside the words that describe a setting."""
-_ASKS_VALUE = re.compile(
+ASKS_VALUE = re.compile(
     r"\bhow (?!do|did|can|could|should|would|is|are|to)\w+|\bwhich\b|\bwhat (?:is|are)\b|\bdefaults?\b|\bunless\b",
     re.IGNORECASE,
 )
 """How one asks for a value: "how long", "which port", "what is the lowest version", "by default"."""
+ASKS_QUANTITY = re.compile(
+    r"\bhow (?:big|deep|far|fast|few|frequently|high|large|late|long|low|many|much|often|old|short|small|soon|wide)\b"
+    r"|\b(?:which|what) (?:port|size|number)\b|\bat (?:most|least)\b"
+    r"|\bthe (?:biggest|fewest|greatest|highest|largest|latest|least|longest|lowest|maximum|minimum|most|shortest|smallest)\b",
+    re.IGNORECASE,
+)
+"""How one asks for a number."""
+_ASKS_WHICH = re.compile(r"\b(?:which|what|where)\b", re.IGNORECASE)
 MEANS_DEFAULT = re.compile(
     r"\b(?:unless|(?:if|when)(?=[^,?]*\b(?:no|not|nothing|none|un(?:set|specified|configured|changed))\b)"
-    r"(?=[^,?]*\b(?:un)?(?:set|configured|given|specified|changed?|chosen|passed|provided|says?)\b))[^,?]*",
+    r"(?=[^,?]*\b(?:un)?(?:set|configured?|given?|specif(?:y|ied)|changed?|chosen?|choose|pass(?:ed)?|provided?|says?)\b))"
+    r"[^,?]*",
     re.IGNORECASE,
 )
 """What only says that the default is meant: "unless I say otherwise", "if nothing is set"."""
@@ -214,7 +225,10 @@ def exact_evidence(
     if ASIDE in known and scores is not None:
         aside = reduce(partial(np.setdiff1d, assume_unique=True), searched.files.values(), known[ASIDE])
         if len(aside):
-            kept.append((aside, float(1 - np.float32(ASIDE_SHARE * float(scores.max(initial=0))))))
+            share = ASIDE_WHERE if _WHERE.search(query.text) else 1 - ASIDE_SHARE * float(scores.max(initial=0))
+            kept.append((aside, float(np.float32(share))))
+    if RELEASE in known and is_question(query.text) and not versions_in(query.text):
+        kept.append((known[RELEASE], RELEASE_SHARE))
     if IMPORTS in known:
         kept.append((known[IMPORTS], IMPORT_SHARE))
     places = {place: known[place] for place in unasked if place in known}
@@ -488,7 +502,7 @@ def _telling(searched: _Searched) -> Scores | None:
     """
     query, statistics = searched.query, searched.statistics
     is_named = any(is_identifier(word.written) or word.whole in _ASKS_WHERE for word in query.words)
-    if is_named or not _ASKS_VALUE.search(query.text) or FLAG.search(query.text):
+    if is_named or not ASKS_VALUE.search(query.text) or FLAG.search(query.text):
         return None
     words = dict.fromkeys(sequence(MEANS_DEFAULT.sub("", query.text)))
     asked = [term for term in words if term in statistics.idf and term not in FUNCTION_TERMS | _ASKS_IN_WORDS]
@@ -502,13 +516,25 @@ def _telling(searched: _Searched) -> Scores | None:
     likely = np.sort(likely[np.argsort(-bounds[likely], kind="stable")[:MOST_TOLD]])
     if not len(likely):
         return None
-    scores = searched.nothing()
+    scores, kinds = searched.nothing(), kinds_asked(query.text)
     for number, chunk in searched.generation.chunks(likely).items():
-        told = (weights.keys() & terms for terms in told_terms(chunk.facts, chunk.content, chunk.char_range[0]))
+        told = (
+            weights.keys() & terms
+            for fact, terms in told_terms(chunk.facts, chunk.content, chunk.char_range[0])
+            if fact.kind in kinds
+        )
         covered = (math.fsum(map(weights.__getitem__, terms)) for terms in told if len(terms) > 1)
         scores[number] = max(covered, default=0.0) / whole
     rarity = searched.rarity(max(1, int(np.count_nonzero(scores >= ALIKE * scores.max()))))
     return _set_back(DEFINED * rarity * scores, searched)
+
+
+def kinds_asked(question: str) -> frozenset[str]:
+    """Return the kinds of values that may answer a question: a switch is no answer to "which", a name none to "how long"."""
+    if ASKS_QUANTITY.search(question):
+        return frozenset({"number", "unlimited"})
+    named = frozenset({"number", "unlimited", "string", "list", "version"})
+    return named if _ASKS_WHICH.search(question) else named | {"boolean"}
 
 
 def _holding(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.documentation.blocks import blocks_of
-from nornweave.disagree.facts.documentation.defaults import announced
+from nornweave.disagree.facts.documentation.defaults import ANNOUNCES, announced, only_value
 from nornweave.disagree.facts.documentation.surface import surface_of
 from nornweave.disagree.facts.documentation.tokens import QUOTES, Token, tokens_of
 from nornweave.disagree.facts.documentation.walk import MARKS, Literal, Walk
@@ -27,10 +27,6 @@ Known = Callable[[str], bool]
 _HAS_LITERAL = lazy_pattern(r"\d|[`\"']|\b(?:true|false|none|null|nil)\b", re.IGNORECASE)
 KEY_MARKS = frozenset((":", "=", "=>"))
 """Behind a string that is a name."""
-_ANNOUNCES = lazy_pattern(
-    r"(?<![a-z])defaults?(?: values?)?[*_` ]*:+[*_` ]*\n\s*(?:(?:```|~~~).*\n)?\s*$", re.IGNORECASE
-)
-"""Before a block of code."""
 _SINCE = frozenset(("since", "starting", "before", "until"))
 CONTEXT = 3
 """Tokens before a literal that belong to its template."""
@@ -72,15 +68,14 @@ def statements_of(text: str, known: Known, subject: str = "", *, is_comment: boo
             yield from section
             section = []
             walk.enter(plain[block.body : block.end].partition("\n")[0], block.level)
-        elif block.kind == "code" and walk.head and _ANNOUNCES.search(plain[max(0, block.start - 80) : block.start]):
+        elif block.kind == "code" and walk.head and ANNOUNCES.search(plain[max(0, block.start - 80) : block.start]):
             # The block is the default of the heading: nothing else in the section is.
             section = [one for one in section if one.name != walk.head]
-            words = list(tokens_of(plain[block.body : block.end], block.body))
-            if len(words) == 1 and (value := words[0].value) is not None:
-                at = words[0].start
-                line = bisect_right(starts, at) - 1
+            word = only_value(plain, block)
+            if word is not None and (value := word.value) is not None:
+                line = bisect_right(starts, word.start) - 1
                 owner = " ".join(title for _, title in walk.headings[-2:])
-                section.append(Statement(walk.head, value, line, at, words[0].end, "F head default : V", owner))
+                section.append(Statement(walk.head, value, line, word.start, word.end, "F head default : V", owner))
             walk.head = ""
         for literal in walk.literals(plain, block):
             start = literal.token.start

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.disagree.facts.documentation.tokens import Token
+from nornweave.disagree.facts.documentation.blocks import DocumentedBlock
+from nornweave.disagree.facts.documentation.tokens import Token, tokens_of
 from nornweave.disagree.facts.documentation.walk import HEADING, MARKS, VALUED, Literal
 
+ANNOUNCES = lazy_pattern(
+    r"(?:(?<![a-z])defaults?(?: values?)?[*_` ]*:+[*_` ]*\n\s*(?:(?:```|~~~).*\n)?"
+    r"|(?:```|~~~).*\btitle=[\"']defaults?(?: values?)?[\"'].*\n)\s*$",
+    re.IGNORECASE,
+)
+"""Before a block of code that is the default of its section."""
 _LINKS = frozenset(
     """
     value values setting settings is are was be to of being set as at the a an either just currently now only it this
@@ -63,6 +71,13 @@ def announced(row: Sequence[Token], at: int) -> Announced | None:
         if after in _CLOSES or row[stop - 1].text.lower() == "by":
             return Announced(stop)
     return None
+
+
+def only_value(text: str, block: DocumentedBlock) -> Token | None:
+    """Return the literal that a block of code, which is announced as a default, is all of; ``None`` if it is none."""
+    is_default = ANNOUNCES.search(text[max(0, block.start - 80) : block.start]) is not None
+    words = list(islice(tokens_of(text[block.body : block.end], block.body), 2)) if is_default else []
+    return words[0] if len(words) == 1 and words[0].value is not None else None
 
 
 def says_all(literal: Literal, text: str) -> bool:

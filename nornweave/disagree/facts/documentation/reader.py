@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Form, Side
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, blocks_of
-from nornweave.disagree.facts.documentation.defaults import Announced, announced, is_assigned, is_member, says_all
+from nornweave.disagree.facts.documentation.defaults import (
+    Announced,
+    announced,
+    is_assigned,
+    is_member,
+    only_value,
+    says_all,
+)
 from nornweave.disagree.facts.documentation.flags import flagged
 from nornweave.disagree.facts.documentation.naming import QUANTITIES, identifier_of, noun_before
 from nornweave.disagree.facts.documentation.prose import quantities, stated
@@ -115,6 +122,10 @@ class Reader:
         said, outer, item = sentences(self.text, block.start, block.end), self.entries[-1:], self.walk.item
         above = list(self.entries)
         told = set()
+        only = only_value(self.text, block) if block.kind == "code" else None
+        if only and only.value and (fact := self._fact(self.subject, "default", only.value, (only.start, only.end))):
+            yield fact
+            return
         for literal in self.walk.literals(self.text, block):
             if self.walk.item is not item and (item := self.walk.item):
                 self._enter(outer, block, item)
