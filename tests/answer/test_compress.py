@@ -246,3 +246,11 @@ def test_fair_shares_fill_the_total_and_never_exceed_it(sizes: list[int], total:
     share = fair_share(sizes, total)
     assert sum(min(size, share) for size in sizes) <= total
     assert share == max(sizes) or sum(min(size, share + 1) for size in sizes) > total
+
+
+def test_a_fenced_example_is_shown_whole_or_not_at_all() -> None:
+    example = "```python\nfor bed in beds():\n    water(bed)\n    log(1)\n```\n"
+    text = f"Gardens need care.\n\n{'Soil is brown here. ' * 20}\n\nWater the beds like this.\n\n{example}\nEnd."
+    shortened = shorten(text, query_terms("water beds"), 160, is_code=False)
+    assert example.rstrip() in shortened
+    assert "for bed" not in shorten(text, query_terms("brown soil"), 160, is_code=False)

@@ -319,3 +319,34 @@ def test_sentences_stand_word_for_word_in_passages_that_are_shown(texts: list[st
     for each in sentences:
         assert each.text.strip() == each.text != ""
         assert content[each.chunk_id][each.span.start : each.span.end] == each.text
+
+
+@pytest.mark.parametrize(("pages", "question", "quoted"), [
+    (["### signature_action\nDefault: `ignore`\n\nWhat to do when a signature is not valid.\n",
+      "### expiry\nDefault: `120h`\n\nTime for which a signature is valid.\n"],
+     "For how long is a signature valid?", "Default: `120h`\n\nTime for which a signature is valid."),
+    (["### keep_copies\n[Source](https://example.org/x)\n\nCopies that stay.\n\n```php title=\"Default value\"\n7\n```\n"],
+     "keep_copies", 'Copies that stay.\n\n```php title="Default value"\n7'),
+    (["Beds are dug by people.\n\nBeds may also be dug by machines, otherwise by 3 people."],
+     "How many people dig beds?", "Beds may also be dug by machines, otherwise by 3 people."),
+])  # fmt: skip
+def test_where_a_value_is_asked_for_what_says_one_comes_first(pages: list[str], question: str, quoted: str) -> None:
+    items = [
+        ranked(
+            f"p{place}", text, domain="documentation", score=0.5 - place / 100,
+            facts=extract_facts(Passage(text=text, format="markdown")), cited=citation(char_range=(0, len(text))),
+        )
+        for place, text in enumerate(pages)
+    ]  # fmt: skip
+    assert extract(items, question)[0].text == quoted
+
+
+def test_a_line_of_configuration_is_quoted_where_its_value_is_asked_for() -> None:
+    text = "player:\n  name: heron\n  bufferMs: 5000 # how much audio is kept\n  port: 2333\n"
+    facts = extract_facts(Passage(text=text, domain="code", format="yaml", path="app.yml"))
+    item = ranked("app", text, domain="code", facts=facts, cited=citation(char_range=(0, len(text))))
+    for question, line in (
+        ("How much audio does a player keep?", "bufferMs: 5000 # how much audio is kept"),
+        ("On which port does the player listen?", "port: 2333"),
+    ):
+        assert extract([item], question)[0].text == line

@@ -147,6 +147,16 @@ def test_the_first_page_begins_with_the_sentences_and_names_what_they_are_quoted
     assert second.lead == "" and min(second.cited) == len(first.items) + 1
 
 
+def test_a_passage_that_is_shortened_alone_has_the_best_sentence_and_its_own() -> None:
+    items = items_of(4000, 4000, 4000)
+    sentences = tuple(ExtractedSentence(f"c{place}", f"said by {place}", Span(0, 5)) for place in (2, 1, 0))
+    page = answer_page(replace(answer_of(*items), extract=sentences), 0, lambda page: len(page.text) <= 900)
+    assert page.lead.splitlines() == ["“said by 2” [3]", "“said by 0” [1]"]
+    assert len(page.items) == 1 and len(page.text) > 800
+    first, second, *_ = answer_page(answer_of(*items), 0, lambda page: len(page.text) <= 4000).items
+    assert len(first.content) > len(second.content)
+
+
 def test_where_nothing_fits_one_short_item_is_the_page() -> None:
     page = answer_page(answer_of(*items_of(5000, 5000)), 0, lambda _: False)
     assert len(page.items) == 1

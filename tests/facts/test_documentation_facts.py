@@ -8,6 +8,7 @@ from nornweave.core.types import Fact
 from nornweave.disagree.facts.documentation import MAX_FACTS, documentation_facts
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
+from nornweave.disagree.facts.statement import told_terms
 
 Row = tuple[str, str, str, str | None]
 
@@ -492,3 +493,14 @@ def test_a_number_belongs_to_the_flag_behind_it_that_ends_with_the_word_beside_i
 ) -> None:
     read_ = [(fact.name, fact.value) for fact in read(text) if fact.form == "sentence"]
     assert read_ == found
+
+
+@pytest.mark.parametrize(("text", "terms"), [
+    ("### expiry\nDefault: `120h`\n\nTime that it is valid.\n\n### other\nDefault: `3`\n\nBeds.\n", [{"time", "valid"}, {"bed"}]),
+    ("| `rows` | How many beds. Defaults to `5` |\n| `cols` | Width. Defaults to `7` |\n", [{"bed"}, {"width"}]),
+    ('### keep\nCopies that stay.\n\n```php title="Default value"\n7\n```\n\n### next\nBeds.\n', [{"copi", "stay"}]),
+])  # fmt: skip
+def test_what_describes_a_value_stands_before_it_or_in_the_paragraph_below(text: str, terms: list[set[str]]) -> None:
+    facts = extract_facts(Passage(text=text, format="markdown"))
+    words = {"time", "valid", "bed", "width", "copi", "stay"}
+    assert [words & told for _, told in told_terms(facts, text, 0)] == terms

@@ -289,9 +289,7 @@ def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Itera
             yield _Candidate(item, unit, terms[place], beside, says_value)
 
 
-def _with_values(
-    comments: Sequence[Unit], stated: Sequence[tuple[Fact, Unit]], text: str, asked: _Asked
-) -> list[Unit]:
+def _with_values(comments: Sequence[Unit], stated: Sequence[tuple[Fact, Unit]], text: str, asked: _Asked) -> list[Unit]:
     """Return the sentences of comments, and the lines that state a value with the words that describe it.
 
     A comment right above such a line is one with it, and what a comment calls the setting with its default. Where a

@@ -62,9 +62,9 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
         fits: tells whether a page is small enough; a page with fewer items of the same answer is smaller.
 
     Returns:
-        The page with the most items that fits. Where not ``ITEMS_WANTED`` fit, items are shortened, the first least, and
-        then conflicts are left out; where the first has still to be shortened it is alone, with the best sentence and its
-        own. The last resort is a page that does not fit, with one item of ``LEAST_CHARACTERS``.
+        The page with the most items that fits. Where not ``ITEMS_WANTED`` fit, items are shortened, the first least,
+        and then conflicts are left out; where the first has still to be shortened, it is alone, with the best
+        sentence and its own. The last resort is a page that does not fit, with one item of ``LEAST_CHARACTERS``.
     """
     wanted = min(ITEMS_WANTED, len(answer.items) - start)
     shortened = [_shorten_items(answer, start, characters) for characters in ITEM_CHARACTERS]

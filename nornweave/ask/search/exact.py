@@ -99,7 +99,7 @@ ASKS_VALUE = re.compile(
 ASKS_QUANTITY = re.compile(
     r"\bhow (?:big|deep|far|fast|few|frequently|high|large|late|long|low|many|much|often|old|short|small|soon|wide)\b"
     r"|\b(?:which|what) (?:port|size|number)\b|\bat (?:most|least)\b"
-    r"|\bthe (?:biggest|fewest|greatest|highest|largest|latest|least|longest|lowest|maximum|minimum|most|shortest|smallest)\b",
+    r"|\bthe (?:biggest|fewest|greatest|highest|largest|least|longest|lowest|maximum|minimum|most|shortest|smallest)\b",
     re.IGNORECASE,
 )
 """How one asks for a number."""
@@ -530,7 +530,7 @@ def _telling(searched: _Searched) -> Scores | None:
 
 
 def kinds_asked(question: str) -> frozenset[str]:
-    """Return the kinds of values that may answer a question: a switch is no answer to "which", a name none to "how long"."""
+    """Return the kinds of values that may answer a question: a switch does not say which, nor a name how long."""
     if ASKS_QUANTITY.search(question):
         return frozenset({"number", "unlimited"})
     named = frozenset({"number", "unlimited", "string", "list", "version"})

@@ -56,7 +56,11 @@ def told_terms(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[F
     last = 0
     for fact in facts:
         first, end = fact.span.start - start, fact.span.end - start
-        if fact.attribute not in {"default", "value", "setting"} or fact.kind in {"none", "symbol"} or not 0 <= first < len(text):
+        if (
+            fact.attribute not in {"default", "value", "setting"}
+            or fact.kind in {"none", "symbol"}
+            or not 0 <= first < len(text)
+        ):
             continue
         said = ""
         if fact.side in {"code", "configuration"}:
