@@ -325,7 +325,8 @@ def test_sentences_stand_word_for_word_in_passages_that_are_shown(texts: list[st
     (["### signature_action\nDefault: `ignore`\n\nWhat to do when a signature is not valid.\n",
       "### expiry\nDefault: `120h`\n\nTime for which a signature is valid.\n"],
      "For how long is a signature valid?", "Default: `120h`\n\nTime for which a signature is valid."),
-    (["### keep_copies\n[Source](https://example.org/x)\n\nCopies that stay.\n\n```php title=\"Default value\"\n7\n```\n"],
+    (["### keep_copies\n[Source](https://example.org/x)\n\nCopies that stay.\n\n"
+      "```php title=\"Default value\"\n7\n```\n"],
      "keep_copies", 'Copies that stay.\n\n```php title="Default value"\n7'),
     (["Beds are dug by people.\n\nBeds may also be dug by machines, otherwise by 3 people."],
      "How many people dig beds?", "Beds may also be dug by machines, otherwise by 3 people."),

@@ -496,7 +496,8 @@ def test_a_number_belongs_to_the_flag_behind_it_that_ends_with_the_word_beside_i
 
 
 @pytest.mark.parametrize(("text", "terms"), [
-    ("### expiry\nDefault: `120h`\n\nTime that it is valid.\n\n### other\nDefault: `3`\n\nBeds.\n", [{"time", "valid"}, {"bed"}]),
+    ("### expiry\nDefault: `120h`\n\nTime that it is valid.\n\n### other\nDefault: `3`\n\nBeds.\n",
+     [{"time", "valid"}, {"bed"}]),
     ("| `rows` | How many beds. Defaults to `5` |\n| `cols` | Width. Defaults to `7` |\n", [{"bed"}, {"width"}]),
     ('### keep\nCopies that stay.\n\n```php title="Default value"\n7\n```\n\n### next\nBeds.\n', [{"copi", "stay"}]),
 ])  # fmt: skip

@@ -60,7 +60,7 @@ IN_SENTENCE = 0.6
 """Share for a name that a sentence holds as an ordinary word ("set", "payments")."""
 FUNCTION_SHARE, UNKNOWN_SHARE, VALUE_SHARE = 0.15, 0.25, 0.15
 """What function words, words that the domain does not know, and values in a quoted text count of their rarity."""
-NAME_POWER, QUALIFIED_POWER, RUN_POWER = 1.5, 0.6, 2.0
+NAME_POWER, QUALIFIED_POWER, RUN_POWER, TOLD_POWER = 1.5, 0.6, 2.0, 2.5
 """How fast evidence falls with the share of the query that is accounted for."""
 LONG_RUN = 12.0
 """Summed idf of a run of words from which the rest of the query counts less and less."""
@@ -524,7 +524,7 @@ def _telling(searched: _Searched) -> Scores | None:
             if fact.kind in kinds
         )
         covered = (math.fsum(map(weights.__getitem__, terms)) for terms in told if len(terms) > 1)
-        scores[number] = max(covered, default=0.0) / whole
+        scores[number] = (max(covered, default=0.0) / whole) ** TOLD_POWER
     rarity = searched.rarity(max(1, int(np.count_nonzero(scores >= ALIKE * scores.max()))))
     return _set_back(DEFINED * rarity * scores, searched)
 

@@ -26,8 +26,8 @@ _OPENING, _BRACKETS = frozenset("([{"), frozenset("()[]{}")
 def statement_at(text: str, start: int, end: int) -> tuple[int, int, bool]:
     """Return the lines of what stands at ``start`` to ``end``, with what describes it, and whether words do.
 
-    Words stand in a string of those lines or of the call around them, or in the remark behind or right above. Without them these
-    are the lines themselves, the first alone where they are too long.
+    Words stand in a string of those lines or of the call around them, or in the remark behind or right above. Without
+    them these are the lines themselves, the first alone where they are too long.
     """
     first, last = lines_at(text, start, end)
     if _IN_WORDS.search(text, first, last) or _REMARK_BEHIND.search(text, first, last):

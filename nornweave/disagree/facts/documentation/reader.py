@@ -114,7 +114,7 @@ class Reader:
             above.pop()  # the passage's own heading path ends with it
         self.walk.enter(written, level)
 
-    def _block(self, block: DocumentedBlock) -> Iterator[Fact]:
+    def _block(self, block: DocumentedBlock) -> Iterator[Fact]:  # noqa: C901 - one kind of block after another
         while self.entries and self.entries[-1][0] >= block.indent:
             self.entries.pop()
         if not self.entries:
