@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from api.pages.addresses import passage_address
-from api.pages.citations import place_of
+from api.pages.citations import day_of, place_of
 from api.pages.code_colours import colours_of
 from api.pages.markup import MARKUP, MAX_CHARACTERS, Block, blocks_of
 from api.pages.text_runs import TextRun, marked_code
 from api.pages.thread_view import MessageView, messages_of
-from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, HeadingDocument
+from nornweave.ask.views.texts import ChangeDocument, ChunkDocument, DocumentDocument, HeadingDocument
 from nornweave.core.errors import DocumentError
 from nornweave.core.sandbox import run_apart
 from nornweave.core.text.legible import lines_of
 from nornweave.core.text.spans import line_starts
+from nornweave.core.types import COMMIT, RELEASE
 
 CONTEXT_LINES = 16
 LINES_ABOVE = 6
@@ -94,7 +95,7 @@ def passage_view(
         "source_id": citation["source_id"],
         "path": citation["source_path"],
         "kind": kind,
-        "numbered": kind == "code" or citation["line_range"] is not None,
+        "numbered": kind == "code" or (citation["line_range"] is not None and chunk["domain_id"] != "code"),
         "lines": tuple(_lines(shown, chunk, terms)) if kind in {"code", "prose"} else (),
         "blocks": _blocks(shown, document, terms) if kind == "doc" else (),
         "messages": _messages(shown, chunk, terms) if kind == "thread" else (),
@@ -106,6 +107,7 @@ def passage_view(
         "following": following,
         "outline": _outline(chunk["chunk_id"], document["chunks"] if document and kind != "thread" else (), headings),
         "facts": _facts(chunk["metadata"]),
+        "last_change": _last_change(chunk["last_change"]),
         "generation": chunk["generation"],
         "back": back,
     }
@@ -152,6 +154,8 @@ def _shown(chunk: ChunkDocument, document: DocumentDocument | None, context: int
 
 
 def _kind(chunk: ChunkDocument, document: DocumentDocument | None) -> str:
+    if chunk["metadata"].get("kind") in {COMMIT, RELEASE}:
+        return "prose"
     if chunk["domain_id"] == "code":
         return "code"
     if chunk["domain_id"] == "conversations" and (document is None or document["format"] in _FLOWING):
@@ -200,6 +204,14 @@ def _facts(metadata: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         if text:
             shown.append((key.replace("_", " "), text[:300]))
     return tuple(shown)
+
+
+def _last_change(change: ChangeDocument | None) -> tuple[str, str] | None:
+    """Return the address of the commit, and what it says: ``2026-03-04 by Ada: Keep sessions longer``."""
+    if change is None:
+        return None
+    by = f" by {change['author']}" if change["author"] else ""
+    return passage_address(change["chunk_id"]), f"{day_of(change['date'])}{by}: {change['subject']}"
 
 
 CPU_S = 10.0

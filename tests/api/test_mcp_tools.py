@@ -198,7 +198,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("search", {"query": "x", "domains": ["wiki"]}, "domains.0: 'wiki' is not served; served: code, documentation"),
     ("search", {"query": "x", "domains": []}, "domains: "),
     ("search", {"query": "x", "filters": {"wiki": {}}}, "filters.wiki: 'wiki' is not served"),
-    ("search", {"query": "x", "filters": {"code": {"author": "y"}}}, "code.author: no such filter; allowed"),
+    ("search", {"query": "x", "filters": {"code": {"owner": "y"}}}, "code.owner: no such filter; allowed"),
     ("search", {"query": "x", "filters": {"code": {"path_glob": 3}}}, "filters.code.path_glob: expected a string"),
     ("answer", {"query": "x", "max_tokens": 7001}, "max_tokens: "),
     ("answer", {"query": "x", "after": 3}, "after: "),

@@ -48,6 +48,7 @@ def view(
         "citation": place,
         "metadata": {"language": "python"} if domain == "code" else {"participants": ["dana", "bob"]},
         "claims": [],
+        "last_change": None,
         "generation": "gen-000001",
     }
     document: DocumentDocument = {

@@ -5,11 +5,15 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from command_line import HASHED, nornweave
 from git_repository import Repository
+from live_server import live
 
+from api.app import create_app
 from nornweave.ask.search.history import asks_for_past, commits_in, without_past
+from nornweave.connect.connectors import load_settings
 
 PAST = [
     "who added the retry limit?",
@@ -135,3 +139,18 @@ def test_a_commit_and_a_release_are_found_by_name(folder: Path) -> None:
     sha = sha.decode()
     assert titles(asked(folder, f"what did {sha[:8]} do"))[0] == "Retry failed jobs three times"
     assert titles(asked(folder, "what changed in 1.1.0"))[0] == "Release v1.1.0"
+
+
+def test_a_passage_names_the_commit_that_changed_its_file_last(folder: Path) -> None:
+    answer = asked(folder, "how often are failed jobs retried three times?")
+    settings = load_settings(folder / "nornweave.yaml", {})
+    with live(create_app(settings, environment={})) as url, httpx.Client(base_url=url) as client:
+        chunk = client.get(f"/chunks/{answer['items'][0]['chunk_id']}").json()
+        change = chunk["last_change"]
+        assert (change["subject"], change["author"]) == ("Retry failed jobs three times", "Grace Hopper")
+        page = client.get(f"/passages/{chunk['chunk_id']}").text
+        assert f'href="/passages/{change["chunk_id"]}"' in page
+        assert "2025-03-02 by Grace Hopper: Retry failed jobs three times" in page
+        commit = client.get(f"/chunks/{change['chunk_id']}").json()
+        assert commit["last_change"] is None
+        assert "last change" not in client.get(f"/passages/{change['chunk_id']}").text

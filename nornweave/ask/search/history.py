@@ -11,6 +11,7 @@ from nornweave.ask.search.combine import Ranking, reorder
 from nornweave.core.text.index_fields import COMMIT_DIGITS, PAST
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers
+from nornweave.index.records import StoredChunk
 from nornweave.index.searching.conditions import AnyOf, Condition, PathGlob
 from nornweave.index.searching.ranked_chunks import NO_HITS
 
@@ -80,6 +81,15 @@ def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
     if not asks_for_past(text) or not len(past := _past(generation)):
         return ranking
     return reorder(ranking, np.where(np.isin(ranking.numbers, past), 1.0, PRESENT))
+
+
+def commit_of(generation: Index, chunk: StoredChunk) -> StoredChunk | None:
+    """Return the commit that changed the file of a chunk last; ``None`` where it is not known, and of commits."""
+    key = f"commit:{(chunk.revision or '')[: COMMIT_DIGITS[1] - 1]}"
+    for found in generation.chunks(generation.named([key]).get(key, NO_HITS.numbers)).values():
+        if found.source_id == chunk.source_id and found.path != chunk.path and found.char_range[0] == 0:
+            return found
+    return None
 
 
 def _past(generation: Index) -> Numbers:

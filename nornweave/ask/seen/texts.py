@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.history import commit_of
 from nornweave.ask.search.records import FindQuery
 from nornweave.ask.views.shaping import in_shape
 from nornweave.ask.views.texts import (
@@ -50,7 +51,7 @@ class SeenTexts:
                 if chunk:
                     name, known = generation.meta["generation"], agent.freshness
                     at = known.verified_at(name, chunk.source_id, chunk.path) if known else None
-                    return chunk_document(domain, chunk, name, at)
+                    return chunk_document(domain, chunk, name, at, commit_of(generation, chunk))
         return None
 
     def document(self, domain: Domain, source_id: str, path: str) -> DocumentDocument | None:

@@ -19,6 +19,16 @@ from nornweave.index.records import StoredChunk, StoredText
 from nornweave.index.searching.finding import CompletionKind
 
 
+class ChangeDocument(TypedDict):
+    """The commit that changed a document last."""
+
+    chunk_id: str
+    revision: str
+    subject: str
+    author: str | None
+    date: str | None
+
+
 class ChunkDocument(TypedDict):
     """The text behind a citation."""
 
@@ -28,6 +38,7 @@ class ChunkDocument(TypedDict):
     citation: CitationDocument
     metadata: dict[str, Any]
     claims: list[ClaimDocument]
+    last_change: Annotated[ChangeDocument | None, Field(description="of its file, where commits are read")]
     generation: str
 
 
@@ -146,8 +157,14 @@ def documents_document(page: DepositPage) -> DocumentsDocument:
     return {"documents": documents, "next": page.next}
 
 
-def chunk_document(domain: Domain, chunk: StoredChunk, generation: str, verified_at: datetime | None) -> ChunkDocument:
-    """Return the text behind a citation."""
+def chunk_document(
+    domain: Domain, chunk: StoredChunk, generation: str, verified_at: datetime | None, commit: StoredChunk | None
+) -> ChunkDocument:
+    """Return the text behind a citation.
+
+    Args:
+        commit: what changed its file last, if that is known.
+    """
     citation = citation_of(domain, chunk, verified_at)
     return in_shape(
         ChunkDocument,
@@ -155,8 +172,20 @@ def chunk_document(domain: Domain, chunk: StoredChunk, generation: str, verified
         domain_id=domain.value,
         citation=citation_document(citation),
         claims=[claim_document(fact, chunk.chunk_id, citation) for fact in chunk.facts],
+        last_change=commit and _change_document(commit),
         generation=generation,
     )
+
+
+def _change_document(commit: StoredChunk) -> ChangeDocument:
+    author = commit.metadata.get("author")
+    return {
+        "chunk_id": commit.chunk_id,
+        "revision": commit.revision or "",
+        "subject": commit.title or "",
+        "author": author if isinstance(author, str) else None,
+        "date": moment_text(commit.updated_at),
+    }
 
 
 def document_document(

@@ -86,9 +86,10 @@ def page_template(link: Link) -> str:
 
 def fetched_chunk(chunk: ChunkDocument, link: Link, document_id: str) -> FetchDocument:
     """Return a passage whole; ``document_id`` fetches its document."""
-    citation = chunk["citation"]
+    citation, change = chunk["citation"], chunk["last_change"]
     described: Mapping[str, JsonValue] = {
         **_describe_citation(citation),
+        "last_change": change and f"{(change['date'] or '')[:10]} by {change['author']}: {change['subject']}",
         "document": document_id,
         "generation": chunk["generation"],
     }
