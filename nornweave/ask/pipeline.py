@@ -16,6 +16,7 @@ from nornweave.ask.fuse.pipeline import Stopwatch, fuse
 from nornweave.ask.fuse.records import Answer, Recalled, Synthesis
 from nornweave.ask.route.router import choose_agents, combine_signals, domain_signals
 from nornweave.ask.search.fan_out import Recaller, one_a_domain, recall_everywhere, with_elsewhere
+from nornweave.ask.search.history import before_pages
 from nornweave.ask.search.lanes import Lanes, P
 from nornweave.ask.search.query import check_query
 from nornweave.ask.search.question import Question
@@ -51,6 +52,7 @@ def answer(
     asked = with_elsewhere(chosen, elsewhere)
     with clock.step("recall"):
         responses, gaps = recall_everywhere(question, asked, lanes)
+        responses = before_pages(question.text, responses)
     recalled = to_recalled(question, asked, responses, gaps)
     return answer_from(question, recalled, settings, synthesizer, notes, clock)
 

@@ -33,11 +33,14 @@ PAST = [
     "last changed parse_config",
     "history of the upload limit",
     "changes since January",
+    "who translated the manual",
+    "does it still depend on atty",
 ]
 PRESENT = [
     "why does my upload fail",
     "when does a session expire",
     "who may delete a document",
+    "who needs a token",
     "what is the default of retries",
     "where is parse_config",
     "how do I commit offsets",

@@ -97,6 +97,22 @@ def test_a_merge_is_called_by_what_was_merged_and_has_its_changes(root: Path) ->
     assert "- b.py (new, +1)\n- c.py (new, +1)" in documents["Add b and c (#5)"].text
 
 
+def test_a_release_on_a_branch_is_that_of_its_merge(root: Path) -> None:
+    say(root, "Begin", {"a.py": "1\n"}, day=1)
+    git(root, "checkout", "--quiet", "-b", "release-1.1")
+    say(root, "Prepare", {"CHANGES": "1.1\n"}, day=2)
+    git(root, "tag", "v1.1.0")
+    git(root, "tag", "v1.1.0rc1", "HEAD~1")
+    git(root, "checkout", "--quiet", "main")
+    say(root, "Go on", {"b.py": "1\n"}, day=3)
+    git(root, "merge", "--quiet", "--no-ff", "--message", "Merge the release", "release-1.1", day=4)
+    with source(root) as repository:
+        documents = past(repository)
+    assert "- Merge the release" in documents["Release v1.1.0"].text
+    assert "first released in v1.1.0." in documents["Go on"].text
+    assert "first released in v1.1.0rc1." in documents["Begin"].text
+
+
 def test_a_release_that_comes_later_changes_its_commits_and_nothing_else(root: Path) -> None:
     put(root, {"a.py": "1"}, day=1)
     with source(root) as repository:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from nornweave.ask.search.combine import Ranking, reorder
-from nornweave.core.text.index_fields import COMMIT_DIGITS, PAST
+from nornweave.ask.search.lanes import P
+from nornweave.ask.search.records import RecallResponse
+from nornweave.core.text.index_fields import COMMIT_DIGITS, PAST, is_changelog
+from nornweave.core.types import COMMIT, RELEASE, Domain
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers
 from nornweave.index.records import StoredChunk
@@ -27,7 +31,8 @@ _ASKS = re.compile(
     rf"""
     \b(?:which|what|whose|the|last|latest|first|by)\ (?:\w+\ )?commits?\b(?:\ {_DONE})? | \bcommit\ message
     | \bgit\ (?:log|blame|history)\b
-    | \bwho\ (?:first\ |last\ |originally\ )?(?:has\ |have\ |had\ )?{_DONE} | \bwho\ (?:is\ the\ )?author
+    | \bwho\ (?:first\ |last\ |originally\ )?(?:has\ |have\ |had\ )?(?:{_DONE}|[a-z]{{2,30}}ed)\b
+    | \bwho\ (?:is\ the\ )?author
     | \bsince\ (?:when|which)\b | \bhow\ long\ (?:has|have)\b
     | \b(?:when|in\ which\ (?:version|release)|what\ (?:version|release))\ (?:was|were|did|has|have|had)\b
     | \b(?:when|why)\ (?:was|were|did|has|have|had)\b
@@ -35,11 +40,12 @@ _ASKS = re.compile(
       \ (?:in|since|between|after|before|with|about|to|from|by)\b
     | \b(?:changes|changed|commits|happened|added|removed)\ (?:since|between|after|before|by)\b
     | \blast\ (?:changed|modified|touched|updated|edited)\b | \bhistory\ of\b
-    | \b(?:is|are|do|does|still)\ .{{0,80}}\bstill\ (?:used|there|needed|supported|in\ use|exist|have|read|support|use)
+    | \b(?:is|are|do|does)\ .{{0,80}}\bstill\ (?:used|there|needed|supported|in\ use|exist|have|read|support|use|depend)
     """,
     re.IGNORECASE | re.VERBOSE,
 )
 _COMMIT = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}\b", re.IGNORECASE)
+_WHY = re.compile(r"\bwhy\b", re.IGNORECASE)
 _FIELDS = frozenset({"kind", "touches"})
 
 
@@ -81,6 +87,25 @@ def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
     if not asks_for_past(text) or not len(past := _past(generation)):
         return ranking
     return reorder(ranking, np.where(np.isin(ranking.numbers, past), 1.0, PRESENT))
+
+
+def before_pages(question: str, responses: Mapping[P, RecallResponse]) -> dict[P, RecallResponse]:
+    """Return responses in which pages count half, if a commit answers who did something, when, or what changed.
+
+    Pages say how things are. Sections of changelogs do not, nor does what asks *why* need to stand in a commit.
+    """
+    found = [item.metadata.get("kind") for response in responses.values() for item in response.items]
+    if not asks_for_past(question) or _WHY.search(question) or not {COMMIT, RELEASE}.intersection(found):
+        return dict(responses)
+    return {key: _halved(each) if each.domain_id == Domain.DOCUMENTATION else each for key, each in responses.items()}
+
+
+def _halved(response: RecallResponse) -> RecallResponse:
+    items = [
+        item if is_changelog(item.citation.source_path) else replace(item, score=PRESENT * item.score)
+        for item in response.items
+    ]
+    return replace(response, items=tuple(sorted(items, key=lambda item: -item.score)))
 
 
 def commit_of(generation: Index, chunk: StoredChunk) -> StoredChunk | None:

@@ -121,7 +121,9 @@ class CommitHistory:
         """
         first_had, tags = self._releases(commit)
         after = [f"--since={(datetime.now(UTC) - self.since).isoformat()}"] if self.since else []
-        listed = self._log(f"--max-count={self.most}", *after, "--format=%H%x00%at%x00%aN", commit, "--", ".")
+        listed = self._log(
+            "--first-parent", f"--max-count={self.most}", *after, "--format=%H%x00%at%x00%aN", commit, "--", "."
+        )
         for sha in listed:
             moment, author = since_1970(next(listed, "")), next(listed, "")
             release = first_had.get(sha, "")
@@ -145,21 +147,41 @@ class CommitHistory:
                 )
 
     def _releases(self, commit: str) -> tuple[dict[str, str], dict[str, str]]:
-        """Return the release that first had each commit that is in one; and of each release's commit the one before."""
-        first_had, tags = dict[str, str](), dict[str, str]()
-        release = at = ""
-        fields = self._log("--decorate-refs=refs/tags/*", "--format=%H%x00%D", commit)
+        """Return the release that first had each commit along first parents; of each release's commit the one before.
+
+        A release that was tagged on a branch is that of the commit which merged it.
+        """
+        parents, named = dict[str, list[str]](), dict[str, str]()
+        fields = self._log("--decorate-refs=refs/tags/*", "--format=%H%x00%P%x00%D", commit)
         for sha in fields:
+            parents[sha] = next(fields, "").split()
             names = (each.removeprefix("tag: ") for each in next(fields, "").split(", "))
-            if named := next((name for name in names if name and released(name)), ""):
+            if name := next((name for name in names if name and released(name)), ""):
+                named[sha] = name
+        mainline = [next(iter(parents), "")]
+        while mainline[-1] and (further := parents.get(mainline[-1])):
+            mainline.append(further[0])
+        tagged, seen = dict[str, str](), set[str]()
+        for sha in reversed(mainline):
+            merged = [sha]
+            while merged:
+                if (each := merged.pop()) in seen or each not in parents:
+                    continue
+                seen.add(each)
+                merged += parents[each]
+                if each in named and (each == sha or sha not in named):
+                    tagged[sha] = max(tagged.get(sha, ""), named[each], key=released)
+        first_had, tags, release, at = dict[str, str](), dict[str, str](), "", ""
+        for sha in mainline:
+            if sha in tagged:
                 tags |= {at: sha} if at else {}
-                release, at = named, sha
+                release, at = tagged[sha], sha
             if release:
                 first_had[sha] = release
         return first_had, tags | ({at: ""} if at else {})
 
     def _log(self, *arguments: str) -> Iterator[str]:
-        options = ("log", "-z", "--first-parent", "--no-ext-diff")
+        options = ("log", "-z", "--no-ext-diff")
         return split_fields(stream_git(self.root, *options, *arguments, timeout_s=self.timeout_s, must_finish=True))
 
     def fetch(self, entry: Entry) -> bytes:
