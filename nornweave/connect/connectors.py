@@ -41,7 +41,9 @@ class WithCommits(SourceSettings):
     """The keys of what may be a repository."""
 
     history: CommitsSettings | None = None
-    """Its commits; unless given, 1,000 of a source of code that is not cut down by ``only``. ``0`` is none."""
+    """Its commits; ``0`` is none. Unless given, ``usual_commits`` of code that ``only`` does not cut down."""
+    usual_commits: ClassVar[int] = 0
+    """A folder is read for its files: who wants its repository's commits as well says so."""
 
     @field_validator("history", mode="before")
     @classmethod
@@ -54,7 +56,7 @@ class WithCommits(SourceSettings):
         """Return the commits that are documents; ``None`` for none."""
         from nornweave.connect.git.history import CommitHistory
 
-        chosen = self.history or CommitsSettings(commits=0 if self.only else 1_000)
+        chosen = self.history or CommitsSettings(commits=0 if self.only else self.usual_commits)
         if self.domain is not Domain.CODE or not chosen.commits:
             return None
         since = timedelta(days=int(chosen.since[:-1]) * _DAYS[chosen.since[-1]]) if chosen.since else None
@@ -102,6 +104,8 @@ class GitSettings(AddressedSettings, WithCommits):
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CODE, Domain.DOCUMENTATION, Domain.RESEARCH})
     place_keys: ClassVar[tuple[str, ...]] = ("path", "url")
+
+    usual_commits: ClassVar[int] = 1_000
 
     type: Literal["git"] = "git"
     ref: str = "HEAD"

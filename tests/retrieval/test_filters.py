@@ -30,7 +30,7 @@ PAPERS = EXAMPLES / "research"
 SOURCES = f"""
 data_dir: unused
 sources:
-  - {{id: code, domain: code, type: files, path: code, metadata: {EXAMPLES}/code.metadata.yaml}}
+  - {{id: code, domain: code, type: files, path: code, history: 9, metadata: {EXAMPLES}/code.metadata.yaml}}
   - {{id: docs, domain: documentation, type: files, path: {EXAMPLES}, only: ["docs/**"]}}
   - {{id: slack, domain: conversations, type: slack, path: {EXAMPLES}/slack}}
   - {{id: issues, domain: conversations, type: github, path: {EXAMPLES}/github}}

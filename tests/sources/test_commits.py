@@ -194,12 +194,16 @@ def test_files_in_a_work_tree_have_its_commits_and_files_elsewhere_none(root: Pa
 
 
 def test_what_history_a_source_has() -> None:
-    def most(**keys: object) -> tuple[int, timedelta | None] | None:
-        settings = FilesSettings.model_validate({"id": "a", "domain": "code", "path": "x", **keys})
+    def most(
+        kind: type[FilesSettings | GitSettings] = GitSettings, **keys: object
+    ) -> tuple[int, timedelta | None] | None:
+        settings = kind.model_validate({"id": "a", "domain": "code", "path": "x", **keys})
         history = settings.commit_history(Path("x"))
         return history and (history.most, history.since)
 
     assert most() == (1_000, None)
+    assert most(FilesSettings) is None
+    assert most(FilesSettings, history=7) == (7, None)
     assert most(history=0) is most(only=["*.py"]) is most(domain="documentation") is None
     assert most(history=50) == (50, None)
     assert most(history={"commits": 5, "since": "3y"}, only=["*.py"]) == (5, timedelta(days=1_095))
